@@ -1,0 +1,42 @@
+/** What the provider is asked to do, carried as the text of the user message so that every proxy passes it on. */
+export interface Script {
+  /** 0: as fast as the connection takes them. */
+  readonly interval_us: number;
+  /** Where in the interval this stream's events fall, so that streams do not march in step. */
+  readonly phase_us: number;
+  readonly events: number;
+}
+
+export const FIRST_CONTENT = 'w';
+export const LAST_CONTENT = 'total=';
+const SEQUENCE_DIGITS = 8;
+const TIME_DIGITS = 15;
+
+/** `w00000012@000000123456789`: number and time of sending at fixed places, cheap to write and to read. */
+export function eventContent(sequence: number, sent_us: number): string {
+  return `${FIRST_CONTENT}${String(sequence).padStart(SEQUENCE_DIGITS, '0')}@${String(sent_us).padStart(TIME_DIGITS, '0')}`;
+}
+
+/** `at` is the place of the `w` in `text`. */
+export function sequenceAt(text: string, at: number): number {
+  return Number(text.slice(at + 1, at + 1 + SEQUENCE_DIGITS));
+}
+
+export function sentAt(text: string, at: number): number {
+  const start = at + 2 + SEQUENCE_DIGITS;
+  return Number(text.slice(start, start + TIME_DIGITS));
+}
+
+export function requestBytes(script: Script): Buffer {
+  const body = JSON.stringify({
+    model: 'bench',
+    stream: true,
+    messages: [
+      { role: 'system', content: 'You are a helpful assistant.' },
+      { role: 'user', content: JSON.stringify(script) },
+    ],
+  });
+  return Buffer.from(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer bench\r\naccept: text/event-stream\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}

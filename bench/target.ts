@@ -1,0 +1,10 @@
+/** One way from the client to the provider. */
+export interface Target {
+  readonly name: string;
+  readonly port: number;
+  /** Absent for the direct way. */
+  readonly pid?: number;
+  stop(): Promise<void>;
+}
+
+export type StartTarget = (upstream_port: number, directory: string) => Promise<Target>;

@@ -1,0 +1,57 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { findNginx, startNginx } from './nginx.ts';
+import { freePort, nextMessage, startProgram, startScript, untilHttpOk } from './processes.ts';
+import type { StartTarget } from './target.ts';
+
+export const CLI_PATH = join(import.meta.dirname, '../dist/cli.js');
+
+const startPipe: StartTarget = async (upstream_port) => {
+  const script = startScript(join(import.meta.dirname, 'pipe-proxy.ts'), String(upstream_port));
+  const { port } = await nextMessage<{ port: number }>(script);
+  return { name: 'pipe', port, pid: script.pid, stop: () => script.stop() };
+};
+
+const startDirect: StartTarget = (upstream_port) =>
+  Promise.resolve({ name: 'direct', port: upstream_port, stop: () => Promise.resolve() });
+
+/** `store` as the command line takes it; a bare `file` gets a temporary folder. */
+function startHoldfast(name: string, store: string): StartTarget {
+  return async (upstream_port, directory) => {
+    const [port, admin_port] = [await freePort(), await freePort()];
+    const words = [
+      ...[CLI_PATH, 'serve', '--port', String(port), '--admin-port', String(admin_port)],
+      ...['--upstream', `http://127.0.0.1:${upstream_port}/v1`],
+      ...['--store', store === 'file' ? `file:${join(directory, `${name}-store`)}` : store],
+    ];
+    const running = startProgram(process.execPath, words, join(directory, `${name}.log`));
+    await untilHttpOk(`http://127.0.0.1:${admin_port}/readyz`, running);
+    return { name, port, pid: running.pid, stop: () => running.stop() };
+  };
+}
+
+/**
+ * What is compared, in order. The first store is the one the budgets are about; further ones are measured beside it.
+ * The second value says what is left out and why.
+ */
+export function chooseTargets(stores: readonly string[]): {
+  starts: Map<string, StartTarget>;
+  skipped: Map<string, string>;
+} {
+  const starts = new Map<string, StartTarget>([
+    ['direct', startDirect],
+    ['pipe', startPipe],
+  ]);
+  const skipped = new Map<string, string>();
+  const nginx = findNginx();
+  if (nginx === undefined) skipped.set('nginx', 'not installed');
+  else starts.set('nginx', (upstream_port, directory) => startNginx(nginx, upstream_port, directory));
+  if (!existsSync(CLI_PATH)) skipped.set('holdfast', 'dist/cli.js is missing: run `npm run build`');
+  else {
+    for (const [index, store] of stores.entries()) {
+      const name = index === 0 ? 'holdfast' : `holdfast-${store.split(':', 1)[0]}`;
+      starts.set(name, startHoldfast(name, store));
+    }
+  }
+  return { starts, skipped };
+}

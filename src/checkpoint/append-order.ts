@@ -1,0 +1,29 @@
+import type { JournalRecord } from './journal.ts';
+import { discontinuity } from './journal-fold.ts';
+import type { RunId } from './store.ts';
+import { JournalGapError } from './store.ts';
+
+/** The sequence number of a run without any record, not even its header. */
+export const NOTHING_STORED = -1;
+
+/**
+ * The records that are not stored yet. A batch is sent again when its fate is unknown, so what is stored is skipped;
+ * what does not follow it is refused with a {@link JournalGapError}.
+ */
+export function recordsToAppend(
+  run: RunId,
+  stored_seq: number,
+  records: readonly JournalRecord[],
+): readonly JournalRecord[] {
+  const fresh = records.filter((record) => record.seq > stored_seq);
+  let seq = stored_seq;
+  for (const record of fresh) {
+    const reason = discontinuity(record, seq);
+    if (reason) throw new JournalGapError(run, reason);
+    seq = record.seq;
+  }
+  return fresh;
+}
+
+/** Whether a record says anything after the cursor `from`; 0 asks for the whole run, its header included. */
+export const isAfter = (record: JournalRecord, from: number): boolean => from <= 0 || record.seq > from;

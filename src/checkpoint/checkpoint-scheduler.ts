@@ -1,0 +1,56 @@
+import type { Time } from '../time.ts';
+
+/** Something with records to store. */
+export interface Sweepable {
+  /** Called when its turn has come; asks for another turn itself. Must not throw. */
+  sweep(now_ms: number): void;
+}
+
+/**
+ * Decides when journals are stored: one timer per process, however many runs there are, and none while every
+ * journal is stored. All runs due together reach the store in one turn, so that it can write them as one batch.
+ */
+export class CheckpointScheduler {
+  readonly interval_ms: number;
+  readonly time: Time;
+  #due = new Set<Sweepable>();
+  #urgent = new Set<Sweepable>();
+  #ticking: boolean = false;
+
+  constructor(options: { readonly interval_ms: number; readonly time: Time }) {
+    this.interval_ms = options.interval_ms;
+    this.time = options.time;
+  }
+
+  /** Sweeps at the next tick: within one interval. */
+  later(item: Sweepable): void {
+    this.#due.add(item);
+    if (this.#ticking) return;
+    this.#ticking = true;
+    this.time.after(this.interval_ms, () => this.#tick());
+  }
+
+  /** Sweeps at the end of this turn, so that what is recorded together is stored together. */
+  soon(item: Sweepable): void {
+    if (this.#urgent.size === 0) queueMicrotask(() => this.#sweepUrgent());
+    this.#urgent.add(item);
+  }
+
+  #tick(): void {
+    this.#ticking = false;
+    const due = this.#due;
+    this.#due = new Set();
+    this.#sweep(due);
+  }
+
+  #sweepUrgent(): void {
+    const urgent = this.#urgent;
+    this.#urgent = new Set();
+    this.#sweep(urgent);
+  }
+
+  #sweep(items: ReadonlySet<Sweepable>): void {
+    const now_ms = this.time.now();
+    for (const item of items) item.sweep(now_ms);
+  }
+}

@@ -1,0 +1,135 @@
+import type { Delta, Proof, Usage } from '../plans/delta.ts';
+import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
+import type { Damage } from './store.ts';
+
+/** What a run had said up to its last record, as plain data. */
+export interface JournalFold {
+  /** The client's cursor: how many events there are. */
+  readonly seq: number;
+  readonly header?: RunHeader;
+  readonly text: string;
+  readonly refusal: string;
+  readonly reasoning: string;
+  /** Calls that were not cancelled, in the order they began. */
+  readonly tool_calls: readonly FoldedToolCall[];
+  /** Their indexes were shown to the client and must not be used again. */
+  readonly cancelled_calls: readonly FoldedToolCall[];
+  readonly finish?: string;
+  readonly usage?: Usage;
+  /** Every event; the one at position `n` has ordinal `n + 1`. */
+  readonly events: readonly JournalEvent[];
+}
+
+export interface FoldedToolCall {
+  readonly index: number;
+  readonly id: string;
+  readonly name: string;
+  /** The provider's own fields of the call. */
+  readonly extra?: Readonly<Record<string, unknown>>;
+  readonly arguments: string;
+  /** The proof it was closed with; absent while the call is open. */
+  readonly closed?: Proof;
+}
+
+/**
+ * The longest prefix whose records follow one another without a gap, and what is wrong with the record after it.
+ * `from` is the sequence number before the first record: -1 for a whole run, which begins with its header.
+ */
+export function contiguousPrefix(
+  records: readonly JournalRecord[],
+  from = -1,
+): { readonly records: readonly JournalRecord[]; readonly damage?: Damage } {
+  let seq = from;
+  for (const [position, record] of records.entries()) {
+    const reason = discontinuity(record, seq);
+    if (reason) return { records: records.slice(0, position), damage: { record: position, reason } };
+    seq = record.seq;
+  }
+  return { records };
+}
+
+/** Why `record` cannot come right after the record that ended at `seq` (-1: after nothing). */
+export function discontinuity(record: JournalRecord, seq: number): string | undefined {
+  if (seq < 0) {
+    return record.seq === 0 && record.header && record.events.length === 0
+      ? undefined
+      : 'header record missing';
+  }
+  if (record.header) return 'second header record';
+  if (record.events.length === 0) return 'empty record';
+  const first = record.seq - record.events.length + 1;
+  return first === seq + 1 ? undefined : `events ${first} to ${record.seq} do not follow event ${seq}`;
+}
+
+/** Folds the records of one run, from its first one on. They must be contiguous. */
+export function foldJournal(records: readonly JournalRecord[]): JournalFold {
+  const fold = emptyFold();
+  for (const record of records) {
+    if (record.header) fold.header = record.header;
+    for (const event of record.events) foldEvent(fold, event);
+  }
+  const { calls, ...rest } = fold;
+  const tool_calls: FoldedToolCall[] = [];
+  const cancelled_calls: FoldedToolCall[] = [];
+  for (const { cancelled, ...call } of calls.values()) {
+    if (cancelled) cancelled_calls.push(call);
+    else tool_calls.push(call);
+  }
+  return { ...rest, seq: fold.events.length, tool_calls, cancelled_calls };
+}
+
+interface OpenFold {
+  header?: RunHeader;
+  text: string;
+  refusal: string;
+  reasoning: string;
+  calls: Map<number, OpenToolCall>;
+  finish?: string;
+  usage?: Usage;
+  events: JournalEvent[];
+}
+
+type OpenToolCall = { -readonly [Field in keyof FoldedToolCall]: FoldedToolCall[Field] } & {
+  cancelled: boolean;
+};
+
+const emptyFold = (): OpenFold => ({ text: '', refusal: '', reasoning: '', calls: new Map(), events: [] });
+
+function foldEvent(fold: OpenFold, event: JournalEvent): void {
+  fold.events.push(event);
+  for (const delta of event.deltas) {
+    switch (delta.kind) {
+      case 'text':
+      case 'refusal':
+      case 'reasoning':
+        fold[delta.kind] += delta.text;
+        break;
+      case 'tool_start': {
+        const { kind: _, ...call } = delta;
+        fold.calls.set(delta.index, { ...call, arguments: '', cancelled: false });
+        break;
+      }
+      case 'tool_arguments':
+      case 'tool_close':
+      case 'tool_cancel':
+        foldCall(fold.calls.get(delta.index), delta);
+        break;
+      case 'finish':
+        fold.finish = delta.reason;
+        break;
+      case 'usage':
+        fold.usage = delta.usage;
+        break;
+    }
+  }
+}
+
+type CallDelta = Extract<Delta, { kind: 'tool_arguments' | 'tool_close' | 'tool_cancel' }>;
+
+function foldCall(call: OpenToolCall | undefined, delta: CallDelta): void {
+  // A delta for a call that never began says nothing a client could have seen.
+  if (!call) return;
+  if (delta.kind === 'tool_arguments') call.arguments += delta.text;
+  else if (delta.kind === 'tool_close') call.closed = delta.proof;
+  else call.cancelled = true;
+}

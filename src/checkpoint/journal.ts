@@ -1,0 +1,28 @@
+import type { Delta } from '../plans/delta.ts';
+
+/**
+ * One `data:` event as it was delivered. `deltas` is what it said (empty for advisory events and `[DONE]`);
+ * `payload` is kept, byte for byte, for every event whose payload cannot be rebuilt from the envelope and its
+ * deltas alone.
+ */
+export interface JournalEvent {
+  readonly deltas: readonly Delta[];
+  readonly payload?: string;
+}
+
+/**
+ * A batch of consecutive events. `seq` is the ordinal of its last event, 1-based: the client's cursor after it.
+ * The first record of a run has `seq` 0, no events, and the run's `header`.
+ */
+export interface JournalRecord {
+  readonly seq: number;
+  readonly header?: RunHeader;
+  readonly events: readonly JournalEvent[];
+}
+
+/** What a replay needs besides the events. */
+export interface RunHeader {
+  readonly wire: 'chat_completions';
+  readonly created_at_ms: number;
+  readonly model: string;
+}

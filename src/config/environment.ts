@@ -1,0 +1,54 @@
+import type { Assignment } from './assignment.ts';
+import { scalarPaths } from './key-path.ts';
+import { suggestion } from './suggestion.ts';
+
+const PREFIX = 'HOLDFAST_';
+/** The file to read; not a key of it. */
+export const CONFIG_VARIABLE = 'HOLDFAST_CONFIG';
+
+/** Where `--upstream` and `HOLDFAST_UPSTREAM` go. */
+export const DEFAULT_UPSTREAM = ['upstreams', 'default', 'base_url'] as const;
+
+/** Names for what is set most often, besides the systematic `HOLDFAST_<SECTION>_<KEY>`. */
+const SHORT_NAMES: Readonly<Record<string, readonly string[]>> = {
+  HOLDFAST_HOST: ['listen', 'host'],
+  HOLDFAST_PORT: ['listen', 'port'],
+  HOLDFAST_ADMIN_PORT: ['listen', 'admin_port'],
+  HOLDFAST_UPSTREAM: DEFAULT_UPSTREAM,
+  HOLDFAST_STORE: ['checkpoint', 'store'],
+};
+
+/** Variable name → key, for every key that holds one value. */
+export const ENVIRONMENT_KEYS: ReadonlyMap<string, readonly string[]> = new Map([
+  ...Object.entries(SHORT_NAMES),
+  ...scalarPaths().map((path) => [PREFIX + path.join('_').toUpperCase(), path] as const),
+]);
+
+/**
+ * Kubernetes sets such variables in every pod beside a Service named `holdfast`: `HOLDFAST_PORT=tcp://10.0.0.1:80`,
+ * `HOLDFAST_SERVICE_HOST`, `HOLDFAST_PORT_80_TCP_ADDR`. They are not ours.
+ */
+const isServiceLink = (name: string, value: string): boolean =>
+  /_SERVICE_(HOST|PORT)(_|$)/.test(name) ||
+  /_PORT_\d+_(TCP|UDP|SCTP)(_|$)/.test(name) ||
+  (name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(value));
+
+/** Assignments of the known `HOLDFAST_*` variables, and the names of the unknown ones. An empty value is unset. */
+export function readEnvironment(environment: NodeJS.ProcessEnv): {
+  assignments: Assignment[];
+  unknown: string[];
+} {
+  const assignments: Assignment[] = [];
+  const unknown: string[] = [];
+  for (const [name, value] of Object.entries(environment)) {
+    if (!name.startsWith(PREFIX) || name === CONFIG_VARIABLE || !value || isServiceLink(name, value))
+      continue;
+    const path = ENVIRONMENT_KEYS.get(name);
+    if (path) assignments.push({ path, text: value, source: name });
+    else unknown.push(name);
+  }
+  return { assignments, unknown };
+}
+
+export const unknownVariable = (name: string): string =>
+  `${name}: unknown environment variable, ignored.${suggestion(name, ENVIRONMENT_KEYS.keys())}`;

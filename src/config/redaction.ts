@@ -1,0 +1,6 @@
+import { isSecretKey } from './key-path.ts';
+
+/** A copy that can be shown: secrets are replaced by `[redacted]`. */
+export function redacted<Value>(value: Value): Value {
+  return JSON.parse(JSON.stringify(value, (key, child) => (isSecretKey(key) ? '[redacted]' : child)));
+}

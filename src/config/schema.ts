@@ -1,0 +1,282 @@
+import { DIALECT_NAMES } from '../proxy/dialects/dialect.ts';
+
+/** The part of JSON Schema (draft 2020-12) the configuration is described in. */
+export interface Schema {
+  readonly type: 'object' | 'array' | 'string' | 'integer';
+  readonly description: string;
+  readonly default?: unknown;
+  readonly examples?: readonly unknown[];
+  readonly enum?: readonly (string | number)[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly pattern?: string;
+  readonly minItems?: number;
+  readonly uniqueItems?: boolean;
+  readonly items?: Schema;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly propertyNames?: { readonly pattern: string };
+  readonly additionalProperties?: false | Schema;
+}
+
+/** The largest delay a Node timer takes; a longer one would fire at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+const PORT_MAX = 65535;
+
+const section = (description: string, properties: Record<string, Schema>): Schema => ({
+  type: 'object',
+  description,
+  default: {},
+  additionalProperties: false,
+  properties,
+});
+
+const milliseconds = (preset: number, description: string): Schema => ({
+  type: 'integer',
+  description: `${description} Milliseconds.`,
+  default: preset,
+  minimum: 1,
+  maximum: TIMER_MS_MAX,
+});
+
+const bytes = (preset: number, minimum: number, description: string): Schema => ({
+  type: 'integer',
+  description: `${description} Bytes.`,
+  default: preset,
+  minimum,
+  maximum: 2 ** 30,
+});
+
+const port = (preset: number, description: string): Schema => ({
+  type: 'integer',
+  description: `${description} 0 picks a free one, which the log line \`listening\` names.`,
+  default: preset,
+  minimum: 0,
+  maximum: PORT_MAX,
+});
+
+const clocks: Record<string, Schema> = {
+  connect_ms: milliseconds(10_000, 'Limit on DNS, TCP and TLS together.'),
+  first_byte_ms: milliseconds(120_000, 'Limit on the wait for the first byte of the response.'),
+  first_token_ms: milliseconds(120_000, 'Limit on the wait for the first token.'),
+  idle_ms: milliseconds(90_000, 'Limit on silence: no bytes at all.'),
+  progress_ms: milliseconds(300_000, 'Limit on bytes without progress: only pings and comments.'),
+  progress_reasoning_ms: milliseconds(
+    600_000,
+    'The same while the model is reasoning, which providers often do unseen.',
+  ),
+  attempt_ms: milliseconds(1_800_000, 'Limit on one attempt as a whole.'),
+};
+
+const withoutDefault = ({ default: _, ...schema }: Schema): Schema => schema;
+
+const upstream: Schema = {
+  type: 'object',
+  description: 'A provider, under the name that routes, metrics and the `Holdfast-Upstream` header use.',
+  additionalProperties: false,
+  required: ['base_url'],
+  properties: {
+    base_url: {
+      type: 'string',
+      description:
+        'Where the API lives, with its version path, as for an SDK. Only `http:` and `https:`; no query.',
+      examples: ['https://api.openai.com/v1'],
+      minLength: 1,
+    },
+    dialect: {
+      type: 'string',
+      description:
+        'How the provider deviates from the wire. Without it the host decides: `api.openai.com`, `api.deepseek.com` and `api.mistral.ai` are known, every other is `generic`.',
+      enum: DIALECT_NAMES,
+    },
+    api_key: {
+      type: 'string',
+      description:
+        "Sent as `Authorization: Bearer`, in place of the client's credential. Without it the client's own passes through.",
+      examples: [`\${OPENAI_API_KEY}`],
+      minLength: 1,
+    },
+    ca_file: {
+      type: 'string',
+      description: "PEM file of a certificate authority to trust besides the system's.",
+      minLength: 1,
+    },
+    clocks: {
+      type: 'object',
+      description: 'Overrides of `clocks` for this upstream.',
+      additionalProperties: false,
+      properties: Object.fromEntries(
+        Object.entries(clocks).map(([name, schema]) => [name, withoutDefault(schema)]),
+      ),
+    },
+  },
+};
+
+const route: Schema = {
+  type: 'object',
+  description: 'Where requests for a model go.',
+  additionalProperties: false,
+  required: ['model', 'targets'],
+  properties: {
+    model: {
+      type: 'string',
+      description: 'The model name a client asks for; `*` stands for any characters.',
+      examples: ['gpt-*'],
+      minLength: 1,
+    },
+    targets: {
+      type: 'array',
+      description: 'Upstreams in order of preference.',
+      minItems: 1,
+      items: {
+        type: 'object',
+        description: 'One upstream.',
+        additionalProperties: false,
+        required: ['upstream'],
+        properties: {
+          upstream: { type: 'string', description: 'Its name under `upstreams`.', minLength: 1 },
+          model: {
+            type: 'string',
+            description: "The model name to ask it for, when it differs from the client's.",
+            minLength: 1,
+          },
+        },
+      },
+    },
+  },
+};
+
+/** The one description of the configuration: validation, defaults, environment names and the reference come from it. */
+export const CONFIGURATION_SCHEMA: Schema & { readonly $schema: string; readonly title: string } = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  title: 'Holdfast configuration',
+  type: 'object',
+  description: 'Configuration of a Holdfast replica.',
+  additionalProperties: false,
+  required: ['upstreams'],
+  properties: {
+    listen: section('Addresses to listen on.', {
+      host: {
+        type: 'string',
+        description: 'Address of both ports. `0.0.0.0` is every interface.',
+        default: '127.0.0.1',
+        minLength: 1,
+      },
+      port: port(8080, 'Port of the API: `/v1/*` and `/holdfast/v1/*`.'),
+      admin_port: port(9090, 'Port of `/metrics`, `/livez`, `/readyz` and the status page.'),
+    }),
+    secret: {
+      type: 'string',
+      description:
+        'Keys the HMAC that ties a run to the credential of its client. All replicas that share a store need the same. Without it one is generated, and kept beside a file store.',
+      examples: [`\${HOLDFAST_SECRET}`],
+      minLength: 16,
+    },
+    upstreams: {
+      type: 'object',
+      description:
+        'Providers by name. The first one serves every model without a route, and everything that is passed through.',
+      propertyNames: { pattern: '^[A-Za-z][A-Za-z0-9_-]{0,62}$' },
+      additionalProperties: upstream,
+    },
+    routes: {
+      type: 'array',
+      description: 'First match wins. Without routes the first upstream serves every model.',
+      default: [],
+      items: route,
+    },
+    recovery: section('What may be done about an interruption.', {
+      plans: {
+        type: 'array',
+        description: 'The plans that may be used.',
+        default: ['R1', 'R2', 'R3', 'R4'],
+        uniqueItems: true,
+        items: {
+          type: 'string',
+          description:
+            '`R1` continue the text, `R2` finish with the closed tool calls, `R3` cut before an open tool call, `R4` start again.',
+          enum: ['R1', 'R2', 'R3', 'R4'],
+        },
+      },
+      max_attempts: {
+        type: 'integer',
+        description: 'Upstream requests per run, the first included. 1 turns recovery off.',
+        default: 4,
+        minimum: 1,
+        maximum: 100,
+      },
+      tool_proof: {
+        type: 'integer',
+        description:
+          'How well it must be proven that a tool call is complete. 1: its arguments satisfy its schema; 2: a later call or text began; 3: the wire says so.',
+        default: 1,
+        enum: [1, 2, 3],
+      },
+      backoff_ms: milliseconds(500, 'First backoff between attempts; doubles, with full jitter.'),
+      backoff_max_ms: milliseconds(8000, 'Cap of the backoff.'),
+      retry_after_max_s: {
+        type: 'integer',
+        description: "Cap of a provider's `Retry-After`. Seconds.",
+        default: 60,
+        minimum: 0,
+        maximum: 86_400,
+      },
+      no_progress_ms: milliseconds(
+        600_000,
+        'Give up when nothing new was delivered for this long, counted from the last progress.',
+      ),
+    }),
+    clocks: section('When an attempt counts as stalled. Each can be set per upstream as well.', clocks),
+    checkpoint: section('Where delivered output is kept.', {
+      store: {
+        type: 'string',
+        description: '`memory`, or `file:` and a directory.',
+        default: 'file:./data',
+        examples: ['memory', 'file:/var/lib/holdfast'],
+        minLength: 1,
+      },
+      durability: {
+        type: 'string',
+        description:
+          '`interval`: a crash may lose the last moments. `write_ahead`: a delta is delivered only once stored.',
+        default: 'interval',
+        enum: ['interval', 'write_ahead'],
+      },
+      interval_ms: milliseconds(100, 'Longest wait before delivered output is stored.'),
+      ttl_s: {
+        type: 'integer',
+        description: 'How long runs are kept. Seconds.',
+        default: 604_800,
+        minimum: 1,
+        maximum: 31_536_000,
+      },
+    }),
+    limits: section('What one client or one run may take.', {
+      body_bytes: bytes(33_554_432, 1024, 'Largest request body that is held: that of a chat completion.'),
+      header_bytes: bytes(16_384, 1024, 'Largest request header section.'),
+      run_bytes: bytes(16_777_216, 1024, 'Largest answer of a run.'),
+      event_bytes: bytes(4_194_304, 1024, 'Largest single event of a provider.'),
+      connections: {
+        type: 'integer',
+        description: 'Client connections open at once; further ones are closed on arrival.',
+        default: 10_000,
+        minimum: 1,
+        maximum: 1_000_000,
+      },
+      header_ms: milliseconds(20_000, 'Time a client has to send its request headers.'),
+      request_ms: milliseconds(300_000, 'Time a client has to send a whole request.'),
+      keep_alive_ms: milliseconds(72_000, 'Time a connection may stay open without a request.'),
+      client_stall_ms: milliseconds(300_000, 'A client that takes nothing for this long loses its run.'),
+      drain_ms: milliseconds(25_000, 'Time active runs have to end after SIGTERM.'),
+    }),
+    log: section('JSON lines on standard output.', {
+      level: {
+        type: 'string',
+        description: 'The least severe level that is written.',
+        default: 'info',
+        enum: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
+      },
+    }),
+  },
+};

@@ -1,0 +1,27 @@
+/** A word with more typing errors than one in so many characters is a different word. */
+const CHARACTERS_PER_ERROR = 3;
+
+/** ` Did you mean "idle_ms"?`, or nothing when no candidate is near. */
+export function suggestion(word: string, candidates: Iterable<string>): string {
+  let nearest: string | undefined;
+  let nearestDistance = Math.ceil(word.length / CHARACTERS_PER_ERROR) + 1;
+  for (const candidate of candidates) {
+    const distance = candidate.startsWith(`${word}_`) ? 1 : editDistance(word, candidate);
+    if (distance < nearestDistance) [nearest, nearestDistance] = [candidate, distance];
+  }
+  return nearest === undefined ? '' : ` Did you mean "${nearest}"?`;
+}
+
+/** Levenshtein distance. */
+function editDistance(left: string, right: string): number {
+  let previous = Array.from({ length: right.length + 1 }, (_, column) => column);
+  for (const [row, character] of [...left].entries()) {
+    const current = [row + 1];
+    for (let column = 1; column <= right.length; column++) {
+      const substitution = (previous[column - 1] ?? 0) + (character === right[column - 1] ? 0 : 1);
+      current.push(Math.min(substitution, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+    }
+    previous = current;
+  }
+  return previous[right.length] ?? 0;
+}

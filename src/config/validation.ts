@@ -1,0 +1,90 @@
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import type { Problem } from './configuration-error.ts';
+import { formatPath, isSecretKey, type KeyPath, scalarPaths, schemaAt } from './key-path.ts';
+import { CONFIGURATION_SCHEMA } from './schema.ts';
+import { suggestion } from './suggestion.ts';
+
+const SHOWN_CHARACTERS_MAX = 60;
+
+const validate = new Ajv2020({ allErrors: true, useDefaults: true, verbose: true }).compile(
+  CONFIGURATION_SCHEMA,
+);
+
+/** Fills defaults into `tree` in place and returns what is wrong with it. */
+export function validateTree(tree: unknown): Problem[] {
+  if (validate(tree)) return [];
+  // A bad name in a map is reported twice, once by the pattern and once by the map.
+  return (validate.errors ?? []).filter(({ keyword }) => keyword !== 'propertyNames').map(problemOf);
+}
+
+function problemOf(error: ErrorObject): Problem {
+  const path = pathOf(error.instancePath);
+  const { keyword, params } = error;
+  if (keyword === 'additionalProperties') {
+    const key = String(params.additionalProperty);
+    return { path: formatPath([...path, key]), message: `unknown key.${suggestedKey(path, key)}` };
+  }
+  if (keyword === 'required') {
+    const missing = [...path, String(params.missingProperty)];
+    return { path: formatPath(missing), message: `is required. ${schemaAt(missing)?.description ?? ''}` };
+  }
+  if (error.propertyName !== undefined) {
+    const message =
+      'is not a usable name: it must start with a letter and have letters, digits, "-" and "_" only.';
+    return { path: formatPath([...path, error.propertyName]), message };
+  }
+  return {
+    path: formatPath(path),
+    message: `${expectation(error)}${shown(path, error.data)}${suggestedValue(error)}`,
+  };
+}
+
+function expectation({ keyword, params }: ErrorObject): string {
+  switch (keyword) {
+    case 'type':
+      return `must be ${params.type === 'object' ? 'a section with keys' : article(String(params.type))}`;
+    case 'enum':
+      return `must be one of ${allowedValues(params).join(', ')}`;
+    case 'minimum':
+      return `must be at least ${params.limit}`;
+    case 'maximum':
+      return `must be at most ${params.limit}`;
+    case 'minLength':
+      return params.limit === 1 ? 'must not be empty' : `must have at least ${params.limit} characters`;
+    case 'minItems':
+      return `must have at least ${params.limit} entry`;
+    default:
+      return 'must not have the same entry twice';
+  }
+}
+
+const allowedValues = (params: ErrorObject['params']) => (params.allowedValues as unknown[]).map(String);
+
+const suggestedValue = ({ keyword, params, data }: ErrorObject): string =>
+  keyword === 'enum' ? suggestion(String(data), allowedValues(params)) : '';
+
+const article = (type: string) =>
+  type === 'array' ? 'a list' : type === 'integer' ? 'an integer' : `a ${type}`;
+
+/** `, not "eighty"`; never for a secret. */
+function shown(path: KeyPath, data: unknown): string {
+  if (isSecretKey(path.at(-1)) || data === '') return '.';
+  const text = JSON.stringify(data);
+  return text.length > SHOWN_CHARACTERS_MAX ? '.' : `, not ${text}.`;
+}
+
+/** Of the keys that are possible there; failing that, the place where such a key does exist. */
+function suggestedKey(parent: KeyPath, key: string): string {
+  const near = suggestion(key, Object.keys(schemaAt(parent)?.properties ?? {}));
+  if (near !== '') return near;
+  const elsewhere = scalarPaths().find((path) => path.at(-1) === key);
+  return elsewhere ? ` Did you mean "${formatPath(elsewhere)}"?` : '';
+}
+
+/** AJV's JSON pointer; numbers are list positions, because names in maps start with a letter. */
+const pathOf = (pointer: string): KeyPath =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map((key) => (/^\d+$/.test(key) ? Number(key) : key));

@@ -1,0 +1,132 @@
+import type { AttemptEnd } from './attempt-end.ts';
+import type { Cause, Evidence, Interruption, Phase } from './interruption.ts';
+import type { ProviderError } from './provider-error.ts';
+
+/** A gateway that answers nonsense is a bad gateway. */
+const BAD_GATEWAY = 502;
+const OVERLOADED = 529;
+
+/** What an attempt's end means. `phase`: what the attempt had said last. */
+export function classify(end: AttemptEnd, phase: Phase): Interruption {
+  switch (end.kind) {
+    case 'eof':
+      if (end.residue)
+        return fromError(end.residue, phase, { kind: 'error_event', type: wordOf(end.residue) });
+      return { cause: 'connection_reset', phase: 'eof', evidence: { kind: 'clean_eof', done: end.done } };
+    case 'broken':
+      return broken(end, phase);
+    case 'refused':
+      return refused(end, phase);
+    case 'error_event':
+      return fromError(end.error, phase, { kind: 'error_event', type: wordOf(end.error) });
+    case 'bad_finish':
+      return fromStatus(end.status, phase, { kind: 'finish_reason', reason: end.reason });
+    case 'unusable':
+      return fromStatus(BAD_GATEWAY, phase, { kind: `unparsable_${end.what}` });
+    case 'seam_rejected':
+      return fromStatus(BAD_GATEWAY, phase, { kind: 'seam_rejected', reason: end.reason });
+    case 'limit':
+      return { cause: 'invalid_request', phase, evidence: { kind: 'limit', limit: end.limit } };
+  }
+}
+
+function broken(end: Extract<AttemptEnd, { kind: 'broken' }>, phase: Phase): Interruption {
+  if (end.clock) return { cause: 'idle_stall', phase, evidence: { kind: 'clock', clock: end.clock } };
+  if (end.goaway !== undefined)
+    return { cause: 'goaway', phase, evidence: { kind: 'goaway', code: end.goaway } };
+  return { cause: 'connection_reset', phase, evidence: { kind: 'transport', code: end.code } };
+}
+
+function refused(end: Extract<AttemptEnd, { kind: 'refused' }>, phase: Phase): Interruption {
+  const { status, error, content_type, retry_after_ms } = end;
+  const isSuccess = status >= 200 && status < 300;
+  const evidence: Evidence = isSuccess ? { kind: 'not_a_stream', content_type } : { kind: 'status', status };
+  const known: ProviderError = { words: [], message: '', ...error };
+  // A redirect or a page of HTML is as little an answer as a 502 is.
+  const real = isSuccess || status < 400 ? (known.status ?? BAD_GATEWAY) : status;
+  const interruption = fromError({ ...known, status: real }, phase, evidence);
+  return retry_after_ms === undefined ? interruption : { ...interruption, retry_after_ms };
+}
+
+function fromError(error: ProviderError, phase: Phase, evidence: Evidence): Interruption {
+  const cause = causeOf(error);
+  const status = error.status ?? STATUS_OF_WORD.find(([words]) => says(error, words))?.[1];
+  return {
+    cause,
+    phase,
+    evidence,
+    ...(status !== undefined && { status }),
+    ...(error.message !== '' && { message: error.message }),
+    ...(error.retry_after_ms !== undefined && { retry_after_ms: error.retry_after_ms }),
+  };
+}
+
+function fromStatus(status: number, phase: Phase, evidence: Evidence): Interruption {
+  return { cause: 'provider_5xx', phase, evidence, status };
+}
+
+const wordOf = (error: ProviderError): string => error.words[0] ?? '';
+
+const says = (error: ProviderError, words: RegExp): boolean => error.words.some((word) => words.test(word));
+
+/** In order: the first that fits. Types and codes decide; the status only where they say nothing. */
+const CAUSE_OF_WORD: readonly (readonly [RegExp, Cause])[] = [
+  [/insufficient_quota|quota_exceeded|billing|credit_balance|spend_limit|payment_required/, 'quota'],
+  [/context_length_exceeded|context_window_exceeded|string_above_max_length/, 'context_overflow'],
+  [/content_filter|content_policy|moderation|responsible_?ai/, 'content_filter'],
+  [/rate_limit|too_many_requests|resource_exhausted|slow_down|throttl/, 'rate_limited'],
+  [
+    /overloaded|unavailable|server_error|internal|api_error|timeout|bad_gateway|upstream|backend/,
+    'provider_5xx',
+  ],
+  [/model_not_found|not_found_error|model_not_available/, 'model_not_found'],
+  [
+    /authentication|unauthori[sz]ed|unauthenticated|permission|forbidden|invalid_api_key|access_denied/,
+    'unauthorised',
+  ],
+  [/invalid_request|invalid_argument|bad_request|badrequest|validation|unprocessable/, 'invalid_request'],
+];
+
+const STATUS_OF_WORD: readonly (readonly [RegExp, number])[] = [
+  [/overloaded/, OVERLOADED],
+  [/unavailable/, 503],
+  [/timeout/, 504],
+  [/bad_gateway|upstream|backend/, BAD_GATEWAY],
+  [/server_error|internal|api_error/, 500],
+  [/rate_limit|too_many_requests|resource_exhausted|slow_down|throttl/, 429],
+];
+
+const CAUSE_OF_STATUS: Readonly<Record<number, Cause>> = {
+  401: 'unauthorised',
+  402: 'quota',
+  403: 'unauthorised',
+  404: 'model_not_found',
+  // The provider lost patience with the connection, not with the request.
+  408: 'provider_5xx',
+  409: 'provider_5xx',
+  429: 'rate_limited',
+};
+
+function causeOf(error: ProviderError): Cause {
+  const word = CAUSE_OF_WORD.find(([words]) => says(error, words))?.[1];
+  const status = error.status;
+  const isBadRequest = status === 400 || status === 413 || status === 422;
+  if (
+    (word === undefined || word === 'invalid_request') &&
+    (isBadRequest || word) &&
+    saysOverflow(error.message)
+  ) {
+    return 'context_overflow';
+  }
+  if (word) return word;
+  if (status === undefined || status >= 500) return 'provider_5xx';
+  return CAUSE_OF_STATUS[status] ?? 'invalid_request';
+}
+
+/** Said in prose only by most providers; trusted only beside a status or type that says "bad request". */
+const OVERFLOW =
+  /prompt is too long|exceeds the (?:context window|available context size)|input token count.*exceeds|maximum (?:prompt|context) length|reduce the length of the messages|greater than the context length|exceeded model token limit|too large for model|input is too long/i;
+/** Token-per-minute limits speak of exceeded tokens, too. */
+const RATE_WORDS = /rate limit|per minute|tpm\b|quota/i;
+
+const saysOverflow = (message: string): boolean => OVERFLOW.test(message) && !RATE_WORDS.test(message);

@@ -1,0 +1,65 @@
+import { type DestinationStream, type Logger, pino } from 'pino';
+import type { Configuration } from './config/configuration.ts';
+
+/** Code hands no keys or prompts to the log; this catches the object that carries one by accident. */
+const SECRET_FIELDS: ReadonlySet<string> = new Set([
+  'authorization',
+  'api-key',
+  'x-api-key',
+  'cookie',
+  'api_key',
+  'secret',
+  'headers',
+  'body',
+  'messages',
+]);
+
+/** Deeper than anything meant for the log. */
+const DEPTH_MAX = 6;
+
+/** JSON lines on stdout; runs log through `log.child({ run })`. */
+export function createLogger(level: Configuration['log']['level'], destination?: DestinationStream): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: {
+        level: (label) => ({ level: label }),
+        bindings: loggedFields,
+        log: loggedFields,
+      },
+    },
+    destination ?? pino.destination({ dest: process.stdout.fd, sync: true }),
+  );
+}
+
+const loggedFields = (fields: Record<string, unknown>, depth = 0): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      SECRET_FIELDS.has(name.toLowerCase()) ? '[redacted]' : loggedValue(value, depth + 1),
+    ]),
+  );
+
+/** Of objects, only plain ones are opened: sockets and requests hold everything. */
+function loggedValue(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth > DEPTH_MAX) return '[deep]';
+  if (value instanceof Error) return loggedError(value, depth);
+  if (Array.isArray(value)) return value.map((item) => loggedValue(item, depth + 1));
+  const name = value.constructor?.name ?? 'Object';
+  return name === 'Object' ? loggedFields({ ...value }, depth) : `[${name}]`;
+}
+
+/** Further properties of errors stay out: libraries hang requests and headers on them. */
+function loggedError(error: Error, depth: number): object {
+  const { code } = error as { code?: unknown };
+  return {
+    type: error.name,
+    message: error.message,
+    ...(typeof code === 'string' && { code }),
+    stack: error.stack,
+    ...(error.cause !== undefined && { cause: loggedValue(error.cause, depth + 1) }),
+  };
+}

@@ -1,0 +1,68 @@
+import { type Interruption, isPermanent } from '../interrupts/interruption.ts';
+import type { Exhaustion } from './budget.ts';
+import type { Proof } from './delta.ts';
+import { proofOf, type ToolSchemas } from './tool-proof.ts';
+import type { ToolCall, Transcript } from './transcript.ts';
+
+export type PlanName = 'R1' | 'R2' | 'R3' | 'R4';
+
+/** What to do about an interruption. `cancel` lists the calls that were cut and must be given up. */
+export type Plan =
+  | { readonly kind: 'R1' }
+  | { readonly kind: 'R2'; readonly settle: readonly ToolCall[]; readonly cancel: readonly ToolCall[] }
+  | { readonly kind: 'R3'; readonly cancel: readonly ToolCall[] }
+  | { readonly kind: 'R4'; readonly cancel: readonly ToolCall[] }
+  /** Nothing is left to ask for: the answer is as long as it may be. */
+  | { readonly kind: 'finish'; readonly reason: 'length' }
+  | { readonly kind: 'give_up'; readonly why: GiveUp };
+
+export type GiveUp = 'permanent' | 'not_recoverable' | 'plan_not_allowed' | 'no_way_left' | Exhaustion;
+
+export interface Policy {
+  readonly plans: readonly PlanName[];
+  /** The least proof with which a tool call counts as closed. */
+  readonly tool_proof: Proof;
+  readonly schemas: ToolSchemas;
+  /** False for requests whose output cannot be joined across attempts: `n > 1`, `logprobs`, audio. */
+  readonly spliceable: boolean;
+}
+
+export interface Allowance {
+  readonly exhausted: Exhaustion | undefined;
+  /** The client has seen some of the answer. */
+  readonly delivered: boolean;
+  /** `max_tokens` less what was delivered; infinite without a limit. */
+  readonly tokens_left: number;
+}
+
+/**
+ * Chooses the plan. Pure and exhaustive.
+ *
+ * Settled tool calls come first, before every reason to stop: whatever else went wrong, they are delivered.
+ */
+export function decide(
+  transcript: Transcript,
+  interruption: Interruption,
+  policy: Policy,
+  allowance: Allowance,
+): Plan {
+  const open = transcript.openCalls;
+  const settle = open.filter((call) => (proofOf(call, policy.schemas, false) ?? 0) >= policy.tool_proof);
+  const cancel = open.filter((call) => !settle.includes(call));
+  const spliceable = policy.spliceable && transcript.refusal === '';
+
+  if (settle.length > 0 || transcript.closedCalls.length > 0) return { kind: 'R2', settle, cancel };
+  if (interruption.cause === 'context_overflow' && transcript.hasText)
+    return { kind: 'finish', reason: 'length' };
+  if (isPermanent(interruption.cause)) return { kind: 'give_up', why: 'permanent' };
+  if (!spliceable && allowance.delivered) return { kind: 'give_up', why: 'not_recoverable' };
+  if (allowance.exhausted) return { kind: 'give_up', why: allowance.exhausted };
+  if (transcript.hasText && allowance.tokens_left <= 0) return { kind: 'finish', reason: 'length' };
+
+  const plan: Plan = transcript.hasText
+    ? open.length > 0
+      ? { kind: 'R3', cancel }
+      : { kind: 'R1' }
+    : { kind: 'R4', cancel };
+  return policy.plans.includes(plan.kind) ? plan : { kind: 'give_up', why: 'plan_not_allowed' };
+}

@@ -1,0 +1,40 @@
+/**
+ * One normalised increment of an assistant turn. Every wire is translated into these, and only these are
+ * folded into the transcript, written to the journal and reasoned about by `decide()`.
+ *
+ * Tool calls are named by `index`: the run's own number for the call, in order of appearance over all attempts,
+ * never reused. It is not the provider's index, which may repeat, skip or be missing. In the journal it is the
+ * position at which the client saw the call.
+ */
+export type Delta =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'refusal'; readonly text: string }
+  | { readonly kind: 'reasoning'; readonly text: string }
+  | {
+      readonly kind: 'tool_start';
+      readonly index: number;
+      readonly id: string;
+      readonly name: string;
+      /** The provider's own fields of the call, such as a thought signature, which the client must send back. */
+      readonly extra?: Readonly<Record<string, unknown>>;
+    }
+  | { readonly kind: 'tool_arguments'; readonly index: number; readonly text: string }
+  | { readonly kind: 'tool_close'; readonly index: number; readonly proof: Proof }
+  | { readonly kind: 'tool_cancel'; readonly index: number }
+  | { readonly kind: 'finish'; readonly reason: string }
+  | { readonly kind: 'usage'; readonly usage: Usage };
+
+/**
+ * How well it is proven that a tool call is complete.
+ * 3: the wire says so. 2: a later call or later text began. 1: the arguments are an object that satisfies
+ * the tool's schema. A higher proof always satisfies a lower minimum.
+ */
+export type Proof = 1 | 2 | 3;
+
+/** Token counts as the provider reports them; fields beyond the three totals are kept as they came. */
+export interface Usage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+  readonly [detail: string]: unknown;
+}

@@ -1,0 +1,43 @@
+/**
+ * Finds stop sequences that begin in the text delivered before a seam and end after it. The provider of the
+ * continuation cannot see those; the ones that begin after the seam it finds itself.
+ */
+export class StopMatcher {
+  readonly #stops: readonly string[];
+  readonly #before: string;
+  #held = '';
+  #watching: boolean;
+
+  constructor(stops: readonly string[], delivered: string) {
+    this.#stops = stops.filter((stop) => stop.length > 1);
+    const longest = Math.max(0, ...this.#stops.map((stop) => stop.length));
+    this.#before = longest > 1 ? delivered.slice(1 - longest) : '';
+    this.#watching = this.#before !== '';
+  }
+
+  /** `emit` is safe to deliver; once `stopped`, the answer is over. */
+  push(text: string): { readonly emit: string; readonly stopped: boolean } {
+    if (!this.#watching) return { emit: text, stopped: false };
+    const after = this.#held + text;
+    let undecided = false;
+    for (const stop of this.#stops) {
+      const earliest = Math.max(0, this.#before.length - stop.length + 1);
+      for (let start = earliest; start < this.#before.length; start++) {
+        const candidate = this.#before.slice(start) + after;
+        if (candidate.startsWith(stop)) return { emit: '', stopped: true };
+        if (stop.startsWith(candidate)) undecided = true;
+      }
+    }
+    this.#held = undecided ? after : '';
+    this.#watching = undecided;
+    return { emit: undecided ? '' : after, stopped: false };
+  }
+
+  /** What was held back because it could have been the beginning of a stop sequence, when nothing follows. */
+  end(): string {
+    const held = this.#held;
+    this.#held = '';
+    this.#watching = false;
+    return held;
+  }
+}

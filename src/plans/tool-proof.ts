@@ -1,0 +1,73 @@
+import { type Schema, Validator } from '@cfworker/json-schema';
+import type { Proof } from './delta.ts';
+import type { ToolCall } from './transcript.ts';
+
+/** The JSON Schema of each tool's parameters, by tool name. A tool declared without one has `{}`: it takes none. */
+export type ToolSchemas = ReadonlyMap<string, unknown>;
+
+/**
+ * How well the arguments alone prove that an open call is complete, given what came after them.
+ *
+ * A finished JSON object is never a proper prefix of a longer valid text, but `{}` is often a placeholder that
+ * is sent before the real arguments, and scalars, arrays and glued objects prove nothing at all.
+ */
+export function proofOf(call: ToolCall, schemas: ToolSchemas, laterOutputBegan: boolean): Proof | undefined {
+  const schema = schemas.get(call.name);
+  if (call.arguments.trim() === '') return laterOutputBegan && takesNoArguments(schema) ? 2 : undefined;
+  const value = parsedObject(call.arguments);
+  if (!value) return undefined;
+  if (Object.keys(value).length === 0 && !takesNoArguments(schema)) return undefined;
+  if (laterOutputBegan) return 2;
+  return satisfies(value, schema) ? 1 : undefined;
+}
+
+/** Empty arguments are how several providers spell "none"; clients expect a JSON document. */
+export function normalisedArguments(text: string): string {
+  return text.trim() === '' ? '{}' : text;
+}
+
+export function parses(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function parsedObject(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function takesNoArguments(schema: unknown): boolean {
+  if (!isObject(schema)) return false;
+  const { properties, required, additionalProperties } = schema as Record<string, unknown>;
+  const declaresNone =
+    properties === undefined || (isObject(properties) && Object.keys(properties).length === 0);
+  const requiresNone = required === undefined || (Array.isArray(required) && required.length === 0);
+  return declaresNone && requiresNone && !isObject(additionalProperties);
+}
+
+function satisfies(value: object, schema: unknown): boolean {
+  if (!isObject(schema) || hasPattern(schema)) return false;
+  try {
+    return new Validator(schema as Schema, '2020-12', true).validate(value).valid;
+  } catch {
+    // An unresolvable reference or a malformed schema proves nothing about the arguments.
+    return false;
+  }
+}
+
+/** A regular expression of the client's must not run on an event loop that it shares with others. */
+function hasPattern(schema: object): boolean {
+  return /"pattern(Properties)?"\s*:/.test(JSON.stringify(schema));
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

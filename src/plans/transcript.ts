@@ -1,0 +1,102 @@
+import type { Delta, Usage } from './delta.ts';
+
+export interface ToolCall {
+  readonly index: number;
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+  /** `cancelled` calls were cut by an interruption; they are kept to tell the model about. */
+  readonly state: 'open' | 'closed' | 'cancelled';
+}
+
+const NO_CALLS: readonly ToolCall[] = [];
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** What the model has said so far, across attempts: the fold of all deltas of a run. */
+export class Transcript {
+  text = '';
+  refusal = '';
+  reasoning = '';
+  finish: string | undefined;
+  usage: Usage | undefined;
+  /** UTF-16 units held in memory, for the limit on a run's size. */
+  size = 0;
+  readonly #toolCalls: Mutable<ToolCall>[] = [];
+
+  static of(deltas: Iterable<Delta>): Transcript {
+    const transcript = new Transcript();
+    for (const delta of deltas) transcript.fold(delta);
+    return transcript;
+  }
+
+  fold(delta: Delta): void {
+    switch (delta.kind) {
+      case 'text':
+        this.text += delta.text;
+        this.size += delta.text.length;
+        return;
+      case 'refusal':
+        this.refusal += delta.text;
+        this.size += delta.text.length;
+        return;
+      case 'reasoning':
+        this.reasoning += delta.text;
+        this.size += delta.text.length;
+        return;
+      case 'tool_start':
+        this.#toolCalls.push({
+          index: delta.index,
+          id: delta.id,
+          name: delta.name,
+          arguments: '',
+          state: 'open',
+        });
+        return;
+      case 'tool_arguments':
+        this.#call(delta.index).arguments += delta.text;
+        this.size += delta.text.length;
+        return;
+      case 'tool_close':
+        this.#call(delta.index).state = 'closed';
+        return;
+      case 'tool_cancel':
+        this.#call(delta.index).state = 'cancelled';
+        return;
+      case 'finish':
+        this.finish = delta.reason;
+        return;
+      case 'usage':
+        this.usage = delta.usage;
+    }
+  }
+
+  get toolCalls(): readonly ToolCall[] {
+    return this.#toolCalls;
+  }
+
+  get openCalls(): readonly ToolCall[] {
+    // Asked before every delta, and nearly always there are no calls at all.
+    if (this.#toolCalls.length === 0) return NO_CALLS;
+    return this.#toolCalls.filter((call) => call.state === 'open');
+  }
+
+  get closedCalls(): readonly ToolCall[] {
+    return this.#toolCalls.filter((call) => call.state === 'closed');
+  }
+
+  get cancelledCalls(): readonly ToolCall[] {
+    return this.#toolCalls.filter((call) => call.state === 'cancelled');
+  }
+
+  /** Text that a continuation could hang on: whitespace alone is none (some providers refuse it as a prefix). */
+  get hasText(): boolean {
+    return this.text.trim() !== '';
+  }
+
+  #call(index: number): Mutable<ToolCall> {
+    const call = this.#toolCalls.find((candidate) => candidate.index === index);
+    if (!call) throw new RangeError(`no tool call ${index} was started`);
+    return call;
+  }
+}

@@ -1,0 +1,24 @@
+/** Events for clients that asked to see recoveries (`Holdfast-Events`); never part of the transcript. */
+export type Advisory =
+  | {
+      readonly type: 'ToolCallCancel';
+      readonly id: string;
+      readonly name: string;
+      readonly reason: string;
+      readonly attempt: number;
+    }
+  | {
+      readonly type: 'StreamReset';
+      readonly reason: string;
+      readonly attempt: number;
+      /** What of the answer so far starts anew. */
+      readonly scope: 'reasoning' | 'text' | 'all';
+    }
+  | {
+      readonly type: 'Recovered';
+      readonly plan: string;
+      readonly cause: string;
+      readonly attempt: number;
+      /** Silence the client felt, in milliseconds. */
+      readonly gap_ms: number;
+    };

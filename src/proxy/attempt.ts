@@ -1,0 +1,271 @@
+import type { EventSourceMessage } from 'eventsource-parser';
+import type { ClockLimits } from '../config/configuration.ts';
+import type { AttemptEnd } from '../interrupts/attempt-end.ts';
+import { nextDeadline } from '../interrupts/clocks.ts';
+import type { Clock } from '../interrupts/interruption.ts';
+import { providerErrorIn } from '../interrupts/provider-error.ts';
+import { retryAfterMs } from '../interrupts/retry-after.ts';
+import type { Time } from '../time.ts';
+import { EventDecoder, EventTooLargeError } from './event-decoder.ts';
+import { type Transport, TransportFailure, type TransportResponse } from './transport.ts';
+
+/** An error body longer than this is cut. */
+const ERROR_BODY_BYTES = 1_048_576;
+/** A provider that keeps the connection open after `[DONE]` loses it. */
+const DRAIN_WAIT_MS = 1_000;
+const NO_EVENTS: readonly EventSourceMessage[] = [];
+
+export interface AttemptRequest {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  readonly body: string;
+}
+
+export interface AttemptLimits {
+  readonly clocks: ClockLimits;
+  readonly event_bytes: number;
+}
+
+/** The provider's answer as it came, when it was not a stream. */
+export interface Refusal {
+  readonly status: number;
+  readonly headers: TransportResponse['headers'];
+  readonly body: Uint8Array;
+}
+
+/**
+ * One upstream request: opens it, reads its events in the batches in which they arrive, and keeps its clocks.
+ * Never throws: however it ends, {@link end} says so.
+ */
+export class Attempt {
+  /** Set once the attempt is over. */
+  end: AttemptEnd | undefined;
+  /** Set when the provider refused. */
+  refusal: Refusal | undefined;
+
+  readonly #transport: Transport;
+  readonly #request: AttemptRequest;
+  readonly #limits: AttemptLimits;
+  readonly #time: Time;
+  readonly #client: AbortSignal;
+  readonly #abort = new AbortController();
+  readonly #decoder: EventDecoder;
+  readonly #onClientGone = () => this.#abort.abort();
+
+  #body: AsyncIterator<Uint8Array> | undefined;
+  #isDone = false;
+  readonly #started_ms: number;
+  #byte_ms: number | undefined;
+  #progress_ms: number | undefined;
+  #reasoning = false;
+  #cancelTimer: () => void = () => {};
+  #expired: Clock | undefined;
+  #finishing = false;
+
+  /** `client` aborts when nobody wants the answer any more. */
+  constructor(
+    transport: Transport,
+    request: AttemptRequest,
+    limits: AttemptLimits,
+    time: Time,
+    client: AbortSignal,
+  ) {
+    this.#transport = transport;
+    this.#request = request;
+    this.#limits = limits;
+    this.#time = time;
+    this.#client = client;
+    this.#decoder = new EventDecoder(limits.event_bytes);
+    this.#started_ms = time.now();
+  }
+
+  /** True once the provider streams; otherwise {@link end} is set. */
+  async open(): Promise<boolean> {
+    if (this.#client.aborted) this.#abort.abort();
+    this.#client.addEventListener('abort', this.#onClientGone, { once: true });
+    this.#arm();
+    try {
+      const response = await this.#transport.open({
+        method: 'POST',
+        ...this.#request,
+        signal: this.#abort.signal,
+        connect_ms: this.#limits.clocks.connect_ms,
+      });
+      this.#byte_ms = this.#time.now();
+      this.#body = response.body[Symbol.asyncIterator]();
+      if (isStream(response)) return true;
+      await this.#readRefusal(response);
+    } catch (error) {
+      this.#fail(error);
+    }
+    return false;
+  }
+
+  /** The events that came since the last call, waiting for some; `undefined` once the attempt is over. */
+  async next(): Promise<readonly EventSourceMessage[] | undefined> {
+    if (this.end || !this.#body) return undefined;
+    try {
+      const { value, done } = await this.#body.next();
+      if (!done) {
+        this.#byte_ms = this.#time.now();
+        return this.#decoder.decode(value);
+      }
+      const last = this.#isDone ? NO_EVENTS : this.#decoder.end();
+      const residue = providerErrorIn(parsed(this.#decoder.residue));
+      this.#settle({ kind: 'eof', done: this.#isDone, ...(residue && { residue }) });
+      return last;
+    } catch (error) {
+      this.#fail(error);
+      return undefined;
+    }
+  }
+
+  /** `[DONE]` came. */
+  done(): void {
+    this.#isDone = true;
+  }
+
+  /** A delta said something. `reasoning`: the model is still thinking. */
+  progressed(reasoning: boolean): void {
+    this.#progress_ms = this.#byte_ms;
+    this.#reasoning = reasoning;
+  }
+
+  /** The answer is whole; waits no longer than this for what may still follow. */
+  finishWithin(delay_ms: number): void {
+    if (this.end) return;
+    this.#finishing = true;
+    this.#cancelTimer();
+    this.#cancelTimer = this.#time.after(delay_ms, () => this.#expire('progress'));
+  }
+
+  /** While the client takes nothing we read nothing, and the provider's silence is our own doing. */
+  pauseClocks(): () => void {
+    const paused_ms = this.#time.now();
+    this.#cancelTimer();
+    return () => {
+      const pause_ms = this.#time.now() - paused_ms;
+      if (this.#byte_ms !== undefined) this.#byte_ms += pause_ms;
+      if (this.#progress_ms !== undefined) this.#progress_ms += pause_ms;
+      if (!this.end) this.#arm();
+    };
+  }
+
+  /** When the last bytes came, by the attempt's clock. */
+  get byte_ms(): number {
+    return this.#byte_ms ?? this.#started_ms;
+  }
+
+  /** Reads what little may still follow the end of the answer, so that the connection can be used again. */
+  async drain(): Promise<void> {
+    this.finishWithin(DRAIN_WAIT_MS);
+    while (await this.next());
+    this.close();
+  }
+
+  /** Ends the attempt from our side and closes the connection. */
+  stop(end: AttemptEnd): void {
+    this.#settle(end);
+    this.#abort.abort();
+  }
+
+  /** Closes the connection, unless the response ended by itself. */
+  close(): void {
+    if (!this.end) this.stop({ kind: 'broken', code: 'ABORTED' });
+    else if (this.end.kind !== 'eof') this.#abort.abort();
+  }
+
+  #fail(error: unknown): void {
+    this.#abort.abort();
+    if (error instanceof EventTooLargeError)
+      return this.#settle({ kind: 'limit', limit: 'limits.event_bytes' });
+    if (!(error instanceof TransportFailure)) throw error;
+    const clock = this.#expired ?? error.clock;
+    this.#settle({
+      kind: 'broken',
+      code: error.code,
+      ...(error.goaway !== undefined && { goaway: error.goaway }),
+      ...(clock !== undefined && { clock }),
+    });
+  }
+
+  #settle(end: AttemptEnd): void {
+    this.#cancelTimer();
+    this.#client.removeEventListener('abort', this.#onClientGone);
+    this.end ??= end;
+  }
+
+  async #readRefusal(response: TransportResponse): Promise<void> {
+    const body = await this.#readBody();
+    this.refusal = { status: response.status, headers: response.headers, body };
+    const retry_after_ms = retryAfterMs(response.headers, this.#time.wall());
+    this.#settle({
+      kind: 'refused',
+      status: response.status,
+      content_type: String(response.headers['content-type'] ?? ''),
+      error: providerErrorIn(parsed(new TextDecoder().decode(body))),
+      ...(retry_after_ms !== undefined && { retry_after_ms }),
+    });
+  }
+
+  async #readBody(): Promise<Uint8Array> {
+    const pieces: Uint8Array[] = [];
+    let bytes = 0;
+    try {
+      while (this.#body && bytes < ERROR_BODY_BYTES) {
+        const { value, done } = await this.#body.next();
+        if (done) break;
+        pieces.push(value);
+        bytes += value.length;
+      }
+    } catch (error) {
+      // The status has been told; a body cut short takes nothing from it.
+      if (!(error instanceof TransportFailure)) throw error;
+    }
+    this.#abort.abort();
+    return Buffer.concat(pieces);
+  }
+
+  #arm(): void {
+    if (this.#finishing) return;
+    const { at_ms } = this.#deadline();
+    this.#cancelTimer = this.#time.after(Math.max(0, at_ms - this.#time.now()), () => {
+      // Not re-armed with every byte: the deadline is looked up when the timer fires.
+      const { clock, at_ms: deadline_ms } = this.#deadline();
+      if (this.#time.now() >= deadline_ms) this.#expire(clock);
+      else this.#arm();
+    });
+  }
+
+  #deadline() {
+    return nextDeadline(
+      {
+        started_ms: this.#started_ms,
+        byte_ms: this.#byte_ms,
+        progress_ms: this.#progress_ms,
+        reasoning: this.#reasoning,
+      },
+      this.#limits.clocks,
+    );
+  }
+
+  #expire(clock: Clock): void {
+    this.#expired = clock;
+    this.#abort.abort();
+  }
+}
+
+function isStream({ status, headers }: TransportResponse): boolean {
+  const type = String(headers['content-type'] ?? '').toLowerCase();
+  // A provider that names no type, or a careless one, may still stream; JSON and HTML certainly do not.
+  return status === 200 && !/^(application\/json|application\/problem\+json|text\/html)/.test(type);
+}
+
+function parsed(text: string): unknown {
+  if (text === '') return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,141 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import tls from 'node:tls';
+import type { Logger } from 'pino';
+import { type Dispatcher, Pool } from 'undici';
+import type { CertificateAuthorities } from '../config/certificates.ts';
+import type { Configuration, UpstreamConfiguration } from '../config/configuration.ts';
+import { type ApiError, apiError } from '../errors.ts';
+import { transportCode } from '../interrupts/transport-code.ts';
+import { limitStall } from './client-stall.ts';
+import { type Headers, requestHeaders, responseHeaders } from './headers.ts';
+import type { Target } from './run.ts';
+
+/** The public prefix; the path of `base_url` takes its place. */
+const PREFIX = '/v1';
+
+/**
+ * Hands requests to an upstream and its answers back, as they come: any method, no buffering, no decoding, no retries.
+ * Each side's backpressure holds back the other. A body that breaks off upstream breaks off at the client too.
+ */
+export class PassThrough {
+  readonly #pools: ReadonlyMap<string, Pool>;
+  readonly #client_stall_ms: number;
+  readonly #log: Logger;
+
+  constructor(configuration: Configuration, authorities: CertificateAuthorities, log: Logger) {
+    this.#client_stall_ms = configuration.limits.client_stall_ms;
+    this.#log = log;
+    this.#pools = new Map(
+      Object.entries(configuration.upstreams).map(([name, upstream]) => [
+        name,
+        poolOf(upstream, waitLimit(upstream, configuration), authorities),
+      ]),
+    );
+  }
+
+  /**
+   * Resolves when the response was sent or its client is gone; never rejects. `body` is sent in place of the
+   * request's own where that was read already.
+   */
+  async forward(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { name, upstream }: Target,
+    body?: string | Uint8Array,
+  ): Promise<void> {
+    const { method = '', url = '' } = request;
+    const path = upstreamPath(url, upstream);
+    if (path === undefined) return answer(response, apiError('not_found', { method, path: url }));
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    limitStall(response, this.#client_stall_ms);
+    try {
+      await this.#pool(name).stream(
+        {
+          method: method as Dispatcher.HttpMethod,
+          path,
+          headers: headersOf(request, upstream, body),
+          body: body ?? (hasBody(request) ? request : null),
+          signal: gone.signal,
+        },
+        ({ statusCode, headers }) => response.writeHead(statusCode, responseHeaders(headers)),
+      );
+    } catch (error) {
+      this.#fail(transportCode(error), response, name);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#pools.values(), (pool) => pool.destroy()));
+  }
+
+  #pool(name: string): Pool {
+    const pool = this.#pools.get(name);
+    if (!pool) throw new Error(`the configuration has no upstream ${name}`);
+    return pool;
+  }
+
+  #fail(code: string, response: ServerResponse, upstream: string): void {
+    if (response.closed) return;
+    this.#log.warn({ upstream, code, begun: response.headersSent }, 'pass-through failed');
+    if (response.headersSent) response.destroy();
+    else if (code === 'UND_ERR_HEADERS_TIMEOUT') answer(response, apiError('upstream_timeout', { upstream }));
+    else answer(response, apiError('upstream_unreachable', { upstream, reason: code }));
+  }
+}
+
+function answer(response: ServerResponse, { status, body }: ApiError): void {
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' });
+  response.end(body);
+}
+
+/** An answer that does not stream may take as long to begin as an attempt may take in all; no other clock applies. */
+const waitLimit = (upstream: UpstreamConfiguration, { clocks }: Configuration) => {
+  const { connect_ms, attempt_ms } = { ...clocks, ...upstream.clocks };
+  return { connect_ms, attempt_ms };
+};
+
+function poolOf(
+  { base_url }: UpstreamConfiguration,
+  { connect_ms, attempt_ms }: { connect_ms: number; attempt_ms: number },
+  authorities: CertificateAuthorities,
+): Pool {
+  const { origin } = new URL(base_url);
+  const ca = authorities[origin];
+  return new Pool(origin, {
+    allowH2: true,
+    headersTimeout: attempt_ms,
+    bodyTimeout: attempt_ms,
+    connect: {
+      timeout: connect_ms,
+      ...(ca !== undefined && { ca: [...tls.getCACertificates('default'), ca] }),
+    },
+  });
+}
+
+/** `undefined` for a path that could climb out of the upstream's API, where a configured key has no business. */
+function upstreamPath(url: string, { base_url }: UpstreamConfiguration): string | undefined {
+  const [path = ''] = url.split('?', 1);
+  if (!path.startsWith(`${PREFIX}/`) || hasDotSegment(path)) return undefined;
+  return new URL(base_url).pathname.replace(/\/$/, '') + url.slice(PREFIX.length);
+}
+
+const hasDotSegment = (path: string): boolean =>
+  path
+    .replace(/%2e/gi, '.')
+    .split(/[/\\]|%2f|%5c/i)
+    .some((segment) => segment === '.' || segment === '..');
+
+/** A body that streams keeps its length; one that was read already gets it from the transport. */
+function headersOf(
+  request: IncomingMessage,
+  upstream: UpstreamConfiguration,
+  body: string | Uint8Array | undefined,
+): Headers {
+  const headers = requestHeaders(request.headers, upstream);
+  const length = request.headers['content-length'];
+  return body === undefined && length !== undefined ? { ...headers, 'content-length': length } : headers;
+}
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;

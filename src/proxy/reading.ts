@@ -1,0 +1,252 @@
+import type { EventSourceMessage } from 'eventsource-parser';
+import type { AttemptEnd } from '../interrupts/attempt-end.ts';
+import type { Phase } from '../interrupts/interruption.ts';
+import { closedByFinish } from '../plans/closure.ts';
+import type { Delta } from '../plans/delta.ts';
+import { parses } from '../plans/tool-proof.ts';
+import type { Attempt } from './attempt.ts';
+import type { AttemptLedger } from './attempt-ledger.ts';
+import type { Ending } from './delivery.ts';
+import type { PlannedAttempt } from './recovery-request.ts';
+import type { RunContext } from './run.ts';
+import type { Turn } from './turn.ts';
+import { ChatCompletionsReader } from './wires/chat-completions.ts';
+import type { ChunkEvent } from './wires/chat-envelope.ts';
+
+/** After the finish reason only a usage report and `[DONE]` are expected; some servers then just stay silent. */
+const FINISH_WAIT_MS = 2_000;
+/** How long the head of a continuation may be held back to find out how it joins. */
+const SEAM_WAIT_MS = 2_000;
+/** A call that such a finish cut short was cut by the model's own limit, not by a fault: asking again would not help. */
+const CUTTING_FINISHES: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);
+/** The overhead is measured for one batch in so many: looking at the clock costs more than most of what it measures. */
+const OVERHEAD_SAMPLE = 16;
+
+/** `forwarded`: the stream was passed on as it came, its finish chunks included. */
+type Answer = Omit<Ending, 'usage' | 'usageAsked'> & { readonly forwarded?: boolean };
+
+/** Reads one attempt into the turn, event by event, until it is whole or interrupted. */
+export class Reading {
+  /** What the attempt said last. */
+  phase: Phase = 'connect';
+  /** Set when the answer is whole. */
+  ending: Answer | undefined;
+
+  readonly #turn: Turn;
+  readonly #planned: PlannedAttempt;
+  readonly #attempt: Attempt;
+  readonly #context: RunContext;
+  readonly #ledger: AttemptLedger;
+  readonly #reader: ChatCompletionsReader;
+  readonly #offset: number;
+  #end: AttemptEnd | undefined;
+  #event: ChunkEvent | undefined;
+  #after: ChunkEvent[] = [];
+  #isDone = false;
+  #finishedChoices = 0;
+  #batches = 0;
+  #cancelSeamTimer: (() => void) | undefined;
+
+  constructor(turn: Turn, planned: PlannedAttempt, attempt: Attempt, context: RunContext) {
+    this.#turn = turn;
+    this.#planned = planned;
+    this.#attempt = attempt;
+    this.#context = context;
+    this.#ledger = turn.beginAttempt(planned);
+    this.#reader = new ChatCompletionsReader(turn.nextCall);
+    this.#offset = turn.transcript.size;
+  }
+
+  /** How the attempt ended, when the answer is not whole. */
+  get end(): AttemptEnd {
+    return this.#end ?? this.#attempt.end ?? { kind: 'eof', done: this.#isDone };
+  }
+
+  /** Characters that this attempt added to the run. */
+  get added(): number {
+    return this.#turn.transcript.size - this.#offset;
+  }
+
+  async run(): Promise<void> {
+    if (await this.#attempt.open()) {
+      this.phase = 'first_token';
+      await this.#readEvents();
+    }
+    this.#cancelSeamTimer?.();
+    this.#complete();
+    if (this.#isDone) void this.#attempt.drain();
+    else this.#attempt.close();
+  }
+
+  async #readEvents(): Promise<void> {
+    for (;;) {
+      const events = await this.#attempt.next();
+      if (!events) return;
+      for (const event of events) {
+        this.#take(event);
+        if (this.#isOver) break;
+      }
+      await this.#flush();
+      if (this.#isOver) return;
+    }
+  }
+
+  get #isOver(): boolean {
+    return this.#isDone || this.#attempt.end !== undefined;
+  }
+
+  async #flush(): Promise<void> {
+    const came_ms = this.#attempt.byte_ms;
+    const blocked = this.#turn.flush();
+    if (this.#batches++ % OVERHEAD_SAMPLE === 0) {
+      this.#context.metrics.overhead.observe((this.#context.time.now() - came_ms) / 1000);
+    }
+    if (!blocked) return;
+    const resume = this.#attempt.pauseClocks();
+    await blocked;
+    resume();
+  }
+
+  #take(message: EventSourceMessage): void {
+    const event = this.#reader.read(message);
+    switch (event.kind) {
+      case 'chunk':
+        if (this.#turn.facts.choices > 1 || event.manyChoices) this.#forward(event);
+        else if (this.ending) this.#after.push(event);
+        else this.#takeChunk(event);
+        return;
+      case 'done':
+        this.#isDone = true;
+        this.#attempt.done();
+        return;
+      case 'malformed':
+        this.#context.metrics.malformedEvents.inc({ upstream: this.#turn.run.target.name });
+        return;
+      case 'error':
+        // After the finish reason the answer is whole, whatever happens to the connection.
+        if (!this.ending) this.#attempt.stop({ kind: 'error_event', error: event.error });
+        return;
+      case 'bad_finish':
+        if (!this.ending) this.#attempt.stop(event);
+    }
+  }
+
+  #takeChunk(event: ChunkEvent): void {
+    this.#event = event;
+    const finish = event.deltas.find((delta) => delta.kind === 'finish');
+    // The finish chunk is sent at the end, together with all that belongs there.
+    const said = finish ? event.deltas.filter(isContent) : event.deltas;
+    this.#note(event.deltas);
+    this.#accept(said, event, finish === undefined);
+    if (finish && !this.#isOver) this.#finish(finish.reason, event);
+  }
+
+  /** Takes what is new out of the deltas, and makes it part of the run. */
+  #accept(said: readonly Delta[], event: ChunkEvent, intact: boolean): void {
+    const { splice } = this.#planned;
+    const joined = splice && !splice.isOpen ? this.#join(said) : said;
+    if (joined.length > 0 || (intact && joined === said))
+      this.#turn.accept(joined, event, intact && joined === said);
+    if (joined.length > 0) this.#turn.contentAt(this.#attempt.byte_ms);
+    if (splice?.rejection) this.#attempt.stop({ kind: 'seam_rejected', reason: splice.rejection });
+    else if (splice?.stopped) this.#finish('stop');
+    if (this.#turn.transcript.size > this.#context.configuration.limits.run_bytes) {
+      this.#attempt.stop({ kind: 'limit', limit: 'limits.run_bytes' });
+    }
+  }
+
+  #join(said: readonly Delta[]): readonly Delta[] {
+    const { splice } = this.#planned;
+    if (!splice) return said;
+    const joined: Delta[] = [];
+    for (const delta of said) {
+      const accepted = splice.accept(delta);
+      if (accepted.length === 0) this.#ledger.swallow(delta);
+      joined.push(...accepted);
+    }
+    if (!splice.isOpen) this.#watchSeam();
+    return joined;
+  }
+
+  #watchSeam(): void {
+    this.#cancelSeamTimer ??= this.#context.time.after(SEAM_WAIT_MS, () => {
+      const deltas = this.#planned.splice?.expire() ?? [];
+      if (this.#event && deltas.length > 0) this.#turn.accept(deltas, this.#event, false);
+      if (this.#planned.splice?.rejection) {
+        this.#attempt.stop({ kind: 'seam_rejected', reason: this.#planned.splice.rejection });
+      }
+      void this.#turn.flush();
+    });
+  }
+
+  /** What the attempt is doing, for its clocks and for the phase of an interruption. */
+  #note(deltas: readonly Delta[]): void {
+    for (const delta of deltas) {
+      switch (delta.kind) {
+        case 'text':
+        case 'refusal':
+          this.phase = 'text';
+          break;
+        case 'reasoning':
+          this.phase = 'reasoning';
+          break;
+        case 'tool_start':
+        case 'tool_arguments':
+          this.phase = 'tool_call';
+          break;
+        case 'usage':
+          this.#ledger.reported = delta.usage;
+          continue;
+        default:
+          continue;
+      }
+      this.#attempt.progressed(delta.kind === 'reasoning');
+    }
+  }
+
+  #finish(reason: string, event?: ChunkEvent): void {
+    const held = this.#planned.splice?.end() ?? [];
+    const carrier = event ?? this.#event;
+    if (carrier && held.length > 0) this.#turn.accept(held, carrier, false);
+    if (this.#planned.splice?.rejection) {
+      this.#attempt.stop({ kind: 'seam_rejected', reason: this.#planned.splice.rejection });
+      return;
+    }
+    this.ending = { reason, ...(event && { finish: event }), after: this.#after };
+    if (event) this.#attempt.finishWithin(FINISH_WAIT_MS);
+    else this.#attempt.stop({ kind: 'eof', done: false });
+  }
+
+  /** Requests that are never spliced pass as they came; only their end is looked at. */
+  #forward(event: ChunkEvent): void {
+    this.#event = event;
+    this.#note(event.deltas);
+    this.#finishedChoices += event.deltas.filter(({ kind }) => kind === 'finish').length;
+    this.#turn.forward(event);
+    if (this.#finishedChoices >= this.#turn.facts.choices) {
+      this.ending = { reason: 'stop', forwarded: true, after: [] };
+      this.#attempt.finishWithin(FINISH_WAIT_MS);
+    }
+  }
+
+  /** Looks whether what was said is whole, now that nothing more will come. */
+  #complete(): void {
+    const { ending } = this;
+    if (!ending || ending.forwarded) return;
+    const turn = this.#turn;
+    const { closed, broken } = closedByFinish(turn.transcript);
+    if (this.#event && closed.length > 0) turn.accept(closed, this.#event, false);
+    if (broken.length > 0 && CUTTING_FINISHES.has(ending.reason)) turn.cancel(broken, ending.reason);
+    else if (broken.length > 0) this.#unusable('arguments');
+    const mustParse =
+      turn.facts.expectsJson && this.#planned.splice !== undefined && ending.reason === 'stop';
+    if (mustParse && !parses(turn.transcript.text)) this.#unusable('document');
+  }
+
+  #unusable(what: 'arguments' | 'document'): void {
+    this.ending = undefined;
+    this.#end = { kind: 'unusable', what };
+  }
+}
+
+const isContent = ({ kind }: Delta): boolean => kind !== 'finish' && kind !== 'usage';

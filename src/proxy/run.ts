@@ -1,0 +1,72 @@
+import type { Logger } from 'pino';
+import type { CheckpointScheduler } from '../checkpoint/checkpoint-scheduler.ts';
+import type { Owner, RunId, Store } from '../checkpoint/store.ts';
+import type { Configuration, UpstreamConfiguration } from '../config/configuration.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Time } from '../time.ts';
+import type { CapabilityMemory } from './dialects/capability-memory.ts';
+import type { Transport } from './transport.ts';
+import type { ChatRequest } from './wires/chat-request.ts';
+
+/** Where a run is sent: one upstream, and the model name to ask it for when it differs from the client's. */
+export interface Target {
+  readonly name: string;
+  readonly upstream: UpstreamConfiguration;
+  readonly model?: string;
+}
+
+/** What the client asked to see besides the standard wire: the `Holdfast-Events` request header. */
+export type EventsMode = 'none' | 'chunks' | 'comments';
+
+/** One assistant turn to be delivered to one client. */
+export interface Run {
+  readonly id: RunId;
+  readonly owner: Owner;
+  readonly target: Target;
+  /** The body as it came; attempt 1 sends exactly this. */
+  readonly body: string;
+  /** The same body, parsed and checked. */
+  readonly request: ChatRequest;
+  /** Request headers to send upstream: hop-by-hop, `host`, `content-length` and `holdfast-*` removed, credential in place. */
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  readonly events: EventsMode;
+  /** Aborts when the client has gone. */
+  readonly signal: AbortSignal;
+}
+
+/** The client's side of a run. Frames are whole SSE events or comments, never parts of one. */
+export interface Client {
+  /** True once response headers were sent; from then on a failure can only be told in-band. */
+  readonly opened: boolean;
+  /** Sends status 200 and the event-stream headers together with the next write. */
+  open(headers: Readonly<Record<string, string>>): void;
+  /** False when the client's buffer is full: await {@link drained} before writing more. */
+  write(frames: string): boolean;
+  /** Resolves when the client has taken what was written, or has gone. */
+  drained(): Promise<void>;
+  /** Sends the last frames and the end of the response together. */
+  end(frames: string): void;
+  /** Answers with a plain response instead of a stream; only before {@link open}. */
+  reject(
+    status: number,
+    headers: Readonly<Record<string, string | string[]>>,
+    body: string | Uint8Array,
+  ): void;
+}
+
+/** Everything a run needs from its process. */
+export interface RunContext {
+  readonly configuration: Configuration;
+  readonly transport: Transport;
+  readonly store: Store;
+  readonly scheduler: CheckpointScheduler;
+  readonly capabilities: CapabilityMemory;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly time: Time;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+}
+
+/** How a run ended; the `outcome` label of `holdfast_runs_total`. */
+export type Outcome = 'complete' | 'recovered' | 'salvaged' | 'failed' | 'rejected' | 'cancelled';

@@ -1,0 +1,224 @@
+import type { FinalStatus } from '../checkpoint/store.ts';
+import { closedByLaterOutput } from '../plans/closure.ts';
+import type { Policy } from '../plans/decide.ts';
+import type { Delta } from '../plans/delta.ts';
+import { type ToolCall, Transcript } from '../plans/transcript.ts';
+import { deliveredTokens, logicalUsage, repaidTokens } from '../plans/usage-ledger.ts';
+import { AttemptLedger } from './attempt-ledger.ts';
+import { Delivery, type Ending } from './delivery.ts';
+import type { PlannedAttempt } from './recovery-request.ts';
+import type { Client, Run, RunContext } from './run.ts';
+import { RunJournal } from './run-journal.ts';
+import type { ChunkEvent } from './wires/chat-envelope.ts';
+import { type ChatFacts, factsOf } from './wires/chat-facts.ts';
+
+/** A recovery that is under way: from the interruption to the first new content. */
+interface Recovery {
+  readonly plan: string;
+  readonly cause: string;
+}
+
+/**
+ * The state of one run: what was said (transcript), what was shown (delivery), what was recorded (journal) and what
+ * it cost (ledgers). The relay decides; the turn carries out.
+ */
+export class Turn {
+  readonly run: Run;
+  readonly facts: ChatFacts;
+  readonly policy: Policy;
+  readonly transcript = new Transcript();
+  readonly delivery: Delivery;
+  /** Aborts when nobody wants this replica to go on: the client has gone, or another replica took over. */
+  readonly signal: AbortSignal;
+  readonly #context: RunContext;
+  readonly #journal: RunJournal;
+  readonly #stale = new AbortController();
+  readonly #ledgers: AttemptLedger[] = [];
+  readonly #started_ms: number;
+  #calls = 0;
+  /** The last event with content: what has to be said without one of its own is said in its name. */
+  #event: ChunkEvent | undefined;
+  #content_ms: number | undefined;
+  #recovery: Recovery | undefined;
+
+  /** Hands out the run's numbers for tool calls. */
+  readonly nextCall = (): number => this.#calls++;
+
+  constructor(run: Run, client: Client, context: RunContext) {
+    const { recovery } = context.configuration;
+    this.run = run;
+    this.#context = context;
+    this.facts = factsOf(run.request);
+    this.policy = { ...recovery, schemas: this.facts.schemas, spliceable: this.facts.spliceable };
+    this.#started_ms = context.time.now();
+    this.signal = AbortSignal.any([run.signal, this.#stale.signal]);
+    this.#journal = new RunJournal(run, context, () => this.#stale.abort());
+    this.delivery = new Delivery({
+      client,
+      time: context.time,
+      events: run.events,
+      legacyFunctions: this.facts.legacyFunctions,
+      headers: () => ({
+        'holdfast-run-id': run.id,
+        'holdfast-attempts': String(this.attempts),
+        'holdfast-upstream': run.target.name,
+      }),
+      record: (event) => this.#journal.record(event),
+    });
+  }
+
+  /** Upstream requests made so far. */
+  get attempts(): number {
+    return this.#ledgers.length;
+  }
+
+  /** What is left of the client's `max_tokens`. */
+  get tokens_left(): number {
+    return this.facts.max_tokens - deliveredTokens(this.#ledgers);
+  }
+
+  beginAttempt(planned: PlannedAttempt): AttemptLedger {
+    const ledger = new AttemptLedger(planned);
+    this.#ledgers.push(ledger);
+    if (this.attempts > 1) this.delivery.restart();
+    return ledger;
+  }
+
+  /** Makes `deltas` part of the run and shows them. `intact`: they are all that the event said. */
+  accept(deltas: readonly Delta[], event: ChunkEvent, intact: boolean): void {
+    this.#event = event;
+    const folded = this.#fold(deltas);
+    if (this.#recovery && deltas.length > 0) this.#announceRecovery(this.#recovery);
+    this.delivery.show(folded, event, intact && folded === deltas);
+  }
+
+  /** An event of a request that is never spliced. */
+  forward(event: ChunkEvent): void {
+    for (const delta of event.deltas) if (delta.kind === 'text') this.transcript.fold(delta);
+    this.delivery.forward(event);
+  }
+
+  /** Closes calls whose arguments prove that they are whole. */
+  settle(calls: readonly ToolCall[]): void {
+    const closes = calls.map(({ index }): Delta => ({ kind: 'tool_close', index, proof: 1 }));
+    if (this.#event) this.accept(closes, this.#event, false);
+  }
+
+  /** The answer starts anew: says so if anything of it could be seen. */
+  announceReset(reason: string): void {
+    const { reasoning, text } = this.transcript;
+    if (reasoning === '' && text === '') return;
+    const scope = reasoning === '' ? 'text' : text === '' ? 'reasoning' : 'all';
+    this.delivery.advise({ type: 'StreamReset', reason, attempt: this.attempts, scope });
+  }
+
+  /** Gives the calls up: they were cut, and are dropped or announced as cancelled. */
+  cancel(calls: readonly ToolCall[], reason: string): void {
+    for (const { index } of calls) {
+      this.transcript.fold({ kind: 'tool_cancel', index });
+      this.#ledgers.at(-1)?.keep({ kind: 'tool_cancel', index });
+    }
+    this.delivery.cancelCalls(
+      calls.map(({ index }) => index),
+      reason,
+      this.attempts,
+    );
+  }
+
+  /** From now until new content comes, the client waits for a recovery. */
+  beginRecovery(plan: string, cause: string): void {
+    this.#recovery = { plan, cause };
+  }
+
+  /** Content was shown at this time. */
+  contentAt(now_ms: number): void {
+    if (this.#content_ms === undefined) {
+      this.#context.metrics.timeToFirstToken.observe((now_ms - this.#started_ms) / 1000);
+    }
+    this.#content_ms = now_ms;
+  }
+
+  /** Sends what was collected; waits, if at all, for the store (`write_ahead`) or for a slow client. */
+  flush(): Promise<void> | undefined {
+    if (this.#context.configuration.checkpoint.durability === 'interval') return this.delivery.flush();
+    return this.#journal.stored().then(() => this.delivery.flush());
+  }
+
+  /** Ends the answer as a whole one. */
+  async finish(
+    ending: Omit<Ending, 'usage' | 'usageAsked'> & { readonly forwarded?: boolean },
+  ): Promise<void> {
+    if (ending.forwarded) return this.delivery.finishForwarded();
+    const { usageAsked, request_characters } = this.facts;
+    // The only attempt's own report stands, and so does its silence.
+    const isProviders = this.attempts === 1 && ending.finish !== undefined;
+    const usage = isProviders ? undefined : logicalUsage(this.#ledgers, { request_characters });
+    await this.#storeAhead();
+    this.transcript.fold({ kind: 'finish', reason: ending.reason });
+    this.delivery.finish({ ...ending, ...(usage && { usage }), usageAsked });
+  }
+
+  async fail(error: object): Promise<void> {
+    await this.#storeAhead();
+    this.delivery.fail(error);
+  }
+
+  /** Seals the journal and reports what the run cost. */
+  async close(status: FinalStatus): Promise<void> {
+    const { metrics } = this.#context;
+    this.delivery.close();
+    for (const { reported } of this.#ledgers) {
+      metrics.tokens.inc({ kind: 'prompt' }, reported?.prompt_tokens ?? 0);
+      metrics.tokens.inc({ kind: 'completion' }, reported?.completion_tokens ?? 0);
+    }
+    metrics.tokens.inc({ kind: 'repaid' }, repaidTokens(this.#ledgers));
+    await this.#journal.close(status);
+  }
+
+  /** The same deltas if nothing had to be added. */
+  #fold(deltas: readonly Delta[]): readonly Delta[] {
+    const ledger = this.#ledgers.at(-1);
+    let closes = false;
+    const folded: Delta[] = [];
+    for (const delta of deltas) {
+      if (delta.kind === 'text' || delta.kind === 'tool_start') {
+        for (const close of closedByLaterOutput(
+          this.transcript,
+          this.facts.schemas,
+          this.policy.tool_proof,
+        )) {
+          this.transcript.fold(close);
+          folded.push(close);
+          closes = true;
+        }
+      }
+      this.transcript.fold(delta);
+      ledger?.keep(delta);
+      folded.push(delta);
+    }
+    return closes ? folded : deltas;
+  }
+
+  #announceRecovery({ plan, cause }: Recovery): void {
+    const now_ms = this.#context.time.now();
+    const gap_ms = now_ms - (this.#content_ms ?? this.#started_ms);
+    this.#recovery = undefined;
+    this.delivery.recovered();
+    this.#context.metrics.recoveryGap.observe(gap_ms / 1000);
+    this.delivery.advise({
+      type: 'Recovered',
+      plan,
+      cause,
+      attempt: this.attempts,
+      gap_ms: Math.round(gap_ms),
+    });
+    this.#context.log.info(
+      { run: this.run.id, plan, cause, attempt: this.attempts, gap_ms: Math.round(gap_ms) },
+      'recovered',
+    );
+  }
+
+  async #storeAhead(): Promise<void> {
+    if (this.#context.configuration.checkpoint.durability === 'write_ahead') await this.#journal.stored();
+  }
+}

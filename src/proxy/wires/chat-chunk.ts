@@ -1,0 +1,39 @@
+/** A chat completion chunk as providers send it; every field may be missing and more may be there. */
+export interface ChatChunk {
+  id?: unknown;
+  object?: unknown;
+  created?: unknown;
+  model?: unknown;
+  choices?: unknown;
+  usage?: unknown;
+  error?: unknown;
+  [field: string]: unknown;
+}
+
+export interface ChatChoice {
+  index?: unknown;
+  delta?: ChatDelta | null;
+  finish_reason?: unknown;
+  logprobs?: unknown;
+  [field: string]: unknown;
+}
+
+export interface ChatDelta {
+  role?: unknown;
+  content?: unknown;
+  refusal?: unknown;
+  tool_calls?: unknown;
+  function_call?: unknown;
+  [field: string]: unknown;
+}
+
+export interface ChatToolCall {
+  index?: unknown;
+  id?: unknown;
+  type?: unknown;
+  function?: { name?: unknown; arguments?: unknown; [field: string]: unknown } | null;
+  [field: string]: unknown;
+}
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

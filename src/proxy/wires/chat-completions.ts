@@ -1,0 +1,159 @@
+import type { EventSourceMessage } from 'eventsource-parser';
+import { failureStatusOf } from '../../interrupts/finish-reason.ts';
+import { type ProviderError, providerErrorIn } from '../../interrupts/provider-error.ts';
+import type { Delta, Usage } from '../../plans/delta.ts';
+import { type ChatChoice, type ChatChunk, type ChatDelta, isObject } from './chat-chunk.ts';
+import { ChatToolCalls } from './chat-tool-calls.ts';
+
+/** What one event of a chat completion stream turned out to be. */
+export type ChatEvent =
+  | {
+      readonly kind: 'chunk';
+      readonly payload: string;
+      readonly chunk: ChatChunk;
+      readonly deltas: readonly Delta[];
+      /** The chunk brings a role. */
+      readonly role: boolean;
+      /** More than one choice, or another than the first: `n > 1`, which is forwarded but never spliced. */
+      readonly manyChoices: boolean;
+    }
+  | { readonly kind: 'done' }
+  | { readonly kind: 'error'; readonly error: ProviderError }
+  | { readonly kind: 'bad_finish'; readonly reason: string; readonly status: number }
+  | { readonly kind: 'malformed' };
+
+const NO_DELTAS: readonly Delta[] = [];
+
+/** Where providers put the model's thinking. */
+export const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
+
+/** Reads the events of one attempt on `/v1/chat/completions`. */
+export class ChatCompletionsReader {
+  readonly #toolCalls: ChatToolCalls;
+
+  constructor(nextCall: () => number) {
+    this.#toolCalls = new ChatToolCalls(nextCall);
+  }
+
+  read(event: EventSourceMessage): ChatEvent {
+    // Line breaks inside a JSON document are white space, and clients take only one line per event.
+    const data = event.data.includes('\n') ? event.data.replaceAll('\n', ' ') : event.data;
+    if (data.length < 10 && data.trim() === '[DONE]') return { kind: 'done' };
+    let chunk: unknown;
+    try {
+      chunk = JSON.parse(data);
+    } catch {
+      return event.event === 'error'
+        ? { kind: 'error', error: { words: [], message: data } }
+        : { kind: 'malformed' };
+    }
+    if (!isObject(chunk)) {
+      const error = providerErrorIn(chunk);
+      return error ? { kind: 'error', error } : { kind: 'malformed' };
+    }
+    return this.#readChunk(chunk, data, event.event);
+  }
+
+  #readChunk(chunk: ChatChunk, data: string, event: string | undefined): ChatEvent {
+    const choices = chunk.choices;
+    if (chunk.error || !Array.isArray(choices) || event === 'error') {
+      // Looked at before the choices: an error and a finish reason may come in one event.
+      const error = providerErrorIn(chunk) ?? (event === 'error' ? { words: [], message: data } : undefined);
+      if (error) return { kind: 'error', error };
+    }
+    if (!Array.isArray(choices) || choices.length === 0) {
+      // Pings, prompt filters, the usage report: nothing of the answer, yet the client's own provider would send it.
+      return {
+        kind: 'chunk',
+        payload: data,
+        chunk,
+        deltas: usageDeltas(chunk.usage),
+        role: false,
+        manyChoices: false,
+      };
+    }
+    const choice: unknown = choices[0];
+    if (!isObject(choice)) return { kind: 'malformed' };
+    const manyChoices = choices.length > 1 || (choice.index ?? 0) !== 0;
+    const reason = choice.finish_reason;
+    if (typeof reason === 'string') {
+      const status = failureStatusOf(reason);
+      if (status !== undefined) return { kind: 'bad_finish', reason, status };
+    }
+    const role = isObject(choice.delta) && choice.delta.role !== undefined;
+    return {
+      kind: 'chunk',
+      payload: data,
+      chunk,
+      deltas: this.#deltas(choice, chunk.usage),
+      role,
+      manyChoices,
+    };
+  }
+
+  #deltas(choice: ChatChoice, usage: unknown): readonly Delta[] {
+    const delta = choice.delta;
+    const reason = choice.finish_reason;
+    const finishes = typeof reason === 'string' && reason !== '';
+    const isPlainText =
+      isObject(delta) && typeof delta.content === 'string' && !finishes && !usage && isOnlyContent(delta);
+    // Nearly every event of a stream is this one.
+    if (isPlainText)
+      return delta.content === '' ? NO_DELTAS : [{ kind: 'text', text: delta.content as string }];
+
+    const deltas: Delta[] = [];
+    if (isObject(delta)) this.#readDelta(delta, deltas);
+    if (finishes) deltas.push({ kind: 'finish', reason });
+    deltas.push(...usageDeltas(usage));
+    return deltas;
+  }
+
+  #readDelta(delta: ChatDelta, deltas: Delta[]): void {
+    const field = REASONING_FIELDS.find((name) => typeof delta[name] === 'string' && delta[name] !== '');
+    if (field) deltas.push({ kind: 'reasoning', text: delta[field] as string });
+    readContent(delta.content, deltas);
+    if (typeof delta.refusal === 'string' && delta.refusal !== '')
+      deltas.push({ kind: 'refusal', text: delta.refusal });
+    if (Array.isArray(delta.tool_calls)) {
+      for (const fragment of delta.tool_calls)
+        if (isObject(fragment)) deltas.push(...this.#toolCalls.read(fragment));
+    }
+    if (isObject(delta.function_call)) deltas.push(...this.#toolCalls.readLegacy(delta.function_call));
+  }
+}
+
+function isOnlyContent(delta: ChatDelta): boolean {
+  for (const field in delta) {
+    if (field !== 'content' && field !== 'role' && delta[field] !== null && delta[field] !== '') return false;
+  }
+  return true;
+}
+
+/** A string, or parts (Mistral): `{type: "text", text}` and `{type: "thinking", thinking: [{type: "text", text}]}`. */
+function readContent(content: unknown, deltas: Delta[]): void {
+  if (typeof content === 'string') {
+    if (content !== '') deltas.push({ kind: 'text', text: content });
+    return;
+  }
+  if (!Array.isArray(content)) return;
+  for (const part of content) {
+    if (!isObject(part)) continue;
+    if (typeof part.text === 'string' && part.text !== '') deltas.push({ kind: 'text', text: part.text });
+    if (Array.isArray(part.thinking)) {
+      for (const thought of part.thinking) {
+        if (isObject(thought) && typeof thought.text === 'string' && thought.text !== '') {
+          deltas.push({ kind: 'reasoning', text: thought.text });
+        }
+      }
+    }
+  }
+}
+
+function usageDeltas(usage: unknown): readonly Delta[] {
+  if (!isObject(usage) || typeof usage.completion_tokens !== 'number') return NO_DELTAS;
+  const { prompt_tokens, completion_tokens } = usage;
+  const prompt = typeof prompt_tokens === 'number' ? prompt_tokens : 0;
+  const total = typeof usage.total_tokens === 'number' ? usage.total_tokens : prompt + completion_tokens;
+  const report: Usage = { ...usage, prompt_tokens: prompt, completion_tokens, total_tokens: total };
+  return [{ kind: 'usage', usage: report }];
+}

@@ -1,0 +1,68 @@
+import { type Mode, nudgeText, type Prefix } from '../../plans/continuation.ts';
+import type { Dialect } from '../dialects/dialect.ts';
+import type { ChatMessage, ChatRequest } from './chat-request.ts';
+
+export interface ContinuationFacts {
+  readonly request: ChatRequest;
+  readonly dialect: Dialect;
+  readonly mode: Mode;
+  readonly prefix: Prefix;
+  readonly reasoning: string;
+  /** Names of the calls that were cut and are to be made again. */
+  readonly cutTools: readonly string[];
+  /** What is left of `max_tokens`; infinite without a limit. */
+  readonly tokens_left: number;
+}
+
+export interface Continuation {
+  readonly body: ChatRequest;
+  /** Characters of each message that was added, for the usage ledger. */
+  readonly added_messages: readonly number[];
+}
+
+/** The request that asks for the rest of the answer. Only ever appends: a provider's prompt cache stays warm. */
+export function continuationOf(facts: ContinuationFacts): Continuation {
+  const { request, dialect, mode, prefix, reasoning, cutTools, tokens_left } = facts;
+  if (mode === 'replay' || mode === 'restart') return { body: request, added_messages: [] };
+
+  const partial = { text: prefix.sent, reasoning };
+  if (mode === 'prefill') {
+    const message = dialect.assistantMessage(partial);
+    return {
+      body: {
+        ...request,
+        ...limits(request, tokens_left),
+        ...dialect.prefillParameters,
+        messages: withAssistant(request.messages, message),
+      },
+      added_messages: [prefix.sent.length],
+    };
+  }
+  const nudge = nudgeText({ prefix: prefix.sent, hasTools: (request.tools?.length ?? 0) > 0, cutTools });
+  const messages = [
+    ...withAssistant(request.messages, { role: 'assistant', content: prefix.sent }),
+    { role: 'user', content: nudge },
+  ];
+  return {
+    body: { ...request, ...limits(request, tokens_left), messages },
+    added_messages: [prefix.sent.length, nudge.length],
+  };
+}
+
+/** A client's own prefill and our partial are one turn: strict chat templates refuse two in a row. */
+function withAssistant(messages: readonly ChatMessage[], partial: ChatMessage): ChatMessage[] {
+  const last = messages.at(-1);
+  const isPrefill =
+    last?.role === 'assistant' && typeof last.content === 'string' && last.tool_calls === undefined;
+  if (!isPrefill) return [...messages, partial];
+  return [...messages.slice(0, -1), { ...last, ...partial, content: `${last.content}${partial.content}` }];
+}
+
+/** The client's limit counts the whole answer. */
+function limits(request: ChatRequest, tokens_left: number): Partial<ChatRequest> {
+  const left = Math.max(1, tokens_left);
+  return {
+    ...(typeof request.max_tokens === 'number' && { max_tokens: left }),
+    ...(typeof request.max_completion_tokens === 'number' && { max_completion_tokens: left }),
+  };
+}

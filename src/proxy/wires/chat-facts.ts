@@ -1,0 +1,59 @@
+import type { ToolSchemas } from '../../plans/tool-proof.ts';
+import { isObject } from './chat-chunk.ts';
+import type { ChatRequest } from './chat-request.ts';
+
+/** What a request says about how its answer may be recovered. */
+export interface ChatFacts {
+  readonly schemas: ToolSchemas;
+  readonly hasTools: boolean;
+  readonly choices: number;
+  /** False for output that cannot be joined across attempts: `n > 1`, `logprobs`, audio. */
+  readonly spliceable: boolean;
+  /** Structured output and forced tools: asked to go on, a model starts such an answer anew. */
+  readonly onlyReplay: boolean;
+  readonly expectsJson: boolean;
+  readonly stops: readonly string[];
+  readonly max_tokens: number;
+  readonly usageAsked: boolean;
+  /** The legacy `functions` interface: one call, without an id. */
+  readonly legacyFunctions: boolean;
+  readonly request_characters: readonly number[];
+}
+
+/** Fields are looked at with care: what is wrong with them is for the provider to say. */
+export function factsOf(request: ChatRequest): ChatFacts {
+  const { tool_choice, response_format, stop, max_tokens, max_completion_tokens } = request;
+  const expectsJson = response_format?.type === 'json_object' || response_format?.type === 'json_schema';
+  const forcesTool = tool_choice === 'required' || (typeof tool_choice === 'object' && tool_choice !== null);
+  const choices = typeof request.n === 'number' ? request.n : 1;
+  return {
+    schemas: schemasOf(request),
+    hasTools: Array.isArray(request.tools) && request.tools.length > 0,
+    choices,
+    spliceable: choices === 1 && !request.logprobs && !hasAudio(request),
+    onlyReplay: expectsJson || forcesTool,
+    expectsJson,
+    stops: [stop].flat().filter((sequence) => typeof sequence === 'string'),
+    max_tokens: [max_completion_tokens, max_tokens].find((limit) => typeof limit === 'number') ?? Infinity,
+    usageAsked: request.stream_options?.include_usage === true,
+    legacyFunctions: Array.isArray(request.functions),
+    request_characters: request.messages.map(charactersOf),
+  };
+}
+
+function schemasOf(request: ChatRequest): ToolSchemas {
+  const schemas = new Map<string, unknown>();
+  for (const tool of Array.isArray(request.tools) ? request.tools : []) {
+    if (tool?.function?.name) schemas.set(tool.function.name, tool.function.parameters ?? {});
+  }
+  return schemas;
+}
+
+const hasAudio = ({ modalities }: ChatRequest): boolean =>
+  Array.isArray(modalities) && modalities.includes('audio');
+
+function charactersOf(message: unknown): number {
+  const content = isObject(message) ? message.content : undefined;
+  if (typeof content === 'string') return content.length;
+  return content === undefined || content === null ? 0 : JSON.stringify(content).length;
+}

@@ -1,0 +1,94 @@
+import type { Delta } from '../../plans/delta.ts';
+import { type ChatToolCall, isObject } from './chat-chunk.ts';
+
+/** Providers give the legacy single `function_call` no index; it must not collide with one of `tool_calls`. */
+const LEGACY_INDEX = -1;
+
+interface TrackedCall {
+  readonly call: number;
+  readonly id: string;
+  name: string;
+  /** Arguments that came before the name. */
+  early: string;
+  started: boolean;
+}
+
+/**
+ * Tells the tool calls of one attempt apart, whatever the provider makes of `index` and `id`: it may leave the
+ * index out, reuse one for another call, repeat the id, or send the name late.
+ */
+export class ChatToolCalls {
+  readonly #nextCall: () => number;
+  readonly #byId = new Map<string, TrackedCall>();
+  readonly #byIndex = new Map<number, TrackedCall>();
+  #latest: TrackedCall | undefined;
+
+  /** `nextCall` hands out the run's numbers for calls. */
+  constructor(nextCall: () => number) {
+    this.#nextCall = nextCall;
+  }
+
+  /** Deltas of one element of `delta.tool_calls`. */
+  read(fragment: ChatToolCall): Delta[] {
+    const id = typeof fragment.id === 'string' ? fragment.id : '';
+    const index = typeof fragment.index === 'number' ? fragment.index : undefined;
+    const { name, arguments: text } = isObject(fragment.function) ? fragment.function : {};
+    return this.#deltas(this.#find(id, index), name, text, extraOf(fragment));
+  }
+
+  /** Deltas of the legacy `delta.function_call`. */
+  readLegacy(fragment: { name?: unknown; arguments?: unknown }): Delta[] {
+    return this.#deltas(this.#find('', LEGACY_INDEX), fragment.name, fragment.arguments);
+  }
+
+  #find(id: string, index: number | undefined): TrackedCall {
+    const known = id === '' ? undefined : this.#byId.get(id);
+    if (known) return known;
+    if (id === '') {
+      const open = index === undefined ? this.#latest : this.#byIndex.get(index);
+      if (open) return open;
+    }
+    const tracked: TrackedCall = { call: this.#nextCall(), id, name: '', early: '', started: false };
+    if (id !== '') this.#byId.set(id, tracked);
+    if (index !== undefined) this.#byIndex.set(index, tracked);
+    this.#latest = tracked;
+    return tracked;
+  }
+
+  #deltas(tracked: TrackedCall, name: unknown, text: unknown, extra?: Record<string, unknown>): Delta[] {
+    const fragment = argumentsText(text);
+    if (tracked.started) {
+      return fragment === '' ? [] : [{ kind: 'tool_arguments', index: tracked.call, text: fragment }];
+    }
+    tracked.early += fragment;
+    if (typeof name !== 'string' || name === '') return [];
+    tracked.started = true;
+    tracked.name = name;
+    const start: Delta = {
+      kind: 'tool_start',
+      index: tracked.call,
+      id: tracked.id,
+      name,
+      ...(extra && { extra }),
+    };
+    return tracked.early === ''
+      ? [start]
+      : [start, { kind: 'tool_arguments', index: tracked.call, text: tracked.early }];
+  }
+}
+
+function extraOf({
+  index,
+  id,
+  type,
+  function: _,
+  ...extra
+}: ChatToolCall): Record<string, unknown> | undefined {
+  return Object.keys(extra).length > 0 ? extra : undefined;
+}
+
+/** A few providers send the arguments as the object itself. */
+function argumentsText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return isObject(value) ? JSON.stringify(value) : '';
+}

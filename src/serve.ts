@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto';
+import { fileStoreDirectory, openStore } from './checkpoint/open-store.ts';
+import { loadOrCreateSecret } from './checkpoint/secret-file.ts';
+import { readCertificateAuthorities } from './config/certificates.ts';
+import type { Configuration } from './config/configuration.ts';
+import { type ConfigurationSources, loadConfiguration } from './config/load.ts';
+import { createLogger } from './log.ts';
+import { relay } from './proxy/relay.ts';
+import { createUndiciTransport } from './proxy/undici-transport.ts';
+import { createServer } from './server.ts';
+import { systemTime } from './time.ts';
+import { VERSION } from './version.ts';
+
+const SECRET_BYTES = 32;
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+/**
+ * Runs a replica until the first SIGTERM or SIGINT, drains it, and resolves. A second signal exits at once.
+ * Rejects with a ConfigurationError, StoreConfigurationError or ListenError when it cannot start.
+ */
+export async function serve(sources: ConfigurationSources): Promise<void> {
+  const { configuration, warnings } = loadConfiguration(sources);
+  const log = createLogger(configuration.log.level);
+  for (const warning of warnings) log.warn(warning);
+
+  const authorities = readCertificateAuthorities(configuration);
+  const store = await openStore(configuration.checkpoint.store, {
+    time: systemTime,
+    onError: (error) => log.error({ err: error }, 'store upkeep failed'),
+  });
+  const secret = await resolveSecret(configuration);
+  const transport = createUndiciTransport({ ca: authorities });
+  const server = createServer(configuration, { relay, store, transport, secret, log, authorities });
+
+  const stop = firstSignal();
+  const urls = await server.listen();
+  process.stderr.write(`holdfast ${VERSION}: API on ${urls.api}, admin on ${urls.admin}\n`);
+  log.info(urls, 'listening');
+
+  const signal = await stop;
+  log.info({ signal, drain_ms: configuration.limits.drain_ms }, 'draining');
+  await server.drain();
+  await server.close();
+  await transport.close();
+  await store.close();
+  log.info('stopped');
+}
+
+/** The configured one; else the one kept beside the file store; else one that lives as long as the memory store. */
+async function resolveSecret({ secret, checkpoint }: Configuration): Promise<string> {
+  if (secret !== undefined) return secret;
+  const directory = fileStoreDirectory(checkpoint.store);
+  return directory === undefined
+    ? randomBytes(SECRET_BYTES).toString('base64url')
+    : loadOrCreateSecret(directory);
+}
+
+/** Resolves with the first signal; the second one ends the process. */
+function firstSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let stopping = false;
+    const onSignal = (signal: NodeJS.Signals) => {
+      if (stopping) process.exit(1);
+      stopping = true;
+      resolve(signal);
+    };
+    for (const signal of SIGNALS) process.on(signal, onSignal);
+  });
+}

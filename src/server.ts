@@ -1,0 +1,216 @@
+import { STATUS_CODES } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
+import type { Logger } from 'pino';
+import { createAdminServer } from './admin.ts';
+import { CheckpointScheduler } from './checkpoint/checkpoint-scheduler.ts';
+import type { Store } from './checkpoint/store.ts';
+import type { CertificateAuthorities } from './config/certificates.ts';
+import type { Configuration } from './config/configuration.ts';
+import { ApiError, apiError } from './errors.ts';
+import { Metrics } from './metrics.ts';
+import { ActiveWork } from './proxy/active-work.ts';
+import { type ApiContext, chatCompletionsRoutes, passThroughRoutes, type Relay } from './proxy/api.ts';
+import { CapabilityMemory } from './proxy/dialects/capability-memory.ts';
+import { Models } from './proxy/models.ts';
+import { PassThrough } from './proxy/passthrough.ts';
+import type { Transport } from './proxy/transport.ts';
+import { systemTime, type Time } from './time.ts';
+
+/** How often connections are looked over for headers and requests that take too long. */
+const CONNECTION_CHECK_MS_MAX = 1000;
+/** What a client is told to wait before it tries another replica. */
+const RETRY_AFTER_S = '1';
+/** How long runs that were cut off at the end of the drain may take to put their affairs in order. */
+const CUT_OFF_MS = 2000;
+
+export interface ServerDependencies {
+  readonly relay: Relay;
+  readonly store: Store;
+  readonly transport: Transport;
+  readonly secret: string;
+  readonly log: Logger;
+  readonly authorities?: CertificateAuthorities;
+  readonly metrics?: Metrics;
+  readonly time?: Time;
+  readonly random?: () => number;
+}
+
+/** A replica: the API and the admin port. */
+export interface Server {
+  /** Resolves with the URLs once both ports are open; rejects with a {@link ListenError}. */
+  listen(): Promise<{ readonly api: string; readonly admin: string }>;
+  /** Answers new requests with 503 from now on, and resolves when those under way have ended or `drain_ms` is over. */
+  drain(): Promise<void>;
+  /** Cuts off what is still under way and closes both ports. Store and transport are the caller's to close. */
+  close(): Promise<void>;
+}
+
+/** A port could not be opened. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError';
+
+  constructor(key: 'port' | 'admin_port', host: string, port: number, code: string | undefined) {
+    super(
+      `listen.${key}: cannot listen on ${host} port ${port} (${code}); ${REMEDIES[code ?? ''] ?? REMEDY}`,
+    );
+  }
+}
+
+const REMEDY = 'choose another with --host, --port and --admin-port.';
+const REMEDIES: Readonly<Record<string, string>> = {
+  EADDRINUSE:
+    'it is in use: stop the other process, or choose another with --port or --admin-port (0 picks a free one).',
+  EACCES: 'this user may not: choose a port above 1023.',
+  EADDRNOTAVAIL: 'this machine has no such address: choose another with --host.',
+};
+
+export function createServer(configuration: Configuration, dependencies: ServerDependencies): Server {
+  const { log, store, authorities = {}, time = systemTime, random = Math.random } = dependencies;
+  const metrics = dependencies.metrics ?? new Metrics();
+  const work = new ActiveWork();
+  const passThrough = new PassThrough(configuration, authorities, log);
+  const { drain_ms } = configuration.limits;
+  const { host, port, admin_port } = configuration.listen;
+  let draining = false;
+
+  const api = createApiServer({
+    ...dependencies,
+    configuration,
+    metrics,
+    time,
+    random,
+    work,
+    passThrough,
+    scheduler: new CheckpointScheduler({ interval_ms: configuration.checkpoint.interval_ms, time }),
+    capabilities: new CapabilityMemory(time),
+    models: new Models(configuration),
+    draining: () => draining,
+  });
+  const admin = createAdminServer({ metrics, store, draining: () => draining, active: () => work.count });
+
+  return {
+    async listen() {
+      return {
+        api: await open(api, 'port', host, port),
+        admin: await open(admin, 'admin_port', host, admin_port),
+      };
+    },
+
+    async drain() {
+      draining = true;
+      await work.settled(time, drain_ms);
+    },
+
+    async close() {
+      draining = true;
+      if (work.count > 0) log.warn({ active_requests: work.count }, 'requests cut off');
+      api.server.closeAllConnections();
+      await work.settled(time, CUT_OFF_MS);
+      await Promise.all([api.close(), admin.close()]);
+      await passThrough.close();
+    },
+  };
+}
+
+async function open(
+  server: FastifyInstance,
+  key: 'port' | 'admin_port',
+  host: string,
+  port: number,
+): Promise<string> {
+  try {
+    await server.listen({ host, port });
+  } catch (error) {
+    throw new ListenError(key, host, port, (error as NodeJS.ErrnoException).code);
+  }
+  const address = server.server.address() as AddressInfo;
+  return `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
+}
+
+function createApiServer(context: ApiContext & { draining(): boolean }): FastifyInstance {
+  const { limits } = context.configuration;
+  const api = fastify({
+    bodyLimit: limits.body_bytes,
+    requestTimeout: limits.request_ms,
+    keepAliveTimeout: limits.keep_alive_ms,
+    forceCloseConnections: true,
+    http: {
+      headersTimeout: Math.min(limits.header_ms, limits.request_ms),
+      connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS_MAX, limits.header_ms),
+      maxHeaderSize: limits.header_bytes,
+    },
+    frameworkErrors: (_error, _request, reply) => sendError(apiError('bad_request'), reply),
+    clientErrorHandler: (error, socket) => answerUnparsable(error, socket, limits.header_bytes),
+  });
+  api.server.maxConnections = limits.connections;
+
+  const refuseWhileDraining = async (_request: FastifyRequest, reply: FastifyReply) => {
+    if (!context.draining()) return;
+    reply.header('retry-after', RETRY_AFTER_S).header('connection', 'close');
+    throw apiError('shutting_down');
+  };
+  api.addHook('onRequest', refuseWhileDraining);
+  // The body may have taken its time.
+  api.addHook('preHandler', refuseWhileDraining);
+  api.setErrorHandler((error: FastifyError, request, reply) => {
+    const refusal = refusalOf(error, request, limits.body_bytes);
+    if (refusal.code === 'internal_error') context.log.error({ err: error }, 'request failed');
+    // A client still sending its body would see the connection reset instead of the answer; the rest is discarded
+    // as it comes, and request_ms ends it.
+    if (refusal.code === 'body_too_large') reply.removeHeader('connection');
+    return sendError(refusal, reply);
+  });
+  api.setNotFoundHandler(({ method, url }, reply) =>
+    sendError(apiError('not_found', { method, path: url }), reply),
+  );
+  // Each in a scope of its own, because they read bodies differently.
+  for (const routes of [chatCompletionsRoutes, passThroughRoutes]) {
+    api.register((scope, _options, done) => {
+      routes(scope, context);
+      done();
+    });
+  }
+  return api;
+}
+
+const sendError = ({ status, body }: ApiError, reply: FastifyReply) =>
+  reply.code(status).type('application/json; charset=utf-8').send(body);
+
+function refusalOf(error: FastifyError, { method, url }: FastifyRequest, limit_bytes: number): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return apiError('body_too_large', { limit_bytes });
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return apiError('unsupported_media_type');
+  if (error.statusCode === 404) return apiError('not_found', { method, path: url });
+  return (error.statusCode ?? 500) < 500 ? apiError('bad_request') : apiError('internal_error');
+}
+
+/** Answers what never became a request; on a connection that carried a response before, silence is safer. */
+function answerUnparsable(error: NodeJS.ErrnoException, socket: Socket, limit_bytes: number): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
+    socket.destroy();
+    return;
+  }
+  const { status, body } = unparsable(error.code, limit_bytes);
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      'content-type: application/json; charset=utf-8',
+      `content-length: ${Buffer.byteLength(body)}`,
+      'connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+}
+
+function unparsable(code: string | undefined, limit_bytes: number): ApiError {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return apiError('request_timeout');
+  if (code === 'HPE_HEADER_OVERFLOW') return apiError('headers_too_large', { limit_bytes });
+  return apiError('bad_request');
+}

@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import http, { type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import net, { type AddressInfo, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/** A plain HTTP/1.1 server on a free port, closed when the test ends. Returns its root URL. */
+export async function startProvider(listener: RequestListener): Promise<string> {
+  const server = http.createServer(listener);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** The next request a provider gets. */
+export function providerRequests() {
+  const waiting: ((exchange: Exchange) => void)[] = [];
+  const arrived: Exchange[] = [];
+  return {
+    listener: (request: IncomingMessage, response: ServerResponse) => {
+      const taker = waiting.shift();
+      if (taker) taker({ request, response });
+      else arrived.push({ request, response });
+    },
+    next(): Promise<Exchange> {
+      const exchange = arrived.shift();
+      return exchange ? Promise.resolve(exchange) : new Promise((resolve) => waiting.push(resolve));
+    },
+  };
+}
+
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/** A TCP connection to `url` that sends exactly what it is told, destroyed when the test ends. */
+export async function connect(url: string): Promise<Socket> {
+  const { hostname, port } = new URL(url);
+  const socket = net.connect(Number(port), hostname);
+  socket.on('error', () => {});
+  onTestFinished(() => void socket.destroy());
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** Everything the peer sends until it closes. */
+export async function received(socket: Socket): Promise<string> {
+  let text = '';
+  socket.on('data', (bytes: Buffer) => {
+    text += bytes.toString('latin1');
+  });
+  if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
+  return text;
+}
+
+/** Reads until `marker` has come; what came after it in the same piece is included. */
+export function receivedUntil(socket: Socket, marker: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const onData = (bytes: Buffer) => {
+      text += bytes.toString('latin1');
+      if (!text.includes(marker)) return;
+      socket.off('data', onData).off('close', onClose);
+      resolve(text);
+    };
+    const onClose = () =>
+      reject(new Error(`closed before ${JSON.stringify(marker)}: ${JSON.stringify(text)}`));
+    socket.on('data', onData).on('close', onClose);
+  });
+}

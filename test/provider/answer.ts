@@ -1,0 +1,100 @@
+import { utterance } from './continuation.ts';
+import { type Envelope, eventsOf, usageOf } from './events.ts';
+import { completion, expectedAnswer } from './expected.ts';
+import type { Fault } from './fault.ts';
+import { limited } from './limits.ts';
+import type { CompletionRequest } from './request.ts';
+import type { Plan } from './script.ts';
+import { isPrefill, type Situation, situationOf } from './situation.ts';
+import { isStreamFault, type Step, type StreamFault, streamSteps } from './steps.ts';
+
+const NO_PREFILL =
+  'This model does not support assistant message prefill. The conversation must end with a user message.';
+const BOTH_FLAGS = 'Cannot set both `continue_final_message` and `add_generation_prompt` to True.';
+
+/** What distinguishes one request from another with the same body. */
+export interface Occasion {
+  /** 1 for the first request of a run; decides which fault strikes. */
+  readonly attempt: number;
+  /** Unique per request; ends up in the completion id. */
+  readonly serial: number;
+  /** Seconds since the Unix epoch. */
+  readonly created: number;
+  /** Default `/v1/chat/completions`; DeepSeek takes a prefill under `/beta` only. */
+  readonly path?: string;
+}
+
+/** Everything the provider does in answer to one request. Pure: the same arguments give the same steps. */
+export function answer(plan: Plan, request: CompletionRequest, occasion: Occasion): readonly Step[] {
+  const fault = plan.faults?.[occasion.attempt - 1];
+  if (fault && !isStreamFault(fault)) return insteadOfStream(fault);
+  const situation = situationOf(request, plan);
+  const refused = refusedContinuation(plan, request, situation);
+  if (refused !== undefined) return refusal(refused);
+  const envelope = envelopeOf(plan, request, occasion);
+  if (!request.stream) return plain(200, completion(expectedAnswer(plan, request), envelope));
+  const said = limited(utterance(plan, honoured(plan, request, situation, occasion)), request);
+  const wanted = request.stream_options?.include_usage ? (plan.usage ?? 'final') : 'none';
+  const stream = eventsOf(said, envelope, usageOf(request, said.deltas), wanted);
+  return streamSteps(stream, envelope, fault);
+}
+
+function envelopeOf(plan: Plan, request: CompletionRequest, { serial, created }: Occasion): Envelope {
+  return { id: `${plan.id ?? 'chatcmpl'}-${serial}`, model: plan.model ?? request.model, created };
+}
+
+/** To a model that does not see a prefill in it, a trailing assistant message is one more closed turn. */
+function honoured(
+  plan: Plan,
+  request: CompletionRequest,
+  situation: Situation,
+  occasion: Occasion,
+): Situation {
+  const path = occasion.path ?? '/v1/chat/completions';
+  if (situation.kind !== 'prefill' || isPrefill(request, plan.prefill ?? 'any', path)) return situation;
+  return { kind: 'original' };
+}
+
+function refusedContinuation(
+  plan: Plan,
+  request: CompletionRequest,
+  situation: Situation,
+): string | undefined {
+  if (situation.kind === 'prefill' && plan.continuation === 'rejects_prefill') return NO_PREFILL;
+  const both = request.continue_final_message === true && request.add_generation_prompt === true;
+  return both ? BOTH_FLAGS : undefined;
+}
+
+function refusal(message: string): Step[] {
+  return plain(400, { type: 'error', error: { type: 'invalid_request_error', message } });
+}
+
+function insteadOfStream(fault: Exclude<Fault, StreamFault>): Step[] {
+  switch (fault.kind) {
+    case 'status':
+      return plain(fault.status, fault.body ?? defaultError(fault.status), fault.headers);
+    case 'json_200':
+      return plain(200, {
+        code: 'The service is currently unavailable',
+        error: 'The model is at capacity. Please try again later.',
+      });
+    case 'html_200':
+      return plain(200, '<!doctype html><title>Sign in</title>', {
+        'content-type': 'text/html; charset=utf-8',
+      });
+  }
+}
+
+const defaultError = (status: number) => ({
+  error: { message: `The scripted status is ${status}.`, type: 'server_error', param: null, code: null },
+});
+
+/** A whole response at once; anything but a string is sent as JSON. */
+export function plain(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Step[] {
+  const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+  return [
+    { kind: 'head', status, headers: { 'content-type': 'application/json', ...headers } },
+    { kind: 'send', bytes },
+    { kind: 'end' },
+  ];
+}

@@ -1,0 +1,27 @@
+import { generate } from 'selfsigned';
+
+export interface Certificate {
+  readonly key: string;
+  readonly cert: string;
+}
+
+let generated: Promise<Certificate> | undefined;
+
+/** A certificate for 127.0.0.1 and localhost that is its own authority; one per process, because keys take time. */
+export function certificate(): Promise<Certificate> {
+  generated ??= generate([{ name: 'commonName', value: 'localhost' }], {
+    keyType: 'ec',
+    algorithm: 'sha256',
+    extensions: [
+      { name: 'basicConstraints', cA: true },
+      {
+        name: 'subjectAltName',
+        altNames: [
+          { type: 2, value: 'localhost' },
+          { type: 7, ip: '127.0.0.1' },
+        ],
+      },
+    ],
+  }).then(({ private: key, cert }) => ({ key, cert }));
+  return generated;
+}

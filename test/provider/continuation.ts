@@ -1,0 +1,106 @@
+import { type ChunkDelta, deltasOf } from './deltas.ts';
+import type { Utterance } from './limits.ts';
+import type { Part, Plan } from './script.ts';
+import { type Situation, scriptText } from './situation.ts';
+
+const TAIL = 40;
+/** A shorter prefix is echoed in one delta. */
+const ECHO_IN_TWO = 12;
+const WORD_END = /[\p{L}\p{N}_]+$/u;
+const WORD_START = /^[\p{L}\p{N}_]/u;
+
+/** What the model says in this situation, before the request's own limits. */
+export function utterance(plan: Plan, situation: Situation): Utterance {
+  if (situation.kind === 'original' || !goesOn(plan, situation)) return spoken(plan, plan.parts);
+  const { kind, prefix } = situation;
+  const rest = remainder(plan.parts, prefix.length);
+  const continued = continuation(plan, kind === 'prefill', prefix, rest);
+  const thoughts = plan.rethinks
+    ? plan.parts.filter((part) => 'reasoning' in part && !rest.includes(part))
+    : [];
+  return { ...continued, deltas: [...deltasOf(thoughts, plan), ...continued.deltas] };
+}
+
+/** A model asked to go on from what it never said answers afresh, too. */
+function goesOn(plan: Plan, { kind, prefix }: Exclude<Situation, { kind: 'original' }>): boolean {
+  if (prefix === '' || !scriptText(plan).startsWith(prefix)) return false;
+  if (plan.continuation === 'ignores_prefill') return kind === 'nudge';
+  return plan.continuation !== 'restarts';
+}
+
+function continuation(plan: Plan, prefilled: boolean, prefix: string, rest: readonly Part[]): Utterance {
+  const say = (text: string) => spoken(plan, joined([{ text }, ...rest]));
+  switch (plan.continuation) {
+    case 'repeats_tail':
+      return say(prefix.slice(-TAIL));
+    case 'preamble':
+      return say(prefilled ? '' : 'Sure, here is the rest:\n');
+    case 'loses_whitespace':
+      return spoken(plan, leftTrimmed(rest));
+    case 'echoes_prefix':
+      return prefilled ? echoed(plan, prefix, rest) : say('');
+    case 'repeats_word':
+      return say(brokenWord(prefix, rest));
+    case 'prose_instead_of_tool':
+      return prose(plan, rest);
+    default:
+      return say('');
+  }
+}
+
+function spoken(plan: Plan, parts: readonly Part[]): Utterance {
+  const finish = plan.finish ?? (parts.some(isTool) ? 'tool_calls' : 'stop');
+  return { deltas: deltasOf(parts, plan), finish };
+}
+
+const isTool = (part: Part): boolean => 'tool' in part || 'tools' in part;
+
+/** The parts after the first `length` characters of text; what is not text counts as said if text after it was. */
+export function remainder(parts: readonly Part[], length: number): Part[] {
+  let said = length;
+  return parts.flatMap((part): Part[] => {
+    if (!('text' in part)) return said > 0 ? [] : [part];
+    const text = part.text.slice(said);
+    said = Math.max(0, said - part.text.length);
+    return text === '' ? [] : [{ text }];
+  });
+}
+
+/** Neighbouring texts as one, so that pieces do not show where they were joined. */
+function joined(parts: readonly Part[]): Part[] {
+  const all: Part[] = [];
+  for (const part of parts) {
+    const last = all.at(-1);
+    if ('text' in part && last && 'text' in last) all[all.length - 1] = { text: last.text + part.text };
+    else all.push(part);
+  }
+  return all;
+}
+
+function leftTrimmed([first, ...others]: readonly Part[]): Part[] {
+  if (!first) return [];
+  return 'text' in first ? [{ text: first.text.trimStart() }, ...others] : [first, ...others];
+}
+
+function brokenWord(prefix: string, rest: readonly Part[]): string {
+  const [first] = rest;
+  if (!first || !('text' in first) || !WORD_START.test(first.text)) return '';
+  return WORD_END.exec(prefix)?.[0] ?? '';
+}
+
+function echoed(plan: Plan, prefix: string, rest: readonly Part[]): Utterance {
+  const echo = prefix.trimEnd();
+  const half = echo.lastIndexOf(' ', echo.length >> 1);
+  const deltas: ChunkDelta[] =
+    echo.length < ECHO_IN_TWO || half <= 0
+      ? [{ content: echo }]
+      : [{ content: echo.slice(0, half) }, { content: echo.slice(half) }];
+  const onward = spoken(plan, joined([{ text: prefix.slice(echo.length) }, ...rest]));
+  return { finish: onward.finish, deltas: [...deltas, ...onward.deltas] };
+}
+
+function prose(plan: Plan, rest: readonly Part[]): Utterance {
+  if (!rest.some(isTool)) return spoken(plan, rest);
+  const parts = [...rest.filter((part) => !isTool(part)), { text: ' I would now look that up with a tool.' }];
+  return { deltas: deltasOf(joined(parts), plan), finish: 'stop' };
+}

@@ -1,0 +1,67 @@
+import type { ChunkDelta } from './deltas.ts';
+import type { Utterance } from './limits.ts';
+import type { CompletionRequest } from './request.ts';
+import { promptTokens } from './request.ts';
+
+/** The fields that every chunk of one answer shares. */
+export interface Envelope {
+  readonly id: string;
+  readonly model: string;
+  /** Seconds since the Unix epoch. */
+  readonly created: number;
+}
+
+export interface TokenUsage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+}
+
+export interface EventStream {
+  /** Complete server-sent events, `[DONE]` included. */
+  readonly events: readonly string[];
+  /** How many of them there are up to the one with the finish reason, that one included. */
+  readonly finished_after: number;
+}
+
+export const DONE = event('[DONE]');
+
+export function event(data: unknown): string {
+  return `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
+}
+
+export function chunk(envelope: Envelope, delta: object, finish: string | null, rest: object = {}): object {
+  const { id, model, created } = envelope;
+  return {
+    id,
+    object: 'chat.completion.chunk',
+    created,
+    model,
+    system_fingerprint: 'fp_script',
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+    ...rest,
+  };
+}
+
+/** `usage_in`: `none` when it was not asked for. */
+export function eventsOf(
+  { deltas, finish }: Utterance,
+  envelope: Envelope,
+  usage: TokenUsage,
+  usage_in: 'final' | 'finish_chunk' | 'none',
+): EventStream {
+  // OpenAI says `usage: null` in every other chunk once the last one will carry it.
+  const pending = usage_in === 'final' ? { usage: null } : {};
+  const middle = (delta: ChunkDelta | object) => event(chunk(envelope, delta, null, pending));
+  const last = usage_in === 'finish_chunk' ? { usage } : pending;
+  const spoken = [middle({ role: 'assistant', content: '', refusal: null }), ...deltas.map(middle)];
+  const finished = [...spoken, event(chunk(envelope, {}, finish, last))];
+  const totals = usage_in === 'final' ? [event(chunk(envelope, {}, null, { choices: [], usage }))] : [];
+  return { events: [...finished, ...totals, DONE], finished_after: finished.length };
+}
+
+export function usageOf(request: CompletionRequest, deltas: readonly ChunkDelta[]): TokenUsage {
+  const prompt_tokens = promptTokens(request);
+  const completion_tokens = deltas.length;
+  return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
+}

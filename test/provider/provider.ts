@@ -1,0 +1,211 @@
+import { EventEmitter, once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { answer, plain } from './answer.ts';
+import type { AnyRequest, AnyResponse, Channel } from './channel.ts';
+import type { Fault } from './fault.ts';
+import type { RecordedRequest } from './recorded-request.ts';
+import { completionRequest } from './request.ts';
+import { Runs } from './runs.ts';
+import type { Continuation, Plan } from './script.ts';
+import { type Listening, listen, type Protocol } from './server.ts';
+import { isSurvived, type Step } from './steps.ts';
+import { type Pace, tell } from './telling.ts';
+
+export interface ProviderOptions {
+  /** Default `http1`. */
+  readonly protocol?: Protocol;
+  /** Default 0, any free port of 127.0.0.1. */
+  readonly port?: number;
+  /** Plans by the model asked for; `*` is for every other model. */
+  readonly scripts?: Readonly<Record<string, Plan>>;
+  /** Default true; a soak test has no use for millions of requests. */
+  readonly record?: boolean;
+}
+
+/** Chooses the plan for one request, before any other; `undefined` leaves it to the queue and the scripts. */
+export type Respond = (request: RecordedRequest) => Plan | undefined;
+
+export async function startProvider(options: ProviderOptions = {}): Promise<Provider> {
+  const provider = new Provider(options);
+  await provider.start();
+  return provider;
+}
+
+/** An OpenAI-compatible provider that says what it is told to say and breaks where it is told to break. */
+export class Provider {
+  readonly requests: RecordedRequest[] = [];
+  readonly #options: ProviderOptions;
+  readonly #runs: Runs;
+  readonly #changes = new EventEmitter();
+  readonly #mistakes: unknown[] = [];
+  #listening: Listening | undefined;
+  #respond: Respond = () => undefined;
+  #serial = 0;
+
+  constructor(options: ProviderOptions) {
+    this.#options = options;
+    this.#runs = new Runs(({ model }) => options.scripts?.[model] ?? options.scripts?.['*']);
+  }
+
+  async start(): Promise<void> {
+    const { protocol = 'http1', port = 0 } = this.#options;
+    this.#listening = await listen(protocol, port, (request, response, channel) => {
+      this.#handle(request, response, channel).catch((mistake: unknown) => {
+        this.#mistakes.push(mistake);
+        response.destroy();
+      });
+    });
+  }
+
+  get port(): number {
+    return this.#server.port;
+  }
+
+  /** The base URL, ending in `/v1`. */
+  get url(): string {
+    return `${this.#server.origin}/v1`;
+  }
+
+  /** PEM of the authority to trust, if the protocol has TLS. */
+  get ca(): string | undefined {
+    return this.#server.ca;
+  }
+
+  /** The next run to begin is told this. */
+  next(script: Plan, faults?: readonly (Fault | undefined)[], continuation?: Continuation): void {
+    this.#runs.queue({ ...script, ...(faults && { faults }), ...(continuation && { continuation }) });
+  }
+
+  respond(respond: Respond): void {
+    this.#respond = respond;
+  }
+
+  /** Resolves when that many requests have arrived in all. */
+  waitForRequests(count: number): Promise<void> {
+    return this.#until(() => this.requests.length >= count);
+  }
+
+  /** Resolves when clients have left that many answers in all. */
+  waitForAborts(count: number): Promise<void> {
+    return this.#until(
+      () => this.requests.filter((request) => request.aborted_at_ms !== undefined).length >= count,
+    );
+  }
+
+  /** Breaks every connection. Rejects if a fault could not be performed, such as a GOAWAY over HTTP/1.1. */
+  async close(): Promise<void> {
+    await this.#server.close();
+    if (this.#mistakes.length > 0) throw new AggregateError(this.#mistakes, 'the provider made mistakes');
+  }
+
+  get #server(): Listening {
+    if (!this.#listening) throw new Error('the provider was not started');
+    return this.#listening;
+  }
+
+  async #until(condition: () => boolean): Promise<void> {
+    while (!condition()) await once(this.#changes, 'change');
+  }
+
+  async #handle(request: AnyRequest, response: AnyResponse, channel: Channel): Promise<void> {
+    const path = (request.url ?? '/').replace(/\?.*/, '');
+    if (path === '/v1/echo') return echo(request, response);
+    const recorded = await this.#record(request, path).catch(() => undefined);
+    // A client that leaves in the middle of its own request is none of our mistakes.
+    if (!recorded) return;
+    response.once('close', () => {
+      if (!response.writableEnded && !channel.was_cut) recorded.aborted_at_ms = Date.now();
+      this.#changes.emit('change');
+    });
+    const { steps, pace, told } = this.#answer(recorded);
+    if ((await tell(steps, channel, pace, recorded.sent)) && response.statusCode === 200) told();
+  }
+
+  async #record(request: AnyRequest, path: string): Promise<RecordedRequest> {
+    const recorded: RecordedRequest = {
+      method: request.method ?? '',
+      path,
+      headers: request.headers,
+      body: parsed(await text(request)),
+      protocol: request.httpVersionMajor === 2 ? 'http/2' : 'http/1.1',
+      at_ms: Date.now(),
+      sent: { bytes: 0 },
+      attempt: 0,
+      aborted_at_ms: undefined,
+    };
+    if (this.#options.record ?? true) this.requests.push(recorded);
+    this.#changes.emit('change');
+    return recorded;
+  }
+
+  #answer(recorded: RecordedRequest): Told {
+    const { method, path } = recorded;
+    if (method === 'POST' && path.endsWith('/chat/completions')) return this.#chat(recorded);
+    return { steps: this.#otherwise(method, path), pace: {}, told: () => {} };
+  }
+
+  #chat(recorded: RecordedRequest): Told {
+    const request = completionRequest(recorded.body);
+    if (!request) return refused(400, 'invalid_request_error', 'This is no chat completion request.');
+    const run = this.#runs.attempt(request, this.#respond(recorded));
+    if (!run) return refused(404, 'model_not_found', `The model \`${request.model}\` does not exist.`);
+    const { plan, attempt, told } = run;
+    recorded.attempt = attempt;
+    this.#serial += 1;
+    const created = Math.floor(recorded.at_ms / 1000);
+    const steps = answer(plan, request, { attempt, serial: this.#serial, created, path: recorded.path });
+    const fault = plan.faults?.[attempt - 1];
+    return { steps, pace: plan, told: fault && !isSurvived(fault) ? () => {} : told };
+  }
+
+  #otherwise(method: string, path: string): readonly Step[] {
+    switch (`${method} ${path}`) {
+      case 'GET /v1/models': {
+        const models = Object.keys(this.#options.scripts ?? {}).filter((model) => model !== '*');
+        return plain(200, {
+          object: 'list',
+          data: models.map((id) => ({ id, object: 'model', created: 0 })),
+        });
+      }
+      case 'POST /v1/embeddings': {
+        const data = [{ object: 'embedding', index: 0, embedding: [0.25, -0.5, 0.75] }];
+        return plain(200, {
+          object: 'list',
+          data,
+          model: 'embedding',
+          usage: { prompt_tokens: 1, total_tokens: 1 },
+        });
+      }
+      case 'GET /v1/stall':
+        return [{ kind: 'hold', every_ms: 0 }];
+      default:
+        return refused(404, 'invalid_request_error', `Unknown request URL: ${method} ${path}.`).steps;
+    }
+  }
+}
+
+interface Told {
+  readonly steps: readonly Step[];
+  readonly pace: Pace;
+  /** To be called when the answer, not a refusal, was told to its end. */
+  readonly told: () => void;
+}
+
+function refused(status: number, code: string, message: string): Told {
+  const error = { message, type: 'invalid_request_error', param: null, code };
+  return { steps: plain(status, { error }), pace: {}, told: () => {} };
+}
+
+/** Streams the request's body back as it comes. */
+function echo(request: AnyRequest, response: AnyResponse): void {
+  response.setHeader('content-type', request.headers['content-type'] ?? 'application/octet-stream');
+  request.pipe(response as NodeJS.WritableStream);
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return body;
+  }
+}

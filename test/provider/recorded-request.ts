@@ -1,0 +1,19 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Sent } from './telling.ts';
+
+/** A request as it arrived, and what became of it. */
+export interface RecordedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Parsed if it is JSON, else the text. */
+  readonly body: unknown;
+  readonly protocol: 'http/1.1' | 'http/2';
+  /** Milliseconds since the Unix epoch. */
+  readonly at_ms: number;
+  readonly sent: Sent;
+  /** 1-based within its run; 0 if no plan answered it. */
+  attempt: number;
+  /** When the client went away before the answer had ended. */
+  aborted_at_ms: number | undefined;
+}

@@ -1,0 +1,121 @@
+import { badFinishEvents, errorEvents, malformedEvent } from './error-events.ts';
+import { chunk, DONE, type Envelope, type EventStream, event } from './events.ts';
+import type { Cut, Fault, Position } from './fault.ts';
+
+const DEFAULT_EVERY_MS = 100;
+const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
+const ANTHROPIC_PING = Buffer.from('event: ping\ndata: {"type": "ping"}\n\n');
+const EVENT_STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
+
+/** What the provider does to its connection, in order. An answer without a `head` never gets that far. */
+export type Step =
+  | { readonly kind: 'head'; readonly status: number; readonly headers: Readonly<Record<string, string>> }
+  /** One event, or what is left of one beside a cut. */
+  | { readonly kind: 'send'; readonly bytes: Buffer }
+  /** Stay connected for `for_ms` or, without it, until the client leaves; `sign` is sent every so often. */
+  | { readonly kind: 'hold'; readonly sign?: Buffer; readonly every_ms: number; readonly for_ms?: number }
+  /** Announce the end of the HTTP/2 session and go on with the stream. */
+  | { readonly kind: 'goaway' }
+  /** End the body properly. */
+  | { readonly kind: 'end' }
+  | { readonly kind: 'cut'; readonly how: Cut };
+
+/** Faults that happen within an event stream. */
+export type StreamFault = Exclude<Fault, { readonly kind: 'status' | 'json_200' | 'html_200' }>;
+
+export const isStreamFault = (fault: Fault): fault is StreamFault =>
+  fault.kind !== 'status' && fault.kind !== 'json_200' && fault.kind !== 'html_200';
+
+const HEAD: Step = { kind: 'head', status: 200, headers: EVENT_STREAM };
+const END: Step = { kind: 'end' };
+
+export function streamSteps(
+  stream: EventStream,
+  envelope: Envelope,
+  fault: StreamFault | null | undefined,
+): readonly Step[] {
+  if (!fault) return [HEAD, ...sends(stream.events), END];
+  const rest = (events: readonly Step[]) => (isSurvived(fault) ? [...events, END] : []);
+  if ('before_headers' in fault.at)
+    return [...strike(fault, envelope), ...rest([HEAD, ...sends(stream.events)])];
+  const { before, after } = split(stream, fault.at, speaks(fault));
+  return [HEAD, ...before, ...strike(fault, envelope), ...rest(after)];
+}
+
+/** Whether the rest of the answer follows the fault. */
+export function isSurvived(fault: Fault): boolean {
+  if (fault.kind === 'goaway_graceful' || fault.kind === 'malformed_event') return true;
+  return 'for_ms' in fault && fault.for_ms !== undefined;
+}
+
+/** What happens when the fault strikes. */
+function strike(fault: StreamFault, envelope: Envelope): Step[] {
+  switch (fault.kind) {
+    case 'reset':
+    case 'fin_in_chunk':
+    case 'h2_rst':
+    case 'goaway_0_close':
+    case 'goaway_error':
+    case 'tls_cut':
+      return [{ kind: 'cut', how: fault.kind }];
+    case 'clean_eof':
+      return [END];
+    case 'done_without_finish':
+      return [...sends([DONE]), END];
+    case 'goaway_graceful':
+      return [{ kind: 'goaway' }];
+    case 'malformed_event':
+      return sends([malformedEvent(envelope)]);
+    case 'silence':
+    case 'comments':
+    case 'pings':
+      return [hold(fault, envelope)];
+    case 'finish_insufficient_system_resource':
+    case 'finish_abort':
+    case 'finish_overloaded_error':
+      return [...sends(badFinishEvents(fault.kind, envelope)), END];
+    default:
+      return [...sends(errorEvents(fault.kind, envelope, fault.retry_after_s)), END];
+  }
+}
+
+type Hold = Extract<StreamFault, { readonly kind: 'silence' | 'comments' | 'pings' }>;
+
+function hold(fault: Hold, envelope: Envelope): Step {
+  const lasting = fault.for_ms === undefined ? {} : { for_ms: fault.for_ms };
+  if (fault.kind === 'silence') return { kind: 'hold', every_ms: DEFAULT_EVERY_MS, ...lasting };
+  const every_ms = fault.every_ms ?? DEFAULT_EVERY_MS;
+  const ping = fault.shape === 'event' ? ANTHROPIC_PING : Buffer.from(event(chunk(envelope, {}, null)));
+  return { kind: 'hold', sign: fault.kind === 'comments' ? KEEP_ALIVE : ping, every_ms, ...lasting };
+}
+
+/** Faults that write whole lines of their own, which would be lost within a half-written event. */
+const speaks = ({ kind }: StreamFault): boolean =>
+  /^(error|finish)_/.test(kind) ||
+  ['comments', 'pings', 'malformed_event', 'done_without_finish'].includes(kind);
+
+function split(stream: EventStream, at: Position, whole_events: boolean): { before: Step[]; after: Step[] } {
+  const bytes = stream.events.map((each) => Buffer.from(each));
+  if (!('byte' in at)) {
+    const count = 'event' in at ? at.event : stream.finished_after;
+    return { before: sends(bytes.slice(0, count)), after: sends(bytes.slice(count)) };
+  }
+  let place = at.byte;
+  let whole = 0;
+  for (const each of bytes) {
+    if (each.length > place) break;
+    place -= each.length;
+    whole += 1;
+  }
+  const broken = bytes[whole];
+  if (!broken || place === 0 || whole_events) {
+    return { before: sends(bytes.slice(0, whole)), after: sends(bytes.slice(whole)) };
+  }
+  return {
+    before: sends([...bytes.slice(0, whole), broken.subarray(0, place)]),
+    after: sends([broken.subarray(place), ...bytes.slice(whole + 1)]),
+  };
+}
+
+const sends = (pieces: readonly (string | Buffer)[]): Step[] =>
+  pieces.map((piece) => ({ kind: 'send', bytes: Buffer.from(piece) }));

@@ -1,0 +1,42 @@
+import type { Client } from '../../src/proxy/run.ts';
+
+/** The client's side of a run, written down. */
+export class RecordingClient implements Client {
+  opened = false;
+  ended = false;
+  /** Everything that was written, as one string. */
+  body = '';
+  headers: Readonly<Record<string, string>> = {};
+  rejection: { readonly status: number; readonly body: string } | undefined;
+  readonly #onWrite: ((client: RecordingClient) => void) | undefined;
+
+  /** `onWrite` is called after every write: a client may leave at any moment. */
+  constructor(onWrite?: (client: RecordingClient) => void) {
+    this.#onWrite = onWrite;
+  }
+
+  open(headers: Readonly<Record<string, string>>): void {
+    if (this.opened || this.rejection) throw new Error('opened twice, or after a rejection');
+    this.opened = true;
+    this.headers = headers;
+  }
+
+  write(frames: string): boolean {
+    if (!this.opened || this.ended) throw new Error('written before the opening or after the end');
+    this.body += frames;
+    this.#onWrite?.(this);
+    return true;
+  }
+
+  async drained(): Promise<void> {}
+
+  end(frames: string): void {
+    this.write(frames);
+    this.ended = true;
+  }
+
+  reject(status: number, _headers: Readonly<Record<string, string | string[]>>, body: string | Uint8Array): void {
+    if (this.opened || this.rejection) throw new Error('rejected after an opening, or twice');
+    this.rejection = { status, body: typeof body === 'string' ? body : new TextDecoder().decode(body) };
+  }
+}

@@ -1,0 +1,106 @@
+import pino from 'pino';
+import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
+import { foldJournal, type JournalFold } from '../../src/checkpoint/journal-fold.ts';
+import { MemoryStore } from '../../src/checkpoint/memory-store.ts';
+import type { Owner, RunId, Store } from '../../src/checkpoint/store.ts';
+import { completeConfiguration } from '../../src/config/load.ts';
+import type { Configuration, RecoveryPolicy, UpstreamConfiguration } from '../../src/config/configuration.ts';
+import { Metrics } from '../../src/metrics.ts';
+import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
+import type { DialectName } from '../../src/proxy/dialects/dialect.ts';
+import { relay } from '../../src/proxy/relay.ts';
+import type { EventsMode, Outcome } from '../../src/proxy/run.ts';
+import type { ChatRequest } from '../../src/proxy/wires/chat-request.ts';
+import type { Plan } from '../provider/script.ts';
+import { RecordingClient } from './recording-client.ts';
+import { SimulatedProvider, type SimulatedRequest } from './simulated-provider.ts';
+import { readStream, type StreamReading } from './stream-reading.ts';
+import { VirtualTime } from './virtual-time.ts';
+
+const RUN: RunId = `run_${'0'.repeat(22)}`;
+const OWNER = 'owner' as Owner;
+const UPSTREAM = 'http://provider.test/v1';
+/** Registering a process's default metrics takes longer than most runs. */
+const METRICS = new Metrics();
+const defaults = completeConfiguration({ upstreams: { default: { base_url: UPSTREAM } } });
+
+export interface Simulation {
+  readonly outcome: Outcome;
+  readonly client: RecordingClient;
+  readonly stream: StreamReading;
+  readonly requests: readonly SimulatedRequest[];
+  readonly journal: JournalFold;
+  readonly elapsed_ms: number;
+}
+
+export interface SimulationOptions {
+  readonly request?: Partial<ChatRequest>;
+  readonly dialect?: DialectName;
+  readonly events?: EventsMode;
+  readonly recovery?: Partial<RecoveryPolicy>;
+  readonly configuration?: Partial<Configuration>;
+  readonly piece_bytes?: number;
+  readonly random?: () => number;
+  readonly capabilities?: (time: VirtualTime) => CapabilityMemory;
+  readonly store?: (time: VirtualTime) => Store;
+  readonly onWrite?: (client: RecordingClient, leave: () => void) => void;
+}
+
+/** One run against the scripted provider, on virtual time: everything real but the network and the clock. */
+export async function simulate(plan: Plan, options: SimulationOptions = {}): Promise<Simulation> {
+  const time = new VirtualTime();
+  const provider = new SimulatedProvider(plan, time, options.piece_bytes);
+  const gone = new AbortController();
+  const { onWrite } = options;
+  const client = new RecordingClient(onWrite && ((self) => onWrite(self, () => gone.abort())));
+  const request: ChatRequest = {
+    model: 'model',
+    messages: [{ role: 'user', content: 'Tell me.' }],
+    stream: true,
+    stream_options: { include_usage: true },
+    ...options.request,
+  };
+  const upstream: UpstreamConfiguration = { base_url: UPSTREAM, dialect: options.dialect ?? 'openai' };
+  const configuration: Configuration = {
+    ...defaults,
+    ...options.configuration,
+    upstreams: { default: upstream },
+    recovery: { ...defaults.recovery, ...options.recovery },
+  };
+  const store = options.store?.(time) ?? new MemoryStore({ time });
+  const outcome = await time.drive(
+    relay(
+      {
+        id: RUN,
+        owner: OWNER,
+        target: { name: 'default', upstream },
+        body: JSON.stringify(request),
+        request,
+        headers: {},
+        events: options.events ?? 'none',
+        signal: gone.signal,
+      },
+      client,
+      {
+        configuration,
+        transport: provider,
+        store,
+        scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+        capabilities: options.capabilities?.(time) ?? new CapabilityMemory(time),
+        metrics: METRICS,
+        log: pino({ level: 'silent' }),
+        time,
+        random: options.random ?? (() => 0.5),
+      },
+    ),
+  );
+  const stored = await store.read(RUN, OWNER, -1);
+  return {
+    outcome,
+    client,
+    stream: readStream(client.body, { live: (options.events ?? 'none') !== 'none' }),
+    requests: provider.requests,
+    journal: foldJournal(stored?.records ?? []),
+    elapsed_ms: time.now(),
+  };
+}

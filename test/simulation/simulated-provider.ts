@@ -1,0 +1,119 @@
+import {
+  type Transport,
+  TransportFailure,
+  type TransportRequest,
+  type TransportResponse,
+} from '../../src/proxy/transport.ts';
+import type { Time } from '../../src/time.ts';
+import { answer } from '../provider/answer.ts';
+import type { Cut } from '../provider/fault.ts';
+import type { CompletionRequest } from '../provider/request.ts';
+import type { Plan } from '../provider/script.ts';
+import type { Step } from '../provider/steps.ts';
+
+const CREATED_S = 1_700_000_000;
+
+/** What a real socket reports for each way of cutting it, as measured over loopback by the transport's own tests. */
+const FAILURES: Record<Cut, () => TransportFailure> = {
+  reset: () => new TransportFailure('ECONNRESET'),
+  fin_in_chunk: () => new TransportFailure('UND_ERR_SOCKET'),
+  h2_rst: () => new TransportFailure('ERR_HTTP2_STREAM_ERROR'),
+  goaway_0_close: () => new TransportFailure('UND_ERR_SOCKET', { goaway: 0 }),
+  goaway_error: () => new TransportFailure('ERR_HTTP2_SESSION_ERROR', { goaway: 2 }),
+  tls_cut: () => new TransportFailure('UND_ERR_SOCKET'),
+};
+
+export interface SimulatedRequest {
+  readonly url: string;
+  readonly headers: TransportRequest['headers'];
+  readonly body: CompletionRequest;
+  /** True once the proxy closed the connection before its end. */
+  aborted: boolean;
+}
+
+/** The scripted provider without a network: its steps are performed on virtual time, in pieces of any size. */
+export class SimulatedProvider implements Transport {
+  readonly requests: SimulatedRequest[] = [];
+  readonly #plan: Plan;
+  readonly #time: Time;
+  readonly #piece_bytes: number;
+
+  /** `piece_bytes`: how the body is cut into network chunks; infinite for one chunk per step. */
+  constructor(plan: Plan, time: Time, piece_bytes = Number.POSITIVE_INFINITY) {
+    this.#plan = plan;
+    this.#time = time;
+    this.#piece_bytes = piece_bytes;
+  }
+
+  async open(request: TransportRequest): Promise<TransportResponse> {
+    const body = JSON.parse(String(request.body)) as CompletionRequest;
+    const recorded: SimulatedRequest = { url: request.url, headers: request.headers, body, aborted: false };
+    this.requests.push(recorded);
+    request.signal.addEventListener('abort', () => {
+      recorded.aborted = true;
+    });
+    const steps = answer(this.#plan, body, {
+      attempt: this.requests.length,
+      serial: this.requests.length,
+      created: CREATED_S + this.requests.length,
+      path: new URL(request.url).pathname,
+    });
+    const [head, ...rest] = steps;
+    if (head?.kind === 'head') {
+      return { status: head.status, headers: head.headers, body: this.#perform(rest, request.signal) };
+    }
+    for await (const _ of this.#perform(steps, request.signal));
+    throw new TransportFailure('UNKNOWN');
+  }
+
+  async close(): Promise<void> {}
+
+  async *#perform(steps: readonly Step[], signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    for (const step of steps) {
+      if (signal.aborted) throw new TransportFailure('ABORTED');
+      switch (step.kind) {
+        case 'send':
+          for (let start = 0; start < step.bytes.length; start += this.#piece_bytes) {
+            yield step.bytes.subarray(start, Math.min(step.bytes.length, start + this.#piece_bytes));
+            if (signal.aborted) throw new TransportFailure('ABORTED');
+          }
+          break;
+        case 'hold':
+          yield* this.#hold(step, signal);
+          break;
+        case 'cut':
+          throw FAILURES[step.how]();
+        case 'end':
+          return;
+        case 'head':
+        case 'goaway':
+          break;
+      }
+    }
+    throw new TransportFailure('UND_ERR_SOCKET');
+  }
+
+  async *#hold(step: Extract<Step, { kind: 'hold' }>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const until_ms = this.#time.now() + (step.for_ms ?? Number.POSITIVE_INFINITY);
+    while (!signal.aborted && this.#time.now() < until_ms) {
+      if (step.sign) yield step.sign;
+      const wait_ms = step.sign ? Math.min(step.every_ms, until_ms - this.#time.now()) : until_ms - this.#time.now();
+      await this.#elapse(wait_ms, signal);
+    }
+    if (signal.aborted) throw new TransportFailure('ABORTED');
+  }
+
+  #elapse(delay_ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = Number.isFinite(delay_ms) ? this.#time.after(delay_ms, resolve) : () => {};
+      signal.addEventListener(
+        'abort',
+        () => {
+          cancel();
+          resolve();
+        },
+        { once: true },
+      );
+    });
+  }
+}
