@@ -12,6 +12,7 @@ const OPEN_FILES_MAX = 1024;
 const SYNCS_MAX = 2;
 const CLAIMS_MAX = 16;
 const PRIVATE_FILE = 0o600;
+const NEW_RUN: Pick<RunImage, 'status' | 'seq'> = { status: 'running', seq: NOTHING_STORED };
 const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = node_fs.constants;
 
 /** When written data is forced to the disk. Surviving a killed process needs none of it, surviving a power cut does. */
@@ -103,12 +104,13 @@ export class FileLog {
       const path = this.#path(partialName(run, epoch));
       const fd = this.#create(path);
       if (fd === undefined) continue;
-      const base = epoch === 1 ? NOTHING_STORED : this.#takeOver(run, epoch);
-      if (base !== undefined) {
-        this.#begin(slot, fd, path, { run, epoch, owner, base });
-        return { epoch, seq: base };
+      const from = epoch === 1 ? NEW_RUN : this.#takeOver(run, epoch);
+      if (from?.status === 'running') {
+        this.#begin(slot, fd, path, { run, epoch, owner, base: from.seq });
+        return { epoch, seq: from.seq };
       }
       this.#discard(fd, path);
+      if (from) throw refusal('finished', run);
     }
     throw refusal('EAGAIN', `${run} is being claimed by too many at once`);
   }
@@ -134,7 +136,7 @@ export class FileLog {
       const segment = this.#segments.get(meta[i] as number);
       if (!segment || !this.#isSuperseded(segment, takeovers)) continue;
       this.release(meta[i] as number);
-      refused.set(i / 2, STALE);
+      refused.set(i / 2, toRefusal(STALE));
     }
     return refused;
   }
@@ -236,13 +238,12 @@ export class FileLog {
   }
 
   /**
-   * Where the claimed epoch goes on; undefined when the run was finished meanwhile, so that nobody goes on.
-   * When this fails the claim has to stay: a later claim may rely on it by now.
+   * The run that is taken over; undefined when its files were replaced meanwhile. When this fails the claim has to
+   * stay: a later claim may rely on it by now.
    */
-  #takeOver(run: RunId, epoch: number): number | undefined {
+  #takeOver(run: RunId, epoch: number): RunImage | undefined {
     this.#fs.writeSync(this.#takeovers_fd, '.');
-    const image = this.#readRun(run, epoch - 1);
-    return image?.status === 'running' ? image.seq : undefined;
+    return this.#readRun(run, epoch - 1);
   }
 
   #readRun(run: RunId, last_epoch: number): RunImage | undefined {

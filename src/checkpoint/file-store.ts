@@ -14,6 +14,7 @@ import type { JournalRecord } from './journal.ts';
 import { encodeRecord } from './record-codec.ts';
 import type { Damage, FinalStatus, Lease, Owner, RunId, Store, StoredRun } from './store.ts';
 import { AcquireRefusedError, isRunId, StaleLeaseError, StoreConfigurationError } from './store.ts';
+import { Turns } from './turns.ts';
 
 /** A writing thread that has not answered for this long makes {@link FileStore.check} reject. */
 const ANSWER_MAX_MS = 5000;
@@ -36,8 +37,7 @@ interface Held {
   readonly epoch: number;
   stored_seq: number;
   /** One call at a time per lease, so that the next one knows what the last one stored. */
-  busy: boolean;
-  readonly turns: (() => void)[];
+  readonly turns: Turns;
 }
 
 interface PendingAppend {
@@ -98,42 +98,32 @@ export class FileStore implements Store {
       },
     );
     const { epoch, seq } = claim as Claim;
-    this.#leases.set(run, { slot, epoch, stored_seq: seq, busy: false, turns: [] });
+    const fenced = this.#leases.get(run);
+    if (fenced) void this.#request({ kind: 'release', slot: fenced.slot }).catch(ignored);
+    this.#leases.set(run, { slot, epoch, stored_seq: seq, turns: new Turns() });
     return { run, owner, epoch };
   }
 
   append(lease: Lease, records: readonly JournalRecord[]): Promise<number> {
-    const held = this.#leases.get(lease.run);
-    if (held?.epoch !== lease.epoch) return Promise.reject(new StaleLeaseError(lease));
-    if (held.busy) return turnOf(held).then(() => this.append(lease, records));
     return new Promise((resolve, reject) => {
-      const fresh = recordsToAppend(lease.run, held.stored_seq, records);
-      const seq = fresh.at(-1)?.seq;
-      if (seq === undefined) return resolve(held.stored_seq);
-      if (this.#failure) return reject(this.#failure);
-      held.busy = true;
-      const text =
-        fresh.length === 1 ? encodeRecord(fresh[0] as JournalRecord) : fresh.map(encodeRecord).join('');
-      this.#gathering.push({ lease, held, text, seq, resolve, reject });
-      if (this.#gathering.length === 1 && this.#writing.length === 0) queueMicrotask(() => this.#post());
+      const held = this.#leases.get(lease.run);
+      if (held?.epoch !== lease.epoch) reject(new StaleLeaseError(lease));
+      else held.turns.take(() => this.#gather(lease, held, records, resolve, reject));
     });
   }
 
   async finish(lease: Lease, status: FinalStatus): Promise<void> {
-    let held = this.#leases.get(lease.run);
-    while (held?.busy) {
-      await turnOf(held);
-      held = this.#leases.get(lease.run);
-    }
+    const held = this.#leases.get(lease.run);
     if (held?.epoch !== lease.epoch) return this.#confirmFinished(lease);
-    held.busy = true;
+    await new Promise<void>((resolve) => held.turns.take(resolve));
     try {
+      if (this.#leases.get(lease.run) !== held) return await this.#confirmFinished(lease);
       await this.#request({ kind: 'finish', slot: held.slot, status, seq: held.stored_seq });
-      this.#leases.delete(lease.run);
+      this.#forget(lease);
     } catch (error) {
       throw this.#translate(error, lease);
     } finally {
-      endTurn(held);
+      held.turns.end();
     }
   }
 
@@ -168,6 +158,31 @@ export class FileStore implements Store {
     const exited = once(this.#worker, 'exit');
     this.#send({ kind: 'close' }, 0);
     await exited;
+  }
+
+  /** Puts an append into the next batch. */
+  #gather(
+    lease: Lease,
+    held: Held,
+    records: readonly JournalRecord[],
+    resolve: (seq: number) => void,
+    reject: (error: Error) => void,
+  ): void {
+    try {
+      if (this.#failure) throw this.#failure;
+      if (this.#leases.get(lease.run) !== held) throw new StaleLeaseError(lease);
+      const fresh = recordsToAppend(lease.run, held.stored_seq, records);
+      const seq = fresh.at(-1)?.seq;
+      if (seq !== undefined) {
+        this.#gathering.push({ lease, held, text: fresh.map(encodeRecord).join(''), seq, resolve, reject });
+        if (this.#gathering.length === 1 && this.#writing.length === 0) queueMicrotask(() => this.#post());
+        return;
+      }
+      resolve(held.stored_seq);
+    } catch (error) {
+      reject(toError(error));
+    }
+    held.turns.end();
   }
 
   #post(): void {
@@ -233,14 +248,18 @@ export class FileStore implements Store {
         append.held.stored_seq = append.seq;
         append.resolve(append.seq);
       }
-      endTurn(append.held);
+      append.held.turns.end();
     }
   }
 
   #translate(error: unknown, lease: Lease): Error {
     if (!(error instanceof WriterError) || error.code !== 'stale') return toError(error);
-    if (this.#leases.get(lease.run)?.epoch === lease.epoch) this.#leases.delete(lease.run);
+    this.#forget(lease);
     return new StaleLeaseError(lease);
+  }
+
+  #forget(lease: Lease): void {
+    if (this.#leases.get(lease.run)?.epoch === lease.epoch) this.#leases.delete(lease.run);
   }
 
   /** The same lease may finish twice: its answer may have been lost. */
@@ -280,7 +299,7 @@ export class FileStore implements Store {
     for (const request of this.#requests.values()) request.reject(this.#failure);
     for (const append of [...this.#writing, ...this.#gathering]) {
       append.reject(this.#failure);
-      endTurn(append.held);
+      append.held.turns.end();
     }
     this.#requests.clear();
     this.#writing = [];
@@ -321,12 +340,7 @@ function prepareDirectory(dir: string): void {
   }
 }
 
-const turnOf = (held: Held): Promise<void> => new Promise((resolve) => held.turns.push(resolve));
-
-function endTurn(held: Held): void {
-  held.busy = false;
-  held.turns.shift()?.();
-}
+const ignored = () => {};
 
 const hashOf = (owner: Owner): string => createHash('sha256').update(owner).digest('hex');
 

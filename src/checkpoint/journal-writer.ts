@@ -9,7 +9,7 @@ const EVENTS_PER_RECORD = 32;
 /** What a run may hold in memory while the store fails, in UTF-16 units plus a constant per event. */
 const HELD_UNITS_MAX = 1024 * 1024;
 const EVENT_OVERHEAD_UNITS = 64;
-const RETRY_MAX_MS = 5000;
+const RETRY_MAX_MS = 2000;
 /** A store that has not answered an append for this long no longer holds back what is delivered. */
 const ANSWER_MAX_MS = 1000;
 /** How long a finished run keeps trying to be stored. */

@@ -52,7 +52,7 @@ function storeFault(store: string): string | undefined {
   if (store === 'memory') return undefined;
   if (/^file:./.test(store)) return undefined;
   if (/^rediss?:/.test(store)) {
-    return 'this build has the memory and file stores only; use file:DIR with a directory all replicas of the run share, or memory.';
+    return 'this build has the memory and file stores only; use file:DIR with a directory on this machine, or memory.';
   }
   return 'must be "memory" or "file:" and a directory, like file:./data.';
 }

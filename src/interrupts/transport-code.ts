@@ -21,7 +21,7 @@ const RANKS: readonly RegExp[] = [
 /**
  * The most telling error code (`ECONNRESET`, `ERR_HTTP2_STREAM_ERROR`, `UND_ERR_SOCKET`, …) of an error, its
  * causes and, for an AggregateError, its members; of equals the outermost. `UNKNOWN` when there is none.
- * Messages are never looked at.
+ * Messages are never looked at. undici's parser errors lost their codes in version 8: they are `HPE_UNKNOWN`.
  */
 export function transportCode(error: unknown): string {
   const codes = codesOf(error);
@@ -38,8 +38,9 @@ function codesOf(error: unknown): string[] {
   // A set iterates over what is added on the way: breadth first, every error once.
   for (const candidate of seen) {
     if (typeof candidate !== 'object' || candidate === null) continue;
-    const { code, cause, errors } = candidate as { code?: unknown; cause?: unknown; errors?: unknown };
+    const { name, code, cause, errors } = candidate as Record<'name' | 'code' | 'cause' | 'errors', unknown>;
     if (typeof code === 'string' && code !== '') codes.push(code);
+    else if (name === 'HTTPParserError') codes.push('HPE_UNKNOWN');
     for (const inner of [cause, ...(Array.isArray(errors) ? errors : [])]) {
       if (seen.size < ERRORS_MAX) seen.add(inner);
     }

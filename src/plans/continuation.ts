@@ -6,6 +6,8 @@ export interface ModeFacts {
   /** Whether the target continues a trailing assistant message; `undefined` while that is not known. */
   readonly prefill: boolean | undefined;
   readonly prefillWithTools: boolean;
+  /** Length of the prefix. */
+  readonly characters: number;
   readonly hasTools: boolean;
   /** Structured output, a forced tool: a model asked to "go on" starts such an answer anew. */
   readonly onlyReplay: boolean;
@@ -13,11 +15,15 @@ export interface ModeFacts {
   readonly failed: ReadonlySet<Mode>;
 }
 
+/** From a shorter prefix it could not be told whether the model went on or began again. */
+const PROBE_CHARACTERS = 16;
+
 /** The first mode in order of preference that the request and the target allow, or `undefined` when none is left. */
 export function chooseMode(facts: ModeFacts): Exclude<Mode, 'restart'> | undefined {
   const candidates: Exclude<Mode, 'restart'>[] = [];
   if (!facts.onlyReplay) {
-    const prefillAllowed = facts.prefill !== false && (facts.prefillWithTools || !facts.hasTools);
+    const worthTrying = facts.prefill ?? facts.characters >= PROBE_CHARACTERS;
+    const prefillAllowed = worthTrying && (facts.prefillWithTools || !facts.hasTools);
     // Only a nudge can say which call was cut.
     if (facts.plan === 'R3') candidates.push('nudge');
     if (prefillAllowed) candidates.push('prefill');

@@ -47,7 +47,7 @@ export function decide(
   allowance: Allowance,
 ): Plan {
   const open = transcript.openCalls;
-  const settle = open.filter((call) => (proofOf(call, policy.schemas, false) ?? 0) >= policy.tool_proof);
+  const settle = open.filter((call) => (proofOf(call, policy.schemas) ?? 0) >= policy.tool_proof);
   const cancel = open.filter((call) => !settle.includes(call));
   const spliceable = policy.spliceable && transcript.refusal === '';
 

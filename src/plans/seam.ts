@@ -21,7 +21,10 @@ export interface SeamOptions {
   readonly echoes: boolean;
 }
 
-/** A continuation is held back until it is clear how it joins, and never longer than this. */
+/**
+ * A continuation is held back until it is clear how it joins, and never longer than this. There is no limit in time:
+ * a head that is still unclear repeats what was shown, and would be shown twice if the provider stalled within it.
+ */
 const HOLD_CHARACTERS = { prefill: 64, nudge: 400 } as const;
 /** As long a common beginning with the answer's own beginning is a restart, not a coincidence. */
 const RESTART_CHARACTERS = 48;
@@ -29,17 +32,17 @@ const RESTART_CHARACTERS_SHORT = 24;
 const SHORT_ANSWER_CHARACTERS = 200;
 /** A whole prefix that comes again is an echo if it is at least this long … */
 const ECHO_CHARACTERS = 16;
-/** … or, after a nudge, at least this long and ending at a word's end. */
-const ECHO_CHARACTERS_NUDGE = 3;
+/** … or this long, where the model was asked to repeat it or a whole word of it comes again. */
+const ECHO_CHARACTERS_SHORT = 2;
 const OVERLAP_WINDOW_CHARACTERS = 600;
 const OVERLAP_CHARACTERS = { prefill: 24, nudge: 8 } as const;
-/** Shorter fragments are too often the beginning of an honest next syllable ("mur" + "mured"). */
-const WORD_CHARACTERS = 4;
+/** After a single letter the same letter is as likely to go on with the word ("l" + "lama"). */
+const WORD_CHARACTERS = 2;
 const PREAMBLE_CHARACTERS = 120;
 
 /** "Sure, here is the rest:" — a first line of its own, or a lead-in that ends in a colon. */
 const PREAMBLE =
-  /^(sure|certainly|of course|okay|ok|apologies|continuing|picking up|\[?continued|here(?:'|’| i)s the (?:rest|continuation))\b(?:[^\n:]{0,100}:\s+|[^\n]{0,118}\n\s*)/i;
+  /^(sure|certainly|of course|okay|ok|apologies|continuing|picking up|\[?continued|here(?:'|’| i)s the (?:rest|continuation))\b(?:[^\n:]{0,100}:(?: *\n| +)|[^\n]{0,118}\n)/i;
 const PREAMBLE_OPENERS = [
   'sure',
   'certainly',
@@ -77,14 +80,17 @@ const CLEAN: SeamStep = { emit: '' };
  */
 export class Seam {
   readonly #options: SeamOptions;
-  #state: 'holding' | 'swallowing' | 'open';
+  /** `aligning`: it is known where the new text begins, but not yet whether with whitespace that was shown. */
+  #state: 'holding' | 'swallowing' | 'aligning' | 'open';
   #held = '';
+  #trimmed: string;
   /** How much of the delivered text has come again, while swallowing. */
   #swallowed = 0;
   #kind: SeamKind = 'clean';
 
   constructor(options: SeamOptions) {
     this.#options = options;
+    this.#trimmed = options.prefix.trimmed;
     const repeats = options.mode === 'replay' || options.mode === 'restart';
     this.#state = options.delivered === '' ? 'open' : repeats ? 'swallowing' : 'holding';
     if (options.mode === 'replay') this.#kind = 'replay';
@@ -104,18 +110,14 @@ export class Seam {
   push(text: string): SeamStep {
     if (this.#state === 'open') return { emit: text };
     if (this.#state === 'swallowing') return this.#swallow(text);
+    if (this.#state === 'aligning') return this.#align(text);
     this.#held += text;
     return this.#decide(false);
   }
 
-  /** The hold-back has lasted long enough: joins with what there is. */
-  expire(): SeamStep {
-    return this.#state === 'holding' && this.#held !== '' ? this.#decide(true) : CLEAN;
-  }
-
-  /** Something other than text follows, or nothing: joins with what there is. */
+  /** No more text will come: joins with what there is. */
   end(): SeamStep {
-    const step = this.expire();
+    const step = this.#state === 'holding' && this.#held !== '' ? this.#decide(true) : CLEAN;
     if (step.rejected || this.#state !== 'swallowing' || this.#options.mode === 'restart') return step;
     const repeatedAll = this.#swallowed >= this.#options.prefix.sent.length;
     return repeatedAll ? step : { emit: '', rejected: 'ended_early' };
@@ -179,12 +181,11 @@ export class Seam {
     if (prefix.sent.slice(-OVERLAP_WINDOW_CHARACTERS).includes(head)) return true;
     if (insideFence(prefix.sent) && head.startsWith('```') && !head.includes('\n')) return true;
     if (mode !== 'nudge') return false;
-    const word = lastWord(prefix.sent);
-    if (word.length >= WORD_CHARACTERS && word.startsWith(head)) return true;
+    if (lastWords(prefix.sent).some((word) => word.startsWith(head))) return true;
     const lower = head.toLowerCase();
     if (META_OPENERS.some((opener) => opener.startsWith(lower))) return true;
     const opens = PREAMBLE_OPENERS.some((opener) => opener.startsWith(lower) || lower.startsWith(opener));
-    return opens && head.length < PREAMBLE_CHARACTERS && !/[:\n]./s.test(head);
+    return opens && head.length < PREAMBLE_CHARACTERS && !/[:\n]\s*\S/.test(head);
   }
 
   get #restartCharacters(): number {
@@ -194,11 +195,14 @@ export class Seam {
 
   #isEcho(head: string, final: boolean): boolean {
     const { mode, prefix, echoes } = this.#options;
-    if (echoes || prefix.sent.length >= ECHO_CHARACTERS) return true;
-    if (mode !== 'nudge' || prefix.sent.length < ECHO_CHARACTERS_NUDGE || isPeriodic(prefix.sent))
-      return false;
-    const next = head.charAt(prefix.sent.length);
-    return next === '' ? final : isSeparator(next) || isSeparator(prefix.sent.slice(-1));
+    const { sent } = prefix;
+    if (echoes || sent.length >= ECHO_CHARACTERS) return true;
+    if (sent.length < ECHO_CHARACTERS_SHORT || isPeriodic(sent)) return false;
+    if (mode === 'nudge') return true;
+    // A continuation would have to begin with the whitespace that was trimmed, or go on within the word.
+    const next = head.charAt(sent.length);
+    const endsWord = next === '' ? final : isSeparator(next) || isSeparator(sent.slice(-1));
+    return head === this.#held && endsWord;
   }
 
   #isOverlap(candidate: string): boolean {
@@ -207,12 +211,11 @@ export class Seam {
     return candidate.length >= OVERLAP_CHARACTERS.nudge && /\s/.test(candidate.trim());
   }
 
-  /** After a nudge a model may begin again with the word in the middle of which it was cut. */
+  /** Asked to repeat the last words, a model may begin again with the word in the middle of which it was cut. */
   #repeatedWord(head: string): number {
     const { mode, prefix } = this.#options;
     if (mode !== 'nudge' || prefix.trimmed !== '') return 0;
-    const word = lastWord(prefix.sent);
-    return word.length >= WORD_CHARACTERS && !isPeriodic(word) && head.startsWith(word) ? word.length : 0;
+    return lastWords(prefix.sent).find((word) => !isPeriodic(word) && head.startsWith(word))?.length ?? 0;
   }
 
   /** A code block that is open already must not be opened a second time. */
@@ -222,11 +225,27 @@ export class Seam {
   }
 
   #open(kind: SeamKind, rest: string): SeamStep {
-    this.#state = 'open';
+    this.#kind = kind;
+    this.#state = 'aligning';
     this.#held = '';
-    const emit = withoutTrimmed(rest, this.#options.prefix.trimmed);
-    this.#kind = kind === 'clean' && emit !== rest ? 'whitespace' : kind;
-    return { emit };
+    return this.#align(rest);
+  }
+
+  /** The client has the trimmed characters already; the continuation may bring them again, whole or in part. */
+  #align(rest: string): SeamStep {
+    const same = commonPrefixLength(rest, this.#trimmed);
+    if (same > 0 && this.#kind === 'clean') this.#kind = 'whitespace';
+    if (same === rest.length && same < this.#trimmed.length) {
+      this.#trimmed = this.#trimmed.slice(same);
+      return CLEAN;
+    }
+    this.#state = 'open';
+    if (same === this.#trimmed.length) return { emit: rest.slice(same) };
+    // Fewer line breaks than were shown are still the same break; other whitespace is the model's own.
+    const halfPair = this.#trimmed.trim();
+    const leading = rest.length - rest.trimStart().length;
+    if (same !== leading) return { emit: rest };
+    return { emit: rest.slice(rest.startsWith(halfPair, same) ? same + halfPair.length : same) };
   }
 
   #reject(rejected: SeamRejection): SeamStep {
@@ -235,19 +254,11 @@ export class Seam {
   }
 }
 
-/** The client has the trimmed characters already; the continuation may bring them again, whole or in part. */
-function withoutTrimmed(rest: string, trimmed: string): string {
-  const same = commonPrefixLength(rest, trimmed);
-  if (same === trimmed.length) return rest.slice(same);
-  // Fewer line breaks than were delivered are still the same break; other whitespace is the model's own.
-  const leading = rest.length - rest.trimStart().length;
-  if (same !== leading) return rest;
-  const halfPair = trimmed.slice(trimmed.trimEnd() === '' ? trimmed.length : -1);
-  return rest.slice(rest.startsWith(halfPair, same) ? same + halfPair.length : same);
-}
-
-function lastWord(text: string): string {
-  return /[\p{L}\p{M}]+$/u.exec(text.slice(-64))?.[0] ?? '';
+/** What a model may take for the last word: everything since the last space, or only its letters. */
+function lastWords(text: string): string[] {
+  const tail = text.slice(-64);
+  const words = [/\S+$/u.exec(tail)?.[0] ?? '', /[\p{L}\p{M}]+$/u.exec(tail)?.[0] ?? ''];
+  return words.filter((word) => word.length >= WORD_CHARACTERS);
 }
 
 function insideFence(text: string): boolean {

@@ -76,19 +76,13 @@ export class Splice {
         if (this.#seam.isOpen) this.#reasoning = 'passing';
         return text;
       }
-      case 'tool_start': {
+      case 'tool_start':
+        // Text that is still held back keeps its place among the text; to a client, calls are beside it.
         this.#reasoning = 'passing';
-        const held = this.end();
-        return this.#isOver ? held : [...held, delta];
-      }
+        return this.#isOver ? NONE : [delta];
       default:
         return this.#isOver ? NONE : [delta];
     }
-  }
-
-  /** The hold-back has lasted long enough. */
-  expire(): readonly Delta[] {
-    return this.#text(this.#seam.expire());
   }
 
   /** No more text will come: gives out what was held back, or finds that the answer does not join. */

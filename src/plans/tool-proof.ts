@@ -6,19 +6,21 @@ import type { ToolCall } from './transcript.ts';
 export type ToolSchemas = ReadonlyMap<string, unknown>;
 
 /**
- * How well the arguments alone prove that an open call is complete, given what came after them.
+ * How well it is proven that an open call is complete, by its arguments and by what came after it.
  *
- * A finished JSON object is never a proper prefix of a longer valid text, but `{}` is often a placeholder that
- * is sent before the real arguments, and scalars, arrays and glued objects prove nothing at all.
+ * A finished JSON object is never a proper prefix of a longer valid text, but `{}` is often a placeholder that is
+ * sent before the real arguments, and scalars, arrays and glued objects prove nothing at all. Once text follows, no
+ * arguments will come any more; once another call follows they still may, for providers interleave parallel calls.
  */
-export function proofOf(call: ToolCall, schemas: ToolSchemas, laterOutputBegan: boolean): Proof | undefined {
+export function proofOf(call: ToolCall, schemas: ToolSchemas): Proof | undefined {
   const schema = schemas.get(call.name);
-  if (call.arguments.trim() === '') return laterOutputBegan && takesNoArguments(schema) ? 2 : undefined;
-  const value = parsedObject(call.arguments);
+  const isEmpty = call.arguments.trim() === '';
+  const value = isEmpty ? {} : parsedObject(call.arguments);
   if (!value) return undefined;
+  if (call.followed === 'text') return 2;
   if (Object.keys(value).length === 0 && !takesNoArguments(schema)) return undefined;
-  if (laterOutputBegan) return 2;
-  return satisfies(value, schema) ? 1 : undefined;
+  if (call.followed === 'call') return 2;
+  return !isEmpty && satisfies(value, schema) ? 1 : undefined;
 }
 
 /** Empty arguments are how several providers spell "none"; clients expect a JSON document. */

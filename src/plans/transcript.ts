@@ -7,6 +7,8 @@ export interface ToolCall {
   readonly arguments: string;
   /** `cancelled` calls were cut by an interruption; they are kept to tell the model about. */
   readonly state: 'open' | 'closed' | 'cancelled';
+  /** What began after it, if anything. */
+  readonly followed: 'text' | 'call' | undefined;
 }
 
 const NO_CALLS: readonly ToolCall[] = [];
@@ -35,6 +37,7 @@ export class Transcript {
       case 'text':
         this.text += delta.text;
         this.size += delta.text.length;
+        this.#follow('text');
         return;
       case 'refusal':
         this.refusal += delta.text;
@@ -44,15 +47,12 @@ export class Transcript {
         this.reasoning += delta.text;
         this.size += delta.text.length;
         return;
-      case 'tool_start':
-        this.#toolCalls.push({
-          index: delta.index,
-          id: delta.id,
-          name: delta.name,
-          arguments: '',
-          state: 'open',
-        });
+      case 'tool_start': {
+        const { index, id, name } = delta;
+        this.#follow('call');
+        this.#toolCalls.push({ index, id, name, arguments: '', state: 'open', followed: undefined });
         return;
+      }
       case 'tool_arguments':
         this.#call(delta.index).arguments += delta.text;
         this.size += delta.text.length;
@@ -92,6 +92,10 @@ export class Transcript {
   /** Text that a continuation could hang on: whitespace alone is none (some providers refuse it as a prefix). */
   get hasText(): boolean {
     return this.text.trim() !== '';
+  }
+
+  #follow(by: 'text' | 'call'): void {
+    for (const call of this.#toolCalls) if (call.followed !== 'text') call.followed = by;
   }
 
   #call(index: number): Mutable<ToolCall> {

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { transportCode } from '../interrupts/transport-code.ts';
 import { BodyQueue } from './body-queue.ts';
-import type { GoawayObserver, ObservedStream } from './goaway-observer.ts';
+import type { Connection, ConnectionObserver } from './connection-observer.ts';
 import { TransportFailure, type TransportRequest, type TransportResponse } from './transport.ts';
 
 type Controller = Dispatcher.DispatchController;
@@ -20,17 +20,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly response: Promise<TransportResponse>;
   readonly options: Dispatcher.DispatchOptions;
   readonly #signal: AbortSignal;
-  readonly #observer: GoawayObserver;
+  readonly #observer: ConnectionObserver;
   readonly #settleResponse: PromiseWithResolvers<TransportResponse>;
   #onAnswered: (() => void) | undefined;
   #connect_timer: NodeJS.Timeout | undefined;
   #controller: Controller | undefined;
-  #stream: ObservedStream | undefined;
+  #connection: Connection | undefined;
   #body: BodyQueue | undefined;
   #closed: boolean = false;
 
   /** `onAnswered` is called once: when the response has begun, or when it is certain that none will. */
-  constructor(request: TransportRequest, observer: GoawayObserver, onAnswered: () => void) {
+  constructor(request: TransportRequest, observer: ConnectionObserver, onAnswered: () => void) {
     this.#settleResponse = Promise.withResolvers();
     this.response = this.#settleResponse.promise;
     this.options = dispatchOptions(request);
@@ -55,14 +55,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Controller): void {
     clearTimeout(this.#connect_timer);
     this.#controller = controller;
-    this.#stream = undefined;
-    if (this.#closed) {
-      controller.abort(new TransportFailure(ABORTED));
-      return;
-    }
-    this.#observer.expect((stream) => {
-      this.#stream = stream;
-    });
+    if (this.#closed) controller.abort(new TransportFailure(ABORTED));
+    else this.#connection = this.#observer.observe();
   }
 
   onResponseStart(controller: Controller, status: number, headers: TransportResponse['headers']): void {
@@ -82,17 +76,22 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    // Node ends a stream that was reset with CANCEL as if all of it had come.
-    if (this.#stream?.reset) {
-      this.#fail(this.#failure(STREAM_RESET));
-      return;
+    // The response only seems whole: see ConnectionObserver.
+    if (this.#connection?.reset) this.#fail(STREAM_RESET);
+    else if (this.#connection?.error)
+      this.#fail(transportCode(this.#connection.error), this.#connection.error);
+    else {
+      this.#close();
+      this.#body?.end();
     }
-    this.#close();
-    this.#body?.end();
   }
 
   onResponseError(_controller: Controller | null, error: unknown): void {
-    if (!this.#closed) this.#fail(this.#failure(transportCode(error), error));
+    if (this.#closed) return;
+    const socket_error = this.#connection?.error;
+    // undici may name only what its parser made of a socket's end.
+    const cause = socket_error && socket_error !== error ? new AggregateError([error, socket_error]) : error;
+    this.#fail(transportCode(cause), cause);
   }
 
   readonly #onAbort = (): void => this.#abort(abortFailure(this.#signal));
@@ -101,22 +100,20 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#close();
     this.#settleResponse.reject(failure);
     this.#body?.discard(failure);
+    this.#connection?.cancel();
     this.#controller?.abort(failure);
   }
 
-  #fail(failure: TransportFailure): void {
-    this.#close();
-    this.#settleResponse.reject(failure);
-    this.#body?.fail(failure);
-  }
-
-  #failure(code: string, cause?: unknown): TransportFailure {
-    const goaway = this.#stream?.goaway;
-    return new TransportFailure(code, {
+  #fail(code: string, cause?: unknown): void {
+    const goaway = this.#connection?.goaway;
+    const failure = new TransportFailure(code, {
       cause,
       ...(goaway !== undefined && { goaway }),
       ...(code === CONNECT_TIMEOUT && { clock: 'connect' }),
     });
+    this.#close();
+    this.#settleResponse.reject(failure);
+    this.#body?.fail(failure);
   }
 
   #close(): void {

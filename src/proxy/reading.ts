@@ -6,24 +6,21 @@ import type { Delta } from '../plans/delta.ts';
 import { parses } from '../plans/tool-proof.ts';
 import type { Attempt } from './attempt.ts';
 import type { AttemptLedger } from './attempt-ledger.ts';
-import type { Ending } from './delivery.ts';
 import type { PlannedAttempt } from './recovery-request.ts';
 import type { RunContext } from './run.ts';
-import type { Turn } from './turn.ts';
+import type { Answer, Turn } from './turn.ts';
 import { ChatCompletionsReader } from './wires/chat-completions.ts';
 import type { ChunkEvent } from './wires/chat-envelope.ts';
 
 /** After the finish reason only a usage report and `[DONE]` are expected; some servers then just stay silent. */
 const FINISH_WAIT_MS = 2_000;
-/** How long the head of a continuation may be held back to find out how it joins. */
-const SEAM_WAIT_MS = 2_000;
+/** Chunks that are kept from after the finish reason. */
+const AFTER_FINISH_MAX = 16;
 /** A call that such a finish cut short was cut by the model's own limit, not by a fault: asking again would not help. */
 const CUTTING_FINISHES: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);
 /** The overhead is measured for one batch in so many: looking at the clock costs more than most of what it measures. */
 const OVERHEAD_SAMPLE = 16;
 
-/** `forwarded`: the stream was passed on as it came, its finish chunks included. */
-type Answer = Omit<Ending, 'usage' | 'usageAsked'> & { readonly forwarded?: boolean };
 
 /** Reads one attempt into the turn, event by event, until it is whole or interrupted. */
 export class Reading {
@@ -45,7 +42,6 @@ export class Reading {
   #isDone = false;
   #finishedChoices = 0;
   #batches = 0;
-  #cancelSeamTimer: (() => void) | undefined;
 
   constructor(turn: Turn, planned: PlannedAttempt, attempt: Attempt, context: RunContext) {
     this.#turn = turn;
@@ -72,7 +68,6 @@ export class Reading {
       this.phase = 'first_token';
       await this.#readEvents();
     }
-    this.#cancelSeamTimer?.();
     this.#complete();
     if (this.#isDone) void this.#attempt.drain();
     else this.#attempt.close();
@@ -112,7 +107,7 @@ export class Reading {
     switch (event.kind) {
       case 'chunk':
         if (this.#turn.facts.choices > 1 || event.manyChoices) this.#forward(event);
-        else if (this.ending) this.#after.push(event);
+        else if (this.ending) this.#takeAfterFinish(event);
         else this.#takeChunk(event);
         return;
       case 'done':
@@ -122,12 +117,11 @@ export class Reading {
       case 'malformed':
         this.#context.metrics.malformedEvents.inc({ upstream: this.#turn.run.target.name });
         return;
-      case 'error':
-        // After the finish reason the answer is whole, whatever happens to the connection.
-        if (!this.ending) this.#attempt.stop({ kind: 'error_event', error: event.error });
-        return;
+      case 'error_event':
       case 'bad_finish':
-        if (!this.ending) this.#attempt.stop(event);
+        // After the finish reason the answer is whole, whatever happens to the connection.
+        if (this.ending) this.ending = { ...this.ending, cutShort: true };
+        else this.#attempt.stop(event);
     }
   }
 
@@ -139,6 +133,12 @@ export class Reading {
     this.#note(event.deltas);
     this.#accept(said, event, finish === undefined);
     if (finish && !this.#isOver) this.#finish(finish.reason, event);
+  }
+
+  /** A usage report, filter results; not pings, and no second answer. */
+  #takeAfterFinish(event: ChunkEvent): void {
+    const isReport = Array.isArray(event.chunk.choices) && event.deltas.every((delta) => !isContent(delta));
+    if (isReport && this.#after.length < AFTER_FINISH_MAX) this.#after.push(event);
   }
 
   /** Takes what is new out of the deltas, and makes it part of the run. */
@@ -164,19 +164,7 @@ export class Reading {
       if (accepted.length === 0) this.#ledger.swallow(delta);
       joined.push(...accepted);
     }
-    if (!splice.isOpen) this.#watchSeam();
     return joined;
-  }
-
-  #watchSeam(): void {
-    this.#cancelSeamTimer ??= this.#context.time.after(SEAM_WAIT_MS, () => {
-      const deltas = this.#planned.splice?.expire() ?? [];
-      if (this.#event && deltas.length > 0) this.#turn.accept(deltas, this.#event, false);
-      if (this.#planned.splice?.rejection) {
-        this.#attempt.stop({ kind: 'seam_rejected', reason: this.#planned.splice.rejection });
-      }
-      void this.#turn.flush();
-    });
   }
 
   /** What the attempt is doing, for its clocks and for the phase of an interruption. */
@@ -233,6 +221,7 @@ export class Reading {
   #complete(): void {
     const { ending } = this;
     if (!ending || ending.forwarded) return;
+    if (!this.#isDone) this.ending = { ...ending, cutShort: true };
     const turn = this.#turn;
     const { closed, broken } = closedByFinish(turn.transcript);
     if (this.#event && closed.length > 0) turn.accept(closed, this.#event, false);

@@ -99,6 +99,7 @@ export class RecoveryRequests {
       prefill:
         this.#dialect.prefill ?? this.#context.capabilities.prefill(this.#run.target.name, this.#model),
       prefillWithTools,
+      characters: prefixOf(transcript.text).sent.length,
       hasTools,
       onlyReplay,
       failed: this.#failed,

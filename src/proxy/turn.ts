@@ -1,5 +1,5 @@
 import type { FinalStatus } from '../checkpoint/store.ts';
-import { closedByLaterOutput } from '../plans/closure.ts';
+import { closedBefore } from '../plans/closure.ts';
 import type { Policy } from '../plans/decide.ts';
 import type { Delta } from '../plans/delta.ts';
 import { type ToolCall, Transcript } from '../plans/transcript.ts';
@@ -16,6 +16,14 @@ import { type ChatFacts, factsOf } from './wires/chat-facts.ts';
 interface Recovery {
   readonly plan: string;
   readonly cause: string;
+}
+
+/** How an answer ends, as the relay knows it. */
+export interface Answer extends Omit<Ending, 'usage' | 'usageAsked'> {
+  /** The stream was passed on as it came, its finish chunks included. */
+  readonly forwarded?: boolean;
+  /** The stream did not end as it should after the finish reason: what else was to come is missing. */
+  readonly cutShort?: boolean;
 }
 
 /**
@@ -145,13 +153,11 @@ export class Turn {
   }
 
   /** Ends the answer as a whole one. */
-  async finish(
-    ending: Omit<Ending, 'usage' | 'usageAsked'> & { readonly forwarded?: boolean },
-  ): Promise<void> {
+  async finish(ending: Answer): Promise<void> {
     if (ending.forwarded) return this.delivery.finishForwarded();
     const { usageAsked, request_characters } = this.facts;
-    // The only attempt's own report stands, and so does its silence.
-    const isProviders = this.attempts === 1 && ending.finish !== undefined;
+    // An only attempt that ended as it should speaks for itself, by its silence as well.
+    const isProviders = this.attempts === 1 && ending.finish !== undefined && !ending.cutShort;
     const usage = isProviders ? undefined : logicalUsage(this.#ledgers, { request_characters });
     await this.#storeAhead();
     this.transcript.fold({ kind: 'finish', reason: ending.reason });
@@ -181,16 +187,10 @@ export class Turn {
     let closes = false;
     const folded: Delta[] = [];
     for (const delta of deltas) {
-      if (delta.kind === 'text' || delta.kind === 'tool_start') {
-        for (const close of closedByLaterOutput(
-          this.transcript,
-          this.facts.schemas,
-          this.policy.tool_proof,
-        )) {
-          this.transcript.fold(close);
-          folded.push(close);
-          closes = true;
-        }
+      for (const close of closedBefore(delta, this.transcript, this.facts.schemas, this.policy.tool_proof)) {
+        this.transcript.fold(close);
+        folded.push(close);
+        closes = true;
       }
       this.transcript.fold(delta);
       ledger?.keep(delta);

@@ -1,7 +1,7 @@
 import tls from 'node:tls';
 import { buildConnector, Pool } from 'undici';
+import { ConnectionObserver } from './connection-observer.ts';
 import { abortFailure, Exchange } from './exchange.ts';
-import { GoawayObserver } from './goaway-observer.ts';
 import {
   type Transport,
   TransportFailure,
@@ -27,7 +27,7 @@ export function createUndiciTransport(options: UndiciTransportOptions = {}): Tra
 
 class UndiciTransport implements Transport {
   readonly #trust = new Map<string, tls.SecureContext>();
-  readonly #observer = new GoawayObserver();
+  readonly #observer = new ConnectionObserver();
   /** By origin and connect limit; both come from configuration, which bounds their number. */
   readonly #upstreams = new Map<string, Upstream>();
   #closed: boolean = false;
@@ -60,7 +60,7 @@ class UndiciTransport implements Transport {
 }
 
 class Upstream {
-  readonly #observer: GoawayObserver;
+  readonly #observer: ConnectionObserver;
   readonly #pool: Pool;
   /** Requests that are still owed a response, or the news that there will be none. */
   #unanswered = 0;
@@ -69,7 +69,7 @@ class Upstream {
     origin: string,
     connect_ms: number,
     trust: tls.SecureContext | undefined,
-    observer: GoawayObserver,
+    observer: ConnectionObserver,
   ) {
     this.#observer = observer;
     const connect = buildConnector({

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import tls from 'node:tls';
 import type { Certificate } from '../provider/certificate.ts';
+import { type Listening, listen } from './servers.ts';
 
 const FRAME = {
   data: 0,
@@ -82,22 +81,20 @@ export class FrameConnection {
   }
 }
 
-/** An HTTP/2 server that leaves every answer to `onRequest`. Resolves with its origin. */
+export interface FrameServer extends Listening {
+  readonly connections: readonly FrameConnection[];
+}
+
+/** An HTTP/2 server that leaves every answer to `onRequest`. */
 export async function frameServer(
   certificate: Certificate,
   onRequest: (stream: number, connection: FrameConnection) => void,
-): Promise<{
-  readonly origin: string;
-  readonly server: tls.Server;
-  readonly connections: FrameConnection[];
-}> {
+): Promise<FrameServer> {
   const connections: FrameConnection[] = [];
   const server = tls.createServer({ ...certificate, ALPNProtocols: ['h2'] }, (socket) => {
     connections.push(new FrameConnection(socket, onRequest));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { origin: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, server, connections };
+  return { ...(await listen(server, 'https')), connections };
 }
 
 const uint32 = (value: number): Buffer => {

@@ -6,20 +6,28 @@ export interface Outcome {
   /** The body as far as it came. */
   readonly text: string;
   /** How it ended: properly, or in this failure. */
-  readonly end: 'proper' | Pick<TransportFailure, 'code' | 'goaway' | 'clock'>;
+  readonly end: 'proper' | { readonly code: string; readonly goaway?: number; readonly clock?: string };
 }
 
-export async function outcome(opening: Promise<TransportResponse>): Promise<Outcome> {
+/** Reads a response to its end. `onText` is called with everything read so far whenever that has grown. */
+export async function outcome(
+  opening: Promise<TransportResponse>,
+  onText: (text: string) => void = () => {},
+): Promise<Outcome> {
   let text = '';
   let status: number | undefined;
   try {
     const response = await opening;
     status = response.status;
-    for await (const piece of response.body) text += Buffer.from(piece).toString();
+    for await (const piece of response.body) {
+      text += Buffer.from(piece).toString();
+      onText(text);
+    }
     return { status, text, end: 'proper' };
   } catch (error) {
     if (!(error instanceof TransportFailure)) throw error;
     const { code, goaway, clock } = error;
-    return { ...(status !== undefined && { status }), text, end: { code, goaway, clock } };
+    const end = { code, ...(goaway !== undefined && { goaway }), ...(clock !== undefined && { clock }) };
+    return { ...(status !== undefined && { status }), text, end };
   }
 }

@@ -46,6 +46,14 @@ export interface SimulationOptions {
   readonly onWrite?: (client: RecordingClient, leave: () => void) => void;
 }
 
+export const chatRequest = (fields: Partial<ChatRequest> = {}): ChatRequest => ({
+  model: 'model',
+  messages: [{ role: 'user', content: 'Tell me.' }],
+  stream: true,
+  stream_options: { include_usage: true },
+  ...fields,
+});
+
 /** One run against the scripted provider, on virtual time: everything real but the network and the clock. */
 export async function simulate(plan: Plan, options: SimulationOptions = {}): Promise<Simulation> {
   const time = new VirtualTime();
@@ -53,13 +61,7 @@ export async function simulate(plan: Plan, options: SimulationOptions = {}): Pro
   const gone = new AbortController();
   const { onWrite } = options;
   const client = new RecordingClient(onWrite && ((self) => onWrite(self, () => gone.abort())));
-  const request: ChatRequest = {
-    model: 'model',
-    messages: [{ role: 'user', content: 'Tell me.' }],
-    stream: true,
-    stream_options: { include_usage: true },
-    ...options.request,
-  };
+  const request = chatRequest(options.request);
   const upstream: UpstreamConfiguration = { base_url: UPSTREAM, dialect: options.dialect ?? 'openai' };
   const configuration: Configuration = {
     ...defaults,
@@ -67,7 +69,7 @@ export async function simulate(plan: Plan, options: SimulationOptions = {}): Pro
     upstreams: { default: upstream },
     recovery: { ...defaults.recovery, ...options.recovery },
   };
-  const store = options.store?.(time) ?? new MemoryStore({ time });
+  const store = options.store?.(time) ?? new MemoryStore({ time, ttl_ms: 604_800_000 });
   const outcome = await time.drive(
     relay(
       {
@@ -88,13 +90,13 @@ export async function simulate(plan: Plan, options: SimulationOptions = {}): Pro
         scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
         capabilities: options.capabilities?.(time) ?? new CapabilityMemory(time),
         metrics: METRICS,
-        log: pino({ level: 'silent' }),
+        log: pino({ level: process.env.HOLDFAST_LOG ?? 'silent' }),
         time,
         random: options.random ?? (() => 0.5),
       },
     ),
   );
-  const stored = await store.read(RUN, OWNER, -1);
+  const stored = await store.read(RUN, OWNER, 0);
   return {
     outcome,
     client,

@@ -43,12 +43,17 @@ export function readStream(body: string, { live = false } = {}): StreamReading {
   const identity: { id?: string | undefined; created?: number | undefined; model?: string | undefined } = {};
   let roles = 0;
   const complain = (what: string) => reading.violations.push(what);
-  const cancelled = new Set<string>();
+  const cancelled = new Set<object>();
+  const advise = (advisory: Record<string, unknown>) => {
+    reading.advisories.push(advisory);
+    const call = reading.toolCalls.findLast(({ id }) => advisory.type === 'ToolCallCancel' && id === advisory.id);
+    if (call) cancelled.add(call);
+  };
 
   for (const line of body.split('\n')) {
     if (line === '') continue;
     if (line.startsWith(': ')) {
-      if (line.startsWith(': holdfast ')) reading.advisories.push(JSON.parse(line.slice(': holdfast '.length)));
+      if (line.startsWith(': holdfast ')) advise(JSON.parse(line.slice(': holdfast '.length)));
       continue;
     }
     if (!line.startsWith('data: ')) {
@@ -80,7 +85,7 @@ export function readStream(body: string, { live = false } = {}): StreamReading {
       if (reading.usage) complain('a second usage report');
       reading.usage = chunk.usage;
     }
-    if (chunk.holdfast) reading.advisories.push(chunk.holdfast);
+    if (chunk.holdfast) advise(chunk.holdfast);
     const choice = chunk.choices[0];
     if (!choice) continue;
     const { delta } = choice;
@@ -120,8 +125,8 @@ export function readStream(body: string, { live = false } = {}): StreamReading {
     }
   }
 
-  for (const { type, id } of reading.advisories) if (type === 'ToolCallCancel') cancelled.add(String(id));
-  reading.toolCalls = reading.toolCalls.filter(({ id }) => !live || !cancelled.has(id));
+  if (!live && reading.advisories.length > 0) complain('an advisory event that nobody asked for');
+  reading.toolCalls = reading.toolCalls.filter((call) => !cancelled.has(call));
   const parsesNot = reading.toolCalls.filter((call) => !parses(call.arguments));
   if (reading.finish !== undefined || !live) {
     for (const call of parsesNot) complain(`the arguments of ${call.id} do not parse: ${call.arguments}`);

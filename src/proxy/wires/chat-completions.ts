@@ -18,7 +18,7 @@ export type ChatEvent =
       readonly manyChoices: boolean;
     }
   | { readonly kind: 'done' }
-  | { readonly kind: 'error'; readonly error: ProviderError }
+  | { readonly kind: 'error_event'; readonly error: ProviderError }
   | { readonly kind: 'bad_finish'; readonly reason: string; readonly status: number }
   | { readonly kind: 'malformed' };
 
@@ -44,12 +44,12 @@ export class ChatCompletionsReader {
       chunk = JSON.parse(data);
     } catch {
       return event.event === 'error'
-        ? { kind: 'error', error: { words: [], message: data } }
+        ? { kind: 'error_event', error: { words: [], message: data } }
         : { kind: 'malformed' };
     }
     if (!isObject(chunk)) {
       const error = providerErrorIn(chunk);
-      return error ? { kind: 'error', error } : { kind: 'malformed' };
+      return error ? { kind: 'error_event', error } : { kind: 'malformed' };
     }
     return this.#readChunk(chunk, data, event.event);
   }
@@ -59,7 +59,7 @@ export class ChatCompletionsReader {
     if (chunk.error || !Array.isArray(choices) || event === 'error') {
       // Looked at before the choices: an error and a finish reason may come in one event.
       const error = providerErrorIn(chunk) ?? (event === 'error' ? { words: [], message: data } : undefined);
-      if (error) return { kind: 'error', error };
+      if (error) return { kind: 'error_event', error };
     }
     if (!Array.isArray(choices) || choices.length === 0) {
       // Pings, prompt filters, the usage report: nothing of the answer, yet the client's own provider would send it.

@@ -1,0 +1,104 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { type ClientHttp2Session, type ClientHttp2Stream, constants } from 'node:http2';
+import type { Socket } from 'node:net';
+
+/** undici's, for HTTP/1.1 and HTTP/2 alike. */
+const HEADERS_SENT = 'undici:client:sendHeaders';
+/** Node's. */
+const STREAM_CREATED = 'http2.client.stream.created';
+
+/** What carries one request, and what became of it. */
+export interface Connection {
+  /** Why the socket broke, if it did. */
+  readonly error: Error | null;
+  /** RST_STREAM code of the HTTP/2 stream; 0 while it has none. */
+  readonly reset: number;
+  /** GOAWAY code of the HTTP/2 session; an error code once it has sent one, whatever it sent besides. */
+  readonly goaway: number | undefined;
+  /** Resets the HTTP/2 stream with CANCEL. undici's own abort would say NO_ERROR; HTTP/1.1 leaves all to that. */
+  cancel(): void;
+}
+
+interface ObservedSession {
+  goaway: number | undefined;
+}
+
+class ObservedConnection implements Connection {
+  socket: Socket | undefined;
+  stream: ClientHttp2Stream | undefined;
+  session: ObservedSession | undefined;
+
+  get error(): Error | null {
+    return this.socket?.errored ?? null;
+  }
+
+  get reset(): number {
+    return this.stream?.rstCode ?? 0;
+  }
+
+  get goaway(): number | undefined {
+    return this.session?.goaway;
+  }
+
+  cancel(): void {
+    this.stream?.close(constants.NGHTTP2_CANCEL);
+  }
+}
+
+/**
+ * Finds out which socket, stream and session carry a request, because undici keeps back what they say. It reports a
+ * GOAWAY followed by a close as "other side closed" and a graceful one not at all, takes a stream reset with CANCEL
+ * for a whole response, and a TCP reset for the end of a response without a length.
+ *
+ * undici sends a request in the same synchronous run in which it calls `onRequestStart`. So what is announced
+ * between {@link observe} and the next microtask belongs to that request. An async context would not tell: a
+ * request that waited for its connection is sent in the context of whichever request opened it.
+ */
+export class ConnectionObserver {
+  readonly #sessions = new WeakMap<ClientHttp2Session, ObservedSession>();
+  #starting: ObservedConnection | undefined;
+
+  constructor() {
+    subscribe(HEADERS_SENT, this.#headersSent);
+    subscribe(STREAM_CREATED, this.#streamCreated);
+  }
+
+  close(): void {
+    unsubscribe(HEADERS_SENT, this.#headersSent);
+    unsubscribe(STREAM_CREATED, this.#streamCreated);
+  }
+
+  /** To be called from `onRequestStart`. */
+  observe(): Connection {
+    const starting = new ObservedConnection();
+    this.#starting = starting;
+    queueMicrotask(() => {
+      if (this.#starting === starting) this.#starting = undefined;
+    });
+    return starting;
+  }
+
+  readonly #headersSent = (message: unknown): void => {
+    if (this.#starting) this.#starting.socket = (message as { socket: Socket }).socket;
+  };
+
+  readonly #streamCreated = (message: unknown): void => {
+    if (!this.#starting) return;
+    const { stream } = message as { stream: ClientHttp2Stream };
+    this.#starting.stream = stream;
+    this.#starting.session = this.#observed(stream.session as ClientHttp2Session);
+    this.#starting = undefined;
+  };
+
+  #observed(session: ClientHttp2Session): ObservedSession {
+    const known = this.#sessions.get(session);
+    if (known) return known;
+    const observed: ObservedSession = { goaway: undefined };
+    this.#sessions.set(session, observed);
+    // Ahead of undici's own listener, which fails requests while it runs.
+    session.prependListener('goaway', (code) => {
+      observed.goaway ||= code;
+    });
+    return observed;
+  }
+}

@@ -1,0 +1,328 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
+import type { JournalEvent } from '../../src/checkpoint/journal.ts';
+import {
+  createJournalWriter,
+  JournalLostError,
+  type JournalWriter,
+} from '../../src/checkpoint/journal-writer.ts';
+import type { StaleLeaseError } from '../../src/checkpoint/store.ts';
+import type { Delta } from '../../src/plans/delta.ts';
+import { sleep } from '../../src/time.ts';
+import { VirtualTime } from '../simulation/virtual-time.ts';
+import { HEADER, HEADER_RECORD, newRunId, OWNER, textEvent, textOf } from './fixtures.ts';
+import { StoreDouble } from './store-double.ts';
+
+const INTERVAL_MS = 100;
+const ROLE: JournalEvent = { deltas: [] };
+const eventOf = (...deltas: Delta[]): JournalEvent => ({ deltas });
+
+class Situation {
+  readonly time = new VirtualTime();
+  readonly store = new StoreDouble({ time: this.time, ttl_ms: 3_600_000 });
+  readonly scheduler = new CheckpointScheduler({ interval_ms: INTERVAL_MS, time: this.time });
+  readonly run = newRunId();
+  readonly errors: unknown[] = [];
+  readonly stale: StaleLeaseError[] = [];
+  appends = 0;
+
+  async open(): Promise<JournalWriter> {
+    const lease = await this.store.acquire(this.run, OWNER);
+    return createJournalWriter({
+      store: this.store,
+      lease,
+      scheduler: this.scheduler,
+      start: HEADER,
+      onAppend: () => this.appends++,
+      onError: (error) => this.errors.push(error),
+      onStale: (error) => this.stale.push(error),
+    });
+  }
+
+  /** Lets virtual time pass. */
+  async pass(delay_ms: number): Promise<void> {
+    await this.time.drive(sleep(this.time, delay_ms, new AbortController().signal));
+    await this.settle();
+  }
+
+  /** Lets everything happen that needs no time. */
+  settle(): Promise<void> {
+    return this.time.drive(Promise.resolve());
+  }
+
+  get seqs(): number[][] {
+    return this.store.batches.map((batch) => batch.map(({ seq }) => seq));
+  }
+
+  async storedText(): Promise<string> {
+    return textOf((await this.store.read(this.run, OWNER, 0))?.records ?? []);
+  }
+}
+
+describe('a journal is stored', () => {
+  test('at once with its first content, behind its header', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    journal.record(ROLE);
+    await situation.settle();
+    expect(situation.seqs).toEqual([]);
+    journal.record(textEvent('a'));
+    await situation.settle();
+    expect(situation.store.batches).toEqual([[HEADER_RECORD, { seq: 2, events: [ROLE, textEvent('a')] }]]);
+  });
+
+  test('every interval after that', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    for (let i = 0; i < 10; i++) {
+      journal.record(textEvent('x'));
+      await situation.pass(30);
+    }
+    await situation.pass(INTERVAL_MS);
+    expect(situation.seqs).toEqual([[0, 1], [4], [7], [10]]);
+  });
+
+  test('at once when 32 events have gathered', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    for (let i = 0; i < 33; i++) {
+      journal.record(textEvent('x'));
+      await situation.settle();
+    }
+    expect(situation.seqs).toEqual([[0, 1], [33]]);
+  });
+
+  test.each<[string, Delta[]]>([
+    ['a tool call was closed', [{ kind: 'tool_close', index: 0, proof: 3 }]],
+    [
+      'a whole tool call came in one event',
+      [
+        { kind: 'tool_start', index: 0, id: 'call_a', name: 'f' },
+        { kind: 'tool_arguments', index: 0, text: '{}' },
+        { kind: 'tool_close', index: 0, proof: 2 },
+      ],
+    ],
+    ['the answer is finished', [{ kind: 'finish', reason: 'stop' }]],
+  ])('at once when %s', async (_, deltas) => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    journal.record(textEvent('a'));
+    await situation.settle();
+    journal.record(textEvent('b'));
+    await situation.settle();
+    expect(situation.seqs).toEqual([[0, 1]]);
+    journal.record(eventOf(...deltas));
+    await situation.settle();
+    expect(situation.seqs).toEqual([[0, 1], [3]]);
+  });
+
+  test('without a timer while there is nothing to store', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    journal.record(textEvent('a'));
+    await situation.pass(INTERVAL_MS * 2);
+    await expect(situation.time.drive(new Promise(() => {}))).rejects.toThrow('waits for something');
+  });
+
+  test('with one timer for all runs', async () => {
+    const situation = new Situation();
+    let timers = 0;
+    const time = situation.time;
+    const after = time.after.bind(time);
+    time.after = (delay_ms, callback) => {
+      timers++;
+      return after(delay_ms, callback);
+    };
+    const lease = await situation.store.acquire(situation.run, OWNER);
+    const callbacks = { onAppend: () => {}, onError: () => {}, onStale: () => {} };
+    for (let i = 0; i < 500; i++) {
+      const { store, scheduler } = situation;
+      createJournalWriter({ store, lease, scheduler, start: HEADER, ...callbacks }).record(ROLE);
+    }
+    expect(timers).toBe(1);
+  });
+
+  test('from where its predecessor stopped when it was taken over', async () => {
+    const situation = new Situation();
+    const first = await situation.open();
+    first.record(textEvent('a'));
+    await situation.settle();
+    const lease = await situation.store.acquire(situation.run, OWNER);
+    const { store, scheduler } = situation;
+    const unexpected = (error: unknown) => expect.unreachable(String(error));
+    const callbacks = { onAppend: () => {}, onError: unexpected, onStale: unexpected };
+    const second = createJournalWriter({ store, lease, scheduler, start: 1, ...callbacks });
+    second.record(textEvent('b'));
+    expect(second.seq).toBe(2);
+    expect(await situation.time.drive(second.close('complete'))).toBe(true);
+    expect(await situation.storedText()).toBe('ab');
+  });
+});
+
+describe('flushing', () => {
+  test('resolves once everything recorded so far is stored', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    journal.record(textEvent('a'));
+    await situation.settle();
+    journal.record(textEvent('b'));
+    expect(journal.stored_seq).toBe(1);
+    expect(await journal.flush()).toBe(true);
+    expect(journal.stored_seq).toBe(2);
+    expect(await situation.storedText()).toBe('ab');
+  });
+
+  test('covers what was recorded while an append was under way', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    const letGo = situation.store.hold();
+    journal.record(textEvent('a'));
+    await situation.settle();
+    journal.record(textEvent('b'));
+    const flushed = journal.flush();
+    letGo();
+    expect(await situation.time.drive(flushed)).toBe(true);
+    expect(await situation.storedText()).toBe('ab');
+  });
+
+  test('does not hold a run back when the store fails', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    situation.store.failures = 3;
+    journal.record(textEvent('a'));
+    expect(await journal.flush()).toBe(false);
+    expect(journal.degraded).toBe(true);
+    journal.record(textEvent('b'));
+    expect(await journal.flush()).toBe(false);
+    await situation.pass(2000);
+    expect(journal.degraded).toBe(false);
+    journal.record(textEvent('c'));
+    expect(await journal.flush()).toBe(true);
+  });
+
+  test('does not hold a run back when the store does not answer', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    const letGo = situation.store.hold();
+    journal.record(textEvent('a'));
+    const started_ms = situation.time.now();
+    expect(await situation.time.drive(journal.flush())).toBe(false);
+    expect(situation.time.now() - started_ms).toBeLessThanOrEqual(1000 + INTERVAL_MS);
+    expect(journal.degraded).toBe(true);
+    letGo();
+    await situation.settle();
+    expect(journal.degraded).toBe(false);
+    expect(journal.stored_seq).toBe(1);
+  });
+});
+
+describe('a store that fails', () => {
+  test('is tried again, ever more slowly, and nothing is lost, doubled or reordered', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    situation.store.failures = 6;
+    for (let i = 0; i < 100; i++) {
+      journal.record(textEvent(String.fromCharCode(97 + (i % 26))));
+      await situation.pass(100);
+    }
+    expect(situation.errors).toHaveLength(6);
+    expect(await situation.time.drive(journal.close('complete'))).toBe(true);
+    const text = Array.from({ length: 100 }, (_, i) => String.fromCharCode(97 + (i % 26))).join('');
+    expect(await situation.storedText()).toBe(text);
+    expect(situation.appends).toBe(situation.store.calls - 6);
+  });
+
+  test('and stored what it said it had not, is not given it twice', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    situation.store.failures = 2;
+    situation.store.failAfterStoring = true;
+    journal.record(textEvent('a'));
+    await situation.settle();
+    journal.record(textEvent('b'));
+    expect(await situation.time.drive(journal.close('complete'))).toBe(true);
+    expect(await situation.storedText()).toBe('ab');
+  });
+
+  test('for good costs a bounded amount of memory, and the journal stays a true prefix', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    journal.record(textEvent('kept'));
+    await situation.settle();
+    situation.store.failures = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < 40; i++) journal.record(textEvent('x'.repeat(64 * 1024)));
+    await situation.settle();
+    expect(situation.errors.filter((error) => error instanceof JournalLostError)).toHaveLength(1);
+    expect(journal.degraded).toBe(true);
+    expect(journal.seq).toBe(41);
+    situation.store.failures = 0;
+    expect(await situation.time.drive(journal.close('complete'))).toBe(true);
+    const stored = await situation.store.read(situation.run, OWNER, 0);
+    expect(stored?.status).toBe('recovered_from_partial');
+    expect(textOf(stored?.records ?? [])).toMatch(/^kept(x*)$/);
+  });
+
+  test('does not keep a finished run waiting for ever', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    situation.store.failures = Number.POSITIVE_INFINITY;
+    journal.record(textEvent('a'));
+    expect(await situation.time.drive(journal.close('complete'))).toBe(false);
+    expect(situation.time.now()).toBeLessThanOrEqual(10_000 + INTERVAL_MS);
+    expect(situation.errors.at(-1)).toBeInstanceOf(JournalLostError);
+  });
+
+  test('in whatever way, ends with a prefix of what was recorded, and with all of it once it works', async () => {
+    const step = fc.oneof(
+      { weight: 6, arbitrary: fc.string({ minLength: 1, maxLength: 3 }).map((text) => ({ text })) },
+      { weight: 2, arbitrary: fc.nat(400).map((pass_ms) => ({ pass_ms })) },
+      { weight: 1, arbitrary: fc.record({ failures: fc.nat(4), failAfterStoring: fc.boolean() }) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+        const situation = new Situation();
+        const journal = await situation.open();
+        let recorded = '';
+        for (const one of steps) {
+          if ('text' in one) {
+            recorded += one.text;
+            journal.record(textEvent(one.text));
+          } else if ('pass_ms' in one) {
+            await situation.pass(one.pass_ms);
+            expect(recorded.startsWith(await situation.storedText())).toBe(true);
+          } else {
+            Object.assign(situation.store, one);
+          }
+        }
+        situation.store.failures = 0;
+        expect(await situation.time.drive(journal.close('complete'))).toBe(true);
+        expect(await situation.storedText()).toBe(recorded);
+        expect(await situation.store.read(situation.run, OWNER, 0)).toMatchObject({ status: 'complete' });
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('a lease that was taken over', () => {
+  test('is told once, and the journal stays quiet from then on', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    journal.record(textEvent('a'));
+    await situation.settle();
+    await situation.store.acquire(situation.run, OWNER);
+    journal.record(textEvent('b'));
+    const flushed = journal.flush();
+    expect(await situation.time.drive(flushed)).toBe(false);
+    expect(situation.stale).toHaveLength(1);
+    const { calls } = situation.store;
+    journal.record(textEvent('c'));
+    expect(await journal.flush()).toBe(false);
+    expect(await journal.close('complete')).toBe(false);
+    await situation.pass(INTERVAL_MS);
+    expect(situation.store.calls).toBe(calls);
+    expect(situation.errors).toEqual([]);
+    expect(await situation.storedText()).toBe('a');
+  });
+});

@@ -1,0 +1,47 @@
+import fc from 'fast-check';
+import type { JournalEvent, JournalRecord } from '../../src/checkpoint/journal.ts';
+import type { Delta, Usage } from '../../src/plans/delta.ts';
+
+/** Any UTF-16 at all: emoji, halves of emoji, control characters, line separators. */
+const text = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 8 }),
+  fc.string({ unit: 'binary', maxLength: 8 }),
+  fc
+    .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 6 })
+    .map((units) => String.fromCharCode(...units)),
+  fc.constantFrom('\ud83d', '\ude42', '\n', '\r\n', '\u2028', '\u0000', '\ufeff', '"\\'),
+);
+const index = fc.nat(3);
+
+const usage: fc.Arbitrary<Usage> = fc
+  .record({ prompt_tokens: fc.nat(), completion_tokens: fc.nat(), total_tokens: fc.nat() })
+  .map((totals) => ({ ...totals, completion_tokens_details: { reasoning_tokens: 3 }, queue_time: null }));
+
+const mergedDelta: fc.Arbitrary<Delta> = fc.oneof(
+  fc.record({ kind: fc.constantFrom('text', 'refusal', 'reasoning'), text }),
+  fc.record({ kind: fc.constant('tool_arguments'), index, text }),
+);
+
+const delta: fc.Arbitrary<Delta> = fc.oneof(
+  mergedDelta,
+  fc.record({ kind: fc.constant('tool_start'), index, id: text, name: text }),
+  fc.record({ kind: fc.constant('tool_close'), index, proof: fc.constantFrom(1, 2, 3) }),
+  fc.record({ kind: fc.constant('tool_cancel'), index }),
+  fc.record({ kind: fc.constant('finish'), reason: text }),
+  fc.record({ kind: fc.constant('usage'), usage }),
+);
+
+const event: fc.Arbitrary<JournalEvent> = fc.oneof(
+  { weight: 4, arbitrary: mergedDelta.map((only) => ({ deltas: [only] })) },
+  { weight: 1, arbitrary: fc.record({ deltas: fc.array(delta, { maxLength: 3 }) }) },
+  { weight: 1, arbitrary: fc.record({ deltas: fc.array(delta, { maxLength: 2 }), payload: text }) },
+);
+
+export const anyRecord: fc.Arbitrary<JournalRecord> = fc.oneof(
+  fc.record({ seq: fc.nat(), events: fc.array(event, { maxLength: 12 }) }),
+  fc.record({
+    seq: fc.constant(0),
+    header: fc.record({ wire: fc.constant('chat_completions'), created_at_ms: fc.nat(), model: text }),
+    events: fc.constant([]),
+  }),
+);

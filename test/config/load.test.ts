@@ -1,0 +1,309 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ConfigurationError } from '../../src/config/configuration-error.ts';
+import { type ConfigurationSources, loadConfiguration } from '../../src/config/load.ts';
+
+const BASE = 'upstreams: { main: { base_url: "https://llm.example.com/v1" } }\n';
+
+function fileWith(text: string): string {
+  const directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, 'holdfast.yaml');
+  writeFileSync(path, text);
+  return path;
+}
+
+const load = (text: string, more: Partial<ConfigurationSources> = {}) =>
+  loadConfiguration({ file: fileWith(text), environment: {}, ...more });
+
+/** The problems of a file, without the directory it is in. */
+function problemsOf(text: string, more: Partial<ConfigurationSources> = {}): string[] {
+  try {
+    load(text, more);
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return error.message.split('\n').map((line) => line.replace(/^\/.*\/(?=holdfast\.yaml)/, ''));
+  }
+  throw new Error('the configuration is valid');
+}
+
+const flag = (name: string, path: string[], text: string) => ({ path, text, source: `--${name}` });
+
+describe('where values come from', () => {
+  it('a base URL alone is enough', () => {
+    const { configuration, warnings } = loadConfiguration({
+      environment: { HOLDFAST_UPSTREAM: 'https://api.openai.com/v1' },
+    });
+    expect(warnings).toEqual([]);
+    expect(configuration).toEqual({
+      listen: { host: '127.0.0.1', port: 8080, admin_port: 9090 },
+      upstreams: { default: { base_url: 'https://api.openai.com/v1', dialect: 'openai' } },
+      routes: [],
+      recovery: {
+        plans: ['R1', 'R2', 'R3', 'R4'],
+        max_attempts: 4,
+        tool_proof: 1,
+        backoff_ms: 500,
+        backoff_max_ms: 8000,
+        retry_after_max_s: 60,
+        no_progress_ms: 600_000,
+      },
+      clocks: {
+        connect_ms: 10_000,
+        first_byte_ms: 120_000,
+        first_token_ms: 120_000,
+        idle_ms: 90_000,
+        progress_ms: 300_000,
+        progress_reasoning_ms: 600_000,
+        attempt_ms: 1_800_000,
+      },
+      checkpoint: { store: 'file:./data', durability: 'interval', interval_ms: 100, ttl_s: 604_800 },
+      limits: {
+        body_bytes: 33_554_432,
+        header_bytes: 16_384,
+        run_bytes: 16_777_216,
+        event_bytes: 4_194_304,
+        connections: 10_000,
+        header_ms: 20_000,
+        request_ms: 300_000,
+        keep_alive_ms: 72_000,
+        client_stall_ms: 300_000,
+        drain_ms: 25_000,
+      },
+      log: { level: 'info' },
+    });
+  });
+
+  it('a flag wins over the environment, which wins over the file, which wins over the default', () => {
+    const text = `${BASE}listen: { host: file, port: 1, admin_port: 2 }`;
+    const environment = { HOLDFAST_PORT: '3', HOLDFAST_ADMIN_PORT: '4' };
+    const flags = [flag('port', ['listen', 'port'], '5')];
+    expect(load(text, { environment, flags }).configuration.listen).toEqual({
+      host: 'file',
+      port: 5,
+      admin_port: 4,
+    });
+  });
+
+  it('every single-valued key has a variable named after its section', () => {
+    const environment = {
+      HOLDFAST_CLOCKS_IDLE_MS: '1',
+      HOLDFAST_RECOVERY_MAX_ATTEMPTS: '2',
+      HOLDFAST_CHECKPOINT_DURABILITY: 'write_ahead',
+      HOLDFAST_STORE: 'memory',
+      HOLDFAST_SECRET: 'sixteen characters',
+      HOLDFAST_LOG_LEVEL: 'warn',
+      HOLDFAST_LIMITS_BODY_BYTES: '2048',
+    };
+    expect(load(BASE, { environment }).configuration).toMatchObject({
+      clocks: { idle_ms: 1 },
+      recovery: { max_attempts: 2 },
+      checkpoint: { durability: 'write_ahead', store: 'memory' },
+      secret: 'sixteen characters',
+      log: { level: 'warn' },
+      limits: { body_bytes: 2048 },
+    });
+  });
+
+  it('the file can be named by HOLDFAST_CONFIG', () => {
+    const { configuration } = loadConfiguration({ environment: { HOLDFAST_CONFIG: fileWith(BASE) } });
+    expect(Object.keys(configuration.upstreams)).toEqual(['main']);
+  });
+
+  it('an upstream named outside the file comes first, and keeps what the file says of it', () => {
+    const text = BASE.replace('} }', '}, default: { base_url: "http://old/v1", api_key: key } }');
+    const flags = [flag('upstream', ['upstreams', 'default', 'base_url'], 'http://new/v1')];
+    const { configuration } = load(text, { environment: { HOLDFAST_UPSTREAM: 'http://new/v1' }, flags });
+    expect(Object.entries(configuration.upstreams)[0]).toEqual([
+      'default',
+      { base_url: 'http://new/v1', api_key: 'key', dialect: 'generic' },
+    ]);
+  });
+
+  it.each([
+    ['https://api.openai.com/v1', 'openai'],
+    ['https://api.deepseek.com', 'deepseek'],
+    ['https://api.mistral.ai/v1', 'mistral'],
+    ['https://api.openai.com.evil.example/v1', 'generic'],
+  ])('the dialect of %s is %s unless it is given', (base_url, dialect) => {
+    const given = `upstreams: { a: { base_url: "${base_url}" }, b: { base_url: "${base_url}", dialect: vllm } }`;
+    expect(load(given).configuration.upstreams).toMatchObject({ a: { dialect }, b: { dialect: 'vllm' } });
+  });
+
+  it('an upstream has clocks of its own for those it names only', () => {
+    const text = 'upstreams: { main: { base_url: "http://x/v1", clocks: { idle_ms: 5 } } }';
+    expect(load(text).configuration.upstreams.main?.clocks).toEqual({ idle_ms: 5 });
+  });
+});
+
+describe('variables in the file', () => {
+  it('expand, fall back and escape; numbers stay numbers', () => {
+    const text = `
+upstreams: { main: { base_url: "http://\${HOST}:\${PORT:-8000}/v1", api_key: "\${EMPTY:-none}$\${x}" } }
+listen: { port: \${API_PORT:-8081} }
+`;
+    const environment = { HOST: 'llm', EMPTY: '' };
+    expect(load(text, { environment }).configuration).toMatchObject({
+      upstreams: { main: { base_url: 'http://llm:8000/v1', api_key: `none\${x}` } },
+      listen: { port: 8081 },
+    });
+  });
+
+  it('cannot smuggle structure in', () => {
+    const text = 'upstreams: { main: { base_url: "http://x/v1", api_key: $' + '{KEY} } }';
+    const key = 'a: b # c\n{d}';
+    expect(load(text, { environment: { KEY: key } }).configuration.upstreams.main?.api_key).toBe(key);
+  });
+
+  it('that are not set, or not closed, are errors with their place', () => {
+    const text = `${BASE}secret: \${NOPE}\nlog: { level: "\${open" }`;
+    expect(problemsOf(text)).toEqual([
+      'holdfast.yaml:2:1: secret: the environment variable NOPE is not set; set it or write ${NOPE:-default}.',
+      'holdfast.yaml:3:8: log.level: "${" without a variable name and "}"; write "$${" for a literal one.',
+    ]);
+  });
+});
+
+describe('what is wrong is named with its place and the remedy', () => {
+  it.each([
+    ['clocks: { idle: 5 }', 'clocks.idle: unknown key. Did you mean "idle_ms"?'],
+    ['recovry: {}', 'recovry: unknown key. Did you mean "recovery"?'],
+    ['port: 5', 'port: unknown key. Did you mean "listen.port"?'],
+    ['completely_different: 5', 'completely_different: unknown key.'],
+    ['__proto__: { a: 1 }', '__proto__: unknown key.'],
+    ['listen: { port: eighty }', 'listen.port: must be an integer, not "eighty".'],
+    ['listen: { port: true }', 'listen.port: must be an integer, not true.'],
+    ['listen: { port: 70000 }', 'listen.port: must be at most 65535, not 70000.'],
+    ['listen: { port: -1 }', 'listen.port: must be at least 0, not -1.'],
+    [
+      'listen: { port: 80, admin_port: 80 }',
+      'listen.admin_port: must differ from listen.port; 0 picks a free one.',
+    ],
+    ['clocks: 5', 'clocks: must be a section with keys, not 5.'],
+    ['routes: 5', 'routes: must be a list, not 5.'],
+    ['secret: short', 'secret: must have at least 16 characters.'],
+    ['secret: 12345', 'secret: must be a string.'],
+    [
+      'log: { level: warning }',
+      'log.level: must be one of trace, debug, info, warn, error, silent, not "warning". Did you mean "warn"?',
+    ],
+    ['recovery: { plans: [R1, R1] }', 'recovery.plans: must not have the same entry twice, not ["R1","R1"].'],
+    ['recovery: { backoff_ms: 9000 }', 'recovery.backoff_max_ms: must not be less than recovery.backoff_ms.'],
+    ['routes: [{ model: a, targets: [] }]', 'routes[0].targets: must have at least 1 entry, not [].'],
+    [
+      'routes: [{ model: a, targets: [{ upstream: mian }] }]',
+      'routes[0].targets[0].upstream: there is no upstream "mian". Did you mean "main"?',
+    ],
+    [
+      'routes: [{ model: a, targets: [{ upstream: other }] }]',
+      'routes[0].targets[0].upstream: there is no upstream "other". Known: main.',
+    ],
+    [
+      'checkpoint: { store: "redis://localhost" }',
+      'checkpoint.store: this build has the memory and file stores only; use file:DIR with a directory on this machine, or memory.',
+    ],
+    [
+      'checkpoint: { store: sqlite }',
+      'checkpoint.store: must be "memory" or "file:" and a directory, like file:./data.',
+    ],
+  ])('%s', (line, problem) => {
+    const [found = ''] = problemsOf(BASE + line);
+    expect(found.replace(/^holdfast\.yaml:2:\d+: /, '')).toBe(problem);
+  });
+
+  it.each([
+    [
+      '',
+      'is required. Where the API lives, with its version path, as for an SDK. Only `http:` and `https:`; no query.',
+    ],
+    ['base_url: llm.example.com', 'is not a URL; write it in full, like https://api.openai.com/v1.'],
+    ['base_url: "ftp://x/v1"', 'must be an http: or https: URL, not ftp:'],
+    ['base_url: "http://user:pw@x/v1"', 'must not hold credentials; use api_key.'],
+    ['base_url: "http://x/v1?a=1"', 'must not have a query or a fragment.'],
+  ])('an upstream with { %s }', (upstream, problem) => {
+    expect(problemsOf(`upstreams: { main: { ${upstream} } }`)).toEqual([
+      `holdfast.yaml:1:${upstream === '' ? 14 : 22}: upstreams.main.base_url: ${problem}`,
+    ]);
+  });
+
+  it('an unknown dialect', () => {
+    expect(problemsOf('upstreams: { main: { base_url: "http://x/v1", dialect: opnai } }')).toEqual([
+      'holdfast.yaml:1:47: upstreams.main.dialect: must be one of openai, generic, vllm, deepseek, mistral, not "opnai". Did you mean "openai"?',
+    ]);
+  });
+
+  it('a bad name for an upstream', () => {
+    expect(problemsOf('upstreams: { "a/b": { base_url: "http://x/v1" } }')).toEqual([
+      'holdfast.yaml:1:14: upstreams.a/b: is not a usable name: it must start with a letter and have letters, digits, "-" and "_" only.',
+    ]);
+  });
+
+  it.each(['', 'upstreams: {}'])('no upstream at all: %j', (text) => {
+    expect(problemsOf(text).join()).toContain(
+      'no upstream is configured; pass --upstream https://api.openai.com/v1',
+    );
+  });
+
+  it('everything at once', () => {
+    expect(problemsOf(`${BASE}clocks: { idle: 5 }\nlisten: { port: x }`)).toHaveLength(2);
+  });
+
+  it('a flag or a variable is named as the place', () => {
+    const environment = { HOLDFAST_PORT: 'x' };
+    const flags = [flag('admin-port', ['listen', 'admin_port'], 'y')];
+    expect(problemsOf(BASE, { environment, flags })).toEqual([
+      'HOLDFAST_PORT: listen.port: must be an integer, not "x".',
+      '--admin-port: listen.admin_port: must be an integer, not "y".',
+    ]);
+  });
+
+  it('a file that is not YAML, has a key twice, or is not there', () => {
+    expect(problemsOf('a: [')[0]).toMatch(/^holdfast\.yaml:1:\d+: /);
+    expect(problemsOf(`${BASE}log: {}\nlog: {}`)).toEqual(['holdfast.yaml:3:1: Map keys must be unique']);
+    expect(() => loadConfiguration({ file: '/nowhere/x.yaml', environment: {} })).toThrow(
+      '/nowhere/x.yaml: cannot be read (ENOENT).',
+    );
+  });
+
+  it('an alias bomb', () => {
+    const levels = Array.from(
+      { length: 10 },
+      (_, n) => `a${n + 1}: &a${n + 1} [${Array(10).fill(`*a${n}`).join(', ')}]`,
+    );
+    expect(problemsOf(['a0: &a0 x', ...levels].join('\n'))[0]).toContain('alias');
+  });
+
+  it('a file that is no map', () => {
+    expect(problemsOf('- a')).toEqual(['must be a section with keys, not ["a"].']);
+  });
+});
+
+describe('warnings', () => {
+  it('an unknown variable, unless the file uses it', () => {
+    const text = BASE.replace('} }', `, api_key: "\${HOLDFAST_BACKUP_KEY}" } }`);
+    const environment = { HOLDFAST_BACKUP_KEY: 'key', HOLDFAST_PROT: '1', HOLDFAST_STORE: '' };
+    expect(load(text, { environment }).warnings).toEqual([
+      'HOLDFAST_PROT: unknown environment variable, ignored. Did you mean "HOLDFAST_PORT"?',
+    ]);
+  });
+
+  it('but not what Kubernetes sets beside a Service of that name', () => {
+    const environment = {
+      HOLDFAST_PORT: 'tcp://10.0.0.1:8080',
+      HOLDFAST_SERVICE_HOST: '10.0.0.1',
+      HOLDFAST_SERVICE_PORT_HTTP: '8080',
+      HOLDFAST_PORT_8080_TCP_ADDR: '10.0.0.1',
+    };
+    const { configuration, warnings } = load(BASE, { environment });
+    expect(warnings).toEqual([]);
+    expect(configuration.listen.port).toBe(8080);
+  });
+
+  it('a base URL without a path', () => {
+    expect(load('upstreams: { main: { base_url: "http://localhost:8000" } }').warnings).toEqual([
+      'upstreams.main.base_url: http://localhost:8000 has no path; most providers serve the API under /v1, like http://localhost:8000/v1.',
+    ]);
+  });
+});
