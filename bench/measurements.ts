@@ -45,48 +45,44 @@ export function measurePaced(
   arrivals: Arrivals,
   shape: PacedShape,
 ): Promise<StreamingFigures> {
+  const { streams, ramp_ms, warm_up_ms, window_ms } = shape;
   const interval_us = Math.round(1e6 / shape.events_per_s_each);
-  const length_ms = shape.ramp_ms + shape.warm_up_ms + shape.window_ms + TAIL_MS;
-  const events = Math.ceil((length_ms * 1000) / interval_us);
-  const order = { ...shape, interval_us, events, arrival_step_us: ARRIVAL_STEP_US[arrivals] };
-  return measureStreaming(bench, target, order, () => pause(shape.window_ms));
+  const events = Math.ceil(((ramp_ms + warm_up_ms + window_ms + TAIL_MS) * 1000) / interval_us);
+  const arrival_step_us = ARRIVAL_STEP_US[arrivals];
+  const begin = async () => {
+    await bench.load.open({ port: target.port, streams, ramp_ms, interval_us, arrival_step_us, events });
+    await pause(warm_up_ms);
+  };
+  return measureStreaming(bench, target, begin, () => pause(window_ms));
 }
 
 export interface SaturationShape {
   readonly streams: number;
   readonly events_each: number;
-  readonly warm_up_ms: number;
 }
 
-/** The window ends with the streams: how long a fixed number of events takes is the result. */
+/** The window is the life of the streams: how long a fixed number of events takes is the result. */
 export function measureSaturation(
   bench: Bench,
   target: Target,
-  { streams, events_each, warm_up_ms }: SaturationShape,
+  { streams, events_each }: SaturationShape,
 ): Promise<StreamingFigures> {
   const unpaced = { ramp_ms: 1, interval_us: 0, arrival_step_us: 1 };
-  const order = { streams, warm_up_ms, events: events_each, ...unpaced };
-  return measureStreaming(bench, target, order, () => bench.load.finish());
-}
-
-interface StreamingShape {
-  readonly streams: number;
-  readonly ramp_ms: number;
-  readonly warm_up_ms: number;
-  readonly interval_us: number;
-  readonly arrival_step_us: number;
-  readonly events: number;
+  const window = async () => {
+    await bench.load.open({ port: target.port, streams, events: events_each, ...unpaced });
+    await bench.load.finish();
+  };
+  return measureStreaming(bench, target, () => Promise.resolve(), window);
 }
 
 async function measureStreaming(
   bench: Bench,
   target: Target,
-  shape: StreamingShape,
-  untilWindowEnds: () => Promise<unknown>,
+  begin: () => Promise<void>,
+  untilWindowEnds: () => Promise<void>,
 ): Promise<StreamingFigures> {
   const { load } = bench;
-  await load.open({ port: target.port, ...shape });
-  await pause(shape.warm_up_ms);
+  await begin();
   await load.mark();
   const before = cpuTimes(bench, target);
   await untilWindowEnds();

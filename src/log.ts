@@ -26,15 +26,16 @@ export function createLogger(level: Configuration['log']['level'], destination?:
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: {
         level: (label) => ({ level: label }),
-        bindings: loggedFields,
-        log: loggedFields,
+        log: (fields) => loggedFields(fields, 0),
       },
+      // Errors were turned into plain fields above; pino's own serializer would fold the cause into the message.
+      serializers: { err: (error: unknown) => error },
     },
     destination ?? pino.destination({ dest: process.stdout.fd, sync: true }),
   );
 }
 
-const loggedFields = (fields: Record<string, unknown>, depth = 0): Record<string, unknown> =>
+const loggedFields = (fields: Record<string, unknown>, depth: number): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [
       name,

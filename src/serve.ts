@@ -26,6 +26,7 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
   const authorities = readCertificateAuthorities(configuration);
   const store = await openStore(configuration.checkpoint.store, {
     time: systemTime,
+    ttl_s: configuration.checkpoint.ttl_s,
     onError: (error) => log.error({ err: error }, 'store upkeep failed'),
   });
   const secret = await resolveSecret(configuration);

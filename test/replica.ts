@@ -2,6 +2,7 @@ import { PassThrough as Pipe } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import type { Lease, Store } from '../src/checkpoint/store.ts';
+import { readCertificateAuthorities } from '../src/config/certificates.ts';
 import { completeConfiguration } from '../src/config/load.ts';
 import { createLogger } from '../src/log.ts';
 import { Metrics } from '../src/metrics.ts';
@@ -68,7 +69,9 @@ export async function startReplica(
   const metrics = new Metrics();
   const lines = new Pipe();
   const log = createLogger('trace', lines);
+  const authorities = readCertificateAuthorities(configuration);
   const server = createServer(configuration, {
+    authorities,
     relay,
     store,
     metrics,

@@ -82,7 +82,6 @@ function stream(response: ServerResponse, tokens: readonly string[]): void {
 const server = createServer((request, response) => {
   answer(request, response).catch((error: unknown) => response.destroy(error as Error));
 });
-server.keepAliveTimeout = 60_000;
 server.listen(0, '127.0.0.1', 1024, () => {
   const address = server.address();
   if (address !== null && typeof address === 'object') process.send?.({ port: address.port });

@@ -147,7 +147,7 @@ export class FileLog {
     if (!segment.sealed) this.#append(slot, encodeFinal(status, seq));
     segment.sealed = true;
     if (this.#fsync !== 'never') await this.#sync(slot);
-    if (this.#isSuperseded(segment, this.#takeovers(), true)) {
+    if (this.#isSuperseded(segment, this.#takeovers())) {
       this.release(slot);
       throw STALE;
     }
@@ -314,8 +314,8 @@ export class FileLog {
   }
 
   /** Looking for a successor of every run after every write would cost as much as the write. */
-  #isSuperseded(segment: Segment, takeovers: number, thoroughly = false): boolean {
-    if (segment.takeovers === takeovers && !thoroughly) return false;
+  #isSuperseded(segment: Segment, takeovers: number): boolean {
+    if (segment.takeovers === takeovers) return false;
     if (this.#fs.existsSync(segment.successor_path) || !this.#fs.existsSync(segment.path)) return true;
     segment.takeovers = takeovers;
     return false;

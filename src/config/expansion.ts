@@ -1,5 +1,29 @@
 /** `$${` is a literal `${`; `${NAME}` and `${NAME:-default}` are replaced; any other `${` is a mistake. */
-const PATTERN = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
+const PATTERN = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}\n]*))?\}|\$\{/g;
+
+/** Private-use characters: YAML takes them as plain text, and no configuration has them. */
+const MASK_FIRST = '\uE000';
+const MASK_REST = '\uE001';
+const MASK_INDEX = 0xe100;
+const MASK_INDEX_MAX = 0xf8ff;
+const MASK = /\uE000([\uE100-\uF8FF])\uE001*/g;
+
+/**
+ * YAML has no place for the braces of `{ api_key: ${KEY} }`, yet that is how it is written: references are replaced by
+ * as many characters without a meaning, and put back into the values that were parsed.
+ */
+export function maskReferences(text: string): { masked: string; unmask: (value: string) => string } {
+  const references: string[] = [];
+  const masked = text.replace(PATTERN, (match, name?: string) => {
+    const index = MASK_INDEX + references.length;
+    if (name === undefined || index > MASK_INDEX_MAX) return match;
+    references.push(match);
+    return MASK_FIRST + String.fromCharCode(index) + MASK_REST.repeat(match.length - 2);
+  });
+  const unmask = (value: string) =>
+    value.replace(MASK, (mask, index: string) => references[index.charCodeAt(0) - MASK_INDEX] ?? mask);
+  return { masked, unmask };
+}
 
 export interface Expansion {
   readonly text: string;

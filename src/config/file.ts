@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import type { Sources } from './assignment.ts';
 import { ConfigurationError, type Problem } from './configuration-error.ts';
-import { expand } from './expansion.ts';
+import { expand, maskReferences } from './expansion.ts';
 import { formatPath, type KeyPath, typedValue } from './key-path.ts';
 
 /** More than any sensible file refers to an anchor; fewer than it takes to exhaust the memory with them. */
@@ -29,53 +29,85 @@ export function readConfigurationFile(path: string, environment: NodeJS.ProcessE
   return parseConfiguration(text, path, environment);
 }
 
-export function parseConfiguration(
-  text: string,
-  file: string,
-  environment: NodeJS.ProcessEnv,
-): ConfigurationFile {
+function parseConfiguration(text: string, file: string, environment: NodeJS.ProcessEnv): ConfigurationFile {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const position = (offset: number) => {
+  const { masked, unmask } = maskReferences(text);
+  const document = parseDocument(masked, { lineCounter: lines, prettyErrors: false });
+  const place = (offset: number) => {
     const { line, col } = lines.linePos(offset);
     return `${file}:${line}:${col}`;
   };
   if (document.errors.length > 0) {
     throw new ConfigurationError(
-      document.errors.map(({ message, pos }) => ({ path: '', source: position(pos[0]), message })),
+      document.errors.map(({ message, pos }) => ({ path: '', source: place(pos[0]), message })),
     );
   }
-
-  const sources: Sources = new Map();
-  const variables = new Set<string>();
-  const problems: Problem[] = [];
-
-  const visit = (node: unknown, path: KeyPath): void => {
-    if (isMap(node)) {
-      for (const { key, value } of node.items) {
-        const childPath = [...path, String(isScalar(key) ? key.value : key)];
-        sources.set(formatPath(childPath), position((key as Node).range?.[0] ?? 0));
-        visit(value, childPath);
-      }
-    } else if (isSeq(node)) {
-      for (const [index, item] of node.items.entries()) {
-        sources.set(formatPath([...path, index]), position((item as Node).range?.[0] ?? 0));
-        visit(item, [...path, index]);
-      }
-    } else if (isScalar(node) && typeof node.value === 'string' && node.value.includes('${')) {
-      const { text: expanded, names, faults } = expand(node.value, environment);
-      for (const name of names) variables.add(name);
-      const source = sources.get(formatPath(path)) ?? file;
-      for (const message of faults) problems.push({ path: formatPath(path), source, message });
-      node.value = typedValue(path, expanded);
-    }
-  };
-  visit(document.contents, []);
+  const { sources, variables, problems } = new DocumentExpansion(place, unmask, environment).run(
+    document.contents,
+  );
   if (problems.length > 0) throw new ConfigurationError(problems);
-
   try {
     return { tree: document.toJS({ maxAliasCount: ALIASES_MAX }) ?? {}, sources, variables };
   } catch (error) {
     throw new ConfigurationError([{ path: '', source: file, message: (error as Error).message }]);
+  }
+}
+
+/** One walk over a parsed document: notes where every key is and expands the variables in its values, in place. */
+class DocumentExpansion {
+  readonly sources: Sources = new Map();
+  readonly variables = new Set<string>();
+  readonly problems: Problem[] = [];
+  readonly #place: (offset: number) => string;
+  readonly #unmask: (value: string) => string;
+  readonly #environment: NodeJS.ProcessEnv;
+
+  constructor(
+    place: (offset: number) => string,
+    unmask: (value: string) => string,
+    environment: NodeJS.ProcessEnv,
+  ) {
+    this.#place = place;
+    this.#unmask = unmask;
+    this.#environment = environment;
+  }
+
+  run(contents: unknown): this {
+    this.#visit(contents, []);
+    return this;
+  }
+
+  #visit(node: unknown, path: KeyPath): void {
+    if (isMap(node)) {
+      for (const { key, value } of node.items) this.#visitChild(key, value, [...path, this.#keyOf(key)]);
+    } else if (isSeq(node)) {
+      for (const [index, item] of node.items.entries()) this.#visitChild(item, item, [...path, index]);
+    } else if (isScalar(node) && typeof node.value === 'string') {
+      node.value = this.#expanded(this.#unmask(node.value), path);
+    }
+  }
+
+  #visitChild(located: unknown, value: unknown, path: KeyPath): void {
+    const [offset = 0] = (isNode(located) && located.range) || [];
+    this.sources.set(formatPath(path), this.#place(offset));
+    this.#visit(value, path);
+  }
+
+  /** Variables are not expanded in keys, so a masked one is shown as it was written. */
+  #keyOf(key: unknown): string {
+    if (!isScalar(key)) return String(key);
+    if (typeof key.value === 'string') key.value = this.#unmask(key.value);
+    return String(key.value);
+  }
+
+  #expanded(value: string, path: KeyPath): string | number {
+    if (!value.includes('${')) return value;
+    const { text, names, faults } = expand(value, this.#environment);
+    for (const name of names) this.variables.add(name);
+    const key = formatPath(path);
+    const source = this.sources.get(key);
+    for (const message of faults)
+      this.problems.push({ path: key, message, ...(source !== undefined && { source }) });
+    return typedValue(path, text);
   }
 }

@@ -59,7 +59,7 @@ export class ClientResponse implements Client {
   }
 
   write(frames: string): boolean {
-    if (this.#gone.signal.aborted) return true;
+    if (this.#socket.destroyed) return true;
     if (!this.#headers) return this.#send(frames);
     this.#socket.cork();
     this.#sendHeaders(this.#headers);
@@ -71,7 +71,7 @@ export class ClientResponse implements Client {
   drained(): Promise<void> {
     const socket = this.#socket;
     return new Promise((resolve) => {
-      if (this.#gone.signal.aborted || !socket.writableNeedDrain) return resolve();
+      if (socket.destroyed || !socket.writableNeedDrain) return resolve();
       const settle = () => {
         socket.off('drain', settle).off('close', settle);
         resolve();
@@ -82,10 +82,10 @@ export class ClientResponse implements Client {
 
   end(frames: string): void {
     this.#ended = true;
-    if (this.#gone.signal.aborted) return;
+    if (this.#socket.destroyed) return;
     this.#socket.cork();
     if (this.#headers) this.#sendHeaders(this.#headers);
-    if (frames !== '') this.#send(frames);
+    this.#send(frames);
     this.#response.end();
     this.#socket.uncork();
   }
@@ -97,7 +97,7 @@ export class ClientResponse implements Client {
   ): void {
     if (this.#opened) throw new Error('a stream that was opened cannot be rejected');
     this.#ended = true;
-    if (this.#gone.signal.aborted) return;
+    if (this.#socket.destroyed) return;
     this.#response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) });
     this.#response.end(body);
   }
@@ -128,6 +128,8 @@ export class ClientResponse implements Client {
   }
 
   #send(frames: string): boolean {
+    // A chunk of no bytes would end the message.
+    if (frames === '') return !this.#socket.writableNeedDrain;
     const length = Buffer.byteLength(frames);
     // As many bytes as characters means ASCII, which needs no transcoding.
     const encoding = length === frames.length ? 'latin1' : 'utf8';
@@ -143,6 +145,7 @@ export class ClientResponse implements Client {
  */
 export function responseTurn(response: ServerResponse): Promise<boolean> {
   return new Promise((resolve) => {
+    if (response.closed) return resolve(false);
     if (response.socket) return resolve(true);
     const settle = (ready: boolean) => () => {
       response.off('socket', taken).off('close', closed);

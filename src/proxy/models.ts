@@ -1,11 +1,12 @@
 import type { Configuration } from '../config/configuration.ts';
+import { ModelPattern } from './model-pattern.ts';
 import type { Target } from './run.ts';
 
 /** Finds the target of a model: the first route that matches, or the first upstream where there are no routes. */
 export class Models {
   /** For requests that name no model, and for every model when no routes are configured. */
   readonly fallback: Target;
-  readonly #routes: readonly { readonly pattern: RegExp; readonly target: Target }[];
+  readonly #routes: readonly { readonly pattern: ModelPattern; readonly target: Target }[];
 
   constructor({ upstreams, routes }: Pick<Configuration, 'upstreams' | 'routes'>) {
     const targetOf = (name: string, model?: string): Target => {
@@ -15,18 +16,13 @@ export class Models {
     };
     this.fallback = targetOf(Object.keys(upstreams)[0] ?? '');
     this.#routes = routes.flatMap(({ model, targets: [first] }) =>
-      first ? [{ pattern: patternOf(model), target: targetOf(first.upstream, first.model) }] : [],
+      first ? [{ pattern: new ModelPattern(model), target: targetOf(first.upstream, first.model) }] : [],
     );
   }
 
   /** `undefined` when routes are configured and none of them matches. */
   target(model: string): Target | undefined {
     if (this.#routes.length === 0) return this.fallback;
-    return this.#routes.find(({ pattern }) => pattern.test(model))?.target;
+    return this.#routes.find(({ pattern }) => pattern.matches(model))?.target;
   }
 }
-
-/** `*` stands for any characters; all others for themselves. */
-const patternOf = (model: string): RegExp => new RegExp(`^${model.split('*').map(escaped).join('.*')}$`, 's');
-
-const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');

@@ -76,7 +76,7 @@ export class PassThrough {
   }
 
   #fail(code: string, response: ServerResponse, upstream: string): void {
-    if (response.closed) return;
+    if (response.destroyed) return;
     this.#log.warn({ upstream, code, begun: response.headersSent }, 'pass-through failed');
     if (response.headersSent) response.destroy();
     else if (code === 'UND_ERR_HEADERS_TIMEOUT') answer(response, apiError('upstream_timeout', { upstream }));

@@ -128,6 +128,16 @@ describe.each(Object.keys(stores))('the %s store', (name) => {
     expect(textOf((await store.read(lease.run, OWNER, 0))?.records ?? [])).toBe('abcdefghij');
   });
 
+  test('goes on behind an append that was refused', async () => {
+    const store = open();
+    const lease = await begin(store);
+    const appends = [[textRecord(2, 'c')], [textRecord(9, 'x')], [textRecord(2, 'c')], [textRecord(3, 'd')]];
+    const results = await Promise.allSettled(appends.map((records) => store.append(lease, records)));
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+    await store.finish(lease, 'complete');
+    expect(textOf((await store.read(lease.run, OWNER, 0))?.records ?? [])).toBe('abcd');
+  });
+
   test('keeps the first status of a run that is finished twice', async () => {
     const store = open();
     const lease = await begin(store);

@@ -138,6 +138,29 @@ describe('where values come from', () => {
   });
 });
 
+it('the example of the documentation is valid', () => {
+  const text = `
+listen: { host: 0.0.0.0, port: 8080, admin_port: 9090 }
+secret: \${HOLDFAST_SECRET}             # owner HMAC and sealing
+upstreams:
+  openai: { base_url: https://api.openai.com/v1, dialect: openai }
+  backup: { base_url: https://llm.example.com/v1, dialect: vllm, api_key: \${BACKUP_KEY} }
+routes:                                 # first match wins
+  - model: "gpt-*"
+    targets: [ { upstream: openai }, { upstream: backup, model: llama-4 } ]
+recovery: { plans: [R1, R2, R3, R4], max_attempts: 4, tool_proof: 1, backoff_ms: 500, backoff_max_ms: 8000, retry_after_max_s: 60 }
+clocks: { connect_ms: 10000, first_byte_ms: 120000, first_token_ms: 120000, idle_ms: 90000, progress_ms: 300000, attempt_ms: 1800000 }
+checkpoint: { store: "file:./data", durability: interval, interval_ms: 100, ttl_s: 604800 }
+limits: { body_bytes: 33554432, run_bytes: 16777216, drain_ms: 25000 }
+`;
+  const environment = { HOLDFAST_SECRET: 'sixteen characters', BACKUP_KEY: 'sk-backup' };
+  expect(load(text, { environment }).configuration).toMatchObject({
+    secret: 'sixteen characters',
+    upstreams: { openai: { dialect: 'openai' }, backup: { api_key: 'sk-backup' } },
+    routes: [{ model: 'gpt-*', targets: [{ upstream: 'openai' }, { upstream: 'backup', model: 'llama-4' }] }],
+  });
+});
+
 describe('variables in the file', () => {
   it('expand, fall back and escape; numbers stay numbers', () => {
     const text = `
@@ -152,16 +175,24 @@ listen: { port: \${API_PORT:-8081} }
   });
 
   it('cannot smuggle structure in', () => {
-    const text = 'upstreams: { main: { base_url: "http://x/v1", api_key: $' + '{KEY} } }';
+    const text = `upstreams: { main: { base_url: "http://x/v1", api_key: \${KEY} } }`;
     const key = 'a: b # c\n{d}';
     expect(load(text, { environment: { KEY: key } }).configuration.upstreams.main?.api_key).toBe(key);
+  });
+
+  it('do not move the places that errors name', () => {
+    const text = `upstreams: { main: { base_url: \${URL}, api_key: \${A}\${B:-b: "}, dialetc: vllm } }`;
+    const environment = { URL: 'http://a.much.longer.name/v1', A: 'a' };
+    expect(problemsOf(text, { environment })).toEqual([
+      `holdfast.yaml:1:${text.indexOf('dialetc') + 1}: upstreams.main.dialetc: unknown key. Did you mean "dialect"?`,
+    ]);
   });
 
   it('that are not set, or not closed, are errors with their place', () => {
     const text = `${BASE}secret: \${NOPE}\nlog: { level: "\${open" }`;
     expect(problemsOf(text)).toEqual([
-      'holdfast.yaml:2:1: secret: the environment variable NOPE is not set; set it or write ${NOPE:-default}.',
-      'holdfast.yaml:3:8: log.level: "${" without a variable name and "}"; write "$${" for a literal one.',
+      `holdfast.yaml:2:1: secret: the environment variable NOPE is not set; set it or write \${NOPE:-default}.`,
+      `holdfast.yaml:3:8: log.level: "\${" without a variable name and "}"; write "$\${" for a literal one.`,
     ]);
   });
 });

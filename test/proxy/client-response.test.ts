@@ -89,6 +89,15 @@ describe('what is on the wire', () => {
     expect(client.signal.aborted).toBe(false);
   });
 
+  it('writing nothing does not end the message', async () => {
+    const { socket, client } = await exchange();
+    client.open({});
+    expect(client.write('')).toBe(true);
+    client.write('data: 1\n\n');
+    client.end('');
+    expect(bodyOf(await receivedUntil(socket, '0\r\n\r\n'))).toBe('9\r\ndata: 1\n\n\r\n0\r\n\r\n');
+  });
+
   it('the connection serves the next request', async () => {
     const { socket, client, next } = await exchange();
     client.open({});

@@ -1,8 +1,14 @@
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import http from 'node:http';
+import http2 from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { temporaryDirectory } from '../cli-process.ts';
 import { connect, providerRequests, receivedUntil, startProvider } from '../http-peer.ts';
+import { certificate } from '../provider/certificate.ts';
 import { NO_UPSTREAM_URL, type Replica, startReplica, upstreamsAt } from '../replica.ts';
 
 async function startBoth(more: Record<string, unknown> = {}, upstream: Record<string, unknown> = {}) {
@@ -60,6 +66,15 @@ describe('requests go up as they came', () => {
     const up = await provider.next();
     expect(up.request.headers).not.toHaveProperty('transfer-encoding');
     expect(up.request.headers).not.toHaveProperty('content-length');
+  });
+
+  it('listing stored completions is no completion', async () => {
+    const { provider, replica } = await startBoth();
+    send(replica, '/v1/chat/completions?limit=1').request.end();
+    expect((await provider.next()).request).toMatchObject({
+      method: 'GET',
+      url: '/v1/chat/completions?limit=1',
+    });
   });
 
   it('a client that expects 100-continue may send its body', async () => {
@@ -284,3 +299,22 @@ it.each(['http://127.0.0.1:9/v1/models', '//127.0.0.1:9/v1/models', '/%76%31/mod
     expect(await receivedUntil(socket, '}}')).toMatch(/^HTTP\/1.1 404 /);
   },
 );
+
+it('an upstream that speaks HTTP/2 under an authority of its own is passed through to as well', async () => {
+  const { key, cert } = await certificate();
+  const ca_file = join(temporaryDirectory(), 'ca.pem');
+  writeFileSync(ca_file, cert);
+  const server = http2.createSecureServer({ key, cert }, async (request, response) => {
+    const body = await text(request);
+    response.writeHead(200, { 'x-version': request.httpVersion });
+    response.end(`${request.method} ${request.url} ${body}`);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const base_url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const replica = await startReplica(upstreamsAt(base_url, { ca_file }));
+  const response = await fetch(`${replica.api}/v1/embeddings?a=1`, { method: 'POST', body: 'input' });
+  expect(response.headers.get('x-version')).toBe('2.0');
+  expect(await response.text()).toBe('POST /v1/embeddings?a=1 input');
+});

@@ -1,0 +1,107 @@
+import type { Fault } from '../test/provider/fault.ts';
+import type { Plan, ToolCall } from '../test/provider/script.ts';
+
+/** One question, the answer the provider has for it, and how the provider breaks while it gives it. */
+export interface Act {
+  /** The model to ask for; the provider looks its script up by it. */
+  readonly model: string;
+  readonly title: string;
+  readonly question: string;
+  readonly script: Plan & { readonly faults: readonly Fault[] };
+}
+
+/** About as fast as people read models' answers come. */
+const TOKEN_MS = 20;
+
+const KELP = `A holdfast is the organ with which kelp grips the rock. It looks like a root, but it takes up no \
+nutrients: its only task is to hold on. Branching fingers, called haptera, grow into every crevice of the stone \
+and set there like glue. When a storm tears at the blades, the stipe bends, the fronds stream with the surge, and \
+the holdfast does not let go. A kelp forest thirty metres tall hangs on grips no wider than a hand, and hundreds \
+of small animals live between those fingers, sheltered from the very waves that would sweep them away.`;
+
+const SURGE = `Surge is the back-and-forth of water above the sea floor as waves pass over it. It is strongest in \
+the shallows, where one wave can move everything that is not attached by several metres, and then carry it back.`;
+
+const call = (id: string, name: string, args: object): ToolCall => ({
+  id,
+  name,
+  arguments: JSON.stringify(args),
+});
+
+export const ACTS: readonly Act[] = [
+  {
+    model: 'demo-text',
+    title: 'One answer, cut three times: TCP reset, silence, HTTP/2 GOAWAY',
+    question: 'What is a holdfast?',
+    script: {
+      parts: [{ text: KELP }],
+      // Each between the halves of a word.
+      faults: [
+        { kind: 'reset', at: { event: 33 } },
+        { kind: 'silence', at: { event: 38 } },
+        { kind: 'goaway_0_close', at: { event: 30 } },
+      ],
+      delay_ms: TOKEN_MS,
+    },
+  },
+  {
+    model: 'demo-error',
+    title: 'A 503 in the middle of the stream',
+    question: 'What is surge?',
+    script: {
+      parts: [{ text: SURGE }],
+      faults: [{ kind: 'error_gemini', at: { event: 31 } }],
+      delay_ms: TOKEN_MS,
+    },
+  },
+  {
+    model: 'demo-tool',
+    title: 'A cut inside the arguments of a tool call',
+    question: 'When is low water in Roscoff?',
+    script: {
+      parts: [
+        { text: 'I will look up the tides for Roscoff.' },
+        { tool: call('call_tides', 'get_tides', { port: 'Roscoff', date: '2026-08-12', unit: 'metre' }) },
+      ],
+      faults: [{ kind: 'h2_rst', at: { event: 19 } }],
+      delay_ms: TOKEN_MS,
+    },
+  },
+  {
+    model: 'demo-parallel',
+    title: 'Two parallel tool calls, the second one cut',
+    question: 'Can I dive in Brest tomorrow?',
+    script: {
+      parts: [
+        { text: 'Let me check the tides and the swell.' },
+        {
+          tools: [
+            call('call_tides', 'get_tides', { port: 'Brest', date: '2026-08-12', unit: 'metre' }),
+            call('call_swell', 'get_swell', { latitude: 48.39, longitude: -4.49, hours: 48, model: 'wave' }),
+          ],
+        },
+      ],
+      faults: [{ kind: 'clean_eof', at: { event: 34 } }],
+      delay_ms: TOKEN_MS,
+    },
+  },
+];
+
+const tool = (name: string, properties: Record<string, { type: string }>) => ({
+  type: 'function' as const,
+  function: {
+    name,
+    parameters: { type: 'object', properties, required: Object.keys(properties), additionalProperties: false },
+  },
+});
+
+/** Declared in every request: whether arguments are whole is proven by their schema. */
+export const TOOLS = [
+  tool('get_tides', { port: { type: 'string' }, date: { type: 'string' }, unit: { type: 'string' } }),
+  tool('get_swell', {
+    latitude: { type: 'number' },
+    longitude: { type: 'number' },
+    hours: { type: 'integer' },
+    model: { type: 'string' },
+  }),
+];

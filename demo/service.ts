@@ -1,0 +1,73 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+
+const START_MAX_MS = 15_000;
+const STOP_MAX_MS = 5_000;
+/** What is kept of a process's complaints, in characters. */
+const COMPLAINTS_MAX = 4_000;
+
+/** A process of this demo that speaks JSON lines on its standard output. */
+export class Service {
+  readonly #name: string;
+  readonly #child: ChildProcess;
+  readonly #exited: Promise<unknown>;
+  readonly #listeners = new Set<(line: Record<string, unknown>) => void>();
+  #complaints = '';
+
+  /** Runs a file with this Node. Nothing of the caller's environment configures it. */
+  constructor(name: string, words: readonly string[]) {
+    this.#name = name;
+    this.#child = spawn(process.execPath, words, {
+      env: { PATH: process.env.PATH },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#exited = once(this.#child, 'exit');
+    // Reported by `said`, or by whoever talks to the process.
+    this.#exited.catch(() => {});
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#complaints = (this.#complaints + text).slice(-COMPLAINTS_MAX);
+    });
+    if (this.#child.stdout) {
+      createInterface(this.#child.stdout).on('line', (text) => {
+        const line = JSON.parse(text) as Record<string, unknown>;
+        for (const listener of this.#listeners) listener(line);
+      });
+    }
+  }
+
+  /** Calls `listener` for every line; returns what stops that. */
+  listen(listener: (line: Record<string, unknown>) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** The next line that `matches`; rejects when the process ends first or takes too long. */
+  async said(matches: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> {
+    const found = Promise.withResolvers<Record<string, unknown>>();
+    const stop = this.listen((line) => matches(line) && found.resolve(line));
+    const overdue = setTimeout(() => found.reject(this.#error('says nothing')), START_MAX_MS);
+    this.#exited.then(
+      () => found.reject(this.#error('exited')),
+      (error: Error) => found.reject(this.#error(error.message)),
+    );
+    try {
+      return await found.promise;
+    } finally {
+      stop();
+      clearTimeout(overdue);
+    }
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    this.#child.kill('SIGTERM');
+    const overdue = setTimeout(() => this.#child.kill('SIGKILL'), STOP_MAX_MS);
+    await this.#exited.catch(() => {});
+    clearTimeout(overdue);
+  }
+
+  #error(what: string): Error {
+    return new Error(`the ${this.#name} process ${what}\n${this.#complaints}`.trimEnd());
+  }
+}

@@ -1,0 +1,80 @@
+import { styleText } from 'node:util';
+
+type Style = Parameters<typeof styleText>[0];
+
+const INDENT = '  ';
+const WIDTH_MIN = 40;
+const WIDTH_MAX = 84;
+const WIDTH_WITHOUT_TTY = 80;
+
+/** Plain output that only ever appends: the same on a terminal, in a pipe and in a log. Colours if they are wanted. */
+export class Terminal {
+  readonly #stream: NodeJS.WriteStream;
+  #column = 0;
+  /** Where the text was when an aside interrupted it. */
+  #paused_at: number | undefined;
+
+  constructor(stream: NodeJS.WriteStream) {
+    this.#stream = stream;
+  }
+
+  heading(text: string): void {
+    this.#paused_at = undefined;
+    this.#freshLine();
+    this.#write(`\n${this.#styled('bold', text)}\n`);
+  }
+
+  line(text: string, style?: Style): void {
+    this.#paused_at = undefined;
+    this.#freshLine();
+    this.#write(`${INDENT}${style ? this.#styled(style, text) : text}\n`);
+  }
+
+  /** Running text, wrapped as it comes; goes on at the column where an aside interrupted it. */
+  text(piece: string): void {
+    if (this.#paused_at !== undefined) {
+      this.#write(' '.repeat(this.#paused_at));
+      this.#column = this.#paused_at;
+      this.#paused_at = undefined;
+    }
+    if (this.#column === 0) this.#indent();
+    let rest = piece;
+    if (/^\s/.test(piece) && this.#column + piece.length > this.#width) {
+      this.#freshLine();
+      this.#indent();
+      rest = piece.trimStart();
+    }
+    this.#write(rest);
+    this.#column += rest.length;
+  }
+
+  /** A remark on a line of its own, in the middle of the text. */
+  aside(text: string): void {
+    this.#paused_at ??= this.#column;
+    this.#freshLine();
+    this.#write(`${INDENT}${this.#styled('dim', `╎ ${text}`)}\n`);
+  }
+
+  get #width(): number {
+    const { columns = WIDTH_WITHOUT_TTY } = this.#stream;
+    return Math.max(WIDTH_MIN, Math.min(columns, WIDTH_MAX)) - INDENT.length;
+  }
+
+  #indent(): void {
+    this.#write(INDENT);
+    this.#column = INDENT.length;
+  }
+
+  #freshLine(): void {
+    if (this.#column > 0) this.#write('\n');
+    this.#column = 0;
+  }
+
+  #styled(style: Style, text: string): string {
+    return styleText(style, text, { stream: this.#stream });
+  }
+
+  #write(text: string): void {
+    this.#stream.write(text);
+  }
+}

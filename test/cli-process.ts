@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+
+const CLI = fileURLToPath(new URL('../src/cli.ts', import.meta.url));
+
+/** A directory that is removed when the test ends. */
+export function temporaryDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** The command in a process of its own, killed when the test ends. Nothing of the caller's environment is ours. */
+export function startCli(words: readonly string[], environment: Record<string, string> = {}): ChildProcess {
+  const child = spawn(process.execPath, [CLI, ...words], {
+    cwd: temporaryDirectory(),
+    env: { PATH: process.env.PATH, ...environment },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return child;
+}
+
+/** Runs the command to its end. */
+export async function runCli(words: readonly string[], environment: Record<string, string> = {}) {
+  const child = startCli(words, environment);
+  const [stdout, stderr, [status]] = await Promise.all([
+    child.stdout ? text(child.stdout) : '',
+    child.stderr ? text(child.stderr) : '',
+    once(child, 'exit') as Promise<[number | null]>,
+  ]);
+  return { stdout, stderr, status };
+}
+
+/** Starts `serve` on free ports and waits until it listens. */
+export async function startReplicaProcess(
+  words: readonly string[],
+  environment: Record<string, string> = {},
+) {
+  const child = startCli(['serve', '--port', '0', '--admin-port', '0', ...words], environment);
+  const exit = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  const lines: string[] = [];
+  const listening = Promise.withResolvers<{ api: string; admin: string }>();
+  if (!child.stdout || !child.stderr) throw new Error('the process has no output');
+  createInterface(child.stdout).on('line', (line) => {
+    lines.push(line);
+    const { msg, api, admin } = JSON.parse(line);
+    if (msg === 'listening') listening.resolve({ api, admin });
+  });
+  const stderr = text(child.stderr);
+  void exit.then(async () => listening.reject(new Error(await stderr)));
+  return { child, exit, lines, stderr, ...(await listening.promise) };
+}

@@ -1,0 +1,166 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runCli, startReplicaProcess, temporaryDirectory } from './cli-process.ts';
+import { providerRequests, startProvider } from './http-peer.ts';
+import { NO_UPSTREAM_URL } from './replica.ts';
+
+const UPSTREAM = ['--upstream', NO_UPSTREAM_URL];
+
+function fileWith(text: string): string {
+  const path = join(temporaryDirectory(), 'holdfast.yaml');
+  writeFileSync(path, text);
+  return path;
+}
+
+describe('a command that cannot be carried out exits with status 2 and says what to do', () => {
+  it.each([
+    [['srve'], 'holdfast: unknown command "srve". Did you mean "serve"?'],
+    [['serve', '--prot', '80'], "holdfast: Unknown option '--prot'"],
+    [['serve', 'file.yaml'], 'holdfast: unexpected argument "file.yaml".'],
+    [['check'], 'holdfast: check needs the file to check: holdfast check FILE'],
+    [['serve'], 'holdfast: upstreams: no upstream is configured; pass --upstream'],
+    [
+      ['serve', ...UPSTREAM, '--port', 'eighty'],
+      'holdfast: --port: listen.port: must be an integer, not "eighty".',
+    ],
+    [
+      ['serve', ...UPSTREAM, '--store', 'redis://x'],
+      'holdfast: --store: checkpoint.store: this build has the memory and file stores only',
+    ],
+    [['serve', ...UPSTREAM, '--config', 'nowhere.yaml'], 'holdfast: nowhere.yaml: cannot be read (ENOENT).'],
+  ])('holdfast %j', async (words, message) => {
+    const { status, stdout, stderr } = await runCli(words);
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain('    at ');
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  });
+
+  it('an unknown key in the file', async () => {
+    const file = fileWith(`upstreams: { main: { base_url: "${NO_UPSTREAM_URL}" } }\nclocks: { idle: 5 }\n`);
+    const { status, stderr } = await runCli(['serve', '--config', file]);
+    expect(stderr).toBe(`holdfast: ${file}:2:11: clocks.idle: unknown key. Did you mean "idle_ms"?\n`);
+    expect(status).toBe(2);
+  });
+
+  it('a store directory that cannot be written to', async () => {
+    const file = fileWith('');
+    const { status, stderr } = await runCli(['serve', ...UPSTREAM, '--store', `file:${file}/data`]);
+    expect(stderr).toMatch(/^holdfast: checkpoint\.store: the directory .*holdfast\.yaml\/data .*ENOTDIR/);
+    expect(stderr).toContain('make it writable');
+    expect(status).toBe(2);
+  });
+
+  it('a port in use', async () => {
+    const { port } = new URL(await startProvider(() => {}));
+    const { status, stderr } = await runCli(['serve', ...UPSTREAM, '--port', port, '--admin-port', '0']);
+    expect(stderr).toBe(
+      `holdfast: listen.port: cannot listen on 127.0.0.1 port ${port} (EADDRINUSE); it is in use: stop the other process, or choose another with --port or --admin-port (0 picks a free one).\n`,
+    );
+    expect(status).toBe(2);
+  });
+});
+
+it('--version and --help', async () => {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  expect(await runCli(['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
+  expect(await runCli(['serve', '--help'])).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('--upstream'),
+  });
+});
+
+describe('check', () => {
+  it('prints what comes of the file, the environment and the defaults, without secrets', async () => {
+    const file = fileWith(`upstreams: { main: { base_url: "https://llm.example.com", api_key: \${KEY} } }\n`);
+    const environment = {
+      KEY: 'sk-secret',
+      HOLDFAST_SECRET: 'a secret of the server',
+      HOLDFAST_PORT: '8081',
+    };
+    const { status, stdout, stderr } = await runCli(['check', file], environment);
+    expect(status).toBe(0);
+    expect(stdout).toContain('port: 8081\n');
+    expect(stdout).toContain('api_key: "[redacted]"\n');
+    expect(stdout).not.toMatch(/sk-secret|a secret/);
+    expect(stderr).toContain('warning: upstreams.main.base_url: https://llm.example.com has no path');
+  });
+
+  it('reports a certificate file that is not there', async () => {
+    const file = fileWith(
+      'upstreams: { main: { base_url: "https://llm.example.com/v1", ca_file: /nowhere.pem } }\n',
+    );
+    expect(await runCli(['check', file])).toMatchObject({
+      status: 2,
+      stderr: 'holdfast: upstreams.main.ca_file: /nowhere.pem cannot be read (ENOENT).\n',
+    });
+  });
+});
+
+describe('serve', () => {
+  it('names its addresses, warns of unknown variables, and ends with status 0 on SIGTERM', async () => {
+    const { child, exit, lines, api, admin, stderr } = await startReplicaProcess(UPSTREAM, {
+      HOLDFAST_PROT: '1',
+    });
+    expect((await fetch(`${admin}/readyz`)).status).toBe(200);
+    expect((await fetch(`${api}/v1/models`)).status).toBe(502);
+    child.kill('SIGTERM');
+    expect(await exit).toEqual([0, null]);
+    expect(await stderr).toMatch(new RegExp(`^holdfast .*: API on ${api}, admin on ${admin}\n$`));
+    expect(lines.map((line) => JSON.parse(line).msg)).toEqual([
+      'HOLDFAST_PROT: unknown environment variable, ignored. Did you mean "HOLDFAST_PORT"?',
+      'listening',
+      'pass-through failed',
+      'draining',
+      'stopped',
+    ]);
+  });
+
+  it('lets a stream end after SIGTERM, and takes no new one', async () => {
+    const provider = providerRequests();
+    const root = await startProvider(provider.listener);
+    const { child, exit, api, admin } = await startReplicaProcess(['--upstream', `${root}/v1`]);
+    const answer = fetch(`${api}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: 'Bearer sk-client' },
+      body: JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'hello' }] }),
+    });
+    const up = await provider.next();
+    up.response.writeHead(200, { 'content-type': 'text/event-stream' });
+    up.response.write(event({ role: 'assistant', content: 'Hel' }));
+    const response = await answer;
+
+    child.kill('SIGTERM');
+    let readiness = await fetch(`${admin}/readyz`);
+    while (readiness.status !== 503) readiness = await fetch(`${admin}/readyz`);
+    expect((await fetch(`${api}/v1/models`)).status).toBe(503);
+    up.response.write(event({ content: 'lo' }));
+    up.response.end(`${event({}, 'stop')}data: [DONE]\n\n`);
+    const body = await response.text();
+    expect(body).toContain('"content":"lo"');
+    expect(body.endsWith('data: [DONE]\n\n')).toBe(true);
+    expect(await exit).toEqual([0, null]);
+  });
+
+  it('exits at once on the second signal', async () => {
+    const provider = providerRequests();
+    const root = await startProvider(provider.listener);
+    const { child, exit, api, lines } = await startReplicaProcess(['--upstream', `${root}/v1`]);
+    const broken = expect(fetch(`${api}/v1/models`)).rejects.toThrow('fetch failed');
+    await provider.next();
+    child.kill('SIGINT');
+    while (!lines.some((line) => line.includes('draining'))) await new Promise(setImmediate);
+    child.kill('SIGINT');
+    expect(await exit).toEqual([1, null]);
+    await broken;
+  });
+});
+
+const event = (delta: object, finish_reason: string | null = null) =>
+  `data: ${JSON.stringify({
+    id: 'chatcmpl-1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, delta, finish_reason }],
+  })}\n\n`;

@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
+
+/** One line of the process's log. */
+export interface LogLine {
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+/** `holdfast serve` as a process of its own, with a directory of its own. */
+export class HoldfastProcess {
+  /** Holds the configuration file, and `store` if the configuration says so. */
+  readonly directory: string;
+  readonly #child: ChildProcess;
+  readonly #log: LogLine[] = [];
+  readonly #lines = new EventEmitter();
+  readonly #exited: Promise<unknown>;
+  #said = '';
+
+  private constructor(directory: string, child: ChildProcess) {
+    this.directory = directory;
+    this.#child = child;
+    this.#lines.setMaxListeners(0);
+    this.#exited = once(child, 'exit').then(() => this.#lines.emit('line'));
+    child.stderr?.on('data', (bytes: Buffer) => {
+      this.#said += bytes.toString();
+    });
+    if (!child.stdout) throw new Error('the process has no standard output');
+    createInterface(child.stdout).on('line', (line) => {
+      this.#log.push(JSON.parse(line) as LogLine);
+      this.#lines.emit('line');
+    });
+  }
+
+  /** `tree` is the configuration as a file would have it; `files` are put beside it. */
+  static async start(
+    tree: Record<string, unknown>,
+    files: Readonly<Record<string, string>> = {},
+  ): Promise<HoldfastProcess> {
+    const directory = mkdtempSync(join(tmpdir(), 'holdfast-e2e-'));
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
+    const configuration = join(directory, 'holdfast.yaml');
+    // Every JSON document is a YAML document.
+    writeFileSync(configuration, JSON.stringify({ listen: { port: 0, admin_port: 0 }, ...tree }));
+    const child = spawn(process.execPath, [CLI, 'serve', '--config', configuration], {
+      cwd: directory,
+      env: { PATH: process.env.PATH },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const holdfast = new HoldfastProcess(directory, child);
+    await holdfast.logged(({ msg }) => msg === 'listening');
+    return holdfast;
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** The base URL for clients, ending in `/v1`. */
+  get url(): string {
+    return `${this.#address('api')}/v1`;
+  }
+
+  get log(): readonly LogLine[] {
+    return this.#log;
+  }
+
+  /** Resolves with the first line of the log that fits, from line `from` on; rejects when none can come any more. */
+  async logged(fits: (line: LogLine) => boolean, from = 0): Promise<LogLine> {
+    for (;;) {
+      const line = this.#log.slice(from).find(fits);
+      if (line) return line;
+      if (this.#hasExited) throw new Error(`the process has ended and never logged that; ${this.#said}`);
+      await once(this.#lines, 'line');
+    }
+  }
+
+  /** The value of every series, by name and labels as `/metrics` spells them. */
+  async metrics(): Promise<ReadonlyMap<string, number>> {
+    const text = await (await fetch(`${this.#address('admin')}/metrics`)).text();
+    const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    return new Map(
+      samples.map((line) => {
+        const end = line.lastIndexOf(' ');
+        return [line.slice(0, end), Number(line.slice(end + 1))];
+      }),
+    );
+  }
+
+  /** Resolves once the process has ended. */
+  async kill(signal: NodeJS.Signals): Promise<void> {
+    this.#child.kill(signal);
+    await this.#exited;
+  }
+
+  async close(): Promise<void> {
+    if (!this.#hasExited) await this.kill('SIGKILL');
+    rmSync(this.directory, { recursive: true });
+  }
+
+  get #hasExited(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  #address(name: 'api' | 'admin'): string {
+    const listening = this.#log.find(({ msg }) => msg === 'listening');
+    return String(listening?.[name]);
+  }
+}
