@@ -60,7 +60,7 @@ const paced = {
   window_ms: Number(options['window-seconds'] ?? (full ? 10 : 3)) * 1000,
 };
 const saturation = { streams: 16, events_each: full ? 40_000 : 15_000 };
-const memory = { streams: 500, ramp_ms: 1000, hold_ms: 3000 };
+const memory = { streams: 1000, ramp_ms: 2000, hold_ms: 3000 };
 
 if (options.help) console.log(USAGE);
 else await main();

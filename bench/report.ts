@@ -1,7 +1,7 @@
 import { type BudgetResult, checkBudgets } from './budgets.ts';
 import type { StreamingFigures } from './measurements.ts';
 import { type Results, type Rounds, summarise } from './results.ts';
-import type { Spread } from './statistics.ts';
+import { type Spread, spread } from './statistics.ts';
 
 /** The results as text for a terminal, median and in parentheses the lowest and highest round. */
 export function report(results: Results): string {
@@ -18,8 +18,22 @@ export function report(results: Results): string {
     section(`as fast as it goes, ${saturation.streams} streams`, saturationTable(results.saturation)),
     section('memory per open stream', memoryTable(results)),
     section('budgets', checkBudgets(results).map(budgetRow)),
+    ...noiseWarning(results),
     ...Object.entries(results.skipped).map(([name, reason]) => `skipped ${name}: ${reason}\n`),
   ].join('\n');
+}
+
+/** Ratios within a round survive a busy machine, latencies do not. */
+const NOISE_LIMIT_PERCENT = 15;
+
+function noiseWarning({ paced }: Results): string[] {
+  const others = Object.values(paced).flatMap((rounds) =>
+    Object.values(rounds).flatMap((figures) => figures.map(({ busy_percent }) => busy_percent.other)),
+  );
+  const { median, max } = spread(others);
+  if (median <= NOISE_LIMIT_PERCENT) return [];
+  const share = `${median.toFixed(0)} % of a core (at most ${max.toFixed(0)} %)`;
+  return [`the machine did other work meanwhile, ${share}: trust the ratios, not the latencies\n`];
 }
 
 function pacedTable(rounds: Rounds<StreamingFigures>): string[][] {

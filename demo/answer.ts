@@ -1,12 +1,15 @@
 import OpenAI from 'openai';
 import { type Act, TOOLS } from './acts.ts';
 
+/** Longer than any act lasts. */
+const ANSWER_MAX_MS = 30_000;
+
 /** What an application has in the end. */
 export interface Answer {
   readonly text: string;
   readonly calls: readonly Call[];
   readonly finish: string;
-  readonly usage: object | undefined;
+  readonly usage: Usage | undefined;
   /** The longest time between two pieces of content, in milliseconds. */
   readonly silence_ms: number;
 }
@@ -17,39 +20,60 @@ export interface Call {
   readonly arguments: string;
 }
 
-/** Told what comes, as it comes. */
-export interface Audience {
-  text(text: string): void;
-  call(call: Call): void;
+export interface Usage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
 }
 
-/** Asks with the plain SDK; where the answer comes from is decided by `base_url` alone. */
-export async function ask(base_url: string, { model, question }: Act, audience?: Audience): Promise<Answer> {
+/** Asks with the plain SDK; where the answer comes from is decided by `base_url` alone. Text is told as it comes. */
+export async function ask(
+  base_url: string,
+  act: Act,
+  onText: (text: string) => void = () => {},
+): Promise<Answer> {
+  const signal = AbortSignal.timeout(ANSWER_MAX_MS);
+  try {
+    return await stream(base_url, act, onText, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new Error(`no whole answer to "${act.question}" within ${ANSWER_MAX_MS} ms`);
+  }
+}
+
+async function stream(
+  base_url: string,
+  { model, question }: Act,
+  onText: (text: string) => void,
+  signal: AbortSignal,
+): Promise<Answer> {
   const client = new OpenAI({ baseURL: base_url, apiKey: 'demo', maxRetries: 0 });
-  const stream = client.chat.completions.stream({
-    model,
-    messages: [{ role: 'user', content: question }],
-    tools: TOOLS,
-    stream_options: { include_usage: true },
-  });
+  const chunks = client.chat.completions.stream(
+    {
+      model,
+      messages: [{ role: 'user', content: question }],
+      tools: TOOLS,
+      stream_options: { include_usage: true },
+    },
+    { signal },
+  );
   let heard_ms: number | undefined;
   let silence_ms = 0;
-  for await (const { choices } of stream) {
+  for await (const { choices } of chunks) {
     const delta = choices[0]?.delta;
     if (!delta?.content && !delta?.tool_calls) continue;
     const now_ms = performance.now();
     silence_ms = Math.max(silence_ms, now_ms - (heard_ms ?? now_ms));
     heard_ms = now_ms;
-    if (delta.content) audience?.text(delta.content);
+    if (delta.content) onText(delta.content);
   }
-  const { choices, usage } = await stream.finalChatCompletion();
+  const { choices, usage } = await chunks.finalChatCompletion();
   const [choice] = choices;
   if (!choice) throw new Error('the answer has no choice');
-  const calls = (choice.message.tool_calls ?? []).map(({ id, function: { name, arguments: text } }) => ({
-    id,
-    name,
-    arguments: text,
-  }));
-  for (const call of calls) audience?.call(call);
+  const calls = (choice.message.tool_calls ?? []).flatMap((call) =>
+    call.type === 'function'
+      ? [{ id: call.id, name: call.function.name, arguments: call.function.arguments }]
+      : [],
+  );
   return { text: choice.message.content ?? '', calls, finish: choice.finish_reason, usage, silence_ms };
 }

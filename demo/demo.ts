@@ -4,35 +4,35 @@
  *     npm run demo            all acts
  *     npm run demo -- 1 3     only these
  *
- * Exits with 1 if an answer is not what the provider would have said uncut.
+ * Exits with 1 if an answer is not what the provider says uncut.
  */
 import { ACTS, type Act } from './acts.ts';
-import { type Answer, ask } from './answer.ts';
+import { ask } from './answer.ts';
 import { isTold, type LogLine, narrated } from './narration.ts';
 import { IDLE_MS, type Stage, setStage } from './stage.ts';
 import { table } from './table.ts';
 import { Terminal } from './terminal.ts';
-import { judge, type Performance } from './verdict.ts';
+import { judge, type PlayedAct } from './verdict.ts';
 
 const terminal = new Terminal(process.stdout);
+let stopping = false;
 
 async function main(words: readonly string[]): Promise<void> {
   const acts = chosen(words);
   const stage = await setStage(acts);
-  // Ctrl-C reaches the other processes as well.
-  process.once('SIGINT', () => void stage.strike().then(() => process.exit(130)));
-  process.once('SIGTERM', () => void stage.strike().then(() => process.exit(143)));
+  stopOnSignal(stage);
   try {
     introduce(stage);
-    const performances: Promise<Performance>[] = [];
+    const played: Promise<PlayedAct>[] = [];
     for (const act of acts) {
-      const played = await play(act, stage);
-      // Asked for when the provider has broken as often as it was to: the next request is answered uncut.
-      const uncut = ask(stage.provider_url, act);
-      uncut.catch(() => {});
-      performances.push(uncut.then((answer) => ({ act, uncut: answer, ...played })));
+      const shown = await play(act, stage);
+      // The provider has broken as often as it was to: the same request is answered uncut now.
+      const whole = ask(stage.provider_url, act).then((uncut) => ({ act, uncut, ...shown }));
+      // Looked at when the last act is over.
+      whole.catch(() => {});
+      played.push(whole);
     }
-    conclude(await Promise.all(performances));
+    conclude(await Promise.all(played));
   } finally {
     await stage.strike();
   }
@@ -47,33 +47,37 @@ function chosen(words: readonly string[]): readonly Act[] {
   });
 }
 
+function stopOnSignal(stage: Stage): void {
+  for (const [signal, status] of [['SIGINT', 130] as const, ['SIGTERM', 143] as const]) {
+    process.once(signal, () => {
+      stopping = true;
+      void stage.strike().finally(() => process.exit(status));
+    });
+  }
+}
+
 function introduce({ provider_url, holdfast_url }: Stage): void {
-  terminal.line(`provider   ${provider_url}   scripted, breaks on purpose`, 'dim');
-  terminal.line(`holdfast   ${holdfast_url}    idle_ms: ${IDLE_MS}, else the defaults`, 'dim');
+  terminal.line(`provider   ${provider_url}, scripted to break`, 'dim');
+  terminal.line(`holdfast   ${holdfast_url}, idle_ms: ${IDLE_MS}, store: file`, 'dim');
   terminal.line(`client     new OpenAI({ baseURL: '${holdfast_url}' })`, 'dim');
 }
 
-/** Asks through Holdfast, showing the answer as it comes and what the log says about it, where it says it. */
-async function play(
-  act: Act,
-  { holdfast, holdfast_url }: Stage,
-): Promise<{ readonly answer: Answer; readonly log: readonly LogLine[] }> {
+/** Asks through Holdfast, and shows what its log says where it says it. */
+async function play(act: Act, { holdfast, holdfast_url }: Stage): Promise<Pick<PlayedAct, 'answer' | 'log'>> {
   terminal.heading(`${ACTS.indexOf(act) + 1}  ${act.title}`);
   const log: LogLine[] = [];
-  const ended = holdfast.said((line) => line.msg === 'run ended');
-  ended.catch(() => {});
   const stop = holdfast.listen((line) => {
-    if (!isTold(line)) return;
-    const told = line as unknown as LogLine;
-    log.push(told);
-    const words = narrated(told);
-    if (words) terminal.aside(words);
+    // Processes that are being stopped interrupt each other.
+    if (!isTold(line) || stopping) return;
+    log.push(line);
+    terminal.aside(narrated(line));
   });
+  const ended = holdfast.said(({ msg }) => msg === 'run ended');
+  // Waited for when the answer is there; without an answer, that is the failure to tell.
+  ended.catch(() => {});
   try {
-    const answer = await ask(holdfast_url, act, {
-      text: (text) => terminal.text(text),
-      call: ({ name, arguments: text }) => terminal.line(`${name}(${text})`, 'cyan'),
-    });
+    const answer = await ask(holdfast_url, act, (text) => terminal.text(text));
+    for (const { name, arguments: text } of answer.calls) terminal.line(`${name}(${text})`, 'cyan');
     await ended;
     return { answer, log };
   } finally {
@@ -81,19 +85,21 @@ async function play(
   }
 }
 
-function conclude(performances: readonly Performance[]): void {
-  const verdicts = performances.map((performance) => ({ ...performance, ...judge(performance) }));
-  terminal.heading('Compared with the same requests to the provider, uncut');
-  for (const [number, row] of table(verdicts).entries()) terminal.line(row, number === 0 ? 'dim' : undefined);
-  const faults = verdicts.flatMap(({ act, differences }) => differences.map((what) => `${act.model}: ${what}`));
+function conclude(played: readonly PlayedAct[]): void {
+  const acts = played.map((each) => ({ ...each, ...judge(each) }));
+  terminal.heading('Compared with the answers of the provider to the same requests, uncut');
+  for (const [number, row] of table(acts).entries()) terminal.line(row, number === 0 ? 'dim' : undefined);
+  const faults = acts.flatMap(({ act, differences }) => differences.map((what) => `${act.title}: ${what}`));
   for (const fault of faults) terminal.line(fault, 'red');
   if (faults.length > 0) process.exitCode = 1;
-  else terminal.line('No byte was lost, none came twice.', 'green');
+  else
+    terminal.line('Every text came whole, every call whole or not at all, and nothing came twice.', 'green');
 }
 
 try {
   await main(process.argv.slice(2));
 } catch (error) {
   process.exitCode = 1;
-  process.stderr.write(`\nThe demo failed: ${error instanceof Error ? error.message : String(error)}\n`);
+  const reason = error instanceof Error ? error.message : String(error);
+  if (!stopping) process.stderr.write(`\nThe demo failed: ${reason}\n`);
 }

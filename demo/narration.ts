@@ -1,53 +1,46 @@
-/** A line of Holdfast's log that tells of a recovery. */
+/** A line of Holdfast's log that tells of an interruption or of its end. */
 export interface LogLine {
-  readonly msg: 'interrupted' | 'recovered' | 'run ended';
-  readonly plan?: string;
-  readonly cause?: string;
-  readonly attempt?: number;
+  readonly msg: 'interrupted' | 'recovered';
+  readonly attempt: number;
+  readonly cause: string;
+  readonly plan: string;
+  /** `recovered`: silence the client felt. */
   readonly gap_ms?: number;
-  readonly outcome?: string;
-  readonly status?: number;
+  /** `interrupted`: what was observed. */
   readonly evidence?: Readonly<Record<string, unknown>>;
+  readonly status?: number;
 }
 
 const PLANS: Readonly<Record<string, string>> = {
-  R1: 'continue the text',
-  R2: 'finish with the calls that are whole',
-  R3: 'drop the cut call, continue the text',
-  R4: 'start again',
-  finish: 'the answer is as long as it may be',
-  give_up: 'nothing can be done',
+  R1: 'R1 continue the text',
+  R2: 'R2 finish with the closed calls',
+  R3: 'R3 cut before the call',
+  R4: 'R4 start again',
 };
 
-const TOLD: ReadonlySet<unknown> = new Set<LogLine['msg']>(['interrupted', 'recovered', 'run ended']);
+export const isTold = (line: object): line is LogLine =>
+  'msg' in line && (line.msg === 'interrupted' || line.msg === 'recovered');
 
-export const isTold = (line: Record<string, unknown>): boolean => TOLD.has(line.msg);
-
-/** The line in words; `undefined` for what is not worth a line. */
-export function narrated({ msg, plan = '', cause, attempt, gap_ms, ...line }: LogLine): string | undefined {
-  switch (msg) {
-    case 'interrupted':
-      return `attempt ${attempt}: ${cause} (${evidence(line)}) → ${plan} ${PLANS[plan] ?? ''}`.trimEnd();
-    case 'recovered':
-      return `attempt ${attempt}: goes on after ${gap_ms} ms`;
-    case 'run ended':
-      return undefined;
-  }
+/** The line in words. */
+export function narrated(line: LogLine): string {
+  const { msg, attempt, cause, plan, gap_ms } = line;
+  if (msg === 'recovered') return `attempt ${attempt}: goes on after ${gap_ms} ms`;
+  return `attempt ${attempt}: ${cause} (${evidenceOf(line)}) → ${PLANS[plan] ?? plan}`;
 }
 
-function evidence({ evidence: seen = {}, status }: Pick<LogLine, 'evidence' | 'status'>): string {
-  switch (seen.kind) {
+function evidenceOf({ evidence = {}, status }: LogLine): string {
+  switch (evidence.kind) {
     case 'transport':
-      return String(seen.code);
+      return String(evidence.code);
     case 'goaway':
-      return `GOAWAY, code ${seen.code}`;
+      return `GOAWAY, code ${evidence.code}`;
     case 'clock':
-      return `${seen.clock} clock`;
+      return `${evidence.clock} clock`;
     case 'clean_eof':
-      return 'end of stream without a finish reason';
+      return 'no finish reason';
     case 'error_event':
       return `error event, status ${status}`;
     default:
-      return `${seen.kind}`;
+      return String(evidence.kind);
   }
 }

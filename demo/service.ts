@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-const START_MAX_MS = 15_000;
+/** How long a process may take to say what it is waited for. */
+const PATIENCE_MS = 30_000;
 const STOP_MAX_MS = 5_000;
 /** What is kept of a process's complaints, in characters. */
 const COMPLAINTS_MAX = 4_000;
@@ -23,16 +24,15 @@ export class Service {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#exited = once(this.#child, 'exit');
+    // However this process ends, it leaves none behind.
+    process.once('exit', () => this.#child.kill());
     // Reported by `said`, or by whoever talks to the process.
     this.#exited.catch(() => {});
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#complaints = (this.#complaints + text).slice(-COMPLAINTS_MAX);
     });
     if (this.#child.stdout) {
-      createInterface(this.#child.stdout).on('line', (text) => {
-        const line = JSON.parse(text) as Record<string, unknown>;
-        for (const listener of this.#listeners) listener(line);
-      });
+      createInterface(this.#child.stdout).on('line', (text) => this.#hear(text));
     }
   }
 
@@ -46,7 +46,10 @@ export class Service {
   async said(matches: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> {
     const found = Promise.withResolvers<Record<string, unknown>>();
     const stop = this.listen((line) => matches(line) && found.resolve(line));
-    const overdue = setTimeout(() => found.reject(this.#error('says nothing')), START_MAX_MS);
+    const overdue = setTimeout(
+      () => found.reject(this.#error(`kept silent for ${PATIENCE_MS} ms`)),
+      PATIENCE_MS,
+    );
     this.#exited.then(
       () => found.reject(this.#error('exited')),
       (error: Error) => found.reject(this.#error(error.message)),
@@ -65,6 +68,17 @@ export class Service {
     const overdue = setTimeout(() => this.#child.kill('SIGKILL'), STOP_MAX_MS);
     await this.#exited.catch(() => {});
     clearTimeout(overdue);
+  }
+
+  #hear(text: string): void {
+    let line: Record<string, unknown>;
+    try {
+      line = JSON.parse(text);
+    } catch {
+      this.#complaints += `${text}\n`;
+      return;
+    }
+    for (const listener of this.#listeners) listener(line);
   }
 
   #error(what: string): Error {

@@ -19,17 +19,17 @@ export interface Stage {
   /** Base URLs for an SDK. */
   readonly provider_url: string;
   readonly holdfast_url: string;
-  /** Stops the processes and removes their files. */
+  /** Stops the processes. Their files are removed when this one exits. */
   strike(): Promise<void>;
 }
 
 /** Starts the provider that breaks, and Holdfast in front of it. */
 export async function setStage(acts: readonly Act[]): Promise<Stage> {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-demo-'));
+  process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
   const services: Service[] = [];
   const strike = async () => {
     await Promise.all(services.map((service) => service.stop()));
-    rmSync(directory, { recursive: true, force: true });
   };
   try {
     const scenario = write(directory, 'scenario.json', JSON.stringify({ scripts: scriptsOf(acts) }));
@@ -52,7 +52,8 @@ export async function setStage(acts: readonly Act[]): Promise<Stage> {
   }
 }
 
-const scriptsOf = (acts: readonly Act[]) => Object.fromEntries(acts.map(({ model, script }) => [model, script]));
+const scriptsOf = (acts: readonly Act[]) =>
+  Object.fromEntries(acts.map(({ model, script }) => [model, script]));
 
 /** The provider's certificate is its own authority; this process asks it for the uncut answers. */
 function trust(ca_file: string): void {

@@ -1,11 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ACTS } from './acts.ts';
-import type { Performance, Verdict } from './verdict.ts';
+import type { Answer } from './answer.ts';
+import type { PlayedAct, Verdict } from './verdict.ts';
 
-const HEADER = ['act', 'interruptions', 'plans', 'longest silence', 'text', 'calls', 'finish', 'usage', ''];
+const HEADER = ['act', 'cuts', 'plans', 'silence', 'text', 'calls', 'finish', 'tokens', ''];
 const GAP = '   ';
 
 /** One row per act, the header first. */
-export function table(acts: readonly (Performance & Verdict)[]): string[] {
+export function table(acts: readonly (PlayedAct & Verdict)[]): string[] {
   const rows = [HEADER, ...acts.map(cells)];
   const widths = HEADER.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>
@@ -16,16 +18,25 @@ export function table(acts: readonly (Performance & Verdict)[]): string[] {
   );
 }
 
-function cells({ act, answer, interruptions, plans, calls, usage, differences }: Performance & Verdict): string[] {
+function cells({ act, answer, uncut, interruptions, plans, differences }: PlayedAct & Verdict): string[] {
   return [
     String(ACTS.indexOf(act) + 1),
     String(interruptions),
     plans.join(' '),
     `${Math.round(answer.silence_ms)} ms`,
     `${Buffer.byteLength(answer.text)} bytes`,
-    calls,
+    outOf(answer.calls.length, uncut.calls.length),
     answer.finish,
-    usage,
+    tokens(answer, uncut),
     differences.length === 0 ? 'equal' : 'DIFFERS',
   ];
 }
+
+/** Of a cut attempt nobody reports the usage: then it is an estimate. */
+const tokens = (answer: Answer, uncut: Answer): string =>
+  isDeepStrictEqual(answer.usage, uncut.usage)
+    ? `${uncut.usage?.total_tokens}`
+    : `${answer.usage?.total_tokens} for ${uncut.usage?.total_tokens}`;
+
+const outOf = (count: number, total: number): string =>
+  count === total ? `${total}` : `${count} of ${total}`;

@@ -5,7 +5,10 @@ type Style = Parameters<typeof styleText>[0];
 const INDENT = '  ';
 const WIDTH_MIN = 40;
 const WIDTH_MAX = 84;
+/** For pipes, and for terminals that do not know their size. */
 const WIDTH_WITHOUT_TTY = 80;
+/** The second half of a word hangs over: it is not known when the first one is shown. */
+const OVERHANG = 6;
 
 /** Plain output that only ever appends: the same on a terminal, in a pipe and in a log. Colours if they are wanted. */
 export class Terminal {
@@ -56,8 +59,8 @@ export class Terminal {
   }
 
   get #width(): number {
-    const { columns = WIDTH_WITHOUT_TTY } = this.#stream;
-    return Math.max(WIDTH_MIN, Math.min(columns, WIDTH_MAX)) - INDENT.length;
+    const columns = this.#stream.columns || WIDTH_WITHOUT_TTY;
+    return Math.max(WIDTH_MIN, Math.min(columns, WIDTH_MAX)) - OVERHANG;
   }
 
   #indent(): void {

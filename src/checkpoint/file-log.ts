@@ -4,9 +4,10 @@ import { NOTHING_STORED } from './append-order.ts';
 import type { Opening, RunImage } from './file-format.ts';
 import { decodeOpening, decodeRun, encodeFinal, encodeFinished, encodeOpening } from './file-format.ts';
 import { finishedName, partialName, TAKEOVERS_NAME, temporaryName } from './file-names.ts';
+import { OpenFiles } from './open-files.ts';
 import type { FinalStatus, RunId } from './store.ts';
 
-/** Open files at most; beyond that the one opened first is closed, and opened again when its run goes on. */
+/** Runs beyond that are stored too, at the cost of opening a file for every append. */
 const OPEN_FILES_MAX = 1024;
 /** `fdatasync` runs on the thread pool of the whole process, which DNS and file reads need too. */
 const SYNCS_MAX = 2;
@@ -76,11 +77,9 @@ export class FileLog {
   readonly #dir: string;
   readonly #fsync: FsyncPolicy;
   readonly #fs: FileSystem;
-  readonly #open_files_max: number;
   readonly #takeovers_fd: number;
   readonly #segments = new Map<number, Segment>();
-  /** Open files by slot, the oldest first. */
-  readonly #files = new Map<number, number>();
+  readonly #files: OpenFiles;
   #syncing = 0;
   readonly #waiting: (() => void)[] = [];
 
@@ -92,8 +91,8 @@ export class FileLog {
   }) {
     this.#dir = options.dir;
     this.#fsync = options.fsync;
-    this.#open_files_max = options.open_files_max ?? OPEN_FILES_MAX;
     this.#fs = options.fs ?? node_fs;
+    this.#files = new OpenFiles(this.#fs, options.open_files_max ?? OPEN_FILES_MAX);
     this.#takeovers_fd = this.#fs.openSync(this.#path(TAKEOVERS_NAME), 'a', PRIVATE_FILE);
   }
 
@@ -104,7 +103,7 @@ export class FileLog {
       const path = this.#path(partialName(run, epoch));
       const fd = this.#create(path);
       if (fd === undefined) continue;
-      const from = epoch === 1 ? NEW_RUN : this.#takeOver(run, epoch);
+      const from = epoch === 1 ? NEW_RUN : this.#takeOver(run, epoch, fd);
       if (from?.status === 'running') {
         this.#begin(slot, fd, path, { run, epoch, owner, base: from.seq });
         return { epoch, seq: from.seq };
@@ -159,7 +158,7 @@ export class FileLog {
 
   /** Forgets a lease without finishing the run. */
   release(slot: number): void {
-    this.#closeFile(slot);
+    this.#files.close(slot);
     this.#segments.delete(slot);
   }
 
@@ -241,9 +240,14 @@ export class FileLog {
    * The run that is taken over; undefined when its files were replaced meanwhile. When this fails the claim has to
    * stay: a later claim may rely on it by now.
    */
-  #takeOver(run: RunId, epoch: number): RunImage | undefined {
-    this.#fs.writeSync(this.#takeovers_fd, '.');
-    return this.#readRun(run, epoch - 1);
+  #takeOver(run: RunId, epoch: number, fd: number): RunImage | undefined {
+    try {
+      this.#fs.writeSync(this.#takeovers_fd, '.');
+      return this.#readRun(run, epoch - 1);
+    } catch (error) {
+      this.#fs.closeSync(fd);
+      throw error;
+    }
   }
 
   #readRun(run: RunId, last_epoch: number): RunImage | undefined {
@@ -271,7 +275,7 @@ export class FileLog {
         takeovers,
         sealed: false,
       });
-      this.#keepFile(slot, fd);
+      this.#files.keep(slot, fd);
     } catch (error) {
       if (opening.epoch === 1) this.#discard(fd, path);
       else this.#fs.closeSync(fd);
@@ -346,30 +350,17 @@ export class FileLog {
     try {
       // Without O_CREAT: a successor may have finished the run and removed this file.
       const fd = this.#fs.openSync(segment.path, O_WRONLY | O_APPEND);
-      this.#keepFile(slot, fd);
+      this.#files.keep(slot, fd);
       return fd;
     } catch (error) {
       throw isCode(error, 'ENOENT') ? STALE : error;
     }
   }
 
-  #keepFile(slot: number, fd: number): void {
-    const [oldest] = this.#files.keys();
-    if (this.#files.size >= this.#open_files_max && oldest !== undefined) this.#closeFile(oldest);
-    this.#files.set(slot, fd);
-  }
-
-  #closeFile(slot: number): void {
-    const fd = this.#files.get(slot);
-    this.#files.delete(slot);
-    if (fd !== undefined) this.#fs.closeSync(fd);
-  }
-
   async #sync(slot: number): Promise<void> {
     const fd = this.#file(slot, this.#segment(slot));
-    // Out of the list, so that nobody closes it meanwhile.
-    this.#files.delete(slot);
-    if (this.#syncing === SYNCS_MAX) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#files.take(slot);
+    while (this.#syncing === SYNCS_MAX) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#syncing++;
     try {
       await new Promise<void>((resolve, reject) => {
@@ -378,7 +369,7 @@ export class FileLog {
     } finally {
       this.#syncing--;
       this.#waiting.shift()?.();
-      this.#keepFile(slot, fd);
+      this.#files.keep(slot, fd);
     }
   }
 

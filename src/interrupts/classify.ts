@@ -42,14 +42,17 @@ function refused(end: Extract<AttemptEnd, { kind: 'refused' }>, phase: Phase): I
   const isSuccess = status >= 200 && status < 300;
   const evidence: Evidence = isSuccess ? { kind: 'not_a_stream', content_type } : { kind: 'status', status };
   const known: ProviderError = { words: [], message: '', ...error };
-  // A redirect or a page of HTML is as little an answer as a 502 is.
-  const real = isSuccess || status < 400 ? (known.status ?? BAD_GATEWAY) : status;
-  const interruption = fromError({ ...known, status: real }, phase, evidence);
-  return retry_after_ms === undefined ? interruption : { ...interruption, retry_after_ms };
+  const interruption = fromError(status >= 400 ? { ...known, status } : known, phase, evidence);
+  return {
+    // A redirect or a page of HTML is as little an answer as a 502 is.
+    ...(interruption.cause === 'provider_5xx' && { status: BAD_GATEWAY }),
+    ...interruption,
+    ...(retry_after_ms !== undefined && { retry_after_ms }),
+  };
 }
 
 function fromError(error: ProviderError, phase: Phase, evidence: Evidence): Interruption {
-  const cause = causeOf(error);
+  const cause = causeOf(error, phase);
   const status = error.status ?? STATUS_OF_WORD.find(([words]) => says(error, words))?.[1];
   return {
     cause,
@@ -96,6 +99,8 @@ const STATUS_OF_WORD: readonly (readonly [RegExp, number])[] = [
   [/rate_limit|too_many_requests|resource_exhausted|slow_down|throttl/, 429],
 ];
 
+const BAD_REQUESTS: ReadonlySet<number | undefined> = new Set([400, 413, 422]);
+
 const CAUSE_OF_STATUS: Readonly<Record<number, Cause>> = {
   401: 'unauthorised',
   402: 'quota',
@@ -107,20 +112,15 @@ const CAUSE_OF_STATUS: Readonly<Record<number, Cause>> = {
   429: 'rate_limited',
 };
 
-function causeOf(error: ProviderError): Cause {
-  const word = CAUSE_OF_WORD.find(([words]) => says(error, words))?.[1];
-  const status = error.status;
-  const isBadRequest = status === 400 || status === 413 || status === 422;
-  if (
-    (word === undefined || word === 'invalid_request') &&
-    (isBadRequest || word) &&
-    saysOverflow(error.message)
-  ) {
-    return 'context_overflow';
-  }
+function causeOf({ words, status, message }: ProviderError, phase: Phase): Cause {
+  const word = CAUSE_OF_WORD.find(([pattern]) => words.some((candidate) => pattern.test(candidate)))?.[1];
+  const saysBadRequest = word === 'invalid_request' || (word === undefined && BAD_REQUESTS.has(status));
+  if (saysBadRequest && saysOverflow(message)) return 'context_overflow';
   if (word) return word;
   if (status === undefined || status >= 500) return 'provider_5xx';
-  return CAUSE_OF_STATUS[status] ?? 'invalid_request';
+  // A request that was being answered is not invalid: TGI calls every failure within its streams a 422.
+  const isBeingAnswered = phase !== 'connect' && phase !== 'first_token';
+  return CAUSE_OF_STATUS[status] ?? (isBeingAnswered ? 'provider_5xx' : 'invalid_request');
 }
 
 /** Said in prose only by most providers; trusted only beside a status or type that says "bad request". */

@@ -1,16 +1,3 @@
-/** Finish reasons with which an answer is whole. */
-const GOOD: ReadonlySet<string> = new Set([
-  'stop',
-  'length',
-  'tool_calls',
-  'function_call',
-  'content_filter',
-  'end_turn',
-  'eos',
-  'stop_sequence',
-  'max_tokens',
-]);
-
 /** Failures that some providers dress as finish reasons, with the status they mean. */
 const FAILURES: ReadonlyMap<string, number> = new Map([
   ['error', 502],
@@ -22,8 +9,6 @@ const FAILURES: ReadonlyMap<string, number> = new Map([
   ['server_error', 500],
   ['network_error', 502],
 ]);
-
-export const isGoodFinish = (reason: string): boolean => GOOD.has(reason);
 
 /** The HTTP status that a failure dressed as a finish reason stands for; unknown reasons are never guessed at. */
 export const failureStatusOf = (reason: string): number | undefined => FAILURES.get(reason);

@@ -61,15 +61,18 @@ export function charge(
   { interruption, offset, added, now_ms }: Charge,
 ): Budget {
   const forgive = added >= PROGRESS_CHARACTERS && budget.forgiven < limits.max_attempts;
-  const failure = { cause: interruption.cause, phase: interruption.phase, offset };
+  const { cause, phase, evidence } = interruption;
+  const failure = { cause, phase, offset };
+  // Then it was the way of asking that failed, not the provider; another way may do at the same place.
+  const isOurs = evidence.kind === 'seam_rejected';
   return {
     attempts: budget.attempts + 1,
     charged: budget.charged + (forgive ? 0 : 1),
     forgiven: budget.forgiven + (forgive ? 1 : 0),
     fruitless: added > 0 ? 0 : budget.fruitless + 1,
     progress_at_ms: added > 0 ? now_ms : budget.progress_at_ms,
-    last: failure,
-    repeated: repeats(budget.last, failure),
+    ...(isOurs ? budget.last && { last: budget.last } : { last: failure }),
+    repeated: !isOurs && repeats(budget.last, failure),
   };
 }
 

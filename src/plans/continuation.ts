@@ -54,12 +54,13 @@ export function prefixOf(delivered: string): Prefix {
 /** Long enough to be recognised beyond doubt, short enough that a model repeats it faithfully. */
 const ANCHOR_CHARACTERS = 40;
 
-/** The last words of the prefix, from a word's beginning. */
+/** The last words of the prefix, from a word's beginning if one begins early enough: not every script has spaces. */
 export function anchorOf(prefix: string): string {
   if (prefix.length <= ANCHOR_CHARACTERS) return prefix.trimStart();
   const tail = prefix.slice(-ANCHOR_CHARACTERS);
-  const firstSpace = tail.search(/\s/);
-  return (firstSpace === -1 ? tail : tail.slice(firstSpace)).trimStart();
+  const firstSpace = tail.slice(0, ANCHOR_CHARACTERS / 2).search(/\s/);
+  // Without its first half, the rest of a surrogate pair is not text.
+  return firstSpace === -1 ? tail.replace(/^[\udc00-\udfff]/, '') : tail.slice(firstSpace).trimStart();
 }
 
 export interface NudgeFacts {

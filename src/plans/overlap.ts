@@ -14,8 +14,8 @@ export function tailOverlap(tail: string, head: string, accepts: (overlap: strin
   return 0;
 }
 
-/** Rows of dashes, table rules, "hahaha": text that repeats itself overlaps with itself everywhere. */
-const PERIOD_CHARACTERS_MAX = 4;
+/** Rows of dashes, table rules, "hahaha", "0.00, 0.00, ": text that repeats itself overlaps with itself everywhere. */
+const PERIOD_CHARACTERS_MAX = 8;
 
 export function isPeriodic(text: string): boolean {
   for (let period = 1; period <= PERIOD_CHARACTERS_MAX && period * 2 <= text.length; period++) {

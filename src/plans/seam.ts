@@ -1,4 +1,5 @@
-import type { Mode, Prefix } from './continuation.ts';
+import { isMeta, mayBecomeChatter, preambleOf } from './chatter.ts';
+import { anchorOf, type Mode, type Prefix } from './continuation.ts';
 import { commonPrefixLength, isPeriodic, isSeparator, tailOverlap } from './overlap.ts';
 
 /** What was found at the seam; the `kind` label of `holdfast_seams_total`. */
@@ -22,8 +23,8 @@ export interface SeamOptions {
 }
 
 /**
- * A continuation is held back until it is clear how it joins, and never longer than this. There is no limit in time:
- * a head that is still unclear repeats what was shown, and would be shown twice if the provider stalled within it.
+ * A continuation is held back until it is clear how it joins, and no longer than this unless it repeats what was
+ * shown. There is no limit in time: such a head would be shown twice if the provider stalled within it.
  */
 const HOLD_CHARACTERS = { prefill: 64, nudge: 400 } as const;
 /** As long a common beginning with the answer's own beginning is a restart, not a coincidence. */
@@ -38,36 +39,8 @@ const OVERLAP_WINDOW_CHARACTERS = 600;
 const OVERLAP_CHARACTERS = { prefill: 24, nudge: 8 } as const;
 /** After a single letter the same letter is as likely to go on with the word ("l" + "lama"). */
 const WORD_CHARACTERS = 2;
-const PREAMBLE_CHARACTERS = 120;
-
-/** "Sure, here is the rest:" — a first line of its own, or a lead-in that ends in a colon. */
-const PREAMBLE =
-  /^(sure|certainly|of course|okay|ok|apologies|continuing|picking up|\[?continued|here(?:'|’| i)s the (?:rest|continuation))\b(?:[^\n:]{0,100}:(?: *\n| +)|[^\n]{0,118}\n)/i;
-const PREAMBLE_OPENERS = [
-  'sure',
-  'certainly',
-  'of course',
-  'ok',
-  'apologies',
-  'continu',
-  'picking up',
-  '[continu',
-  "here's the",
-  'here’s the',
-  'here is the',
-];
-/** The model answers the nudge instead of the user: nothing of this belongs to the answer. */
-const META = /^(i(?:'|’| a)m sorry, (but )?i|i (don't|don’t|do not) see|there is no previous|as an ai\b)/i;
-const META_OPENERS = [
-  "i'm sorry, but i",
-  'i’m sorry, but i',
-  'i am sorry, but i',
-  "i don't see",
-  'i don’t see',
-  'i do not see',
-  'there is no previous',
-  'as an ai',
-];
+/** An opening fence has an info string; a bare one closes. */
+const OPENING_FENCE = /^```[^\s`]{1,32}\n/;
 
 const CLEAN: SeamStep = { emit: '' };
 
@@ -83,19 +56,22 @@ export class Seam {
   /** `aligning`: it is known where the new text begins, but not yet whether with whitespace that was shown. */
   #state: 'holding' | 'swallowing' | 'aligning' | 'open';
   #held = '';
-  #trimmed: string;
-  /** How much of the delivered text has come again, while swallowing. */
+  /** What comes again when the answer is repeated from the top, and how much of it has. */
+  readonly #expected: string;
   #swallowed = 0;
+  /** What was delivered after that, and may come again or not. */
+  readonly #trimmed: string;
   #kind: SeamKind = 'clean';
 
   constructor(options: SeamOptions) {
+    const { mode, delivered, prefix } = options;
+    const repeats = mode === 'replay' || mode === 'restart';
     this.#options = options;
-    this.#trimmed = options.prefix.trimmed;
-    const repeats = options.mode === 'replay' || options.mode === 'restart';
-    this.#state = options.delivered === '' ? 'open' : repeats ? 'swallowing' : 'holding';
-    if (options.mode === 'replay') this.#kind = 'replay';
-    if (this.#state === 'open') return;
-    if (options.mode === 'restart') this.#kind = 'whitespace';
+    this.#expected = repeats ? delivered : prefix.sent;
+    this.#trimmed = repeats ? '' : prefix.trimmed;
+    this.#state = delivered === '' ? 'open' : repeats ? 'swallowing' : 'holding';
+    if (mode === 'replay') this.#kind = 'replay';
+    else if (mode === 'restart' && delivered !== '') this.#kind = 'whitespace';
   }
 
   get kind(): SeamKind {
@@ -118,53 +94,40 @@ export class Seam {
   /** No more text will come: joins with what there is. */
   end(): SeamStep {
     const step = this.#state === 'holding' && this.#held !== '' ? this.#decide(true) : CLEAN;
-    if (step.rejected || this.#state !== 'swallowing' || this.#options.mode === 'restart') return step;
-    const repeatedAll = this.#swallowed >= this.#options.prefix.sent.length;
-    return repeatedAll ? step : { emit: '', rejected: 'ended_early' };
+    if (this.#state !== 'swallowing' || this.#options.mode === 'restart') return step;
+    return this.#swallowed < this.#options.prefix.sent.length ? this.#reject('ended_early') : step;
   }
 
   #swallow(text: string): SeamStep {
-    const { delivered, mode, prefix } = this.#options;
-    const expected = delivered.slice(this.#swallowed, this.#swallowed + text.length);
+    const expected = this.#expected.slice(this.#swallowed, this.#swallowed + text.length);
     const same = commonPrefixLength(text, expected);
     this.#swallowed += same;
-    if (same === text.length && this.#swallowed < delivered.length) return CLEAN;
-    this.#state = 'open';
-    if (this.#swallowed === delivered.length || mode === 'restart') return { emit: text.slice(same) };
-    // All that was sent came again; only the trimmed whitespace did not.
-    if (mode !== 'replay' && this.#swallowed >= prefix.sent.length) return { emit: text.slice(same) };
-    return { emit: '', rejected: 'diverged' };
+    const isOver = this.#swallowed === this.#expected.length;
+    if (same === text.length && !isOver) return CLEAN;
+    if (isOver || this.#options.mode === 'restart') return this.#open(this.#kind, text.slice(same));
+    return this.#reject('diverged');
   }
 
-  #decide(mustDecide: boolean): SeamStep {
+  #decide(ended: boolean): SeamStep {
     const { mode, prefix } = this.#options;
-    const limit = mode === 'nudge' ? HOLD_CHARACTERS.nudge : HOLD_CHARACTERS.prefill;
-    const final = mustDecide || this.#held.length >= limit;
-    const head = prefix.sent.trimStart() === prefix.sent ? this.#held.trimStart() : this.#held;
+    const head = /^\s/.test(prefix.sent) ? this.#held : this.#held.trimStart();
 
     const same = commonPrefixLength(head, prefix.sent);
-    if (same === prefix.sent.length && this.#isEcho(head, final)) return this.#open('echo', head.slice(same));
-    if (same === head.length && same >= this.#restartCharacters) {
-      this.#state = 'swallowing';
-      this.#kind = 'restart';
-      this.#swallowed = same;
-      this.#held = '';
-      return CLEAN;
-    }
-    if (same >= this.#restartCharacters && same < head.length) return this.#reject('diverged');
-    if (!final && this.#isUndecided(head)) return CLEAN;
+    if (same === prefix.sent.length && this.#isEcho(head, ended)) return this.#open('echo', head.slice(same));
+    if (same >= this.#restartCharacters)
+      return same < head.length ? this.#reject('diverged') : this.#restart(same);
+    if (!ended && this.#isUndecided(head)) return CLEAN;
 
     if (mode === 'nudge') {
-      const preamble = PREAMBLE.exec(head)?.[0];
-      if (preamble && preamble.length <= PREAMBLE_CHARACTERS && preamble.length < head.length) {
+      const preamble = preambleOf(head);
+      if (preamble !== '') {
         this.#held = head.slice(preamble.length);
-        return this.#decide(mustDecide);
+        return this.#decide(ended);
       }
-      if (META.test(head)) return this.#reject('no_continuation');
+      if (isMeta(head)) return this.#reject('no_continuation');
     }
 
-    const tail = prefix.sent.slice(-OVERLAP_WINDOW_CHARACTERS);
-    const overlap = tailOverlap(tail, head, (candidate) => this.#isOverlap(candidate));
+    const overlap = tailOverlap(this.#tail, head, (candidate) => this.#isOverlap(candidate));
     if (overlap > 0) return this.#open('overlap', head.slice(overlap));
     const word = this.#repeatedWord(head);
     if (word > 0) return this.#open('word', head.slice(word));
@@ -176,16 +139,20 @@ export class Seam {
   /** More text could still turn the head into something to be removed. */
   #isUndecided(head: string): boolean {
     const { prefix, mode } = this.#options;
-    if (head.trim() === '') return true;
-    if (prefix.sent.startsWith(head)) return true;
-    if (prefix.sent.slice(-OVERLAP_WINDOW_CHARACTERS).includes(head)) return true;
-    if (insideFence(prefix.sent) && head.startsWith('```') && !head.includes('\n')) return true;
-    if (mode !== 'nudge') return false;
-    if (lastWords(prefix.sent).some((word) => word.startsWith(head))) return true;
-    const lower = head.toLowerCase();
-    if (META_OPENERS.some((opener) => opener.startsWith(lower))) return true;
-    const opens = PREAMBLE_OPENERS.some((opener) => opener.startsWith(lower) || lower.startsWith(opener));
-    return opens && head.length < PREAMBLE_CHARACTERS && !/[:\n]\s*\S/.test(head);
+    const isBlank = head.trim() === '';
+    if (!isBlank && (prefix.sent.startsWith(head) || this.#tail.includes(head))) return true;
+    const limit = mode === 'nudge' ? HOLD_CHARACTERS.nudge : HOLD_CHARACTERS.prefill;
+    if (this.#held.length >= limit) return false;
+    if (isBlank) return true;
+    if (insideFence(prefix.sent) && mayReopenFence(head)) return true;
+    return (
+      mode === 'nudge' &&
+      (lastWords(prefix.sent).some((word) => word.startsWith(head)) || mayBecomeChatter(head))
+    );
+  }
+
+  get #tail(): string {
+    return this.#options.prefix.sent.slice(-OVERLAP_WINDOW_CHARACTERS);
   }
 
   get #restartCharacters(): number {
@@ -193,7 +160,7 @@ export class Seam {
     return short ? RESTART_CHARACTERS_SHORT : RESTART_CHARACTERS;
   }
 
-  #isEcho(head: string, final: boolean): boolean {
+  #isEcho(head: string, ended: boolean): boolean {
     const { mode, prefix, echoes } = this.#options;
     const { sent } = prefix;
     if (echoes || sent.length >= ECHO_CHARACTERS) return true;
@@ -201,27 +168,42 @@ export class Seam {
     if (mode === 'nudge') return true;
     // A continuation would have to begin with the whitespace that was trimmed, or go on within the word.
     const next = head.charAt(sent.length);
-    const endsWord = next === '' ? final : isSeparator(next) || isSeparator(sent.slice(-1));
+    const endsWord = next === '' ? ended : isSeparator(next) || isSeparator(sent.slice(-1));
     return head === this.#held && endsWord;
   }
 
   #isOverlap(candidate: string): boolean {
     if (isPeriodic(candidate) || !/[\p{L}\p{N}]/u.test(candidate)) return false;
-    if (this.#options.mode !== 'nudge') return candidate.length >= OVERLAP_CHARACTERS.prefill;
-    return candidate.length >= OVERLAP_CHARACTERS.nudge && /\s/.test(candidate.trim());
+    const { mode, prefix } = this.#options;
+    if (mode !== 'nudge') return candidate.length >= OVERLAP_CHARACTERS.prefill;
+    if (candidate.length < OVERLAP_CHARACTERS.nudge) return false;
+    // Not every script has spaces, but what was asked for is no coincidence.
+    return /\s/.test(candidate.trim()) || candidate.length >= anchorOf(prefix.sent).length;
   }
 
   /** Asked to repeat the last words, a model may begin again with the word in the middle of which it was cut. */
   #repeatedWord(head: string): number {
     const { mode, prefix } = this.#options;
-    if (mode !== 'nudge' || prefix.trimmed !== '') return 0;
+    // After a space it is another word, which may well be the same ("had had").
+    if (mode !== 'nudge' || prefix.trimmed !== '' || head !== this.#held) return 0;
     return lastWords(prefix.sent).find((word) => !isPeriodic(word) && head.startsWith(word))?.length ?? 0;
   }
 
   /** A code block that is open already must not be opened a second time. */
   #reopenedFence(head: string): number {
-    if (!insideFence(this.#options.prefix.sent)) return 0;
-    return /^```[^\s`]+\n/.exec(head)?.[0].length ?? 0;
+    const { sent } = this.#options.prefix;
+    const opening = insideFence(sent) ? OPENING_FENCE.exec(head)?.[0] : undefined;
+    if (!opening) return 0;
+    // Where the opening line is all there is of the block, it still lacks its end.
+    return sent.endsWith(opening.trimEnd()) ? opening.length - 1 : opening.length;
+  }
+
+  #restart(swallowed: number): SeamStep {
+    this.#state = 'swallowing';
+    this.#kind = this.#options.echoes ? 'echo' : 'restart';
+    this.#swallowed = swallowed;
+    this.#held = '';
+    return CLEAN;
   }
 
   #open(kind: SeamKind, rest: string): SeamStep {
@@ -232,20 +214,22 @@ export class Seam {
   }
 
   /** The client has the trimmed characters already; the continuation may bring them again, whole or in part. */
-  #align(rest: string): SeamStep {
-    const same = commonPrefixLength(rest, this.#trimmed);
+  #align(text: string): SeamStep {
+    this.#held += text;
+    const rest = this.#held;
+    const trimmed = this.#trimmed;
+    const same = commonPrefixLength(rest, trimmed);
     if (same > 0 && this.#kind === 'clean') this.#kind = 'whitespace';
-    if (same === rest.length && same < this.#trimmed.length) {
-      this.#trimmed = this.#trimmed.slice(same);
-      return CLEAN;
-    }
+    if (same === rest.length && same < trimmed.length) return CLEAN;
     this.#state = 'open';
-    if (same === this.#trimmed.length) return { emit: rest.slice(same) };
+    this.#held = '';
+    if (same === trimmed.length) return { emit: rest.slice(same) };
+    const halfPair = trimmed.trim();
+    if (halfPair !== '' && rest.startsWith(halfPair, same))
+      return { emit: rest.slice(same + halfPair.length) };
     // Fewer line breaks than were shown are still the same break; other whitespace is the model's own.
-    const halfPair = this.#trimmed.trim();
-    const leading = rest.length - rest.trimStart().length;
-    if (same !== leading) return { emit: rest };
-    return { emit: rest.slice(rest.startsWith(halfPair, same) ? same + halfPair.length : same) };
+    const isSameBreak = same === 0 || /^[\n\r]*$/.test(trimmed.slice(same));
+    return { emit: isSameBreak && /^\S/.test(rest.slice(same)) ? rest.slice(same) : rest };
   }
 
   #reject(rejected: SeamRejection): SeamStep {
@@ -264,3 +248,5 @@ function lastWords(text: string): string[] {
 function insideFence(text: string): boolean {
   return ((text.match(/^```/gm)?.length ?? 0) & 1) === 1;
 }
+
+const mayReopenFence = (head: string): boolean => '```'.startsWith(head) || /^```[^\s`]{0,32}$/.test(head);

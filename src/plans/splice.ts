@@ -68,6 +68,7 @@ export class Splice {
   }
 
   accept(delta: Delta): readonly Delta[] {
+    if (this.#isOver) return NONE;
     switch (delta.kind) {
       case 'reasoning':
         return this.#acceptReasoning(delta.text);
@@ -79,9 +80,9 @@ export class Splice {
       case 'tool_start':
         // Text that is still held back keeps its place among the text; to a client, calls are beside it.
         this.#reasoning = 'passing';
-        return this.#isOver ? NONE : [delta];
+        return [delta];
       default:
-        return this.#isOver ? NONE : [delta];
+        return [delta];
     }
   }
 

@@ -65,9 +65,12 @@ function satisfies(value: object, schema: unknown): boolean {
   }
 }
 
-/** A regular expression of the client's must not run on an event loop that it shares with others. */
+/**
+ * A regular expression of the client's must not run on an event loop that it shares with others. A property that is
+ * merely called "pattern", as search tools have one, is described by an object.
+ */
 function hasPattern(schema: object): boolean {
-  return /"pattern(Properties)?"\s*:/.test(JSON.stringify(schema));
+  return /"pattern":"|"patternProperties":/.test(JSON.stringify(schema));
 }
 
 function isObject(value: unknown): value is object {

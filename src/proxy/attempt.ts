@@ -13,7 +13,6 @@ import { type Transport, TransportFailure, type TransportResponse } from './tran
 const ERROR_BODY_BYTES = 1_048_576;
 /** A provider that keeps the connection open after `[DONE]` loses it. */
 const DRAIN_WAIT_MS = 1_000;
-const NO_EVENTS: readonly EventSourceMessage[] = [];
 
 export interface AttemptRequest {
   readonly url: string;
@@ -52,7 +51,7 @@ export class Attempt {
   readonly #decoder: EventDecoder;
   readonly #onClientGone = () => this.#abort.abort();
 
-  #body: AsyncIterator<Uint8Array> | undefined;
+  #body: AsyncIterator<Buffer> | undefined;
   #isDone = false;
   readonly #started_ms: number;
   #byte_ms: number | undefined;
@@ -101,23 +100,31 @@ export class Attempt {
     return false;
   }
 
-  /** The events that came since the last call, waiting for some; `undefined` once the attempt is over. */
-  async next(): Promise<readonly EventSourceMessage[] | undefined> {
-    if (this.end || !this.#body) return undefined;
+  /**
+   * Hands over the events in the batches in which they arrive, until the attempt is over. `take` may return a promise
+   * to hold the provider back.
+   */
+  async read(take: (events: readonly EventSourceMessage[]) => Promise<void> | undefined): Promise<void> {
+    const body = this.#body;
     try {
-      const { value, done } = await this.#body.next();
-      if (!done) {
+      while (body && !this.end && !this.#isDone) {
+        const { value, done } = await body.next();
+        if (done) return this.#readLast(take);
         this.#byte_ms = this.#time.now();
-        return this.#decoder.decode(value);
+        // Awaited only when there is something to wait for: this is the path of every event.
+        const waiting = take(this.#decoder.decode(value));
+        if (waiting) await waiting;
       }
-      const last = this.#isDone ? NO_EVENTS : this.#decoder.end();
-      const residue = providerErrorIn(parsed(this.#decoder.residue));
-      this.#settle({ kind: 'eof', done: this.#isDone, ...(residue && { residue }) });
-      return last;
     } catch (error) {
       this.#fail(error);
-      return undefined;
     }
+  }
+
+  /** The body ended properly. */
+  async #readLast(take: (events: readonly EventSourceMessage[]) => Promise<void> | undefined): Promise<void> {
+    await take(this.#decoder.end());
+    const residue = providerErrorIn(parsed(this.#decoder.residue));
+    this.#settle({ kind: 'eof', done: this.#isDone, ...(residue && { residue }) });
   }
 
   /** `[DONE]` came. */
@@ -159,8 +166,12 @@ export class Attempt {
   /** Reads what little may still follow the end of the answer, so that the connection can be used again. */
   async drain(): Promise<void> {
     this.finishWithin(DRAIN_WAIT_MS);
-    while (await this.next());
-    this.close();
+    try {
+      while (this.#body && !(await this.#body.next()).done);
+      this.#settle({ kind: 'eof', done: this.#isDone });
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   /** Ends the attempt from our side and closes the connection. */

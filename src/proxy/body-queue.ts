@@ -15,7 +15,7 @@ export interface BodySource {
 }
 
 interface Waiter {
-  resolve(result: IteratorResult<Uint8Array, undefined>): void;
+  resolve(result: IteratorResult<Buffer, undefined>): void;
   reject(failure: TransportFailure): void;
 }
 
@@ -25,9 +25,9 @@ interface Waiter {
  *
  * One pull at a time, as `for await` does it.
  */
-export class BodyQueue implements AsyncIterableIterator<Uint8Array, undefined> {
+export class BodyQueue implements AsyncIterableIterator<Buffer, undefined> {
   readonly #source: BodySource;
-  #pieces: Uint8Array[] = [];
+  #pieces: Buffer[] = [];
   /** Index of the next piece: shifting an array of a thousand small pieces would move all of them each time. */
   #next = 0;
   #bytes = 0;
@@ -40,7 +40,7 @@ export class BodyQueue implements AsyncIterableIterator<Uint8Array, undefined> {
     this.#source = source;
   }
 
-  push(piece: Uint8Array): void {
+  push(piece: Buffer): void {
     if (this.#ended) return;
     const waiter = this.#waiter;
     if (waiter) {
@@ -76,7 +76,7 @@ export class BodyQueue implements AsyncIterableIterator<Uint8Array, undefined> {
     this.fail(failure);
   }
 
-  next(): Promise<IteratorResult<Uint8Array, undefined>> {
+  next(): Promise<IteratorResult<Buffer, undefined>> {
     const piece = this.#pieces[this.#next];
     if (piece) {
       this.#advance(piece);
@@ -89,7 +89,7 @@ export class BodyQueue implements AsyncIterableIterator<Uint8Array, undefined> {
     });
   }
 
-  return(): Promise<IteratorResult<Uint8Array, undefined>> {
+  return(): Promise<IteratorResult<Buffer, undefined>> {
     if (!this.#ended) this.#source.abandon();
     this.#clear();
     this.end();
@@ -100,7 +100,7 @@ export class BodyQueue implements AsyncIterableIterator<Uint8Array, undefined> {
     return this;
   }
 
-  #advance(piece: Uint8Array): void {
+  #advance(piece: Buffer): void {
     this.#bytes -= piece.length + PIECE_OVERHEAD_BYTES;
     this.#next++;
     if (this.#next === this.#pieces.length) {

@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 
 /** What is kept of bytes that belong to no event: enough for an error body, bounded for everything else. */
@@ -16,7 +17,10 @@ export class EventDecoder {
   readonly #text = new TextDecoder('utf-8');
   readonly #parser;
   #events: EventSourceMessage[] = [];
-  #residue = '';
+  /** The last bytes may have been the beginning of a character. */
+  #isWithinCharacter = false;
+  /** What came last; looked into only when the body has ended. */
+  #tail = '';
   #overflow = false;
 
   constructor(event_bytes_max: number) {
@@ -30,42 +34,35 @@ export class EventDecoder {
   }
 
   /** The events that these bytes completed. */
-  decode(bytes: Uint8Array): readonly EventSourceMessage[] {
+  decode(bytes: Buffer): readonly EventSourceMessage[] {
+    // Nearly all events are ASCII, which is its own Latin-1; only a character begun before it needs the decoder.
+    if (!this.#isWithinCharacter && isAscii(bytes)) return this.#feed(bytes.toString('latin1'));
+    this.#isWithinCharacter = (bytes.at(-1) ?? 0) > 0x7f;
     return this.#feed(this.#text.decode(bytes, { stream: true }));
   }
 
   /** The body ended properly: a last event without its blank line still counts. */
   end(): readonly EventSourceMessage[] {
-    return this.#feed(`${this.#text.decode()}\n\n`, false);
+    return this.#feed(`${this.#text.decode()}\n\n`);
   }
 
-  /** Text after the last event that no parser of events would see: some providers put an error there. */
+  /** A JSON document at the very end that no parser of events would see: some providers put an error there. */
   get residue(): string {
-    return this.#residue.trim();
-  }
-
-  #feed(text: string, isBody = true): readonly EventSourceMessage[] {
-    this.#events = [];
-    this.#parser.feed(text);
-    if (this.#overflow) throw new EventTooLargeError();
-    if (isBody) this.#keepResidue(text);
-    return this.#events;
-  }
-
-  #keepResidue(text: string): void {
-    if (this.#events.length === 0) {
-      if (this.#residue.length < RESIDUE_CHARACTERS) this.#residue += text.slice(0, RESIDUE_CHARACTERS);
-      return;
-    }
-    if (text.endsWith('\n\n')) {
-      this.#residue = '';
-      return;
-    }
+    const text = this.#tail.trimEnd();
     const lastBlankLine = Math.max(
       text.lastIndexOf('\n\n'),
       text.lastIndexOf('\r\n\r\n'),
       text.lastIndexOf('\r\r'),
     );
-    this.#residue = text.slice(lastBlankLine).slice(0, RESIDUE_CHARACTERS);
+    const block = text.slice(lastBlankLine + 1).trim();
+    return /^[{[]/.test(block) ? block : '';
+  }
+
+  #feed(text: string): readonly EventSourceMessage[] {
+    this.#events = [];
+    this.#parser.feed(text);
+    if (this.#overflow) throw new EventTooLargeError();
+    this.#tail = this.#events.length > 0 ? text : (this.#tail + text).slice(-RESIDUE_CHARACTERS);
+    return this.#events;
   }
 }

@@ -71,7 +71,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#settleResponse.resolve({ status, headers, body: this.#body });
   }
 
-  onResponseData(_controller: Controller, piece: Uint8Array): void {
+  onResponseData(_controller: Controller, piece: Buffer): void {
     this.#body?.push(piece);
   }
 

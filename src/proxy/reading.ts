@@ -19,7 +19,7 @@ const AFTER_FINISH_MAX = 16;
 /** A call that such a finish cut short was cut by the model's own limit, not by a fault: asking again would not help. */
 const CUTTING_FINISHES: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);
 /** The overhead is measured for one batch in so many: looking at the clock costs more than most of what it measures. */
-const OVERHEAD_SAMPLE = 16;
+const OVERHEAD_SAMPLE = 64;
 
 
 /** Reads one attempt into the turn, event by event, until it is whole or interrupted. */
@@ -66,40 +66,34 @@ export class Reading {
   async run(): Promise<void> {
     if (await this.#attempt.open()) {
       this.phase = 'first_token';
-      await this.#readEvents();
+      await this.#attempt.read((events) => this.#takeAll(events));
     }
     this.#complete();
     if (this.#isDone) void this.#attempt.drain();
     else this.#attempt.close();
   }
 
-  async #readEvents(): Promise<void> {
-    for (;;) {
-      const events = await this.#attempt.next();
-      if (!events) return;
-      for (const event of events) {
-        this.#take(event);
-        if (this.#isOver) break;
-      }
-      await this.#flush();
-      if (this.#isOver) return;
+  #takeAll(events: readonly EventSourceMessage[]): Promise<void> | undefined {
+    for (const event of events) {
+      this.#take(event);
+      if (this.#isOver) break;
     }
+    const blocked = this.#turn.flush();
+    if (this.#batches++ % OVERHEAD_SAMPLE === 0) {
+      this.#context.metrics.overhead.observe((this.#context.time.now() - this.#attempt.byte_ms) / 1000);
+    }
+    return blocked && this.#hold(blocked);
+  }
+
+  /** The client, or the store, is slower than the provider, which waits for it. */
+  async #hold(blocked: Promise<void>): Promise<void> {
+    const resume = this.#attempt.pauseClocks();
+    await blocked;
+    resume();
   }
 
   get #isOver(): boolean {
     return this.#isDone || this.#attempt.end !== undefined;
-  }
-
-  async #flush(): Promise<void> {
-    const came_ms = this.#attempt.byte_ms;
-    const blocked = this.#turn.flush();
-    if (this.#batches++ % OVERHEAD_SAMPLE === 0) {
-      this.#context.metrics.overhead.observe((this.#context.time.now() - came_ms) / 1000);
-    }
-    if (!blocked) return;
-    const resume = this.#attempt.pauseClocks();
-    await blocked;
-    resume();
   }
 
   #take(message: EventSourceMessage): void {
@@ -126,13 +120,14 @@ export class Reading {
   }
 
   #takeChunk(event: ChunkEvent): void {
+    const { deltas } = event;
     this.#event = event;
-    const finish = event.deltas.find((delta) => delta.kind === 'finish');
+    this.#note(deltas);
+    const finish = deltas.find((delta) => delta.kind === 'finish');
+    if (!finish) return this.#accept(deltas, event, true);
     // The finish chunk is sent at the end, together with all that belongs there.
-    const said = finish ? event.deltas.filter(isContent) : event.deltas;
-    this.#note(event.deltas);
-    this.#accept(said, event, finish === undefined);
-    if (finish && !this.#isOver) this.#finish(finish.reason, event);
+    this.#accept(deltas.filter(isContent), event, false);
+    if (!this.#isOver) this.#finish(finish.reason, event);
   }
 
   /** A usage report, filter results; not pings, and no second answer. */

@@ -22,7 +22,7 @@ export interface TransportResponse {
    * The body in the pieces in which it came. Not reading it holds the provider back (backpressure).
    * Ends normally only if the body ended properly; otherwise it throws a {@link TransportFailure}.
    */
-  readonly body: AsyncIterable<Uint8Array>;
+  readonly body: AsyncIterable<Buffer>;
 }
 
 /** Opens requests. The one implementation speaks undici; tests of the pure loop use a simulated one. */

@@ -184,19 +184,16 @@ export class Turn {
   /** The same deltas if nothing had to be added. */
   #fold(deltas: readonly Delta[]): readonly Delta[] {
     const ledger = this.#ledgers.at(-1);
-    let closes = false;
-    const folded: Delta[] = [];
+    let folded: Delta[] | undefined;
     for (const delta of deltas) {
-      for (const close of closedBefore(delta, this.transcript, this.facts.schemas, this.policy.tool_proof)) {
-        this.transcript.fold(close);
-        folded.push(close);
-        closes = true;
-      }
+      const closes = closedBefore(delta, this.transcript, this.facts.schemas, this.policy.tool_proof);
+      if (closes.length > 0) folded ??= deltas.slice(0, deltas.indexOf(delta));
+      for (const close of closes) this.transcript.fold(close);
       this.transcript.fold(delta);
       ledger?.keep(delta);
-      folded.push(delta);
+      folded?.push(...closes, delta);
     }
-    return closes ? folded : deltas;
+    return folded ?? deltas;
   }
 
   #announceRecovery({ plan, cause }: Recovery): void {

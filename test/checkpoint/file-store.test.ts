@@ -4,6 +4,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -347,6 +348,16 @@ describe('a directory that cannot be used', () => {
     mkdirSync(join(dir, `${run}.partial`));
     await expect(store.acquire(run, OWNER)).rejects.toMatchObject({ code: 'EISDIR' });
   });
+});
+
+test('a store whose writing thread died refuses everything, and says so when it is checked', async () => {
+  const dir = temporaryDirectory();
+  const store = openIn(dir);
+  // Before the thread has come up: it finds nothing to open.
+  rmSync(dir, { recursive: true });
+  await expect(store.acquire(newRunId(), OWNER)).rejects.toThrow('ENOENT');
+  await expect(store.check()).rejects.toThrow('ENOENT');
+  await store.close();
 });
 
 test('a closed store refuses everything', async () => {

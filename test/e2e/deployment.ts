@@ -14,17 +14,25 @@ const IMPATIENT_CLOCKS = {
 };
 
 /**
- * What can be asked for, by the beginning of the model's name: `h1-…` is a provider over HTTP/1.1, `h2-…` one over
- * TLS and HTTP/2. `impatient-…` is the first one again, with clocks that run out soon.
+ * `h1` is a provider over HTTP/1.1, `h2` one over TLS and HTTP/2. `impatient` is the first one again, with clocks
+ * that run out soon.
  */
-export const UPSTREAMS = ['h1', 'h2', 'impatient'] as const;
-export type Upstream = (typeof UPSTREAMS)[number];
+export type Upstream = 'h1' | 'h2' | 'impatient';
 
-export const modelOf = (upstream: Upstream): string => `${upstream}-model`;
+/** Which upstream a request goes to is told by its model. */
+export const modelOf = (upstream: string): string => `${upstream}-model`;
 
 interface PlannedRun {
   readonly plan: Plan;
   readonly requests: RecordedRequest[];
+}
+
+/** Sections are laid over what the deployment configures by itself. */
+export interface DeploymentOptions {
+  readonly upstreams?: Readonly<Record<string, object>>;
+  readonly recovery?: object;
+  readonly checkpoint?: object;
+  readonly clocks?: object;
 }
 
 /** A Holdfast process with a file store, and the providers behind it. */
@@ -43,8 +51,7 @@ export class Deployment {
     this.#runs = runs;
   }
 
-  /** `tree` is laid over the configuration, section by section. */
-  static async start(tree: Readonly<Record<string, object>> = {}): Promise<Deployment> {
+  static async start(options: DeploymentOptions = {}): Promise<Deployment> {
     const runs = new Map<string, PlannedRun>();
     const [h1, h2] = await Promise.all([
       startProvider({ protocol: 'http1' }),
@@ -57,19 +64,22 @@ export class Deployment {
         return run?.plan;
       });
     }
-    const configuration: Record<string, object> = {
-      upstreams: {
-        h1: { base_url: h1.url },
-        h2: { base_url: h2.url, ca_file: 'ca.pem' },
-        impatient: { base_url: h1.url, clocks: IMPATIENT_CLOCKS },
-      },
-      routes: UPSTREAMS.map((upstream) => ({ model: `${upstream}-*`, targets: [{ upstream }] })),
-      recovery: { backoff_ms: 1, backoff_max_ms: 10 },
-      checkpoint: { store: 'file:store' },
+    const upstreams = {
+      h1: { base_url: h1.url },
+      h2: { base_url: h2.url, ca_file: 'ca.pem' },
+      impatient: { base_url: h1.url, clocks: IMPATIENT_CLOCKS },
+      ...options.upstreams,
     };
-    for (const [section, keys] of Object.entries(tree)) {
-      configuration[section] = { ...configuration[section], ...keys };
-    }
+    const configuration = {
+      upstreams,
+      routes: Object.keys(upstreams).map((upstream) => ({
+        model: modelOf(upstream),
+        targets: [{ upstream }],
+      })),
+      recovery: { backoff_ms: 1, backoff_max_ms: 10, ...options.recovery },
+      checkpoint: { store: 'file:store', ...options.checkpoint },
+      clocks: { ...options.clocks },
+    };
     const holdfast = await HoldfastProcess.start(configuration, { 'ca.pem': h2.ca ?? '' });
     return new Deployment(holdfast, [h1, h2], runs);
   }

@@ -1,4 +1,4 @@
-import { callsOf, type Chunk, chunksOf, contentOf, finishOf } from '../provider/reading.ts';
+import { type Chunk, callsOf, chunksOf, contentOf, finishOf } from '../provider/reading.ts';
 
 export interface RawAnswer {
   readonly status: number;

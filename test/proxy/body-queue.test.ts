@@ -19,7 +19,7 @@ class RecordedSource {
 }
 
 const KIB = 1024;
-const bytes = (length: number, fill = 0) => new Uint8Array(length).fill(fill);
+const bytes = (length: number, fill = 0) => Buffer.alloc(length).fill(fill);
 const FAILURE = new TransportFailure('ECONNRESET');
 
 async function drained(queue: BodyQueue): Promise<number[]> {

@@ -68,7 +68,7 @@ export class SimulatedProvider implements Transport {
 
   async close(): Promise<void> {}
 
-  async *#perform(steps: readonly Step[], signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  async *#perform(steps: readonly Step[], signal: AbortSignal): AsyncGenerator<Buffer> {
     for (const step of steps) {
       if (signal.aborted) throw new TransportFailure('ABORTED');
       switch (step.kind) {
@@ -93,7 +93,7 @@ export class SimulatedProvider implements Transport {
     throw new TransportFailure('UND_ERR_SOCKET');
   }
 
-  async *#hold(step: Extract<Step, { kind: 'hold' }>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  async *#hold(step: Extract<Step, { kind: 'hold' }>, signal: AbortSignal): AsyncGenerator<Buffer> {
     const until_ms = this.#time.now() + (step.for_ms ?? Number.POSITIVE_INFINITY);
     while (!signal.aborted && this.#time.now() < until_ms) {
       if (step.sign) yield step.sign;

@@ -12,5 +12,5 @@ export const deepseek: Dialect = {
     ...(reasoning !== '' && { reasoning_content: reasoning }),
     prefix: true,
   }),
-  prefillUrl: (base_url) => `${base_url.replace(/\/(v1|beta)\/?$/, '')}/beta`,
+  prefillUrl: (base_url) => `${base_url.replace(/(\/(v1|beta))?\/?$/, '')}/beta`,
 };

@@ -6,8 +6,7 @@ const LEGACY_INDEX = -1;
 
 interface TrackedCall {
   readonly call: number;
-  readonly id: string;
-  name: string;
+  id: string;
   /** Arguments that came before the name. */
   early: string;
   started: boolean;
@@ -15,7 +14,7 @@ interface TrackedCall {
 
 /**
  * Tells the tool calls of one attempt apart, whatever the provider makes of `index` and `id`: it may leave the
- * index out, reuse one for another call, repeat the id, or send the name late.
+ * index out, reuse one for another call, repeat the id, or send the name or the id late.
  */
 export class ChatToolCalls {
   readonly #nextCall: () => number;
@@ -33,22 +32,27 @@ export class ChatToolCalls {
     const id = typeof fragment.id === 'string' ? fragment.id : '';
     const index = typeof fragment.index === 'number' ? fragment.index : undefined;
     const { name, arguments: text } = isObject(fragment.function) ? fragment.function : {};
-    return this.#deltas(this.#find(id, index), name, text, extraOf(fragment));
+    return this.#deltas(this.#find(id, index, isName(name)), name, text, extraOf(fragment));
   }
 
   /** Deltas of the legacy `delta.function_call`. */
   readLegacy(fragment: { name?: unknown; arguments?: unknown }): Delta[] {
-    return this.#deltas(this.#find('', LEGACY_INDEX), fragment.name, fragment.arguments);
+    const { name, arguments: text } = fragment;
+    return this.#deltas(this.#find('', LEGACY_INDEX, isName(name)), name, text);
   }
 
-  #find(id: string, index: number | undefined): TrackedCall {
+  #find(id: string, index: number | undefined, named: boolean): TrackedCall {
     const known = id === '' ? undefined : this.#byId.get(id);
     if (known) return known;
-    if (id === '') {
-      const open = index === undefined ? this.#latest : this.#byIndex.get(index);
-      if (open) return open;
+    const open = index === undefined ? this.#latest : this.#byIndex.get(index);
+    if (open && id === '') return open;
+    // A call that began without an id gets it now, unless this is the beginning of another one.
+    if (open?.id === '' && !(open.started && named)) {
+      open.id = id;
+      this.#byId.set(id, open);
+      return open;
     }
-    const tracked: TrackedCall = { call: this.#nextCall(), id, name: '', early: '', started: false };
+    const tracked: TrackedCall = { call: this.#nextCall(), id, early: '', started: false };
     if (id !== '') this.#byId.set(id, tracked);
     if (index !== undefined) this.#byIndex.set(index, tracked);
     this.#latest = tracked;
@@ -61,9 +65,8 @@ export class ChatToolCalls {
       return fragment === '' ? [] : [{ kind: 'tool_arguments', index: tracked.call, text: fragment }];
     }
     tracked.early += fragment;
-    if (typeof name !== 'string' || name === '') return [];
+    if (!isName(name)) return [];
     tracked.started = true;
-    tracked.name = name;
     const start: Delta = {
       kind: 'tool_start',
       index: tracked.call,
@@ -76,6 +79,8 @@ export class ChatToolCalls {
       : [start, { kind: 'tool_arguments', index: tracked.call, text: tracked.early }];
   }
 }
+
+const isName = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
 function extraOf({
   index,

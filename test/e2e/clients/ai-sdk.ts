@@ -1,0 +1,60 @@
+import { createOpenAI } from '@ai-sdk/openai';
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { jsonSchema, type LanguageModel, streamText, type ToolSet, tool } from 'ai';
+import { type Answer, API_KEY, type ChatClient, type Question } from './chat-client.ts';
+
+export function aiSdkOpenai(baseURL: string): ChatClient {
+  const provider = createOpenAI({ baseURL, apiKey: API_KEY });
+  return { name: 'ai with @ai-sdk/openai', ask: (question) => ask(provider.chat(question.model), question) };
+}
+
+export function aiSdkCompatible(baseURL: string): ChatClient {
+  const provider = createOpenAICompatible({
+    name: 'holdfast',
+    baseURL,
+    apiKey: API_KEY,
+    includeUsage: true,
+  });
+  return {
+    name: 'ai with @ai-sdk/openai-compatible',
+    ask: (question) => ask(provider.chatModel(question.model), question),
+  };
+}
+
+async function ask(model: LanguageModel, { content, tools }: Question): Promise<Answer> {
+  const said = { text: '', reasoning: '' };
+  const toolCalls: { id: string; name: string; arguments: unknown }[] = [];
+  const { stream } = streamText({
+    model,
+    prompt: content,
+    tools: toolSet(tools),
+    maxRetries: 0,
+    // Told by the stream as well; the default is to print it.
+    onError: () => {},
+  });
+  let end: { finish: string; usage: unknown } | undefined;
+  for await (const part of stream) {
+    switch (part.type) {
+      case 'text-delta':
+        said.text += part.text;
+        break;
+      case 'reasoning-delta':
+        said.reasoning += part.text;
+        break;
+      case 'tool-call':
+        toolCalls.push({ id: part.toolCallId, name: part.toolName, arguments: part.input });
+        break;
+      case 'error':
+        throw part.error;
+      case 'finish':
+        end = { finish: part.finishReason, usage: part.totalUsage };
+    }
+  }
+  if (!end) throw new Error('the stream ended without a finish part');
+  return { ...said, toolCalls, ...end };
+}
+
+const toolSet = (tools: Question['tools']): ToolSet =>
+  Object.fromEntries(
+    tools.map(({ name, parameters }) => [name, tool({ inputSchema: jsonSchema({ ...parameters }) })]),
+  );

@@ -1,0 +1,81 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { type Answer, API_KEY, type ChatClient, functionTools, type Question } from './chat-client.ts';
+
+const SCRIPT = fileURLToPath(new URL('../python/ask.py', import.meta.url));
+
+interface Result {
+  readonly id: number;
+  readonly answer?: Answer;
+  readonly error?: { readonly name: string; readonly message: string };
+}
+
+/** What the Python client raised. */
+export class PythonError extends Error {
+  constructor({ name, message }: { readonly name: string; readonly message: string }) {
+    super(message);
+    this.name = name;
+  }
+}
+
+/** One Python process that asks for as many clients as there are. */
+export class OpenaiPython {
+  readonly #child: ChildProcess;
+  readonly #complaints: Promise<string>;
+  readonly #waiting = new Map<number, PromiseWithResolvers<Answer>>();
+  #id = 0;
+
+  constructor(interpreter: string) {
+    const child = spawn(interpreter, [SCRIPT], { stdio: 'pipe' });
+    this.#child = child;
+    this.#complaints = text(child.stderr);
+    createInterface(child.stdout).on('line', (line) => this.#settle(JSON.parse(line) as Result));
+    child.once('exit', () => this.#fail());
+  }
+
+  /** `chunks`: the synchronous client, chunk by chunk. `helper`: the asynchronous one with `.stream()`. */
+  client(manner: 'chunks' | 'helper', baseURL: string): ChatClient {
+    return {
+      name: manner === 'chunks' ? 'openai for Python, chunk by chunk' : 'openai for Python, .stream()',
+      ask: (question) => this.#ask(manner, baseURL, question),
+    };
+  }
+
+  /** Resolves with what the process wrote to its standard error: warnings that nobody could catch. */
+  async close(): Promise<string> {
+    const exited = once(this.#child, 'exit');
+    this.#child.stdin?.end();
+    await exited;
+    return this.#complaints;
+  }
+
+  #ask(manner: string, base_url: string, { model, content, tools, parameters }: Question): Promise<Answer> {
+    const id = this.#id++;
+    const waiting = Promise.withResolvers<Answer>();
+    this.#waiting.set(id, waiting);
+    const request = {
+      model,
+      messages: [{ role: 'user', content }],
+      stream_options: { include_usage: true },
+      ...(tools.length > 0 && { tools: functionTools(tools) }),
+      ...parameters,
+    };
+    this.#child.stdin?.write(`${JSON.stringify({ id, manner, base_url, api_key: API_KEY, request })}\n`);
+    return waiting.promise;
+  }
+
+  #settle({ id, answer, error }: Result): void {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (answer) waiting?.resolve(answer);
+    else waiting?.reject(new PythonError(error ?? { name: 'Error', message: 'no answer' }));
+  }
+
+  async #fail(): Promise<void> {
+    const complaints = await this.#complaints;
+    for (const { reject } of this.#waiting.values()) reject(new Error(`Python ended: ${complaints}`));
+  }
+}

@@ -1,0 +1,71 @@
+import OpenAI from 'openai';
+import { type Answer, API_KEY, type ChatClient, functionTools, type Question } from './chat-client.ts';
+
+/** Retries are off everywhere: what is to be recovered is for Holdfast to recover. */
+const connect = (baseURL: string) => new OpenAI({ baseURL, apiKey: API_KEY, maxRetries: 0 });
+
+const requestOf = ({ model, content, tools, parameters }: Question) => ({
+  model,
+  messages: [{ role: 'user' as const, content }],
+  stream: true as const,
+  stream_options: { include_usage: true },
+  ...(tools.length > 0 && { tools: functionTools(tools) }),
+  ...parameters,
+});
+
+/** The chunks as they come, put together by the application. */
+export function openaiChunks(baseURL: string): ChatClient {
+  const client = connect(baseURL);
+  return {
+    name: 'openai, chunk by chunk',
+    async ask(question) {
+      const said = { text: '', reasoning: '' };
+      const calls: { id: string; name: string; arguments: string }[] = [];
+      let finish: string | undefined;
+      let usage: unknown;
+      for await (const chunk of await client.chat.completions.create(requestOf(question))) {
+        usage = chunk.usage ?? usage;
+        const [choice] = chunk.choices;
+        if (!choice) continue;
+        const { reasoning_content } = choice.delta as { reasoning_content?: string };
+        said.text += choice.delta.content ?? '';
+        said.reasoning += reasoning_content ?? '';
+        finish = choice.finish_reason ?? finish;
+        for (const { index, id, function: call } of choice.delta.tool_calls ?? []) {
+          const known = calls[index] ?? { id: '', name: '', arguments: '' };
+          calls[index] = known;
+          known.id += id ?? '';
+          known.name += call?.name ?? '';
+          known.arguments += call?.arguments ?? '';
+        }
+      }
+      const toolCalls = calls.map((call) => ({ ...call, arguments: JSON.parse(call.arguments) as unknown }));
+      return { ...said, toolCalls, finish, usage };
+    },
+  };
+}
+
+/** The helper that puts the message together itself. */
+export function openaiHelper(baseURL: string): ChatClient {
+  const client = connect(baseURL);
+  return {
+    name: 'openai, .stream()',
+    async ask(question): Promise<Answer> {
+      const { choices, usage } = await client.chat.completions
+        .stream(requestOf(question))
+        .finalChatCompletion();
+      const choice = choices[0];
+      const toolCalls = choice?.message.tool_calls ?? [];
+      return {
+        text: choice?.message.content ?? '',
+        toolCalls: toolCalls.map((call) => {
+          if (call.type !== 'function') throw new Error(`a tool call of type ${call.type}`);
+          const { name, arguments: text } = call.function;
+          return { id: call.id, name, arguments: JSON.parse(text) as unknown };
+        }),
+        finish: choice?.finish_reason,
+        usage,
+      };
+    },
+  };
+}

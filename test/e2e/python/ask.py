@@ -1,0 +1,88 @@
+"""Asks what it is told to on standard input, one JSON object per line, and answers on standard output.
+
+    {"id", "manner": "chunks" | "helper", "base_url", "api_key", "request"} -> {"id", "answer"} | {"id", "error"}
+"""
+
+import asyncio
+import json
+import sys
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+from openai import AsyncOpenAI, OpenAI
+
+CONCURRENCY = 16
+
+# From here on: what the interpreter says of the libraries' own imports is not about our streams.
+warnings.simplefilter("error")
+
+output = threading.Lock()
+
+
+def chunks(options, request):
+    """The chunks as they come, put together by the application."""
+    text, reasoning, calls, finish, usage = "", "", {}, None, None
+    with OpenAI(**options) as client, client.chat.completions.create(**request, stream=True) as stream:
+        for chunk in stream:
+            usage = chunk.usage or usage
+            if not chunk.choices:
+                continue
+            choice = chunk.choices[0]
+            text += choice.delta.content or ""
+            reasoning += getattr(choice.delta, "reasoning_content", None) or ""
+            finish = choice.finish_reason or finish
+            for fragment in choice.delta.tool_calls or []:
+                call = calls.setdefault(fragment.index, {"id": "", "name": "", "arguments": ""})
+                call["id"] += fragment.id or ""
+                call["name"] += fragment.function.name or ""
+                call["arguments"] += fragment.function.arguments or ""
+    return answer(text, [calls[index] for index in sorted(calls)], finish, usage, reasoning)
+
+
+def helper(options, request):
+    """The helper that puts the message together itself, and the asynchronous client."""
+    return asyncio.run(helped(options, request))
+
+
+async def helped(options, request):
+    async with AsyncOpenAI(**options) as client:
+        async with client.chat.completions.stream(**request) as stream:
+            completion = await stream.get_final_completion()
+    choice = completion.choices[0]
+    calls = [
+        {"id": call.id, "name": call.function.name, "arguments": call.function.arguments}
+        for call in choice.message.tool_calls or []
+    ]
+    return answer(choice.message.content or "", calls, choice.finish_reason, completion.usage)
+
+
+def answer(text, calls, finish, usage, reasoning=None):
+    for call in calls:
+        call["arguments"] = json.loads(call["arguments"])
+    return {
+        "text": text,
+        "toolCalls": calls,
+        "finish": finish,
+        "usage": usage and usage.to_dict(),
+        **({} if reasoning is None else {"reasoning": reasoning}),
+    }
+
+
+MANNERS = {"chunks": chunks, "helper": helper}
+
+
+def serve(line):
+    task = json.loads(line)
+    options = {"base_url": task["base_url"], "api_key": task["api_key"], "max_retries": 0}
+    try:
+        result = {"answer": MANNERS[task["manner"]](options, task["request"])}
+    except Exception as error:  # Whatever the client raises, warnings included, is the result.
+        result = {"error": {"name": type(error).__name__, "message": str(error)}}
+    with output:
+        print(json.dumps({"id": task["id"], **result}), flush=True)
+
+
+with ThreadPoolExecutor(CONCURRENCY) as executor:
+    for line in sys.stdin:
+        executor.submit(serve, line)

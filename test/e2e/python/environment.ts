@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const REQUIREMENTS = fileURLToPath(new URL('requirements.txt', import.meta.url));
+const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/holdfast-python', import.meta.url));
+
+const run = promisify(execFile);
+
+/** An interpreter that has what `requirements.txt` asks for, or why this machine has none. */
+export type PythonEnvironment = { readonly interpreter: string } | { readonly missing: string };
+
+/**
+ * Made at the first call and kept for later test runs. Rejects when there is a Python that could be used, but the
+ * requirements cannot be installed.
+ */
+export async function pythonEnvironment(): Promise<PythonEnvironment> {
+  const version = await systemVersion();
+  if (version === undefined) return { missing: 'there is no python3 on this machine' };
+  const requirements = createHash('sha256').update(readFileSync(REQUIREMENTS)).digest('hex').slice(0, 12);
+  const directory = join(CACHE, `${version}-${requirements}`);
+  const interpreter = join(directory, 'bin', 'python');
+  if (existsSync(interpreter)) return { interpreter };
+
+  mkdirSync(CACHE, { recursive: true });
+  const fresh = mkdtempSync(join(CACHE, 'new-'));
+  try {
+    await run('python3', ['-m', 'venv', fresh]);
+  } catch (error) {
+    rmSync(fresh, { recursive: true });
+    return { missing: `python3 -m venv does not work on this machine: ${(error as Error).message}` };
+  }
+  const install = ['-m', 'pip', 'install', '--disable-pip-version-check', '--quiet', '-r', REQUIREMENTS];
+  await run(join(fresh, 'bin', 'python'), install);
+  publish(fresh, directory);
+  return { interpreter };
+}
+
+/** `3.11`; undefined when there is no Python 3. */
+async function systemVersion(): Promise<string | undefined> {
+  const print = 'import sys; print(f"{sys.version_info.major}.{sys.version_info.minor}")';
+  try {
+    return (await run('python3', ['-c', print])).stdout.trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Under its final name only when it is whole: test files that run at the same time all come here. */
+function publish(fresh: string, directory: string): void {
+  try {
+    renameSync(fresh, directory);
+  } catch (error) {
+    rmSync(fresh, { recursive: true });
+    if (!existsSync(directory)) throw error;
+  }
+}

@@ -1,0 +1,46 @@
+import { type Mode, prefixOf } from '../../src/plans/continuation.ts';
+import { Seam, type SeamKind, type SeamOptions, type SeamRejection } from '../../src/plans/seam.ts';
+
+export interface Joined {
+  /** What the client has in the end. */
+  readonly text: string;
+  readonly emitted: string;
+  readonly rejected: SeamRejection | undefined;
+  readonly kind: SeamKind;
+}
+
+export function seamOptions(mode: Mode, delivered: string, echoes = false): SeamOptions {
+  return { mode, delivered, prefix: prefixOf(delivered), echoes };
+}
+
+/** `text` in pieces of these sizes, over and over. */
+export function pieces(text: string, sizes: readonly number[]): string[] {
+  const all: string[] = [];
+  for (let start = 0, index = 0; start < text.length; index++) {
+    const size = sizes[index % sizes.length] ?? 1;
+    all.push(text.slice(start, start + size));
+    start += size;
+  }
+  return all;
+}
+
+/** Joins as a splice does: a rejected attempt is not read any further. */
+export function join(
+  options: SeamOptions,
+  chunks: readonly string[],
+  watch: (seam: Seam, pushed: string, emitted: string) => void = () => {},
+): Joined {
+  const seam = new Seam(options);
+  let pushed = '';
+  let emitted = '';
+  for (const chunk of chunks) {
+    const { emit, rejected } = seam.push(chunk);
+    pushed += chunk;
+    emitted += emit;
+    if (rejected) return { text: options.delivered, emitted, rejected, kind: seam.kind };
+    watch(seam, pushed, emitted);
+  }
+  const { emit, rejected } = seam.end();
+  emitted += emit;
+  return { text: options.delivered + emitted, emitted, rejected, kind: seam.kind };
+}
