@@ -56,9 +56,10 @@ function layOut(pieces) {
         row++;
         column = 0;
       } else if (part !== '') {
-        const blank = part.length - part.trimStart().length;
-        const visible = part.trim();
-        if (visible !== '') spans.push({ at_s, row, column: column + blank, text: visible, style });
+        // Viewers collapse runs of blanks, so what stands between them is placed by itself.
+        for (const { 0: words, index } of part.matchAll(/\S+(?: \S+)*/g)) {
+          spans.push({ at_s, row, column: column + index, text: words, style });
+        }
         column += part.length;
       }
     }
@@ -98,7 +99,7 @@ function render(spans) {
     '<title>An answer that is cut three times reaches the client whole</title>',
     '<!-- Recorded by scripts/record-demo.mjs. -->',
     `<rect width="100%" height="100%" rx="8" fill="${BACKGROUND}"><animate id="loop" attributeName="rx" to="8" begin="0s;loop.end" dur="${duration_s.toFixed(2)}s"/></rect>`,
-    `<g xml:space="preserve" font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="${FONT_PX}" fill="${COLOURS.text}">`,
+    `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="${FONT_PX}" fill="${COLOURS.text}">`,
     ...spans.map(element),
     '</g>',
     '</svg>',

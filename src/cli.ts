@@ -1,4 +1,8 @@
 #!/usr/bin/env node
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { stringify } from 'yaml';
 import type { Assignment } from './config/assignment.ts';
@@ -14,6 +18,7 @@ const HELP = `holdfast ${VERSION}: an OpenAI-compatible streaming proxy that kee
 Usage
   holdfast serve [options]    run a replica
   holdfast check FILE         print the effective configuration, or what is wrong with it
+  holdfast demo [ACT ...]     watch answers being cut and finished; in a clone of the repository
   holdfast --version
   holdfast --help
 
@@ -42,6 +47,7 @@ type Command = (words: string[]) => Promise<void>;
 const COMMANDS: Readonly<Record<string, Command>> = {
   serve: serveCommand,
   check: checkCommand,
+  demo: demoCommand,
 };
 
 const SERVE_FLAGS = {
@@ -71,6 +77,18 @@ async function checkCommand(words: string[]): Promise<void> {
   readCertificateAuthorities(configuration);
   for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
   process.stdout.write(stringify(redacted(configuration)));
+}
+
+/** The demo brings a provider that breaks and an SDK, which a proxy in production has no use for. */
+async function demoCommand(words: string[]): Promise<void> {
+  const program = join(import.meta.dirname, '../demo/demo.ts');
+  if (!existsSync(program)) {
+    throw new UsageError(
+      'the demo is not part of the package: run `npm run demo` in a clone of the repository.',
+    );
+  }
+  const [status] = await once(spawn(process.execPath, [program, ...words], { stdio: 'inherit' }), 'exit');
+  process.exit(typeof status === 'number' ? status : 1);
 }
 
 function parse(words: string[], flags: readonly string[], positionals_max: number) {

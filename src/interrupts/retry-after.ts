@@ -2,7 +2,7 @@
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 const SECOND_MS = 1_000;
-const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: SECOND_MS, ms: 1 };
+const UNITS_MS = { h: 3_600_000, m: 60_000, s: SECOND_MS, ms: 1 } as const;
 const DECIMAL = /^\d+(\.\d+)?$/;
 /** `17s`, `34.07s`, `1h16m0.667s`: the JSON form of a protobuf duration, and Go's. */
 const DURATION = /^(\d+(\.\d+)?(h|ms|m|s))+$/;
@@ -82,8 +82,8 @@ function untilDate(value: string | undefined, wall_ms: number): number | undefin
 function duration(value: unknown): number | undefined {
   if (typeof value !== 'string' || !DURATION.test(value)) return undefined;
   let total_ms = 0;
-  for (const [, amount, unit = 's'] of value.matchAll(/([\d.]+)(h|ms|m|s)/g)) {
-    total_ms += Number(amount) * (UNITS_MS[unit] ?? 0);
+  for (const [, amount, unit] of value.matchAll(/([\d.]+)(h|ms|m|s)/g)) {
+    total_ms += Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS];
   }
   return total_ms;
 }

@@ -6,12 +6,11 @@ export function commonPrefixLength(a: string, b: string): number {
   return length;
 }
 
-/** Length of the longest end of `tail` that is also the beginning of `head` and is accepted as an overlap; else 0. */
-export function tailOverlap(tail: string, head: string, accepts: (overlap: string) => boolean): number {
-  for (let length = Math.min(tail.length, head.length); length > 0; length--) {
-    if (tail.endsWith(head.slice(0, length)) && accepts(head.slice(0, length))) return length;
-  }
-  return 0;
+/** The longest end of `tail` that is also the beginning of `head`. */
+export function tailOverlap(tail: string, head: string): string {
+  let length = Math.min(tail.length, head.length);
+  while (!tail.endsWith(head.slice(0, length))) length--;
+  return head.slice(0, length);
 }
 
 /** Rows of dashes, table rules, "hahaha", "0.00, 0.00, ": text that repeats itself overlaps with itself everywhere. */

@@ -127,8 +127,8 @@ export class Seam {
       if (isMeta(head)) return this.#reject('no_continuation');
     }
 
-    const overlap = tailOverlap(this.#tail, head, (candidate) => this.#isOverlap(candidate));
-    if (overlap > 0) return this.#open('overlap', head.slice(overlap));
+    const overlap = tailOverlap(this.#tail, head);
+    if (this.#isRepetition(overlap)) return this.#open('overlap', head.slice(overlap.length));
     const word = this.#repeatedWord(head);
     if (word > 0) return this.#open('word', head.slice(word));
     const fence = this.#reopenedFence(head);
@@ -172,13 +172,13 @@ export class Seam {
     return head === this.#held && endsWord;
   }
 
-  #isOverlap(candidate: string): boolean {
-    if (isPeriodic(candidate) || !/[\p{L}\p{N}]/u.test(candidate)) return false;
+  #isRepetition(overlap: string): boolean {
+    if (isPeriodic(overlap) || !/[\p{L}\p{N}]/u.test(overlap)) return false;
     const { mode, prefix } = this.#options;
-    if (mode !== 'nudge') return candidate.length >= OVERLAP_CHARACTERS.prefill;
-    if (candidate.length < OVERLAP_CHARACTERS.nudge) return false;
+    if (mode !== 'nudge') return overlap.length >= OVERLAP_CHARACTERS.prefill;
+    if (overlap.length < OVERLAP_CHARACTERS.nudge) return false;
     // Not every script has spaces, but what was asked for is no coincidence.
-    return /\s/.test(candidate.trim()) || candidate.length >= anchorOf(prefix.sent).length;
+    return /\s/.test(overlap.trim()) || overlap.length >= anchorOf(prefix.sent).length;
   }
 
   /** Asked to repeat the last words, a model may begin again with the word in the middle of which it was cut. */
@@ -241,7 +241,7 @@ export class Seam {
 /** What a model may take for the last word: everything since the last space, or only its letters. */
 function lastWords(text: string): string[] {
   const tail = text.slice(-64);
-  const words = [/\S+$/u.exec(tail)?.[0] ?? '', /[\p{L}\p{M}]+$/u.exec(tail)?.[0] ?? ''];
+  const words = [/\S*$/u, /[\p{L}\p{M}]*$/u].map((end) => tail.slice(tail.search(end)));
   return words.filter((word) => word.length >= WORD_CHARACTERS);
 }
 

@@ -85,10 +85,6 @@ export class Transcript {
     return this.#toolCalls.filter((call) => call.state === 'closed');
   }
 
-  get cancelledCalls(): readonly ToolCall[] {
-    return this.#toolCalls.filter((call) => call.state === 'cancelled');
-  }
-
   /** Text that a continuation could hang on: whitespace alone is none (some providers refuse it as a prefix). */
   get hasText(): boolean {
     return this.text.trim() !== '';

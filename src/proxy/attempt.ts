@@ -7,7 +7,7 @@ import { providerErrorIn } from '../interrupts/provider-error.ts';
 import { retryAfterMs } from '../interrupts/retry-after.ts';
 import type { Time } from '../time.ts';
 import { EventDecoder, EventTooLargeError } from './event-decoder.ts';
-import { type Transport, TransportFailure, type TransportResponse } from './transport.ts';
+import { type ResponseBody, type Transport, TransportFailure, type TransportResponse } from './transport.ts';
 
 /** An error body longer than this is cut. */
 const ERROR_BODY_BYTES = 1_048_576;
@@ -24,6 +24,9 @@ export interface AttemptLimits {
   readonly clocks: ClockLimits;
   readonly event_bytes: number;
 }
+
+/** Takes the events that came together. May return a promise to hold the provider back. */
+export type TakeEvents = (events: readonly EventSourceMessage[]) => Promise<void> | undefined;
 
 /** The provider's answer as it came, when it was not a stream. */
 export interface Refusal {
@@ -51,7 +54,7 @@ export class Attempt {
   readonly #decoder: EventDecoder;
   readonly #onClientGone = () => this.#abort.abort();
 
-  #body: AsyncIterator<Buffer> | undefined;
+  #body: ResponseBody | undefined;
   #isDone = false;
   readonly #started_ms: number;
   #byte_ms: number | undefined;
@@ -91,8 +94,12 @@ export class Attempt {
         connect_ms: this.#limits.clocks.connect_ms,
       });
       this.#byte_ms = this.#time.now();
-      this.#body = response.body[Symbol.asyncIterator]();
-      if (isStream(response)) return true;
+      // Other clocks run from here, and one of them may be due before the one that was waited for.
+      this.#rearm();
+      if (isStream(response)) {
+        this.#body = response.body;
+        return true;
+      }
       await this.#readRefusal(response);
     } catch (error) {
       this.#fail(error);
@@ -101,30 +108,35 @@ export class Attempt {
   }
 
   /**
-   * Hands over the events in the batches in which they arrive, until the attempt is over. `take` may return a promise
-   * to hold the provider back.
+   * Hands over the events in the batches in which they arrive, until the attempt is over; after `[DONE]` what may
+   * still follow is read and dropped in the background.
    */
-  async read(take: (events: readonly EventSourceMessage[]) => Promise<void> | undefined): Promise<void> {
-    const body = this.#body;
+  read(take: TakeEvents): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#consume(take, resolve).then(resolve, reject);
+    return promise;
+  }
+
+  /** `leave` is called when nothing more will be taken although the body goes on. */
+  async #consume(take: TakeEvents, leave: (waiting?: Promise<void>) => void): Promise<void> {
     try {
-      while (body && !this.end && !this.#isDone) {
-        const { value, done } = await body.next();
-        if (done) return this.#readLast(take);
+      await this.#body?.consume((piece) => {
+        if (this.#isOver) return undefined;
         this.#byte_ms = this.#time.now();
-        // Awaited only when there is something to wait for: this is the path of every event.
-        const waiting = take(this.#decoder.decode(value));
-        if (waiting) await waiting;
-      }
+        const waiting = take(this.#decoder.decode(piece));
+        if (this.#isOver) leave(waiting);
+        return waiting;
+      });
+      if (!this.#isOver) await take(this.#decoder.end());
+      const residue = providerErrorIn(parsed(this.#decoder.residue));
+      this.#settle({ kind: 'eof', done: this.#isDone, ...(residue && { residue }) });
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  /** The body ended properly. */
-  async #readLast(take: (events: readonly EventSourceMessage[]) => Promise<void> | undefined): Promise<void> {
-    await take(this.#decoder.end());
-    const residue = providerErrorIn(parsed(this.#decoder.residue));
-    this.#settle({ kind: 'eof', done: this.#isDone, ...(residue && { residue }) });
+  get #isOver(): boolean {
+    return this.#isDone || this.end !== undefined;
   }
 
   /** `[DONE]` came. */
@@ -134,8 +146,11 @@ export class Attempt {
 
   /** A delta said something. `reasoning`: the model is still thinking. */
   progressed(reasoning: boolean): void {
+    const answers = this.#reasoning && !reasoning;
     this.#progress_ms = this.#byte_ms;
     this.#reasoning = reasoning;
+    // The clock that runs now is shorter than the one the timer was set by.
+    if (answers && !this.#finishing) this.#rearm();
   }
 
   /** The answer is whole; waits no longer than this for what may still follow. */
@@ -163,15 +178,9 @@ export class Attempt {
     return this.#byte_ms ?? this.#started_ms;
   }
 
-  /** Reads what little may still follow the end of the answer, so that the connection can be used again. */
-  async drain(): Promise<void> {
+  /** Waits for what little may still follow the end of the answer, so that the connection can be used again. */
+  drain(): void {
     this.finishWithin(DRAIN_WAIT_MS);
-    try {
-      while (this.#body && !(await this.#body.next()).done);
-      this.#settle({ kind: 'eof', done: this.#isDone });
-    } catch (error) {
-      this.#fail(error);
-    }
   }
 
   /** Ends the attempt from our side and closes the connection. */
@@ -207,7 +216,7 @@ export class Attempt {
   }
 
   async #readRefusal(response: TransportResponse): Promise<void> {
-    const body = await this.#readBody();
+    const body = await this.#readBody(response.body);
     this.refusal = { status: response.status, headers: response.headers, body };
     const retry_after_ms = retryAfterMs(response.headers, this.#time.wall());
     this.#settle({
@@ -219,22 +228,27 @@ export class Attempt {
     });
   }
 
-  async #readBody(): Promise<Uint8Array> {
+  async #readBody(body: ResponseBody): Promise<Uint8Array> {
     const pieces: Uint8Array[] = [];
     let bytes = 0;
     try {
-      while (this.#body && bytes < ERROR_BODY_BYTES) {
-        const { value, done } = await this.#body.next();
-        if (done) break;
-        pieces.push(value);
-        bytes += value.length;
-      }
+      await body.consume((piece) => {
+        pieces.push(piece);
+        bytes += piece.length;
+        if (bytes >= ERROR_BODY_BYTES) this.#abort.abort();
+        return undefined;
+      });
     } catch (error) {
       // The status has been told; a body cut short takes nothing from it.
       if (!(error instanceof TransportFailure)) throw error;
     }
     this.#abort.abort();
     return Buffer.concat(pieces);
+  }
+
+  #rearm(): void {
+    this.#cancelTimer();
+    this.#arm();
   }
 
   #arm(): void {

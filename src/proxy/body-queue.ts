@@ -1,4 +1,4 @@
-import type { TransportFailure } from './transport.ts';
+import type { ResponseBody, TakePiece, TransportFailure } from './transport.ts';
 
 /** Bytes waiting for the consumer after which the provider is held back, and below which it may go on. */
 const HELD_BACK_ABOVE_BYTES = 256 * 1024;
@@ -14,25 +14,21 @@ export interface BodySource {
   abandon(): void;
 }
 
-interface Waiter {
-  resolve(result: IteratorResult<Buffer, undefined>): void;
-  reject(failure: TransportFailure): void;
-}
-
 /**
- * A response body between undici, which pushes, and one consumer, who pulls. It is not a stream because it lies
- * on the path of every event: a pull costs one promise, settled at once when a piece is already there.
- *
- * One pull at a time, as `for await` does it.
+ * A response body between undici, which pushes, and one consumer. It is neither a stream nor an iterator because it
+ * lies on the path of every event: a piece goes straight to a consumer that is ready for it, without a promise.
  */
-export class BodyQueue implements AsyncIterableIterator<Buffer, undefined> {
+export class BodyQueue implements ResponseBody {
   readonly #source: BodySource;
   #pieces: Buffer[] = [];
   /** Index of the next piece: shifting an array of a thousand small pieces would move all of them each time. */
   #next = 0;
   #bytes = 0;
   #held_back: boolean = false;
-  #waiter: Waiter | undefined;
+  #take: TakePiece | undefined;
+  #consumed: PromiseWithResolvers<void> | undefined;
+  /** Nothing waits, neither a piece nor the consumer. */
+  #ready: boolean = false;
   #ended: boolean = false;
   #failure: TransportFailure | undefined;
 
@@ -40,14 +36,16 @@ export class BodyQueue implements AsyncIterableIterator<Buffer, undefined> {
     this.#source = source;
   }
 
+  consume(take: TakePiece): Promise<void> {
+    this.#take = take;
+    this.#consumed = Promise.withResolvers();
+    this.#handOver(this.#shift());
+    return this.#consumed.promise;
+  }
+
   push(piece: Buffer): void {
     if (this.#ended) return;
-    const waiter = this.#waiter;
-    if (waiter) {
-      this.#waiter = undefined;
-      waiter.resolve({ done: false, value: piece });
-      return;
-    }
+    if (this.#ready) return this.#handOver(piece);
     this.#pieces.push(piece);
     this.#bytes += piece.length + PIECE_OVERHEAD_BYTES;
     if (this.#bytes < HELD_BACK_ABOVE_BYTES || this.#held_back) return;
@@ -58,16 +56,13 @@ export class BodyQueue implements AsyncIterableIterator<Buffer, undefined> {
   /** The body ended properly. What is queued is still handed over. */
   end(): void {
     this.#ended = true;
-    this.#waiter?.resolve({ done: true, value: undefined });
-    this.#waiter = undefined;
+    if (this.#ready) this.#settle();
   }
 
-  /** The connection broke. What came before is still handed over, then every pull rejects. */
+  /** The connection broke. What came before is still handed over, then the consumer is told. */
   fail(failure: TransportFailure): void {
-    this.#ended = true;
     this.#failure = failure;
-    this.#waiter?.reject(failure);
-    this.#waiter = undefined;
+    this.end();
   }
 
   /** As {@link fail}, but nobody wants what is queued any more. */
@@ -76,41 +71,59 @@ export class BodyQueue implements AsyncIterableIterator<Buffer, undefined> {
     this.fail(failure);
   }
 
-  next(): Promise<IteratorResult<Buffer, undefined>> {
-    const piece = this.#pieces[this.#next];
-    if (piece) {
-      this.#advance(piece);
-      return Promise.resolve({ done: false, value: piece });
+  /** Hands over `piece` and all that is queued behind it, as far as the consumer takes it at once. */
+  #handOver(piece: Buffer | undefined): void {
+    // Not ready meanwhile: what is pushed while a piece is taken, or by `resume`, has to queue up.
+    this.#ready = false;
+    for (let next = piece; next; next = this.#shift()) {
+      let waiting: Promise<void> | undefined;
+      try {
+        waiting = this.#take?.(next);
+      } catch (error) {
+        this.#leave(error);
+        return;
+      }
+      if (waiting) {
+        waiting.then(
+          () => this.#handOver(this.#shift()),
+          (error: unknown) => this.#leave(error),
+        );
+        return;
+      }
     }
-    if (this.#failure) return Promise.reject(this.#failure);
-    if (this.#ended) return Promise.resolve({ done: true, value: undefined });
-    return new Promise((resolve, reject) => {
-      this.#waiter = { resolve, reject };
-    });
+    if (this.#ended) this.#settle();
+    else this.#ready = true;
   }
 
-  return(): Promise<IteratorResult<Buffer, undefined>> {
-    if (!this.#ended) this.#source.abandon();
-    this.#clear();
-    this.end();
-    return Promise.resolve({ done: true, value: undefined });
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  #advance(piece: Buffer): void {
+  #shift(): Buffer | undefined {
+    const piece = this.#pieces[this.#next];
+    if (!piece) return undefined;
     this.#bytes -= piece.length + PIECE_OVERHEAD_BYTES;
     this.#next++;
     if (this.#next === this.#pieces.length) {
       this.#pieces = [];
       this.#next = 0;
     }
-    if (!this.#held_back || this.#ended || this.#bytes > LET_GO_BELOW_BYTES) return;
-    this.#held_back = false;
-    // Last, because undici may push what its parser had kept back before this returns.
-    this.#source.resume();
+    if (this.#held_back && !this.#ended && this.#bytes <= LET_GO_BELOW_BYTES) {
+      this.#held_back = false;
+      // Last, because undici may push what its parser had kept back before this returns.
+      this.#source.resume();
+    }
+    return piece;
+  }
+
+  /** The consumer failed, and takes nothing more. */
+  #leave(error: unknown): void {
+    this.#consumed?.reject(error);
+    this.#clear();
+    if (!this.#ended) this.#source.abandon();
+    this.#ended = true;
+  }
+
+  #settle(): void {
+    this.#ready = false;
+    if (this.#failure) this.#consumed?.reject(this.#failure);
+    else this.#consumed?.resolve();
   }
 
   #clear(): void {

@@ -23,6 +23,7 @@ export class ClientResponse implements Client {
   readonly #response: ServerResponse;
   readonly #socket: Socket;
   readonly #gone = new AbortController();
+  readonly #client_stall_ms: number;
   #opened: boolean = false;
   #ended: boolean = false;
   #headers: Readonly<Record<string, string>> | undefined;
@@ -36,7 +37,7 @@ export class ClientResponse implements Client {
       if (!this.#ended || !response.writableFinished) this.#gone.abort();
     });
     if (response.closed) this.#gone.abort();
-    limitStall(response, limits.client_stall_ms);
+    this.#client_stall_ms = limits.client_stall_ms;
   }
 
   /** Aborts when the client has gone before it was sent everything. */
@@ -72,7 +73,9 @@ export class ClientResponse implements Client {
     const socket = this.#socket;
     return new Promise((resolve) => {
       if (socket.destroyed || !socket.writableNeedDrain) return resolve();
+      const liftLimit = this.#limitStall();
       const settle = () => {
+        liftLimit();
         socket.off('drain', settle).off('close', settle);
         resolve();
       };
@@ -83,6 +86,7 @@ export class ClientResponse implements Client {
   end(frames: string): void {
     this.#ended = true;
     if (this.#socket.destroyed) return;
+    this.#limitStall();
     this.#socket.cork();
     if (this.#headers) this.#sendHeaders(this.#headers);
     this.#send(frames);
@@ -98,6 +102,7 @@ export class ClientResponse implements Client {
     if (this.#opened) throw new Error('a stream that was opened cannot be rejected');
     this.#ended = true;
     if (this.#socket.destroyed) return;
+    this.#limitStall();
     this.#response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) });
     this.#response.end(body);
   }
@@ -119,6 +124,11 @@ export class ClientResponse implements Client {
   /** Closes the connection without an end of message, so that the client cannot take what it has as complete. */
   destroy(): void {
     this.#response.destroy();
+  }
+
+  /** Only while the client owes us something: the timer would start anew with every event of a healthy stream. */
+  #limitStall(): () => void {
+    return limitStall(this.#response, this.#client_stall_ms);
   }
 
   #sendHeaders(headers: Readonly<Record<string, string>>): void {

@@ -69,7 +69,7 @@ export class Reading {
       await this.#attempt.read((events) => this.#takeAll(events));
     }
     this.#complete();
-    if (this.#isDone) void this.#attempt.drain();
+    if (this.#isDone) this.#attempt.drain();
     else this.#attempt.close();
   }
 

@@ -18,11 +18,21 @@ export interface TransportResponse {
   readonly status: number;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: ResponseBody;
+}
+
+/** Takes one piece. May return a promise, until which it is handed no other. */
+export type TakePiece = (piece: Buffer) => Promise<void> | undefined;
+
+export interface ResponseBody {
   /**
-   * The body in the pieces in which it came. Not reading it holds the provider back (backpressure).
-   * Ends normally only if the body ended properly; otherwise it throws a {@link TransportFailure}.
+   * Hands over the body in the pieces in which it comes, each as soon as it is there; to be called once. What `take`
+   * is not ready for is kept, and holds the provider back (backpressure).
+   *
+   * Resolves only if the body ended properly, otherwise rejects with a {@link TransportFailure}. An error of `take`
+   * closes the connection and is what this rejects with.
    */
-  readonly body: AsyncIterable<Buffer>;
+  consume(take: TakePiece): Promise<void>;
 }
 
 /** Opens requests. The one implementation speaks undici; tests of the pure loop use a simulated one. */

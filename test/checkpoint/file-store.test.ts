@@ -94,6 +94,27 @@ describe('the files of a run', () => {
     expect(textOf((await readWhole(second, lease.run)).records)).toBe('ab');
   });
 
+  test('of a run that was taken over are read whole while they are put together', async () => {
+    const [writer, reader] = openSeveral(2) as [FileStore, FileStore];
+    for (let i = 0; i < 30; i++) {
+      const first = await writer.acquire(newRunId(), OWNER);
+      await writer.append(first, [HEADER_RECORD, textRecord(0, 'a')]);
+      const second = await writer.acquire(first.run, OWNER);
+      await writer.append(second, [textRecord(1, 'b')]);
+      let finished = false;
+      const finishing = writer.finish(second, 'complete').then(() => {
+        finished = true;
+      });
+      while (!finished) {
+        const stored = await readWhole(reader, first.run);
+        expect(textOf(stored.records)).toBe('ab');
+        expect(stored).not.toHaveProperty('damage');
+      }
+      await finishing;
+      expect((await readWhole(reader, first.run)).status).toBe('complete');
+    }
+  });
+
   test('under the name of another run belong to nobody', async () => {
     const dir = temporaryDirectory();
     const store = openIn(dir);
@@ -130,12 +151,13 @@ describe('a damaged file', () => {
   const fileOf = (lines: readonly string[]) => Buffer.from(lines.join(''), 'latin1');
 
   test('never gives a wrong record, whichever byte of it was flipped', async () => {
-    const { file, read } = await damage((intact) => intact);
+    const { errors, file, read } = await damage((intact) => intact);
     const openingLength = linesOf(file)[0]?.length ?? 0;
     for (let position = 0; position < file.length; position++) {
       const changed = Buffer.from(file);
       changed[position] = (changed[position] as number) ^ (1 << (position % 8));
       const stored = await read(changed);
+      expect(errors.splice(0)).toMatchObject([{ name: 'DamagedRunError' }]);
       if (position < openingLength) {
         expect(stored).toBeNull();
         continue;

@@ -360,12 +360,11 @@ describe('half a word', () => {
       says: 'lama',
       text: 'Look, a llama',
     },
-    'that repeats itself': { mode: 'nudge', delivered: 'He said hah', says: 'haha', text: 'He said hahhaha' },
-    'of two that repeats itself': {
+    'that repeats itself': {
       mode: 'nudge',
-      delivered: 'The oo',
-      says: 'oozing',
-      text: 'The ooozing',
+      delivered: 'He said haha',
+      says: 'haha!',
+      text: 'He said hahahaha!',
     },
   });
 });

@@ -22,86 +22,194 @@ const KIB = 1024;
 const bytes = (length: number, fill = 0) => Buffer.alloc(length).fill(fill);
 const FAILURE = new TransportFailure('ECONNRESET');
 
-async function drained(queue: BodyQueue): Promise<number[]> {
+/** A consumer that takes one piece, then no other until {@link release}. */
+class SlowConsumer {
+  readonly fills: number[] = [];
+  #waiting = Promise.withResolvers<void>();
+  readonly take = (piece: Buffer): Promise<void> => {
+    this.fills.push(piece[0] ?? -1);
+    return this.#waiting.promise;
+  };
+  async release(): Promise<void> {
+    const { resolve } = this.#waiting;
+    this.#waiting = Promise.withResolvers();
+    resolve();
+    await new Promise(setImmediate);
+  }
+}
+
+/** Consumes the queue with ease. */
+function consume(queue: BodyQueue, onPiece: (piece: Buffer) => void = () => {}) {
   const fills: number[] = [];
-  for await (const piece of queue) fills.push(piece[0] ?? -1);
-  return fills;
+  const consumed = queue.consume((piece) => {
+    fills.push(piece[0] ?? -1);
+    onPiece(piece);
+    return undefined;
+  });
+  return { fills, consumed };
 }
 
 describe('handing over', () => {
-  test('a piece for which the consumer waits', async () => {
+  test('at once, and the very piece that came', () => {
     const queue = new BodyQueue(new RecordedSource());
-    const waiting = queue.next();
-    queue.push(bytes(1, 7));
-    expect(await waiting).toEqual({ done: false, value: bytes(1, 7) });
-  });
-
-  test('queued pieces in order, without waiting for more', async () => {
-    const queue = new BodyQueue(new RecordedSource());
-    for (const fill of [1, 2, 3]) queue.push(bytes(1, fill));
-    queue.end();
-    expect(await drained(queue)).toEqual([1, 2, 3]);
-    expect(await queue.next()).toEqual({ done: true, value: undefined });
-  });
-
-  test('the very piece that came, not a copy', async () => {
-    const queue = new BodyQueue(new RecordedSource());
+    const taken: Buffer[] = [];
+    consume(queue, (piece) => taken.push(piece));
     const piece = bytes(3);
     queue.push(piece);
-    expect((await queue.next()).value).toBe(piece);
+    expect(taken).toHaveLength(1);
+    expect(taken[0]).toBe(piece);
+  });
+
+  test('what came before the consumer, in order', async () => {
+    const queue = new BodyQueue(new RecordedSource());
+    for (const fill of [1, 2]) queue.push(bytes(1, fill));
+    const { fills, consumed } = consume(queue);
+    queue.push(bytes(1, 3));
+    queue.end();
+    await consumed;
+    expect(fills).toEqual([1, 2, 3]);
+  });
+
+  test('nothing while the consumer is busy; then in order', async () => {
+    const queue = new BodyQueue(new RecordedSource());
+    const consumer = new SlowConsumer();
+    const consumed = queue.consume(consumer.take);
+    for (const fill of [1, 2, 3]) queue.push(bytes(1, fill));
+    expect(consumer.fills).toEqual([1]);
+    await consumer.release();
+    expect(consumer.fills).toEqual([1, 2]);
+    await consumer.release();
+    await consumer.release();
+    queue.push(bytes(1, 4));
+    expect(consumer.fills).toEqual([1, 2, 3, 4]);
+    queue.end();
+    await consumer.release();
+    await consumed;
+  });
+
+  test('what comes while a piece is taken follows it', async () => {
+    const queue = new BodyQueue(new RecordedSource());
+    const { fills, consumed } = consume(queue, (piece) => {
+      if (piece[0] === 1) queue.push(bytes(1, 2));
+      else queue.end();
+    });
+    queue.push(bytes(1, 1));
+    await consumed;
+    expect(fills).toEqual([1, 2]);
   });
 });
 
 describe('the end', () => {
-  test('reaches a consumer that waits', async () => {
+  test('reaches a consumer that is ready', async () => {
     const queue = new BodyQueue(new RecordedSource());
-    const waiting = queue.next();
+    const { consumed } = consume(queue);
     queue.end();
-    expect(await waiting).toEqual({ done: true, value: undefined });
+    await consumed;
   });
 
-  test('a failure reaches a consumer that waits', async () => {
+  test('waits until the last piece was taken', async () => {
     const queue = new BodyQueue(new RecordedSource());
-    const waiting = queue.next();
-    queue.fail(FAILURE);
-    await expect(waiting).rejects.toBe(FAILURE);
+    const consumer = new SlowConsumer();
+    let over = false;
+    const consumed = queue.consume(consumer.take).then(() => {
+      over = true;
+    });
+    queue.push(bytes(1, 1));
+    queue.end();
+    await new Promise(setImmediate);
+    expect(over).toBe(false);
+    await consumer.release();
+    await consumed;
   });
 
-  test('a failure comes after what came before it, and every time', async () => {
+  test('that came before the consumer', async () => {
+    const queue = new BodyQueue(new RecordedSource());
+    queue.end();
+    await consume(queue).consumed;
+  });
+
+  test('a failure reaches a consumer that is ready', async () => {
+    const queue = new BodyQueue(new RecordedSource());
+    const { consumed } = consume(queue);
+    queue.fail(FAILURE);
+    await expect(consumed).rejects.toBe(FAILURE);
+  });
+
+  test('a failure comes after what came before it', async () => {
     const queue = new BodyQueue(new RecordedSource());
     queue.push(bytes(1, 1));
     queue.fail(FAILURE);
-    expect((await queue.next()).value).toEqual(bytes(1, 1));
-    await expect(queue.next()).rejects.toBe(FAILURE);
-    await expect(queue.next()).rejects.toBe(FAILURE);
+    const { fills, consumed } = consume(queue);
+    await expect(consumed).rejects.toBe(FAILURE);
+    expect(fills).toEqual([1]);
   });
 
-  test('a discarded body fails at once', async () => {
+  test('a discarded body hands over nothing that is queued', async () => {
     const queue = new BodyQueue(new RecordedSource());
     queue.push(bytes(1, 1));
     queue.discard(FAILURE);
-    await expect(queue.next()).rejects.toBe(FAILURE);
+    const { fills, consumed } = consume(queue);
+    await expect(consumed).rejects.toBe(FAILURE);
+    expect(fills).toEqual([]);
   });
 
-  test('a consumer that leaves early abandons the source and sees an end', async () => {
+  test('a body discarded while a piece is taken ends with that piece', async () => {
+    const queue = new BodyQueue(new RecordedSource());
+    for (const fill of [1, 2]) queue.push(bytes(1, fill));
+    const { fills, consumed } = consume(queue, () => queue.discard(FAILURE));
+    await expect(consumed).rejects.toBe(FAILURE);
+    expect(fills).toEqual([1]);
+  });
+
+  test('nothing is taken after it', () => {
+    const queue = new BodyQueue(new RecordedSource());
+    const { fills } = consume(queue);
+    queue.end();
+    queue.push(bytes(1, 1));
+    expect(fills).toEqual([]);
+  });
+});
+
+describe('a consumer that fails', () => {
+  const MISTAKE = new Error('a mistake of ours');
+
+  test('abandons the source, which never sees the error', async () => {
     const source = new RecordedSource();
     const queue = new BodyQueue(source);
-    queue.push(bytes(1, 1));
+    const { fills, consumed } = consume(queue, () => {
+      throw MISTAKE;
+    });
+    expect(() => queue.push(bytes(1, 1))).not.toThrow();
     queue.push(bytes(1, 2));
-    for await (const piece of queue) {
-      expect(piece).toEqual(bytes(1, 1));
-      break;
-    }
+    await expect(consumed).rejects.toBe(MISTAKE);
+    expect(fills).toEqual([1]);
     expect(source.calls).toEqual(['abandon']);
-    expect(await queue.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('a consumer that leaves after the end abandons nothing', async () => {
+  test('by its promise as well', async () => {
+    const source = new RecordedSource();
+    const queue = new BodyQueue(source);
+    const taken: Buffer[] = [];
+    const consumed = queue.consume((piece) => {
+      taken.push(piece);
+      return Promise.reject(MISTAKE);
+    });
+    queue.push(bytes(1, 1));
+    queue.push(bytes(1, 2));
+    await expect(consumed).rejects.toBe(MISTAKE);
+    expect(taken).toHaveLength(1);
+    expect(source.calls).toEqual(['abandon']);
+  });
+
+  test('after the end abandons nothing', async () => {
     const source = new RecordedSource();
     const queue = new BodyQueue(source);
     queue.push(bytes(1, 1));
     queue.end();
-    for await (const _ of queue) break;
+    const { consumed } = consume(queue, () => {
+      throw MISTAKE;
+    });
+    await expect(consumed).rejects.toBe(MISTAKE);
     expect(source.calls).toEqual([]);
   });
 });
@@ -110,31 +218,31 @@ describe('holding back', () => {
   test('from 256 KiB on, once; and letting go at half of it, once', async () => {
     const source = new RecordedSource();
     const queue = new BodyQueue(source);
+    const consumer = new SlowConsumer();
     const pieceOf16KibWithItsOverhead = bytes(16 * KIB - 256);
     const push = (pieces: number) => {
       for (let piece = 0; piece < pieces; piece += 1) queue.push(pieceOf16KibWithItsOverhead);
     };
-    const pull = async (pieces: number) => {
-      for (let piece = 0; piece < pieces; piece += 1) await queue.next();
+    const release = async (pieces: number) => {
+      for (let piece = 0; piece < pieces; piece += 1) await consumer.release();
     };
     push(15);
     expect(source.calls).toEqual([]);
     push(2);
     expect(source.calls).toEqual(['pause']);
-    await pull(8);
+    void queue.consume(consumer.take);
+    await release(7);
     expect(source.calls).toEqual(['pause']);
-    await pull(9);
+    await release(10);
     expect(source.calls).toEqual(['pause', 'resume']);
   });
 
-  test('a piece for which the consumer waits is not counted', async () => {
+  test('not for a consumer that is ready', () => {
     const source = new RecordedSource();
     const queue = new BodyQueue(source);
-    for (let piece = 0; piece < 20; piece += 1) {
-      const waiting = queue.next();
-      queue.push(bytes(64 * KIB));
-      await waiting;
-    }
+    const { fills } = consume(queue);
+    for (let piece = 0; piece < 20; piece += 1) queue.push(bytes(64 * KIB));
+    expect(fills).toHaveLength(20);
     expect(source.calls).toEqual([]);
   });
 
@@ -155,7 +263,9 @@ describe('holding back', () => {
       queue.push(bytes(1, 3));
       queue.end();
     };
-    expect(await drained(queue)).toEqual([1, 2, 3]);
+    const { fills, consumed } = consume(queue);
+    await consumed;
+    expect(fills).toEqual([1, 2, 3]);
   });
 
   test('a source that has ended is not let go', async () => {
@@ -163,7 +273,7 @@ describe('holding back', () => {
     const queue = new BodyQueue(source);
     queue.push(bytes(300 * KIB));
     queue.end();
-    await drained(queue);
+    await consume(queue).consumed;
     expect(source.calls).toEqual(['pause']);
   });
 });

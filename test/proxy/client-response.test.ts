@@ -206,6 +206,7 @@ describe('a client that does not take what it is sent', () => {
     socket.pause();
     client.open({});
     client.write(MEGABYTE.repeat(20));
+    void client.drained();
     const began_ms = performance.now();
     await readSlowly(socket, 10, () => performance.now() - began_ms > 900);
     expect(client.signal.aborted).toBe(false);

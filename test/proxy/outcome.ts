@@ -19,10 +19,11 @@ export async function outcome(
   try {
     const response = await opening;
     status = response.status;
-    for await (const piece of response.body) {
-      text += Buffer.from(piece).toString();
+    await response.body.consume((piece) => {
+      text += piece.toString();
       onText(text);
-    }
+      return undefined;
+    });
     return { status, text, end: 'proper' };
   } catch (error) {
     if (!(error instanceof TransportFailure)) throw error;

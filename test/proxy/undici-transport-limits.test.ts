@@ -4,7 +4,7 @@ import http2, { type ServerHttp2Stream } from 'node:http2';
 import net from 'node:net';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type Transport, TransportFailure } from '../../src/proxy/transport.ts';
+import { type ResponseBody, type Transport, TransportFailure } from '../../src/proxy/transport.ts';
 import { createUndiciTransport } from '../../src/proxy/undici-transport.ts';
 import { type Certificate, certificate } from '../provider/certificate.ts';
 import { outcome } from './outcome.ts';
@@ -175,12 +175,11 @@ describe('an abort', () => {
     const abort = new AbortController();
     const reason = new TransportFailure('HOLDFAST_CLOCK', { clock: 'idle' });
     const response = await open({ signal: abort.signal });
-    const body = response.body[Symbol.asyncIterator]();
-    await body.next();
-    const waiting = body.next();
-    abort.abort(reason);
-    await expect(waiting).rejects.toBe(reason);
-    await expect(body.next()).rejects.toBe(reason);
+    const consumed = response.body.consume(() => {
+      abort.abort(reason);
+      return undefined;
+    });
+    await expect(consumed).rejects.toBe(reason);
   });
 
   test('after the end changes nothing, and nothing listens for it any more', async () => {
@@ -193,13 +192,15 @@ describe('an abort', () => {
   });
 });
 
-test('a reader that leaves early closes the connection', async () => {
+test('a reader that fails closes the connection', async () => {
   await serve(rawServer((socket) => socket.write(CHUNKED + HI)));
   const { body } = await open();
-  for await (const piece of body) {
-    expect(Buffer.from(piece).toString()).toBe('hi');
-    break;
-  }
+  const mistake = new Error('a mistake of ours');
+  const consumed = body.consume((piece) => {
+    expect(piece.toString()).toBe('hi');
+    throw mistake;
+  });
+  await expect(consumed).rejects.toBe(mistake);
   await closed(server.sockets[0]);
 });
 
@@ -227,9 +228,12 @@ describe('a reader that does not read', () => {
     return bytes();
   }
 
-  const lengthOf = async (body: AsyncIterable<Uint8Array>): Promise<number> => {
+  const lengthOf = async (body: ResponseBody): Promise<number> => {
     let bytes = 0;
-    for await (const piece of body) bytes += piece.length;
+    await body.consume((piece) => {
+      bytes += piece.length;
+      return undefined;
+    });
     return bytes;
   };
 

@@ -26,12 +26,15 @@ function textOf(first: number, separators: readonly string[]): string {
   return separators.map((separator, index) => wordOf(first + index) + separator).join('');
 }
 
-const separators = (maxLength: number) => fc.array(fc.constantFrom(...SEPARATORS), { minLength: 1, maxLength });
+const separators = (maxLength: number) =>
+  fc.array(fc.constantFrom(...SEPARATORS), { minLength: 1, maxLength });
 
 const toolArguments = fc.oneof(
   fc.constant(''),
   fc.constant('{}'),
-  fc.record({ city: fc.constantFrom('Paris', 'São Paulo', '"quoted" {brace}'), days: fc.nat(9) }).map((value) => JSON.stringify(value)),
+  fc
+    .record({ city: fc.constantFrom('Paris', 'São Paulo', '"quoted" {brace}'), days: fc.nat(9) })
+    .map((value) => JSON.stringify(value)),
   fc.array(fc.nat(9), { maxLength: 4 }).map((list) => JSON.stringify({ list, nested: { deep: { list } } })),
 );
 
@@ -58,7 +61,12 @@ export const TOOLS: readonly ToolDefinition[] = [
       name: 'forecast',
       parameters: {
         type: 'object',
-        properties: { city: { type: 'string' }, days: { type: 'integer' }, list: { type: 'array' }, nested: {} },
+        properties: {
+          city: { type: 'string' },
+          days: { type: 'integer' },
+          list: { type: 'array' },
+          nested: {},
+        },
       },
     },
   },
@@ -79,7 +87,10 @@ const parts: fc.Arbitrary<Part[]> = fc.array(drafts, { minLength: 1, maxLength: 
     if (draft.kind === 'reasoning') return [{ reasoning: text }];
     if (draft.kind === 'whitespace') return [{ text: '\n\n' }];
     if (draft.kind === 'tool' && calls < 3) return [{ tool: call(draft.arguments[0], draft.noArguments) }];
-    if (draft.kind === 'tools' && calls < 2) return [{ tools: [call(draft.arguments[0], draft.noArguments), call(draft.arguments[1], draft.noArguments)] }];
+    if (draft.kind === 'tools' && calls < 2)
+      return [
+        { tools: [call(draft.arguments[0], draft.noArguments), call(draft.arguments[1], draft.noArguments)] },
+      ];
     return [{ text }];
   });
 });
@@ -102,7 +113,14 @@ export function plans(): fc.Arbitrary<Plan> {
     {
       parts,
       chunk: fc.constantFrom<Chunking>('token', 'token', 1, 9, 'part'),
-      tool_shape: fc.constantFrom<ToolShape>('openai', 'openai', 'whole', 'no_index', 'repeated_index', 'id_repeated'),
+      tool_shape: fc.constantFrom<ToolShape>(
+        'openai',
+        'openai',
+        'whole',
+        'no_index',
+        'repeated_index',
+        'id_repeated',
+      ),
       continuation: fc.constantFrom(...CONTINUATIONS),
       rethinks: fc.boolean(),
       usage: fc.constantFrom('final', 'finish_chunk'),

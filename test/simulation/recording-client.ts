@@ -35,7 +35,11 @@ export class RecordingClient implements Client {
     this.ended = true;
   }
 
-  reject(status: number, _headers: Readonly<Record<string, string | string[]>>, body: string | Uint8Array): void {
+  reject(
+    status: number,
+    _headers: Readonly<Record<string, string | string[]>>,
+    body: string | Uint8Array,
+  ): void {
     if (this.opened || this.rejection) throw new Error('rejected after an opening, or twice');
     this.rejection = { status, body: typeof body === 'string' ? body : new TextDecoder().decode(body) };
   }

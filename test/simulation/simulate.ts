@@ -3,8 +3,8 @@ import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.t
 import { foldJournal, type JournalFold } from '../../src/checkpoint/journal-fold.ts';
 import { MemoryStore } from '../../src/checkpoint/memory-store.ts';
 import type { Owner, RunId, Store } from '../../src/checkpoint/store.ts';
-import { completeConfiguration } from '../../src/config/load.ts';
 import type { Configuration, RecoveryPolicy, UpstreamConfiguration } from '../../src/config/configuration.ts';
+import { completeConfiguration } from '../../src/config/load.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
 import type { DialectName } from '../../src/proxy/dialects/dialect.ts';

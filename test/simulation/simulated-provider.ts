@@ -1,4 +1,5 @@
 import {
+  type ResponseBody,
   type Transport,
   TransportFailure,
   type TransportRequest,
@@ -60,7 +61,7 @@ export class SimulatedProvider implements Transport {
     });
     const [head, ...rest] = steps;
     if (head?.kind === 'head') {
-      return { status: head.status, headers: head.headers, body: this.#perform(rest, request.signal) };
+      return { status: head.status, headers: head.headers, body: bodyOf(this.#perform(rest, request.signal)) };
     }
     for await (const _ of this.#perform(steps, request.signal));
     throw new TransportFailure('UNKNOWN');
@@ -97,7 +98,9 @@ export class SimulatedProvider implements Transport {
     const until_ms = this.#time.now() + (step.for_ms ?? Number.POSITIVE_INFINITY);
     while (!signal.aborted && this.#time.now() < until_ms) {
       if (step.sign) yield step.sign;
-      const wait_ms = step.sign ? Math.min(step.every_ms, until_ms - this.#time.now()) : until_ms - this.#time.now();
+      const wait_ms = step.sign
+        ? Math.min(step.every_ms, until_ms - this.#time.now())
+        : until_ms - this.#time.now();
       await this.#elapse(wait_ms, signal);
     }
     if (signal.aborted) throw new TransportFailure('ABORTED');
@@ -117,3 +120,9 @@ export class SimulatedProvider implements Transport {
     });
   }
 }
+
+const bodyOf = (pieces: AsyncIterable<Buffer>): ResponseBody => ({
+  async consume(take) {
+    for await (const piece of pieces) await take(piece);
+  },
+});

@@ -46,7 +46,9 @@ export function readStream(body: string, { live = false } = {}): StreamReading {
   const cancelled = new Set<object>();
   const advise = (advisory: Record<string, unknown>) => {
     reading.advisories.push(advisory);
-    const call = reading.toolCalls.findLast(({ id }) => advisory.type === 'ToolCallCancel' && id === advisory.id);
+    const call = reading.toolCalls.findLast(
+      ({ id }) => advisory.type === 'ToolCallCancel' && id === advisory.id,
+    );
     if (call) cancelled.add(call);
   };
 
@@ -77,9 +79,11 @@ export function readStream(body: string, { live = false } = {}): StreamReading {
       complain('an event without choices');
       continue;
     }
-    if (reading.events === 1) Object.assign(identity, { id: chunk.id, created: chunk.created, model: chunk.model });
+    if (reading.events === 1)
+      Object.assign(identity, { id: chunk.id, created: chunk.created, model: chunk.model });
     for (const field of ['id', 'created', 'model'] as const) {
-      if (chunk[field] !== identity[field]) complain(`${field} changed from ${identity[field]} to ${chunk[field]}`);
+      if (chunk[field] !== identity[field])
+        complain(`${field} changed from ${identity[field]} to ${chunk[field]}`);
     }
     if (chunk.usage) {
       if (reading.usage) complain('a second usage report');
@@ -89,7 +93,9 @@ export function readStream(body: string, { live = false } = {}): StreamReading {
     const choice = chunk.choices[0];
     if (!choice) continue;
     const { delta } = choice;
-    const says = Object.entries(delta).some(([field, value]) => field !== 'role' && value !== '' && value !== null);
+    const says = Object.entries(delta).some(
+      ([field, value]) => field !== 'role' && value !== '' && value !== null,
+    );
     if (reading.finish !== undefined && says) complain('content after the finish reason');
     if (delta.role !== undefined) {
       roles++;
@@ -107,15 +113,18 @@ export function readStream(body: string, { live = false } = {}): StreamReading {
     }[]) {
       const known = reading.toolCalls[fragment.index];
       if (!known) {
-        if (fragment.index !== reading.toolCalls.length) complain(`tool index ${fragment.index} is not the next one`);
-        if (!fragment.id || !fragment.function?.name || fragment.type !== 'function') complain('a call without identity');
+        if (fragment.index !== reading.toolCalls.length)
+          complain(`tool index ${fragment.index} is not the next one`);
+        if (!fragment.id || !fragment.function?.name || fragment.type !== 'function')
+          complain('a call without identity');
         reading.toolCalls.push({
           id: fragment.id ?? '',
           name: fragment.function?.name ?? '',
           arguments: fragment.function?.arguments ?? '',
         });
       } else {
-        if (fragment.id !== undefined || fragment.function?.name !== undefined) complain('a tool index was used again');
+        if (fragment.id !== undefined || fragment.function?.name !== undefined)
+          complain('a tool index was used again');
         known.arguments += fragment.function?.arguments ?? '';
       }
     }
@@ -131,9 +140,12 @@ export function readStream(body: string, { live = false } = {}): StreamReading {
   if (reading.finish !== undefined || !live) {
     for (const call of parsesNot) complain(`the arguments of ${call.id} do not parse: ${call.arguments}`);
   }
-  if (new Set(reading.toolCalls.map(({ id }) => id)).size !== reading.toolCalls.length) complain('a call came twice');
-  if (reading.events > 0 && roles !== 1 && !(reading.error && reading.events === 1)) complain(`${roles} roles`);
-  if (reading.error && (reading.done || reading.finish !== undefined)) complain('an error beside a finish or [DONE]');
+  if (new Set(reading.toolCalls.map(({ id }) => id)).size !== reading.toolCalls.length)
+    complain('a call came twice');
+  if (reading.events > 0 && roles !== 1 && !(reading.error && reading.events === 1))
+    complain(`${roles} roles`);
+  if (reading.error && (reading.done || reading.finish !== undefined))
+    complain('an error beside a finish or [DONE]');
   if (reading.done && reading.finish === undefined) complain('[DONE] without a finish reason');
   return reading;
 }

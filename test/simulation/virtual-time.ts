@@ -49,7 +49,8 @@ export class VirtualTime implements Time {
   #next(): Timer | undefined {
     let next: Timer | undefined;
     for (const timer of this.#timers) {
-      if (!next || timer.at_ms < next.at_ms || (timer.at_ms === next.at_ms && timer.order < next.order)) next = timer;
+      if (!next || timer.at_ms < next.at_ms || (timer.at_ms === next.at_ms && timer.order < next.order))
+        next = timer;
     }
     return next;
   }

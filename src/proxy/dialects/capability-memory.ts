@@ -25,9 +25,12 @@ export class CapabilityMemory {
   }
 
   rememberPrefill(upstream: string, model: string, prefill: boolean): void {
+    const key = keyOf(upstream, model);
+    // What is learnt anew is the youngest again.
+    this.#entries.delete(key);
     const oldest = this.#entries.keys().next();
     if (this.#entries.size >= ENTRIES_MAX && !oldest.done) this.#entries.delete(oldest.value);
-    this.#entries.set(keyOf(upstream, model), { prefill, until_ms: this.#time.now() + REMEMBERED_FOR_MS });
+    this.#entries.set(key, { prefill, until_ms: this.#time.now() + REMEMBERED_FOR_MS });
   }
 }
 

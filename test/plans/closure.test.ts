@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest';
+import { closedBefore, closedByFinish } from '../../src/plans/closure.ts';
+import type { Delta, Proof } from '../../src/plans/delta.ts';
+import type { Transcript } from '../../src/plans/transcript.ts';
+import { call, cancel, close, reasoning, SCHEMAS, start, text, transcriptOf } from './saying.ts';
+
+const WHOLE = '{"city":"Paris"}';
+const HALF = '{"city":"Pa';
+
+const closedAt = (transcript: Transcript, next: Delta, tool_proof: Proof = 1) =>
+  closedBefore(next, transcript, SCHEMAS, tool_proof).map(({ index }) => index);
+
+describe('something else begins', () => {
+  test.each<[string, Transcript, Delta, number[]]>([
+    ['text after a whole call', transcriptOf(call(0, 'weather', WHOLE)), text('So'), [0]],
+    ['a call after a whole call', transcriptOf(call(0, 'weather', WHOLE)), start(1, 'weather'), [0]],
+    [
+      'text after several whole calls',
+      transcriptOf(call(0, 'weather', WHOLE), call(1, 'weather', WHOLE)),
+      text('So'),
+      [0, 1],
+    ],
+    ['text after a call of which only half came', transcriptOf(call(0, 'weather', HALF)), text('So'), []],
+    [
+      'a call waits for those before it',
+      transcriptOf(call(0, 'weather', HALF), call(1, 'weather', WHOLE)),
+      text('So'),
+      [],
+    ],
+    [
+      'a call does not wait for those after it',
+      transcriptOf(call(0, 'weather', WHOLE), call(1, 'weather', HALF)),
+      text('So'),
+      [0],
+    ],
+    ['a call after one that has only been started', transcriptOf(call(0, 'now')), start(1, 'weather'), []],
+    ['text after one that has only been started', transcriptOf(call(0, 'now')), text('So'), [0]],
+    ['a call after one without arguments', transcriptOf(call(0, 'now', '{}')), start(1, 'weather'), [0]],
+    ['a call after a placeholder', transcriptOf(call(0, 'weather', '{}')), start(1, 'weather'), []],
+    ['text after a placeholder', transcriptOf(call(0, 'weather', '{}')), text('So'), [0]],
+    ['more arguments', transcriptOf(call(0, 'weather', WHOLE)), call(0, 'weather', ' ')[1] as Delta, []],
+    ['thoughts', transcriptOf(call(0, 'weather', WHOLE)), reasoning('So'), []],
+    ['the finish', transcriptOf(call(0, 'weather', WHOLE)), { kind: 'finish', reason: 'stop' }, []],
+    ['text after a call that is closed', transcriptOf(call(0, 'weather', WHOLE), close(0)), text('So'), []],
+    ['text after a call that was cut', transcriptOf(call(0, 'weather', HALF), cancel(0)), text('So'), []],
+    ['text after nothing', transcriptOf(), text('So'), []],
+  ])('%s', (_, transcript, next, closed) => {
+    expect(closedAt(transcript, next)).toEqual(closed);
+  });
+
+  test('closes with the proof that it is', () => {
+    const transcript = transcriptOf(call(0, 'weather', WHOLE));
+    expect(closedBefore(text('So'), transcript, SCHEMAS, 1)).toEqual([close(0, 2)]);
+  });
+
+  test('is enough for those who ask for 2, not for those who ask for 3', () => {
+    const transcript = transcriptOf(call(0, 'weather', WHOLE));
+    expect(closedAt(transcript, text('So'), 2)).toEqual([0]);
+    expect(closedAt(transcript, text('So'), 3)).toEqual([]);
+  });
+});
+
+describe('the finish reason', () => {
+  test('closes every call that is whole, by the best proof there is', () => {
+    const transcript = transcriptOf(call(0, 'weather', WHOLE), call(1, 'now'), call(2, 'unknown', '1'));
+    expect(closedByFinish(transcript)).toEqual({ closed: [close(0), close(1), close(2)], broken: [] });
+  });
+
+  test('makes no half document whole', () => {
+    const transcript = transcriptOf(
+      call(0, 'weather', HALF),
+      call(1, 'weather', WHOLE),
+      call(2, 'weather', WHOLE, WHOLE),
+    );
+    const { closed, broken } = closedByFinish(transcript);
+    expect(closed).toEqual([close(1)]);
+    expect(broken.map(({ index }) => index)).toEqual([0, 2]);
+  });
+
+  test('has nothing to say about calls that are closed or cut', () => {
+    const transcript = transcriptOf(call(0, 'weather', WHOLE), close(0), call(1, 'weather', HALF), cancel(1));
+    expect(closedByFinish(transcript)).toEqual({ closed: [], broken: [] });
+  });
+});

@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest';
+import {
+  anchorOf,
+  chooseMode,
+  type Mode,
+  type ModeFacts,
+  nudgeText,
+  prefixOf,
+} from '../../src/plans/continuation.ts';
+
+describe('ways of asking, in their order', () => {
+  const facts: ModeFacts = {
+    plan: 'R1',
+    prefill: true,
+    prefillWithTools: true,
+    characters: 500,
+    hasTools: false,
+    onlyReplay: false,
+    failed: new Set(),
+  };
+
+  /** What is tried when one after the other fails. */
+  function tried(changes: Partial<ModeFacts>): Mode[] {
+    const modes: Mode[] = [];
+    for (;;) {
+      const mode = chooseMode({ ...facts, ...changes, failed: new Set(modes) });
+      if (!mode) return modes;
+      modes.push(mode);
+    }
+  }
+
+  test.each<[string, Partial<ModeFacts>, Mode[]]>([
+    ['prefill, where the target can', {}, ['prefill', 'nudge', 'replay']],
+    ['no prefill, where it cannot', { prefill: false }, ['nudge', 'replay']],
+    ['prefill, where nobody knows', { prefill: undefined }, ['prefill', 'nudge', 'replay']],
+    [
+      'no prefill where nobody knows and the prefix is too short to tell',
+      { prefill: undefined, characters: 15 },
+      ['nudge', 'replay'],
+    ],
+    [
+      'prefill of the least that can tell',
+      { prefill: undefined, characters: 16 },
+      ['prefill', 'nudge', 'replay'],
+    ],
+    ['prefill of little, where the target is known to', { characters: 1 }, ['prefill', 'nudge', 'replay']],
+    ['prefill with tools, where that is safe', { hasTools: true }, ['prefill', 'nudge', 'replay']],
+    [
+      'no prefill with tools, where it is not',
+      { hasTools: true, prefillWithTools: false },
+      ['nudge', 'replay'],
+    ],
+    ['a nudge first when a call was cut', { plan: 'R3', hasTools: true }, ['nudge', 'prefill', 'replay']],
+    ['a nudge only when a call was cut', { plan: 'R3', prefill: false }, ['nudge', 'replay']],
+    ['replay alone for structured output', { onlyReplay: true }, ['replay']],
+    ['replay alone for a forced tool', { plan: 'R3', onlyReplay: true, hasTools: true }, ['replay']],
+  ])('%s', (_, changes, modes) => {
+    expect(tried(changes)).toEqual(modes);
+  });
+});
+
+test.each([
+  ['Hello', 'Hello', ''],
+  ['Hello ', 'Hello', ' '],
+  ['Hello\n\n', 'Hello', '\n\n'],
+  ['\n Hello', '\n Hello', ''],
+  ['Hello \ud83d', 'Hello', ' \ud83d'],
+  ['Hello\ud83d', 'Hello', '\ud83d'],
+  ['Hello 🙂', 'Hello 🙂', ''],
+  [' \n', '', ' \n'],
+  ['', '', ''],
+])('of %j the provider is sent %j, and %j is kept', (delivered, sent, trimmed) => {
+  expect(prefixOf(delivered)).toEqual({ sent, trimmed });
+});
+
+describe('the words that a model is asked to repeat', () => {
+  test.each([
+    ['all of a short answer', 'Hello world', 'Hello world'],
+    ['without blanks in front', ' Hello world', 'Hello world'],
+    [
+      'the last ones of a long answer, from the beginning of one',
+      'Once upon a time there was a kelp that held fast to its rock.',
+      'was a kelp that held fast to its rock.',
+    ],
+    [
+      'from within a word that is too long to begin with',
+      'See https://example.com/a/very/long/path/without/any/blank/index.html now',
+      'path/without/any/blank/index.html now',
+    ],
+    [
+      'from within where there are no words',
+      '海带的固着器不是根，它不吸收任何养分，只是牢牢地抓住岩石。只要固着器还在岩石上，植物就会重新生长。',
+      '不吸收任何养分，只是牢牢地抓住岩石。只要固着器还在岩石上，植物就会重新生长。',
+    ],
+  ])('%s', (_, prefix, anchor) => {
+    const words = anchorOf(prefix);
+    expect(prefix.endsWith(words)).toBe(true);
+    expect(words.endsWith(anchor)).toBe(true);
+    expect(words.length).toBeGreaterThanOrEqual(Math.min(20, prefix.trimStart().length));
+    expect(words.length).toBeLessThanOrEqual(40);
+  });
+
+  test('do not begin with half a surrogate pair', () => {
+    expect(anchorOf(`a${'🙂'.repeat(20)}b`)).toBe(`${'🙂'.repeat(19)}b`);
+  });
+});
+
+describe('the nudge', () => {
+  const prefix = 'It said "grip the rock';
+
+  test('quotes the last words, and asks for nothing but what follows', () => {
+    expect(nudgeText({ prefix, hasTools: false, cutTools: [] })).toBe(
+      'My connection dropped and your answer was cut off. ' +
+        'Repeat its last words exactly, "It said \\"grip the rock", and go straight on from there. ' +
+        'Write nothing else: no preamble, no apology, same language, same formatting.',
+    );
+  });
+
+  test('reminds of the tools', () => {
+    expect(nudgeText({ prefix, hasTools: true, cutTools: [] })).toMatch(
+      / If you were about to call a tool, call it now\.$/,
+    );
+  });
+
+  test('names the calls that were cut', () => {
+    expect(nudgeText({ prefix, hasTools: true, cutTools: ['weather', 'now'] })).toMatch(
+      / Your call to `weather`, `now` was cut off and did not run: make it again, in full\.$/,
+    );
+  });
+});

@@ -1,0 +1,200 @@
+import { describe, expect, test } from 'vitest';
+import { CAUSES, type Cause, type Interruption, isPermanent } from '../../src/interrupts/interruption.ts';
+import { type Allowance, decide, type Plan, type Policy } from '../../src/plans/decide.ts';
+import type { Proof } from '../../src/plans/delta.ts';
+import type { Transcript } from '../../src/plans/transcript.ts';
+import { call, cancel, close, reasoning, refusal, SCHEMAS, text, transcriptOf } from './saying.ts';
+
+const reset: Interruption = {
+  cause: 'connection_reset',
+  phase: 'text',
+  evidence: { kind: 'transport', code: 'ECONNRESET' },
+};
+const because = (cause: Cause): Interruption => ({ ...reset, cause });
+
+const policy: Policy = { plans: ['R1', 'R2', 'R3', 'R4'], tool_proof: 1, schemas: SCHEMAS, spliceable: true };
+const allowance: Allowance = { exhausted: undefined, delivered: true, tokens_left: Number.POSITIVE_INFINITY };
+
+/** The plan in one line: which calls are settled, which are cut. */
+function planned(plan: Plan): string {
+  const numbers = (calls: readonly { index: number }[]) => calls.map(({ index }) => index).join(',');
+  switch (plan.kind) {
+    case 'R2':
+      return `R2 settle:${numbers(plan.settle)} cancel:${numbers(plan.cancel)}`;
+    case 'R3':
+    case 'R4':
+      return `${plan.kind} cancel:${numbers(plan.cancel)}`;
+    case 'give_up':
+      return `give up: ${plan.why}`;
+    case 'finish':
+      return `finish: ${plan.reason}`;
+    case 'R1':
+      return 'R1';
+  }
+}
+
+interface Circumstances {
+  readonly interruption?: Interruption;
+  readonly policy?: Partial<Policy>;
+  readonly allowance?: Partial<Allowance>;
+}
+
+const decided = (transcript: Transcript, circumstances: Circumstances = {}): string =>
+  planned(
+    decide(
+      transcript,
+      circumstances.interruption ?? reset,
+      { ...policy, ...circumstances.policy },
+      { ...allowance, ...circumstances.allowance },
+    ),
+  );
+
+const WHOLE = '{"city":"Paris"}';
+const HALF = '{"city":"Pa';
+
+const nothing = transcriptOf();
+const words = transcriptOf(text('Let me see.'));
+const halfCall = transcriptOf(text('Let me see.'), call(0, 'weather', HALF));
+const wholeCall = transcriptOf(text('Let me see.'), call(0, 'weather', WHOLE));
+
+describe('what was said decides the plan', () => {
+  test.each<[string, Transcript, string]>([
+    ['nothing', nothing, 'R4 cancel:'],
+    ['whitespace', transcriptOf(text(' \n\n')), 'R4 cancel:'],
+    ['reasoning only', transcriptOf(reasoning('Paris?')), 'R4 cancel:'],
+    ['text', words, 'R1'],
+    ['reasoning and text', transcriptOf(reasoning('Paris?'), text('Paris.')), 'R1'],
+    ['text and a call that was cut', halfCall, 'R3 cancel:0'],
+    [
+      'text and several calls that were cut',
+      transcriptOf(text('So:'), call(0, 'weather', HALF), call(1, 'weather', HALF)),
+      'R3 cancel:0,1',
+    ],
+    ['a call that was cut, and no text', transcriptOf(call(0, 'weather', HALF)), 'R4 cancel:0'],
+    ['a call of which only the name came', transcriptOf(call(0, 'weather')), 'R4 cancel:0'],
+    ['a whole call', wholeCall, 'R2 settle:0 cancel:'],
+    ['a whole call and no text', transcriptOf(call(0, 'weather', WHOLE)), 'R2 settle:0 cancel:'],
+    [
+      'several calls, the last of them cut',
+      transcriptOf(call(0, 'weather', WHOLE), call(1, 'weather', WHOLE), call(2, 'weather', HALF)),
+      'R2 settle:0,1 cancel:2',
+    ],
+    [
+      'several calls, the first of them not yet whole',
+      transcriptOf(call(0, 'weather', HALF), call(1, 'weather', WHOLE)),
+      'R2 settle:1 cancel:0',
+    ],
+    [
+      'a call closed before, and one that was cut',
+      transcriptOf(call(0, 'weather', WHOLE), close(0), call(1, 'weather', HALF)),
+      'R2 settle: cancel:1',
+    ],
+    [
+      'a call that an earlier interruption had cut',
+      transcriptOf(text('So:'), call(0, 'weather', HALF), cancel(0)),
+      'R1',
+    ],
+  ])('%s', (_, transcript, plan) => {
+    expect(decided(transcript)).toBe(plan);
+  });
+});
+
+describe('every cause that may pass is recovered from, every permanent one is not', () => {
+  test.each(CAUSES.map((cause) => [cause]))('%s', (cause) => {
+    const plan = decided(nothing, { interruption: because(cause) });
+    expect(plan).toBe(isPermanent(cause) ? 'give up: permanent' : 'R4 cancel:');
+  });
+});
+
+describe('settled calls win over', () => {
+  const settled = 'R2 settle:0 cancel:';
+  test.each<[string, Circumstances]>([
+    ['an exhausted budget', { allowance: { exhausted: 'attempts' } }],
+    ['a permanent cause', { interruption: because('quota') }],
+    ['a content filter', { interruption: because('content_filter') }],
+    ['a context overflow', { interruption: because('context_overflow') }],
+    ['a policy without R2', { policy: { plans: ['R1'] } }],
+    ['output that cannot be joined', { policy: { spliceable: false } }],
+    ['a spent token limit', { allowance: { tokens_left: 0 } }],
+  ])('%s', (_, circumstances) => {
+    expect(decided(wholeCall, circumstances)).toBe(settled);
+  });
+
+  test('all of them at once, if the call was closed before', () => {
+    const transcript = transcriptOf(call(0, 'weather', WHOLE), close(0));
+    const plan = decided(transcript, {
+      interruption: because('unauthorised'),
+      policy: { plans: [], spliceable: false },
+      allowance: { exhausted: 'no_progress', tokens_left: 0 },
+    });
+    expect(plan).toBe('R2 settle: cancel:');
+  });
+});
+
+describe('giving up', () => {
+  test.each<[string, Transcript, Circumstances, string]>([
+    ['attempts are spent', words, { allowance: { exhausted: 'attempts' } }, 'give up: attempts'],
+    ['nothing new for too long', words, { allowance: { exhausted: 'no_progress' } }, 'give up: no_progress'],
+    [
+      'the same failure at the same place',
+      nothing,
+      { allowance: { exhausted: 'repeated_failure' } },
+      'give up: repeated_failure',
+    ],
+    ['a permanent cause', words, { interruption: because('unauthorised') }, 'give up: permanent'],
+    [
+      'a permanent cause before a spent budget',
+      words,
+      { interruption: because('content_filter'), allowance: { exhausted: 'attempts' } },
+      'give up: permanent',
+    ],
+    ['what was shown cannot be joined', words, { policy: { spliceable: false } }, 'give up: not_recoverable'],
+    ['a refusal cannot be joined', transcriptOf(refusal('I cannot')), {}, 'give up: not_recoverable'],
+    ['R1 is not allowed', words, { policy: { plans: ['R2', 'R3', 'R4'] } }, 'give up: plan_not_allowed'],
+    ['R3 is not allowed', halfCall, { policy: { plans: ['R1', 'R2', 'R4'] } }, 'give up: plan_not_allowed'],
+    ['R4 is not allowed', nothing, { policy: { plans: ['R1', 'R2', 'R3'] } }, 'give up: plan_not_allowed'],
+  ])('%s', (_, transcript, circumstances, plan) => {
+    expect(decided(transcript, circumstances)).toBe(plan);
+  });
+
+  test('what cannot be joined may still start anew while the client has seen nothing', () => {
+    const unseen = { policy: { spliceable: false }, allowance: { delivered: false } };
+    expect(decided(nothing, unseen)).toBe('R4 cancel:');
+  });
+});
+
+describe('the answer is as long as it may be', () => {
+  const overflow = { interruption: because('context_overflow') };
+  test.each<[string, Transcript, Circumstances, string]>([
+    ['the context overflows with what was said already', words, overflow, 'finish: length'],
+    ['the context overflows with the question alone', nothing, overflow, 'give up: permanent'],
+    ['the limit is reached', words, { allowance: { tokens_left: 0 } }, 'finish: length'],
+    [
+      'the limit is passed, as far as can be estimated',
+      words,
+      { allowance: { tokens_left: -3 } },
+      'finish: length',
+    ],
+    ['one token is left', words, { allowance: { tokens_left: 1 } }, 'R1'],
+    ['no text has come of what there was', nothing, { allowance: { tokens_left: 0 } }, 'R4 cancel:'],
+  ])('%s', (_, transcript, circumstances, plan) => {
+    expect(decided(transcript, circumstances)).toBe(plan);
+  });
+});
+
+describe('the least proof that settles a call', () => {
+  /** By its arguments (1), by what came after it (2), by the wire (3). */
+  const proofs: readonly [string, Transcript, Proof][] = [
+    ['arguments that satisfy the schema', transcriptOf(call(0, 'weather', WHOLE)), 1],
+    ['text after it', transcriptOf(call(0, 'weather', '{}'), text('Done.')), 2],
+    ['another call after it', transcriptOf(call(0, 'weather', WHOLE), call(1, 'weather')), 2],
+    ['a close', transcriptOf(call(0, 'weather', WHOLE), close(0, 3)), 3],
+  ];
+  const rows = proofs.flatMap(([evidence, transcript, proof]) =>
+    ([1, 2, 3] as const).map((minimum) => [evidence, minimum, proof >= minimum, transcript] as const),
+  );
+  test.each(rows)('%s, where %i is asked for: %s', (_, tool_proof, settles, transcript) => {
+    const plan = decided(transcript, { policy: { tool_proof } });
+    expect(plan.startsWith('R2')).toBe(settles);
+  });
+});

@@ -1,0 +1,34 @@
+import type { Delta, Proof } from '../../src/plans/delta.ts';
+import { Transcript } from '../../src/plans/transcript.ts';
+
+/** Deltas in the fewest words; `call` is a tool call as far as it came. */
+export const text = (said: string): Delta => ({ kind: 'text', text: said });
+export const refusal = (said: string): Delta => ({ kind: 'refusal', text: said });
+export const reasoning = (thought: string): Delta => ({ kind: 'reasoning', text: thought });
+export const close = (index: number, proof: Proof = 3): Delta => ({ kind: 'tool_close', index, proof });
+export const cancel = (index: number): Delta => ({ kind: 'tool_cancel', index });
+export const start = (index: number, name: string): Delta => ({
+  kind: 'tool_start',
+  index,
+  id: `call_${index}`,
+  name,
+});
+export const call = (index: number, name: string, ...fragments: string[]): Delta[] => [
+  start(index, name),
+  ...fragments.map((fragment): Delta => ({ kind: 'tool_arguments', index, text: fragment })),
+];
+
+export const transcriptOf = (...said: (Delta | readonly Delta[])[]): Transcript => Transcript.of(said.flat());
+
+/** The tools of all these tests: one with a required argument, one without any. */
+export const SCHEMAS = new Map<string, unknown>([
+  [
+    'weather',
+    {
+      type: 'object',
+      properties: { city: { type: 'string' }, days: { type: 'integer' } },
+      required: ['city'],
+    },
+  ],
+  ['now', { type: 'object', properties: {} }],
+]);

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest';
+import { prefixOf } from '../../src/plans/continuation.ts';
+import type { Delta } from '../../src/plans/delta.ts';
+import { Splice, type SpliceOptions } from '../../src/plans/splice.ts';
+import { call, reasoning, refusal, start, text } from './saying.ts';
+
+const DELIVERED = 'The holdfast grips';
+
+function spliceOf(
+  changes: Partial<SpliceOptions> & { readonly text?: string; readonly reasoning?: string } = {},
+) {
+  const { text = DELIVERED, reasoning = '', ...options } = changes;
+  return new Splice({
+    mode: 'prefill',
+    delivered: { text, reasoning },
+    prefix: prefixOf(text),
+    echoes: false,
+    continuesReasoning: false,
+    stops: [],
+    ...options,
+  });
+}
+
+/** All that comes of these deltas; the end is theirs. */
+const spliced = (splice: Splice, ...deltas: Delta[]): Delta[] => [
+  ...deltas.flatMap((delta) => splice.accept(delta)),
+  ...splice.end(),
+];
+
+describe('text', () => {
+  test('is joined at the seam', () => {
+    const splice = spliceOf();
+    expect(spliced(splice, text('The holdfast '), text('grips the'), text(' rock.'))).toEqual([
+      text(' the'),
+      text(' rock.'),
+    ]);
+    expect(splice).toMatchObject({ seam: 'echo', rejection: undefined, stopped: false, isOpen: true });
+  });
+
+  test('that was held back comes at the end', () => {
+    expect(spliced(spliceOf(), text('The'))).toEqual([text('The')]);
+  });
+
+  test('that repeats everything leaves nothing to say', () => {
+    expect(spliced(spliceOf(), text(DELIVERED))).toEqual([]);
+  });
+});
+
+describe('an answer that cannot be joined', () => {
+  test('brings nothing any more, of whatever kind', () => {
+    const splice = spliceOf({ mode: 'replay' });
+    const after = [
+      text('Other'),
+      text('!'),
+      reasoning('Hm'),
+      refusal('No'),
+      start(0, 'now'),
+      ...call(1, 'now', '{}'),
+    ];
+    expect(spliced(splice, text('The holdfast '), text('slips'), ...after)).toEqual([]);
+    expect(splice.rejection).toBe('diverged');
+  });
+
+  test('is found out at the end', () => {
+    const splice = spliceOf({ mode: 'replay' });
+    expect(spliced(splice, text('The holdfast'))).toEqual([]);
+    expect(splice.rejection).toBe('ended_early');
+  });
+});
+
+describe('reasoning', () => {
+  const passed = (splice: Splice, ...deltas: Delta[]) =>
+    deltas
+      .flatMap((delta) => splice.accept(delta))
+      .map((delta) => (delta.kind === 'reasoning' ? delta.text : delta.kind));
+
+  test('is swallowed while it would appear in the middle of the text', () => {
+    expect(passed(spliceOf(), reasoning('Let me'), reasoning(' go on'))).toEqual([]);
+  });
+
+  test('passes once new text has come', () => {
+    const splice = spliceOf();
+    expect(passed(splice, reasoning('a'), text(' zealously'), reasoning('b'))).toEqual(['text', 'b']);
+  });
+
+  test('passes once a call has begun', () => {
+    expect(passed(spliceOf(), reasoning('a'), start(0, 'now'), reasoning('b'))).toEqual(['tool_start', 'b']);
+  });
+
+  test('goes on where the dialect goes on with it', () => {
+    const thinking = { text: '', reasoning: 'Let me', continuesReasoning: true };
+    expect(passed(spliceOf(thinking), reasoning(' see.'))).toEqual([' see.']);
+  });
+
+  test('is swallowed after text even where the dialect goes on with it', () => {
+    expect(passed(spliceOf({ continuesReasoning: true }), reasoning(' see.'))).toEqual([]);
+  });
+
+  describe('after a restart', () => {
+    const restarted = (seen: string) => spliceOf({ mode: 'restart', text: '', reasoning: seen });
+
+    test('passes if the client has seen none', () => {
+      const splice = restarted('');
+      expect(splice.isOpen).toBe(true);
+      expect(passed(splice, reasoning('Let me'))).toEqual(['Let me']);
+    });
+
+    test('is swallowed as far as the client has seen it', () => {
+      const splice = restarted('Let me see');
+      expect(splice.isOpen).toBe(false);
+      expect(passed(splice, reasoning('Let '), reasoning('me see'), reasoning('. So'))).toEqual(['. So']);
+      expect(splice.isOpen).toBe(true);
+    });
+
+    test('goes on in the middle of a delta', () => {
+      expect(passed(restarted('Let me'), reasoning('Let me see'), reasoning('.'))).toEqual([' see', '.']);
+    });
+
+    test('is swallowed altogether if it is another one', () => {
+      const splice = restarted('Let me see');
+      expect(passed(splice, reasoning('Let us think'), reasoning('Let me see more'))).toEqual([]);
+      expect(passed(splice, text('So:'), reasoning('b'))).toEqual(['text', 'b']);
+    });
+  });
+});
+
+describe('a stop sequence across the seam', () => {
+  test('ends the answer', () => {
+    const splice = spliceOf({ text: 'It grips. E', stops: ['END'] });
+    expect(spliced(splice, text('ND of it'), text(' all'), start(0, 'now'))).toEqual([]);
+    expect(splice).toMatchObject({ stopped: true, isOpen: false });
+  });
+
+  test('that was only feared gives out what was held', () => {
+    const splice = spliceOf({ text: 'It grips. E', stops: ['END'] });
+    expect(spliced(splice, text('N'))).toEqual([text('N')]);
+    expect(splice.stopped).toBe(false);
+  });
+});
+
+test.each<[string, Delta]>([
+  ['arguments', { kind: 'tool_arguments', index: 0, text: '{}' }],
+  ['a refusal', refusal('No')],
+  ['the usage', { kind: 'usage', usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }],
+])('%s pass by the seam', (_, delta) => {
+  expect(spliceOf().accept(delta)).toEqual([delta]);
+});
+
+test('text that is held back does not hold up a call', () => {
+  const splice = spliceOf();
+  expect(splice.accept(text('The'))).toEqual([]);
+  expect(splice.accept(start(0, 'now'))).toEqual([start(0, 'now')]);
+  expect(splice.end()).toEqual([text('The')]);
+});

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import { Transcript } from '../../src/plans/transcript.ts';
+import { call, cancel, close, reasoning, refusal, start, text, transcriptOf } from './saying.ts';
+
+describe('the fold', () => {
+  test('of nothing', () => {
+    const transcript = new Transcript();
+    expect(transcript).toMatchObject({ text: '', refusal: '', reasoning: '', size: 0, hasText: false });
+    expect(transcript.finish).toBeUndefined();
+    expect(transcript.usage).toBeUndefined();
+    expect(transcript.toolCalls).toEqual([]);
+    expect(transcript.openCalls).toEqual([]);
+  });
+
+  test('of prose, each kind by itself', () => {
+    const transcript = transcriptOf(reasoning('Hm'), text('Yes'), reasoning('.'), text('!'), refusal('No.'));
+    expect(transcript).toMatchObject({ text: 'Yes!', reasoning: 'Hm.', refusal: 'No.' });
+  });
+
+  test('of the end', () => {
+    const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+    const transcript = transcriptOf({ kind: 'finish', reason: 'stop' }, { kind: 'usage', usage });
+    expect(transcript).toMatchObject({ finish: 'stop', usage });
+  });
+
+  test('of calls whose fragments are interleaved', () => {
+    const transcript = transcriptOf(
+      [start(0, 'weather'), start(1, 'now')],
+      { kind: 'tool_arguments', index: 0, text: '{"city":' },
+      { kind: 'tool_arguments', index: 1, text: '{}' },
+      { kind: 'tool_arguments', index: 0, text: '"Paris"}' },
+    );
+    expect(transcript.toolCalls).toMatchObject([
+      { index: 0, id: 'call_0', name: 'weather', arguments: '{"city":"Paris"}', state: 'open' },
+      { index: 1, id: 'call_1', name: 'now', arguments: '{}', state: 'open' },
+    ]);
+  });
+
+  test('counts every character it holds', () => {
+    const transcript = transcriptOf(text('four'), reasoning('12'), refusal('x'), call(0, 'weather', '{}'));
+    expect(transcript.size).toBe(9);
+  });
+});
+
+describe('the state of calls', () => {
+  const transcript = transcriptOf(
+    call(0, 'weather', '{}'),
+    call(1, 'weather', '{'),
+    call(2, 'weather', '{'),
+    close(0),
+    cancel(1),
+  );
+
+  test('open, closed and cut', () => {
+    const numbers = (calls: readonly { index: number }[]) => calls.map(({ index }) => index);
+    expect(numbers(transcript.closedCalls)).toEqual([0]);
+    expect(numbers(transcript.openCalls)).toEqual([2]);
+    expect(transcript.toolCalls.map(({ state }) => state)).toEqual(['closed', 'cancelled', 'open']);
+  });
+
+  test.each([
+    ['arguments', { kind: 'tool_arguments', index: 7, text: '{' }],
+    ['a close', close(7)],
+    ['a cancel', cancel(7)],
+  ] as const)('a call that was never started: %s', (_, delta) => {
+    expect(() => transcriptOf(delta)).toThrow(new RangeError('no tool call 7 was started'));
+  });
+});
+
+describe('what began after a call', () => {
+  const followed = (...said: Parameters<typeof transcriptOf>) =>
+    transcriptOf(...said).toolCalls.map((toolCall) => toolCall.followed);
+
+  test.each<[string, Parameters<typeof transcriptOf>, (string | undefined)[]]>([
+    ['nothing', [call(0, 'now')], [undefined]],
+    ['nothing but thoughts', [call(0, 'now'), reasoning('Hm')], [undefined]],
+    ['another call', [call(0, 'now'), call(1, 'now')], ['call', undefined]],
+    ['text', [call(0, 'now'), text('So')], ['text']],
+    ['a call and then text', [call(0, 'now'), call(1, 'now'), text('So')], ['text', 'text']],
+    ['text and then a call', [call(0, 'now'), text('So'), call(1, 'now')], ['text', undefined]],
+    ['text before it', [text('So'), call(0, 'now')], [undefined]],
+  ])('%s', (_, said, expected) => {
+    expect(followed(...said)).toEqual(expected);
+  });
+});
+
+test.each([
+  ['', false],
+  [' \n\t', false],
+  ['\u00a0', false],
+  [' a', true],
+])('%j is text that a continuation could hang on: %s', (said, expected) => {
+  expect(transcriptOf(text(said)).hasText).toBe(expected);
+});

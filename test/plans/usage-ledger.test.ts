@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest';
+import type { Usage } from '../../src/plans/delta.ts';
+import {
+  type AttemptUsage,
+  deliveredTokens,
+  type LedgerFacts,
+  logicalUsage,
+  repaidTokens,
+} from '../../src/plans/usage-ledger.ts';
+
+const tokens = (deltas: number) => ({ deltas, characters: deltas * 4 });
+const NONE = tokens(0);
+
+const attempt = (mode: AttemptUsage['mode'], changes: Partial<AttemptUsage> = {}): AttemptUsage => ({
+  mode,
+  text: NONE,
+  reasoning: NONE,
+  tools: NONE,
+  swallowed: NONE,
+  added_messages: [],
+  ...changes,
+});
+
+const usage = (prompt_tokens: number, completion_tokens: number, more: object = {}): Usage => ({
+  prompt_tokens,
+  completion_tokens,
+  total_tokens: prompt_tokens + completion_tokens,
+  ...more,
+});
+
+/** Two messages: (3 + 10) + (3 + 2) tokens, as estimated. */
+const facts: LedgerFacts = { request_characters: [40, 8] };
+
+describe('the usage of the one answer that the client saw', () => {
+  test.each<[string, AttemptUsage[], Usage]>([
+    [
+      'one attempt that reported it',
+      [attempt('first', { reported: usage(12, 30), text: tokens(29) })],
+      usage(12, 30),
+    ],
+    [
+      'one attempt that did not: estimated',
+      [attempt('first', { text: tokens(20), reasoning: tokens(5), tools: tokens(7) })],
+      usage(18, 32),
+    ],
+    ['no attempt', [], usage(18, 0)],
+    [
+      'a replay, which generates it all again',
+      [
+        attempt('first', { text: tokens(20) }),
+        attempt('replay', { reported: usage(12, 50), swallowed: tokens(20) }),
+      ],
+      usage(12, 50),
+    ],
+    [
+      'a restart, too',
+      [attempt('first', { reasoning: tokens(9) }), attempt('restart', { reported: usage(12, 50) })],
+      usage(12, 50),
+    ],
+    [
+      'a continuation: delivered tokens once, its own prompt less what was added',
+      [
+        attempt('first', { text: tokens(20) }),
+        attempt('prefill', { reported: usage(12 + 23, 30), text: tokens(30), added_messages: [80] }),
+      ],
+      usage(12, 50),
+    ],
+    [
+      'a continuation that repeated something',
+      [
+        attempt('first', { text: tokens(20) }),
+        attempt('nudge', {
+          reported: usage(12 + 23 + 33, 40),
+          text: tokens(30),
+          swallowed: tokens(10),
+          added_messages: [80, 120],
+        }),
+      ],
+      usage(12, 50),
+    ],
+    [
+      'the first attempt told what its prompt was',
+      [
+        attempt('first', { reported: usage(14, 20), text: tokens(20) }),
+        attempt('prefill', { reported: usage(99, 30), added_messages: [80] }),
+      ],
+      usage(14, 50),
+    ],
+    [
+      'only an attempt in the middle told anything',
+      [
+        attempt('first', { text: tokens(20) }),
+        attempt('prefill', { reported: usage(12 + 23, 5), text: tokens(5), added_messages: [80] }),
+        attempt('prefill', { text: tokens(25), added_messages: [100] }),
+      ],
+      usage(12, 50),
+    ],
+    [
+      'a prompt that is smaller than what was added to it, as estimated',
+      [attempt('prefill', { reported: usage(10, 5), added_messages: [800] })],
+      usage(0, 5),
+    ],
+    [
+      'fewer tokens than were swallowed, as counted',
+      [attempt('nudge', { reported: usage(30, 5), swallowed: tokens(10), added_messages: [] })],
+      usage(30, 0),
+    ],
+  ])('%s', (_, attempts, expected) => {
+    expect(logicalUsage(attempts, facts)).toEqual(expected);
+  });
+
+  test('keeps the details that the last attempt reported', () => {
+    const details = { completion_tokens_details: { reasoning_tokens: 3 } };
+    const attempts = [
+      attempt('first', { text: tokens(20) }),
+      attempt('prefill', { reported: usage(35, 30, details), added_messages: [80] }),
+    ];
+    expect(logicalUsage(attempts, facts)).toEqual(usage(12, 50, details));
+  });
+});
+
+describe('what recovery is judged by', () => {
+  const attempts = [
+    attempt('first', { text: tokens(20), reasoning: tokens(100), tools: tokens(3) }),
+    attempt('nudge', { text: tokens(10), swallowed: tokens(12) }),
+    attempt('nudge', { swallowed: tokens(1) }),
+  ];
+
+  test('the text counts against what is left of max_tokens, reasoning does not', () => {
+    expect(deliveredTokens(attempts)).toBe(30);
+  });
+
+  test('what came again was paid for twice', () => {
+    expect(repaidTokens(attempts)).toBe(13);
+  });
+});
