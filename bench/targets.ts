@@ -4,6 +4,12 @@ import { findNginx, startNginx } from './nginx.ts';
 import { freePort, nextMessage, startProgram, startScript, untilHttpOk } from './processes.ts';
 import type { StartTarget } from './target.ts';
 
+/**
+ * As `npm start` runs it. The young generation would otherwise grow to three times 16 MB, which is memory that streams
+ * are charged for, and makes for the longer pauses.
+ */
+const NODE_FLAGS = ['--max-semi-space-size=8'];
+
 export const CLI_PATH = join(import.meta.dirname, '../dist/cli.js');
 
 const startPipe: StartTarget = async (upstream_port) => {
@@ -20,7 +26,7 @@ function startHoldfast(name: string, store: string): StartTarget {
   return async (upstream_port, directory) => {
     const [port, admin_port] = [await freePort(), await freePort()];
     const words = [
-      ...[CLI_PATH, 'serve', '--port', String(port), '--admin-port', String(admin_port)],
+      ...[...NODE_FLAGS, CLI_PATH, 'serve', '--port', String(port), '--admin-port', String(admin_port)],
       ...['--upstream', `http://127.0.0.1:${upstream_port}/v1`],
       ...['--store', store === 'file' ? `file:${join(directory, `${name}-store`)}` : store],
     ];

@@ -286,6 +286,14 @@ const settles = ({ kind }: Delta): boolean => kind === 'tool_close' || kind === 
 
 function unitsOf(event: JournalEvent): number {
   let units = EVENT_OVERHEAD_UNITS + (event.payload?.length ?? 0);
-  for (const delta of event.deltas) if ('text' in delta) units += delta.text.length;
+  for (const delta of event.deltas) {
+    switch (delta.kind) {
+      case 'text':
+      case 'refusal':
+      case 'reasoning':
+      case 'tool_arguments':
+        units += delta.text.length;
+    }
+  }
   return units;
 }

@@ -52,5 +52,5 @@ export const isMeta = (head: string): boolean => META.test(head);
 export function mayBecomeChatter(head: string): boolean {
   if (META_OPENERS.some((opener) => opener.startsWith(head))) return true;
   const opens = OPENERS.some((opener) => opener.startsWith(head) || head.startsWith(opener));
-  return opens && head.length < 2 * PREAMBLE_CHARACTERS && /^[^:\n]{0,119}(?:[:\n]\s*)?$/.test(head);
+  return opens && /^[^:\n]{0,119}(?:[:\n]\s*)?$/.test(head);
 }

@@ -93,7 +93,7 @@ export class Seam {
 
   /** No more text will come: joins with what there is. */
   end(): SeamStep {
-    const step = this.#state === 'holding' && this.#held !== '' ? this.#decide(true) : CLEAN;
+    const step = this.#state === 'holding' ? this.#decide(true) : CLEAN;
     if (this.#state !== 'swallowing' || this.#options.mode === 'restart') return step;
     return this.#swallowed < this.#options.prefix.sent.length ? this.#reject('ended_early') : step;
   }
@@ -139,16 +139,12 @@ export class Seam {
   /** More text could still turn the head into something to be removed. */
   #isUndecided(head: string): boolean {
     const { prefix, mode } = this.#options;
-    const isBlank = head.trim() === '';
-    if (!isBlank && (prefix.sent.startsWith(head) || this.#tail.includes(head))) return true;
+    if (head !== '' && (prefix.sent.startsWith(head) || this.#tail.includes(head))) return true;
     const limit = mode === 'nudge' ? HOLD_CHARACTERS.nudge : HOLD_CHARACTERS.prefill;
     if (this.#held.length >= limit) return false;
-    if (isBlank) return true;
+    if (head === '') return true;
     if (insideFence(prefix.sent) && mayReopenFence(head)) return true;
-    return (
-      mode === 'nudge' &&
-      (lastWords(prefix.sent).some((word) => word.startsWith(head)) || mayBecomeChatter(head))
-    );
+    return mode === 'nudge' && mayBecomeChatter(head);
   }
 
   get #tail(): string {
@@ -178,7 +174,7 @@ export class Seam {
     if (mode !== 'nudge') return overlap.length >= OVERLAP_CHARACTERS.prefill;
     if (overlap.length < OVERLAP_CHARACTERS.nudge) return false;
     // Not every script has spaces, but what was asked for is no coincidence.
-    return /\s/.test(overlap.trim()) || overlap.length >= anchorOf(prefix.sent).length;
+    return /\s/.test(overlap) || overlap.length >= anchorOf(prefix.sent).length;
   }
 
   /** Asked to repeat the last words, a model may begin again with the word in the middle of which it was cut. */
@@ -249,4 +245,4 @@ function insideFence(text: string): boolean {
   return ((text.match(/^```/gm)?.length ?? 0) & 1) === 1;
 }
 
-const mayReopenFence = (head: string): boolean => '```'.startsWith(head) || /^```[^\s`]{0,32}$/.test(head);
+const mayReopenFence = (head: string): boolean => /^`{1,2}$|^```[^\s`]{0,32}$/.test(head);

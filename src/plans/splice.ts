@@ -100,7 +100,7 @@ export class Splice {
 
   #text({ emit, rejected }: { emit: string; rejected?: SeamRejection }): readonly Delta[] {
     if (rejected) this.#rejection ??= rejected;
-    if (this.#isOver || emit === '') return NONE;
+    if (emit === '') return NONE;
     const stop = this.#stop.push(emit);
     this.#stopped = stop.stopped;
     return stop.emit === '' ? NONE : [{ kind: 'text', text: stop.emit }];

@@ -9,9 +9,9 @@ export class StopMatcher {
   #watching: boolean;
 
   constructor(stops: readonly string[], delivered: string) {
-    this.#stops = stops.filter((stop) => stop.length > 1);
-    const longest = Math.max(0, ...this.#stops.map((stop) => stop.length));
-    this.#before = longest > 1 ? delivered.slice(1 - longest) : '';
+    this.#stops = stops;
+    const longest = Math.max(0, ...stops.map((stop) => stop.length));
+    this.#before = delivered.slice(Math.max(0, delivered.length - longest + 1));
     this.#watching = this.#before !== '';
   }
 
@@ -35,9 +35,6 @@ export class StopMatcher {
 
   /** What was held back because it could have been the beginning of a stop sequence, when nothing follows. */
   end(): string {
-    const held = this.#held;
-    this.#held = '';
-    this.#watching = false;
-    return held;
+    return this.#held;
   }
 }

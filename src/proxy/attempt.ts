@@ -197,8 +197,10 @@ export class Attempt {
 
   #fail(error: unknown): void {
     this.#abort.abort();
-    if (error instanceof EventTooLargeError)
-      return this.#settle({ kind: 'limit', limit: 'limits.event_bytes' });
+    if (error instanceof EventTooLargeError) {
+      this.#settle({ kind: 'limit', limit: 'limits.event_bytes' });
+      return;
+    }
     if (!(error instanceof TransportFailure)) throw error;
     const clock = this.#expired ?? error.clock;
     this.#settle({

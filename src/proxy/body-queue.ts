@@ -45,7 +45,10 @@ export class BodyQueue implements ResponseBody {
 
   push(piece: Buffer): void {
     if (this.#ended) return;
-    if (this.#ready) return this.#handOver(piece);
+    if (this.#ready) {
+      this.#handOver(piece);
+      return;
+    }
     this.#pieces.push(piece);
     this.#bytes += piece.length + PIECE_OVERHEAD_BYTES;
     if (this.#bytes < HELD_BACK_ABOVE_BYTES || this.#held_back) return;
@@ -83,7 +86,7 @@ export class BodyQueue implements ResponseBody {
         this.#leave(error);
         return;
       }
-      if (waiting) {
+      if (waiting !== undefined) {
         waiting.then(
           () => this.#handOver(this.#shift()),
           (error: unknown) => this.#leave(error),

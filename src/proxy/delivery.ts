@@ -22,8 +22,8 @@ export interface DeliveryOptions {
   readonly legacyFunctions: boolean;
   /** Asked for when the response is opened. */
   readonly headers: () => Readonly<Record<string, string>>;
-  /** Called for every `data:` event, in the order in which they are sent. */
-  readonly record: (event: JournalEvent) => void;
+  /** Is given every `data:` event, in the order in which they are sent. */
+  readonly journal: { record(event: JournalEvent): void };
 }
 
 /** How an answer ends. */
@@ -245,7 +245,7 @@ export class Delivery {
       said = [...this.#silent, ...deltas];
       this.#silent = [];
     }
-    this.#options.record(keepPayload ? { deltas: said, payload } : { deltas: said });
+    this.#options.journal.record(keepPayload ? { deltas: said, payload } : { deltas: said });
   }
 
   #write(): Promise<void> | undefined {

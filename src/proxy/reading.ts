@@ -21,7 +21,6 @@ const CUTTING_FINISHES: ReadonlySet<string> = new Set(['length', 'max_tokens', '
 /** The overhead is measured for one batch in so many: looking at the clock costs more than most of what it measures. */
 const OVERHEAD_SAMPLE = 64;
 
-
 /** Reads one attempt into the turn, event by event, until it is whole or interrupted. */
 export class Reading {
   /** What the attempt said last. */
@@ -122,12 +121,14 @@ export class Reading {
   #takeChunk(event: ChunkEvent): void {
     const { deltas } = event;
     this.#event = event;
-    this.#note(deltas);
-    const finish = deltas.find((delta) => delta.kind === 'finish');
-    if (!finish) return this.#accept(deltas, event, true);
+    const reason = this.#note(deltas);
+    if (reason === undefined) {
+      this.#accept(deltas, event, true);
+      return;
+    }
     // The finish chunk is sent at the end, together with all that belongs there.
     this.#accept(deltas.filter(isContent), event, false);
-    if (!this.#isOver) this.#finish(finish.reason, event);
+    if (!this.#isOver) this.#finish(reason, event);
   }
 
   /** A usage report, filter results; not pings, and no second answer. */
@@ -162,8 +163,9 @@ export class Reading {
     return joined;
   }
 
-  /** What the attempt is doing, for its clocks and for the phase of an interruption. */
-  #note(deltas: readonly Delta[]): void {
+  /** What the attempt is doing, for its clocks and for the phase of an interruption. The finish reason, if it came. */
+  #note(deltas: readonly Delta[]): string | undefined {
+    let reason: string | undefined;
     for (const delta of deltas) {
       switch (delta.kind) {
         case 'text':
@@ -180,11 +182,15 @@ export class Reading {
         case 'usage':
           this.#ledger.reported = delta.usage;
           continue;
+        case 'finish':
+          reason ??= delta.reason;
+          continue;
         default:
           continue;
       }
       this.#attempt.progressed(delta.kind === 'reasoning');
     }
+    return reason;
   }
 
   #finish(reason: string, event?: ChunkEvent): void {

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { type Provider, startProvider } from '../provider/provider.ts';
 import type { RecordedRequest } from '../provider/recorded-request.ts';
 import { completionRequest, textOf } from '../provider/request.ts';
@@ -6,11 +7,11 @@ import { HoldfastProcess } from './holdfast-process.ts';
 
 /** Long enough for a busy machine, short enough for a test. */
 const IMPATIENT_CLOCKS = {
-  first_byte_ms: 250,
-  first_token_ms: 500,
-  idle_ms: 250,
-  progress_ms: 500,
-  progress_reasoning_ms: 500,
+  first_byte_ms: 400,
+  first_token_ms: 800,
+  idle_ms: 400,
+  progress_ms: 800,
+  progress_reasoning_ms: 800,
 };
 
 /**
@@ -32,38 +33,35 @@ export interface DeploymentOptions {
   readonly upstreams?: Readonly<Record<string, object>>;
   readonly recovery?: object;
   readonly checkpoint?: object;
-  readonly clocks?: object;
+  readonly limits?: object;
 }
 
 /** A Holdfast process with a file store, and the providers behind it. */
 export class Deployment {
   readonly holdfast: HoldfastProcess;
   readonly #providers: readonly Provider[];
-  readonly #runs: Map<string, PlannedRun>;
+  readonly #runs = new Map<string, PlannedRun>();
+  readonly #arrivals = new EventEmitter();
 
-  private constructor(
-    holdfast: HoldfastProcess,
-    providers: readonly Provider[],
-    runs: Map<string, PlannedRun>,
-  ) {
+  private constructor(holdfast: HoldfastProcess, providers: readonly Provider[]) {
     this.holdfast = holdfast;
     this.#providers = providers;
-    this.#runs = runs;
+    this.#arrivals.setMaxListeners(0);
+    for (const provider of providers) {
+      provider.respond((request) => {
+        const run = this.#runs.get(questionOf(request.body));
+        run?.requests.push(request);
+        this.#arrivals.emit('request');
+        return run?.plan;
+      });
+    }
   }
 
   static async start(options: DeploymentOptions = {}): Promise<Deployment> {
-    const runs = new Map<string, PlannedRun>();
     const [h1, h2] = await Promise.all([
       startProvider({ protocol: 'http1' }),
       startProvider({ protocol: 'h2' }),
     ]);
-    for (const provider of [h1, h2]) {
-      provider.respond((request) => {
-        const run = runs.get(questionOf(request.body));
-        run?.requests.push(request);
-        return run?.plan;
-      });
-    }
     const upstreams = {
       h1: { base_url: h1.url },
       h2: { base_url: h2.url, ca_file: 'ca.pem' },
@@ -78,10 +76,10 @@ export class Deployment {
       })),
       recovery: { backoff_ms: 1, backoff_max_ms: 10, ...options.recovery },
       checkpoint: { store: 'file:store', ...options.checkpoint },
-      clocks: { ...options.clocks },
+      limits: { ...options.limits },
     };
     const holdfast = await HoldfastProcess.start(configuration, { 'ca.pem': h2.ca ?? '' });
-    return new Deployment(holdfast, [h1, h2], runs);
+    return new Deployment(holdfast, [h1, h2]);
   }
 
   /** Whoever asks this, as the first user message, is told this. Every run needs a question of its own. */
@@ -95,12 +93,29 @@ export class Deployment {
     return this.#runs.get(question)?.requests ?? [];
   }
 
+  /** Resolves when the client of a request made for this question has left it, with the time, as `Date.now()` has it. */
+  async abandoned(question: string): Promise<number> {
+    for (;;) {
+      const left = this.requests(question).find(({ aborted_at_ms }) => aborted_at_ms !== undefined);
+      if (left?.aborted_at_ms !== undefined) return left.aborted_at_ms;
+      await Promise.race(this.#providers.map((provider) => provider.waitForAborts(abortsOf(provider) + 1)));
+    }
+  }
+
+  /** Resolves when providers have been sent that many requests for this question. */
+  async asked(question: string, count = 1): Promise<void> {
+    while (this.requests(question).length < count) await once(this.#arrivals, 'request');
+  }
+
   /** Rejects if a provider was told to do something it could not. */
   async close(): Promise<void> {
     await this.holdfast.close();
     for (const provider of this.#providers) await provider.close();
   }
 }
+
+const abortsOf = ({ requests }: Provider): number =>
+  requests.filter(({ aborted_at_ms }) => aborted_at_ms !== undefined).length;
 
 const questionOf = (body: unknown): string =>
   textOf(completionRequest(body)?.messages.find(({ role }) => role === 'user'));

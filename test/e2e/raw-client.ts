@@ -34,9 +34,9 @@ export function post(
   });
 }
 
-/** One request without an SDK in between: what really came over the wire. */
-export async function rawAnswer(url: string, body: object): Promise<RawAnswer> {
-  const response = await post(url, body);
+/** One request without an SDK in between: what really came over the wire. Rejects when it was not whole. */
+export async function rawAnswer(url: string, body: object, signal?: AbortSignal): Promise<RawAnswer> {
+  const response = await post(url, body, {}, signal);
   const text = await response.text();
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
   const chunks = isStream ? chunksOf(text) : [];

@@ -1,19 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Answer, ChatClient } from './clients/chat-client.ts';
-import { Deployment, modelOf, type Upstream } from './deployment.ts';
+import { Deployment, modelOf } from './deployment.ts';
 import { callsOf, SITUATIONS, type Situation, textOf } from './situations.ts';
-import { TROUBLES } from './troubles.ts';
+import { TROUBLES, type Trouble } from './troubles.ts';
 
 /** Providers count the prompt's tokens by its length, which must not depend on the case. */
 const QUESTION_CHARACTERS = 160;
 
-/**
- * Every trouble in every situation, as an application sees it through this client: as if nothing had happened.
- * `connect` is called once, with the base URL.
- */
-export function describeRecovery(connect: (url: string) => ChatClient | Promise<ChatClient>): void {
+const CASES = SITUATIONS.flatMap((situation) => TROUBLES.map((trouble) => ({ situation, trouble })));
+const casesOver = (isShared: boolean) =>
+  CASES.filter(({ trouble }) => (trouble.upstream === 'h2') === isShared);
+
+/** Every trouble in every situation, as an application sees it through this client: as if nothing had happened. */
+export function describeRecovery(connect: (url: string) => ChatClient): void {
   let deployment: Deployment;
   let client: ChatClient;
+  const uncut = new Map<Situation, Answer>();
   const warnings: unknown[] = [];
   const onWarning = (warning: Error) => warnings.push(warning);
 
@@ -22,57 +24,47 @@ export function describeRecovery(connect: (url: string) => ChatClient | Promise<
     vi.spyOn(console, 'error').mockImplementation((...words) => warnings.push(words));
     process.on('warning', onWarning);
     deployment = await Deployment.start();
-    client = await connect(deployment.holdfast.url);
+    client = connect(deployment.holdfast.url);
+    for (const situation of SITUATIONS) uncut.set(situation, (await ask(situation)).answer);
   });
   afterAll(async () => {
     process.off('warning', onWarning);
     vi.restoreAllMocks();
+    await client.close?.();
     await deployment.close();
     expect(warnings).toEqual([]);
   });
 
-  const ask = async ({ name, parts, tools, at }: Situation, trouble?: (typeof TROUBLES)[number]) => {
-    const upstream: Upstream = trouble?.upstream ?? 'h1';
+  const ask = async ({ name, parts, tools, at }: Situation, trouble?: Trouble) => {
     const content = `${client.name}: ${name}: ${trouble?.name ?? 'uncut'} `.padEnd(QUESTION_CHARACTERS, '.');
     deployment.plan(content, { parts, ...(trouble && { faults: [trouble.fault(at)] }) });
-    const answer = await client.ask({ model: modelOf(upstream), content, tools });
+    const answer = await client.ask({ model: modelOf(trouble?.upstream ?? 'h1'), content, tools });
     return { answer, requests: deployment.requests(content).length };
   };
 
-  describe.concurrent.each(SITUATIONS)('$name', (situation) => {
-    let uncut: Answer;
-    beforeAll(async () => {
-      uncut = (await ask(situation)).answer;
-    });
+  const recovers = async ({ situation, trouble }: (typeof CASES)[number]) => {
+    const { answer, requests } = await ask(situation, trouble);
+    expect(answer).toEqual(uncut.get(situation));
+    if (!trouble.classified) expect(requests).toBe(1);
+    // On a busy machine, clocks that are this short may run out once more.
+    else if (trouble.upstream === 'impatient') expect(requests).toBeGreaterThanOrEqual(2);
+    else expect(requests).toBe(2);
+  };
 
-    test('uncut', () => {
-      const calls = callsOf(situation).map(({ id, name, arguments: text }) => ({
-        id,
-        name,
-        arguments: JSON.parse(text) as unknown,
-      }));
-      expect(uncut.text).toBe(textOf(situation));
-      expect(uncut.toolCalls).toEqual(calls);
-      expect(uncut.finish).toMatch(calls.length > 0 ? /^tool[-_]calls$/ : 'stop');
-      expect(uncut.usage).toBeDefined();
-    });
-
-    test.each(TROUBLES)('$name', async (trouble) => {
-      const { answer, requests } = await ask(situation, trouble);
-      expect(answer).toEqual(uncut);
-      if (requests > 2 && trouble.upstream !== 'h2')
-        console.log(
-          'EXTRA',
-          situation.name,
-          trouble.name,
-          requests,
-          deployment.holdfast.log
-            .filter((l) => l.msg === 'interrupted' && l.attempt === 2 && l.upstream !== 'h2')
-            .map((l) => JSON.stringify(l))
-            .join('\n'),
-        );
-      // More than one, if what broke was an HTTP/2 session that others were using as well.
-      expect(requests).toBeGreaterThanOrEqual(trouble.classified ? 2 : 1);
-    });
+  test.each(SITUATIONS)('uncut: $name', (situation) => {
+    const answer = uncut.get(situation);
+    const calls = callsOf(situation).map(({ id, name, arguments: text }) => ({
+      id,
+      name,
+      arguments: JSON.parse(text) as unknown,
+    }));
+    expect(answer?.text).toBe(textOf(situation));
+    expect(answer?.toolCalls).toEqual(calls);
+    expect(answer?.finish).toMatch(calls.length > 0 ? /^tool[-_]calls$/ : 'stop');
+    expect(answer?.usage).toBeDefined();
   });
+
+  test.concurrent.each(casesOver(false))('$situation.name: $trouble.name', recovers);
+  // One after the other: what breaks a connection would break it for all the streams it carries.
+  test.each(casesOver(true))('$situation.name: $trouble.name', recovers);
 }

@@ -2,7 +2,7 @@ import { describe, vi } from 'vitest';
 import { aiSdkCompatible, aiSdkOpenai } from './clients/ai-sdk.ts';
 import { describeRecovery } from './recovery-matrix.ts';
 
-vi.setConfig({ maxConcurrency: 16, testTimeout: 20_000 });
+vi.setConfig({ maxConcurrency: 16 });
 
 describe('ai with @ai-sdk/openai', () => describeRecovery(aiSdkOpenai));
 describe('ai with @ai-sdk/openai-compatible', () => describeRecovery(aiSdkCompatible));

@@ -2,6 +2,6 @@ import { describe, vi } from 'vitest';
 import { langchain } from './clients/langchain.ts';
 import { describeRecovery } from './recovery-matrix.ts';
 
-vi.setConfig({ maxConcurrency: 16, testTimeout: 20_000 });
+vi.setConfig({ maxConcurrency: 16 });
 
 describe('@langchain/openai', () => describeRecovery(langchain));

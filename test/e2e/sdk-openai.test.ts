@@ -2,7 +2,7 @@ import { describe, vi } from 'vitest';
 import { openaiChunks, openaiHelper } from './clients/openai.ts';
 import { describeRecovery } from './recovery-matrix.ts';
 
-vi.setConfig({ maxConcurrency: 16, testTimeout: 20_000 });
+vi.setConfig({ maxConcurrency: 16 });
 
 describe('openai, chunk by chunk', () => describeRecovery(openaiChunks));
 describe('openai, .stream()', () => describeRecovery(openaiHelper));

@@ -44,11 +44,11 @@ const badFinish = (reason: string, status: number): Classified => ({
   evidence: { kind: 'finish_reason', reason },
   status,
 });
-const notAStream = (content_type: string): Classified => ({
+const notAStream = (content_type: string, status: number): Classified => ({
   cause: 'provider_5xx',
   phase: 'connect',
   evidence: { kind: 'not_a_stream', content_type },
-  status: 502,
+  status,
 });
 
 const every_ms = 50;
@@ -227,13 +227,13 @@ export const TROUBLES: readonly Trouble[] = [
     name: 'json_200',
     upstream: 'h1',
     fault: () => ({ kind: 'json_200' }),
-    classified: notAStream('application/json'),
+    classified: notAStream('application/json', 503),
   },
   {
     name: 'html_200',
     upstream: 'h1',
     fault: () => ({ kind: 'html_200' }),
-    classified: notAStream('text/html; charset=utf-8'),
+    classified: notAStream('text/html; charset=utf-8', 502),
   },
   { name: 'malformed_event', upstream: 'h1', fault: (at) => ({ kind: 'malformed_event', at }) },
   { name: 'goaway_graceful', upstream: 'h2', fault: (at) => ({ kind: 'goaway_graceful', at }) },

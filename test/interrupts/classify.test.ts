@@ -428,6 +428,7 @@ describe('context overflow', () => {
   test.each(MESSAGES)('%s', (message) => {
     expect(refused(400, saying(message)).cause).toBe('context_overflow');
     expect(refused(413, saying(message)).cause).toBe('context_overflow');
+    expect(refused(422, saying(message)).cause).toBe('context_overflow');
     expect(inBand(saying(message, { type: 'invalid_request_error' })).cause).toBe('context_overflow');
   });
 

@@ -63,6 +63,9 @@ describe('an error is found', () => {
       },
       { words: ['too_many_requests_error', 'request_quota'], message: 'Too many requests' },
     ],
+    ['of which only its kind is known', { object: 'error' }, { words: [], message: '' }],
+    ['of which only its type is known', { type: 'error' }, { words: ['error'], message: '' }],
+    ['not nested, with a code alone', { message: 'Oh', code: 'oh' }, { words: ['oh'], message: 'Oh' }],
     [
       'a string (Fireworks)',
       { error: 'The service is unavailable' },

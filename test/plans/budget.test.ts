@@ -69,6 +69,12 @@ describe('attempts', () => {
     expect(spent(failing(...times(3, {}), { added: 199 }))).toBe('attempts');
   });
 
+  test('those that are not forgiven take nothing from those that are', () => {
+    const progress = times(4, { added: 200 });
+    expect(spent(failing(...times(3, {}), ...progress))).toBeUndefined();
+    expect(spent(failing(...times(3, {}), ...progress, { added: 200 }))).toBe('attempts');
+  });
+
   test('not more are forgiven than are allowed', () => {
     const progress = { added: 5_000 };
     expect(spent(failing(...times(7, progress)))).toBeUndefined();

@@ -25,6 +25,12 @@ describe('a preamble', () => {
     expect(preambleOf(`${preamble}The holdfast grips.`)).toBe(preamble);
   });
 
+  test('may be as long as a line', () => {
+    const line = (length: number) => `${'Continuing'.padEnd(length - 1, ' on')}\n`;
+    expect(preambleOf(`${line(120)}x`)).toBe(line(120));
+    expect(preambleOf(`${line(121)}x`)).toBe('');
+  });
+
   test.each([
     ['is all that was said', 'Sure, here is the rest:\n'],
     ['has no end', 'Sure, here is the rest of it'],
@@ -80,7 +86,6 @@ describe('more text could still make chatter of', () => {
     ['what has turned out to be some', 'Sure, here is the rest:\nT'],
     ['what has turned out to be none', 'Sure, at 10:3'],
     ['a line that is too long', `Sure ${'and '.repeat(29)}`],
-    ['blanks without end', `Sure:${' '.repeat(300)}`],
     ['a refusal that is one already', 'As an AI,'],
   ])('not: %s', (_, head) => {
     expect(mayBecomeChatter(head)).toBe(false);

@@ -34,6 +34,12 @@ describe('something else begins', () => {
       [0],
     ],
     ['a call after one that has only been started', transcriptOf(call(0, 'now')), start(1, 'weather'), []],
+    [
+      'a call after one that has only been started, with a blank',
+      transcriptOf(call(0, 'now', ' ')),
+      start(1, 'weather'),
+      [],
+    ],
     ['text after one that has only been started', transcriptOf(call(0, 'now')), text('So'), [0]],
     ['a call after one without arguments', transcriptOf(call(0, 'now', '{}')), start(1, 'weather'), [0]],
     ['a call after a placeholder', transcriptOf(call(0, 'weather', '{}')), start(1, 'weather'), []],

@@ -443,9 +443,9 @@ describe('code block', () => {
     },
     'opened far above, and a second time': {
       mode: 'nudge',
-      delivered: `\`\`\`text\n${LONG}\n${LONG}\n${LONG}\n`,
+      delivered: `So:\n\`\`\`text\n${LONG}\n${LONG}\n${LONG}\n`,
       says: '```text\nThe end.',
-      text: `\`\`\`text\n${LONG}\n${LONG}\n${LONG}\nThe end.`,
+      text: `So:\n\`\`\`text\n${LONG}\n${LONG}\n${LONG}\nThe end.`,
       kind: 'fence',
     },
     'opened a second time after its first line only': {
@@ -593,6 +593,119 @@ describe('restart after nothing but whitespace', () => {
   });
 });
 
+describe('thresholds', () => {
+  /** Words that come only once. */
+  const words = (count: number, first = 0) =>
+    Array.from({ length: count }, (_, index) => `w${(first + index) * 7919}`).join(' ');
+  const short = words(25).slice(0, 199);
+  const long = words(40).slice(0, 200);
+  const longest = words(120);
+
+  situations({
+    'a short answer is taken to start again after 24 characters': {
+      mode: 'prefill',
+      delivered: short,
+      says: `${short.slice(0, 24)}!`,
+      text: { rejected: 'diverged' },
+    },
+    'a short answer is not taken to start again after 23 characters': {
+      mode: 'prefill',
+      delivered: short,
+      says: `${short.slice(0, 23)}!`,
+      text: `${short}${short.slice(0, 23)}!`,
+    },
+    'a long answer is taken to start again after 48 characters': {
+      mode: 'prefill',
+      delivered: long,
+      says: `${long.slice(0, 48)}!`,
+      text: { rejected: 'diverged' },
+    },
+    'a long answer is not taken to start again after 47 characters': {
+      mode: 'prefill',
+      delivered: long,
+      says: `${long.slice(0, 47)}!`,
+      text: `${long}${long.slice(0, 47)}!`,
+    },
+    'an answer longer than the window is still known from its beginning': {
+      mode: 'prefill',
+      delivered: longest,
+      says: `${longest} end`,
+      text: `${longest} end`,
+    },
+    'a tail is known as far as the window reaches': {
+      mode: 'prefill',
+      delivered: longest,
+      says: `${longest.slice(-600)} end`,
+      text: `${longest} end`,
+      kind: 'overlap',
+    },
+    'a tail is not looked for beyond the window': {
+      mode: 'prefill',
+      delivered: longest,
+      says: `${longest.slice(-601)} end`,
+      text: `${longest}${longest.slice(-601)} end`,
+    },
+    'sixteen characters that come again are an echo, whatever follows': {
+      mode: 'prefill',
+      delivered: 'unmistakableness',
+      says: 'unmistakablenesses',
+      text: 'unmistakablenesses',
+      kind: 'echo',
+    },
+    'fifteen characters are one only where a word ends': {
+      mode: 'prefill',
+      delivered: 'incomprehensibl',
+      says: 'incomprehensible',
+      text: 'incomprehensiblincomprehensible',
+    },
+    'two characters that the model was asked to repeat are an echo': {
+      mode: 'nudge',
+      delivered: 'it',
+      says: 'it grips',
+      text: 'it grips',
+      kind: 'echo',
+    },
+    'eight characters of several words are a repetition when nudged': {
+      mode: 'nudge',
+      delivered: `${short} on a rock`,
+      says: 'n a rock!',
+      text: `${short} on a rock!`,
+      kind: 'overlap',
+    },
+    'seven characters are none': {
+      mode: 'nudge',
+      delivered: `${short} on a rock`,
+      says: ' a rock!',
+      text: `${short} on a rock a rock!`,
+    },
+    'what the model was asked for is one, even if it is one word': {
+      mode: 'nudge',
+      delivered: `${short} ${'x1y2'.repeat(5)}${'abcdefghijk'.repeat(4)}`,
+      says: `${'abcdefghijk'.repeat(4).slice(-40)}!`,
+      text: `${short} ${'x1y2'.repeat(5)}${'abcdefghijk'.repeat(4)}!`,
+    },
+    'half a word of two letters may come again': {
+      mode: 'nudge',
+      delivered: `${short} and wo`,
+      says: 'wonder',
+      text: `${short} and wonder`,
+      kind: 'word',
+    },
+    'an info string of one letter opens a code block': {
+      mode: 'prefill',
+      delivered: '```c\nint x;\n',
+      says: '```c\nint y;',
+      text: '```c\nint x;\nint y;',
+    },
+    'an info string that is no language does not': {
+      mode: 'prefill',
+      delivered: '```c\nint x;\n',
+      says: `\`\`\`${'c'.repeat(33)}\nint y;`,
+      text: `\`\`\`c\nint x;\n\`\`\`${'c'.repeat(33)}\nint y;`,
+    },
+  });
+});
+
 describe('hold-back', () => {
   test('text passes at once where it cannot be a repetition', () => {
     const seam = new Seam(seamOptions('prefill', LONG));
@@ -601,10 +714,13 @@ describe('hold-back', () => {
     expect(seam.push('a grows')).toEqual({ emit: 'a grows' });
   });
 
-  test('blanks are held, but not for ever', () => {
-    const seam = new Seam(seamOptions('prefill', LONG));
-    expect(seam.push(' '.repeat(63)).emit).toBe('');
-    expect(seam.push(' ').emit).toBe(' '.repeat(64));
+  test.each([
+    ['prefill', 64],
+    ['nudge', 400],
+  ] as const)('blanks are held, but not for ever: %s', (mode, limit) => {
+    const seam = new Seam(seamOptions(mode, LONG));
+    expect(seam.push(' '.repeat(limit - 1)).emit).toBe('');
+    expect(seam.push(' ').emit).toBe(' '.repeat(limit));
   });
 
   test('a first line that only might be a preamble is held no longer than one', () => {

@@ -24,6 +24,22 @@ describe('a stop sequence', () => {
       'User: no',
       { emitted: '', stopped: true },
     ],
+    [
+      'of which all but the end was delivered stops',
+      ['END'],
+      'It is EN',
+      'D.',
+      { emitted: '', stopped: true },
+    ],
+    ['of two characters stops', ['##'], 'It is #', '#', { emitted: '', stopped: true }],
+    [
+      'that ended before the seam has been passed, however long the others are',
+      ['END', 'END OF ALL'],
+      'The END.',
+      'x',
+      { emitted: 'x', stopped: false },
+    ],
+    ['that is longer than what was delivered', ['END'], 'E', 'ND', { emitted: '', stopped: true }],
     ['that only might have begun', ['END'], 'It is E', 'Nough', { emitted: 'Nough', stopped: false }],
     ['that was still open at the end', ['END'], 'It is E', 'N', { emitted: 'N', stopped: false }],
     [
@@ -63,12 +79,4 @@ test('text passes at once where no stop sequence can have begun', () => {
   const matcher = new StopMatcher(['END'], 'It is ');
   expect(matcher.push('so')).toEqual({ emit: 'so', stopped: false });
   expect(matcher.end()).toBe('');
-});
-
-test('after the end nothing is held any more', () => {
-  const matcher = new StopMatcher(['END'], 'It is E');
-  expect(matcher.push('N')).toEqual({ emit: '', stopped: false });
-  expect(matcher.end()).toBe('N');
-  expect(matcher.end()).toBe('');
-  expect(matcher.push('D')).toEqual({ emit: 'D', stopped: false });
 });

@@ -27,6 +27,7 @@ describe('arguments alone', () => {
   test.each([
     ['nothing has come', 'weather', ''],
     ['nothing has come, and the tool takes none', 'now', ''],
+    ['a blank has come, and the tool takes none', 'now', ' '],
     ['half of them have come', 'weather', '{"city":"Pa'],
     ['a placeholder has come', 'weather', '{}'],
     ['a required one is missing', 'weather', '{"days":1}'],
@@ -48,6 +49,7 @@ describe('what came after the call', () => {
     ['text, after arguments that the schema refuses', 'weather', '{"days":1}', 'text', 2],
     ['text, after a placeholder', 'weather', '{}', 'text', 2],
     ['text, after nothing', 'now', '', 'text', 2],
+    ['text, after a blank', 'now', ' ', 'text', 2],
     ['text, after half the arguments', 'weather', '{"city":"Pa', 'text', undefined],
     ['text, after a list', 'weather', '[]', 'text', undefined],
     ['another call, after whole arguments', 'weather', '{"city":"Paris"}', 'call', 2],
@@ -56,6 +58,7 @@ describe('what came after the call', () => {
     ['another call, after nothing', 'weather', '', 'call', undefined],
     ['another call, after none, of a tool that takes none', 'now', '{}', 'call', 2],
     ['another call, after nothing, of a tool that takes none', 'now', '', 'call', 2],
+    ['another call, after what may be a placeholder for an unknown tool', 'unknown', '{}', 'call', undefined],
     ['another call, after half the arguments', 'weather', '{"city":"Pa', 'call', undefined],
   ])('%s', (_, name, text, followed, proof) => {
     expect(proven(name, text, followed)).toBe(proof);
@@ -73,6 +76,17 @@ describe('the schema', () => {
     ['nothing else allowed', { type: 'object', properties: {}, additionalProperties: false }],
   ])('takes no arguments: %s', (_, schema) => {
     expect(proofWith(schema, '{}')).toBe(1);
+  });
+
+  test('may require arguments that it does not describe', () => {
+    const schemas = new Map([['tool', { type: 'object', required: ['city'] }]]);
+    expect(proofOf(callOf('tool', '{}', 'call'), schemas)).toBeUndefined();
+  });
+
+  test('is read as the draft of 2020', () => {
+    const schema = { properties: { list: { prefixItems: [{ type: 'integer' }] } } };
+    expect(proofWith(schema, '{"list":[1]}')).toBe(1);
+    expect(proofWith(schema, '{"list":["1"]}')).toBeUndefined();
   });
 
   test.each([

@@ -43,6 +43,10 @@ describe('the fold', () => {
 });
 
 describe('the state of calls', () => {
+  test('open at first', () => {
+    expect(transcriptOf(start(0, 'now')).openCalls).toHaveLength(1);
+  });
+
   const transcript = transcriptOf(
     call(0, 'weather', '{}'),
     call(1, 'weather', '{'),

@@ -39,6 +39,11 @@ describe('the usage of the one answer that the client saw', () => {
       usage(12, 30),
     ],
     [
+      'one attempt whose total is more than its parts',
+      [attempt('first', { reported: usage(12, 30, { total_tokens: 50 }) })],
+      usage(12, 30, { total_tokens: 50 }),
+    ],
+    [
       'one attempt that did not: estimated',
       [attempt('first', { text: tokens(20), reasoning: tokens(5), tools: tokens(7) })],
       usage(18, 32),

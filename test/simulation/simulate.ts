@@ -22,7 +22,7 @@ const OWNER = 'owner' as Owner;
 const UPSTREAM = 'http://provider.test/v1';
 /** Registering a process's default metrics takes longer than most runs. */
 const METRICS = new Metrics();
-const defaults = completeConfiguration({ upstreams: { default: { base_url: UPSTREAM } } });
+export const DEFAULTS = completeConfiguration({ upstreams: { default: { base_url: UPSTREAM } } });
 
 export interface Simulation {
   readonly outcome: Outcome;
@@ -55,7 +55,10 @@ export const chatRequest = (fields: Partial<ChatRequest> = {}): ChatRequest => (
 });
 
 /** One run against the scripted provider, on virtual time: everything real but the network and the clock. */
-export async function simulate(plan: Plan, options: SimulationOptions = {}): Promise<Simulation> {
+export async function simulate(
+  plan: Plan | ((attempt: number) => Plan),
+  options: SimulationOptions = {},
+): Promise<Simulation> {
   const time = new VirtualTime();
   const provider = new SimulatedProvider(plan, time, options.piece_bytes);
   const gone = new AbortController();
@@ -64,10 +67,10 @@ export async function simulate(plan: Plan, options: SimulationOptions = {}): Pro
   const request = chatRequest(options.request);
   const upstream: UpstreamConfiguration = { base_url: UPSTREAM, dialect: options.dialect ?? 'openai' };
   const configuration: Configuration = {
-    ...defaults,
+    ...DEFAULTS,
     ...options.configuration,
     upstreams: { default: upstream },
-    recovery: { ...defaults.recovery, ...options.recovery },
+    recovery: { ...DEFAULTS.recovery, ...options.recovery },
   };
   const store = options.store?.(time) ?? new MemoryStore({ time, ttl_ms: 604_800_000 });
   const outcome = await time.drive(

@@ -35,13 +35,13 @@ export interface SimulatedRequest {
 /** The scripted provider without a network: its steps are performed on virtual time, in pieces of any size. */
 export class SimulatedProvider implements Transport {
   readonly requests: SimulatedRequest[] = [];
-  readonly #plan: Plan;
+  readonly #plan: (attempt: number) => Plan;
   readonly #time: Time;
   readonly #piece_bytes: number;
 
-  /** `piece_bytes`: how the body is cut into network chunks; infinite for one chunk per step. */
-  constructor(plan: Plan, time: Time, piece_bytes = Number.POSITIVE_INFINITY) {
-    this.#plan = plan;
+  /** `plan` may change from one request to the next. `piece_bytes`: how the body is cut into network chunks; infinite for one chunk per step. */
+  constructor(plan: Plan | ((attempt: number) => Plan), time: Time, piece_bytes = Number.POSITIVE_INFINITY) {
+    this.#plan = typeof plan === 'function' ? plan : () => plan;
     this.#time = time;
     this.#piece_bytes = piece_bytes;
   }
@@ -53,7 +53,7 @@ export class SimulatedProvider implements Transport {
     request.signal.addEventListener('abort', () => {
       recorded.aborted = true;
     });
-    const steps = answer(this.#plan, body, {
+    const steps = answer(this.#plan(this.requests.length), body, {
       attempt: this.requests.length,
       serial: this.requests.length,
       created: CREATED_S + this.requests.length,
@@ -61,7 +61,11 @@ export class SimulatedProvider implements Transport {
     });
     const [head, ...rest] = steps;
     if (head?.kind === 'head') {
-      return { status: head.status, headers: head.headers, body: bodyOf(this.#perform(rest, request.signal)) };
+      return {
+        status: head.status,
+        headers: head.headers,
+        body: bodyOf(this.#perform(rest, request.signal)),
+      };
     }
     for await (const _ of this.#perform(steps, request.signal));
     throw new TransportFailure('UNKNOWN');

@@ -35,6 +35,8 @@ export interface ChatClient {
   readonly name: string;
   /** Rejects with whatever the SDK raises, by whichever means it does. */
   ask(question: Question): Promise<Answer>;
+  /** Where there is something to close. Rejects if the client had complaints. */
+  close?(): Promise<void>;
 }
 
 export const API_KEY = 'client-key';

@@ -7,6 +7,9 @@ import { type Answer, API_KEY, type ChatClient, functionTools, type Question } f
 
 const SCRIPT = fileURLToPath(new URL('../python/ask.py', import.meta.url));
 
+/** `chunks`: the synchronous client, chunk by chunk. `helper`: the asynchronous one with `.stream()`. */
+export type PythonManner = 'chunks' | 'helper';
+
 interface Result {
   readonly id: number;
   readonly answer?: Answer;
@@ -21,38 +24,26 @@ export class PythonError extends Error {
   }
 }
 
-/** One Python process that asks for as many clients as there are. */
-export class OpenaiPython {
+/** `openai` for Python in a process of its own. */
+export class OpenaiPython implements ChatClient {
+  readonly name: string;
+  readonly #manner: PythonManner;
   readonly #child: ChildProcess;
   readonly #complaints: Promise<string>;
   readonly #waiting = new Map<number, PromiseWithResolvers<Answer>>();
   #id = 0;
 
-  constructor(interpreter: string) {
-    const child = spawn(interpreter, [SCRIPT], { stdio: 'pipe' });
+  constructor(interpreter: string, manner: PythonManner, baseURL: string) {
+    const child = spawn(interpreter, [SCRIPT, baseURL, API_KEY], { stdio: 'pipe' });
+    this.name = `openai for Python, ${manner}`;
+    this.#manner = manner;
     this.#child = child;
     this.#complaints = text(child.stderr);
     createInterface(child.stdout).on('line', (line) => this.#settle(JSON.parse(line) as Result));
     child.once('exit', () => this.#fail());
   }
 
-  /** `chunks`: the synchronous client, chunk by chunk. `helper`: the asynchronous one with `.stream()`. */
-  client(manner: 'chunks' | 'helper', baseURL: string): ChatClient {
-    return {
-      name: manner === 'chunks' ? 'openai for Python, chunk by chunk' : 'openai for Python, .stream()',
-      ask: (question) => this.#ask(manner, baseURL, question),
-    };
-  }
-
-  /** Resolves with what the process wrote to its standard error: warnings that nobody could catch. */
-  async close(): Promise<string> {
-    const exited = once(this.#child, 'exit');
-    this.#child.stdin?.end();
-    await exited;
-    return this.#complaints;
-  }
-
-  #ask(manner: string, base_url: string, { model, content, tools, parameters }: Question): Promise<Answer> {
+  ask({ model, content, tools, parameters }: Question): Promise<Answer> {
     const id = this.#id++;
     const waiting = Promise.withResolvers<Answer>();
     this.#waiting.set(id, waiting);
@@ -63,8 +54,17 @@ export class OpenaiPython {
       ...(tools.length > 0 && { tools: functionTools(tools) }),
       ...parameters,
     };
-    this.#child.stdin?.write(`${JSON.stringify({ id, manner, base_url, api_key: API_KEY, request })}\n`);
+    this.#child.stdin?.write(`${JSON.stringify({ id, manner: this.#manner, request })}\n`);
     return waiting.promise;
+  }
+
+  /** Rejects if the process complained of anything that nobody could catch. */
+  async close(): Promise<void> {
+    const exited = once(this.#child, 'exit');
+    this.#child.stdin?.end();
+    await exited;
+    const complaints = await this.#complaints;
+    if (complaints !== '') throw new Error(complaints);
   }
 
   #settle({ id, answer, error }: Result): void {

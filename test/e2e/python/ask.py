@@ -1,6 +1,9 @@
 """Asks what it is told to on standard input, one JSON object per line, and answers on standard output.
 
-    {"id", "manner": "chunks" | "helper", "base_url", "api_key", "request"} -> {"id", "answer"} | {"id", "error"}
+    python ask.py BASE_URL API_KEY
+    {"id", "manner": "chunks" | "helper", "request"} -> {"id", "answer"} | {"id", "error": {"name", "message"}}
+
+`chunks` is the synchronous client, in threads; `helper` the asynchronous one, with `.stream()`.
 """
 
 import asyncio
@@ -20,10 +23,10 @@ warnings.simplefilter("error")
 output = threading.Lock()
 
 
-def chunks(options, request):
+def chunks(client, request):
     """The chunks as they come, put together by the application."""
     text, reasoning, calls, finish, usage = "", "", {}, None, None
-    with OpenAI(**options) as client, client.chat.completions.create(**request, stream=True) as stream:
+    with client.chat.completions.create(**request, stream=True) as stream:
         for chunk in stream:
             usage = chunk.usage or usage
             if not chunk.choices:
@@ -40,15 +43,10 @@ def chunks(options, request):
     return answer(text, [calls[index] for index in sorted(calls)], finish, usage, reasoning)
 
 
-def helper(options, request):
-    """The helper that puts the message together itself, and the asynchronous client."""
-    return asyncio.run(helped(options, request))
-
-
-async def helped(options, request):
-    async with AsyncOpenAI(**options) as client:
-        async with client.chat.completions.stream(**request) as stream:
-            completion = await stream.get_final_completion()
+async def helper(client, request):
+    """The helper that puts the message together itself."""
+    async with client.chat.completions.stream(**request) as stream:
+        completion = await stream.get_final_completion()
     choice = completion.choices[0]
     calls = [
         {"id": call.id, "name": call.function.name, "arguments": call.function.arguments}
@@ -69,20 +67,33 @@ def answer(text, calls, finish, usage, reasoning=None):
     }
 
 
-MANNERS = {"chunks": chunks, "helper": helper}
-
-
 def serve(line):
     task = json.loads(line)
-    options = {"base_url": task["base_url"], "api_key": task["api_key"], "max_retries": 0}
     try:
-        result = {"answer": MANNERS[task["manner"]](options, task["request"])}
+        if task["manner"] == "chunks":
+            result = {"answer": chunks(client, task["request"])}
+        else:
+            asked = asyncio.run_coroutine_threadsafe(helper(async_client, task["request"]), loop)
+            result = {"answer": asked.result()}
     except Exception as error:  # Whatever the client raises, warnings included, is the result.
         result = {"error": {"name": type(error).__name__, "message": str(error)}}
     with output:
         print(json.dumps({"id": task["id"], **result}), flush=True)
 
 
+options = {"base_url": sys.argv[1], "api_key": sys.argv[2], "max_retries": 0}
+client = OpenAI(**options)
+async_client = AsyncOpenAI(**options)
+loop = asyncio.new_event_loop()
+loop_thread = threading.Thread(target=loop.run_forever)
+loop_thread.start()
+
 with ThreadPoolExecutor(CONCURRENCY) as executor:
     for line in sys.stdin:
         executor.submit(serve, line)
+
+client.close()
+asyncio.run_coroutine_threadsafe(async_client.close(), loop).result()
+loop.call_soon_threadsafe(loop.stop)
+loop_thread.join()
+loop.close()

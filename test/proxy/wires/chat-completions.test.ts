@@ -189,6 +189,12 @@ describe('kinds of events', () => {
       { kind: 'error_event', error: { words: [], message: '{"detail":"Oh"}' } },
     ],
     [
+      'an event called error, beside choices',
+      { choices: [], detail: 'Oh' },
+      'error',
+      { kind: 'error_event', error: { words: [], message: '{"choices":[],"detail":"Oh"}' } },
+    ],
+    [
       'a failure dressed as a finish reason',
       chunkOf({ content: '' }, { finish_reason: 'overloaded_error' }),
       undefined,
@@ -206,6 +212,10 @@ describe('kinds of events', () => {
 });
 
 describe('a chunk', () => {
+  test('without choices brings no role', () => {
+    expect(read({ choices: [] })).toMatchObject({ role: false });
+  });
+
   test('is kept as it came', () => {
     const data = JSON.stringify(chunkOf({ content: 'Hi' }));
     expect(read(data)).toMatchObject({ payload: data, chunk: JSON.parse(data) });
@@ -216,15 +226,17 @@ describe('a chunk', () => {
     expect(event).toMatchObject({ kind: 'chunk', payload: '{"choices": []}' });
   });
 
-  test.each<[string, object, boolean]>([
+  test.each<[string, object | null, boolean]>([
     ['with a role', { role: 'assistant', content: '' }, true],
     ['with a role and text', { role: 'assistant', content: 'Hi' }, true],
     ['without one', { content: 'Hi' }, false],
+    ['without a delta', null, false],
   ])('%s', (_, delta, role) => {
     expect(read(chunkOf(delta))).toMatchObject({ role });
   });
 
   test.each<[string, unknown[], boolean]>([
+    ['no choice', [], false],
     ['one choice', [{ index: 0, delta: {} }], false],
     ['one choice without an index', [{ delta: {} }], false],
     ['another choice than the first', [{ index: 1, delta: {} }], true],
@@ -393,12 +405,11 @@ describe('tool calls, in every shape they come in', () => {
     let next = 5;
     const reader = new ChatCompletionsReader(() => next++);
     const data = JSON.stringify(chunkOf({ tool_calls: [fragment({ index: 0, id: 'a' }, 'now', '{}')] }));
-    expect(reader.read({ data, event: undefined, id: undefined })).toMatchObject({
-      deltas: [
-        { kind: 'tool_start', index: 5, id: 'a', name: 'now' },
-        { kind: 'tool_arguments', index: 5, text: '{}' },
-      ],
-    });
+    const event = reader.read({ data, event: undefined, id: undefined });
+    expect(event.kind === 'chunk' && event.deltas).toStrictEqual([
+      { kind: 'tool_start', index: 5, id: 'a', name: 'now' },
+      { kind: 'tool_arguments', index: 5, text: '{}' },
+    ]);
   });
 
   test('fields of the provider’s own are kept', () => {

@@ -1,0 +1,169 @@
+import { execFile } from 'node:child_process';
+import { setTimeout } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Plan } from '../provider/script.ts';
+import { Deployment, modelOf, type Upstream } from './deployment.ts';
+import { rawAnswer, streamRequest } from './raw-client.ts';
+import { StreamClient, sendRequest } from './stream-client.ts';
+
+const AT_ONCE_MS = 1_000;
+const TEXT = 'The tide comes in twice a day, and what holds fast to the rock is there when it is out again.';
+const IN_TEXT = { event: 6 } as const;
+
+const MEGABYTE = 1024 * 1024;
+const CLIENT_STALL_MS = 2_000;
+
+let deployment: Deployment;
+beforeAll(async () => {
+  deployment = await Deployment.start({
+    // Whatever is not held back would fit.
+    limits: { client_stall_ms: CLIENT_STALL_MS, run_bytes: 1024 * MEGABYTE },
+    recovery: { retry_after_max_s: 60 },
+  });
+});
+afterAll(() => deployment.close());
+
+const request = (upstream: Upstream, question: string) => streamRequest(modelOf(upstream), question);
+
+/** Resolves when the run that is logged next has ended. */
+async function cancelled(from: number): Promise<void> {
+  const ended = await deployment.holdfast.logged(({ msg }) => msg === 'run ended', from);
+  expect(ended.outcome).toBe('cancelled');
+}
+
+describe('a client that leaves takes its upstream request with it', () => {
+  const moments: [string, Plan][] = [
+    ['while text comes', { parts: [{ text: TEXT.repeat(20) }], delay_ms: 10 }],
+    ['while the provider is silent', { parts: [{ text: TEXT }], faults: [{ kind: 'silence', at: IN_TEXT }] }],
+    [
+      'while a recovery is under way',
+      {
+        parts: [{ text: TEXT }],
+        faults: [
+          { kind: 'clean_eof', at: IN_TEXT },
+          { kind: 'silence', at: { event: 1 } },
+        ],
+      },
+    ],
+  ];
+  const cases = (['h1', 'h2'] as const).flatMap((upstream) =>
+    moments.map(([moment, plan]) => ({ upstream, moment, plan })),
+  );
+
+  test.each(cases)('$moment, over $upstream', async ({ upstream, moment, plan }) => {
+    const question = `leaves ${moment}, ${upstream}`;
+    deployment.plan(question, plan);
+    const from = deployment.holdfast.log.length;
+    const client = await StreamClient.open(deployment.holdfast.url, request(upstream, question));
+    await client.read();
+    const attempts = plan.faults?.length ?? 1;
+    await deployment.asked(question, attempts);
+    const left_ms = Date.now();
+    client.leave();
+    expect((await deployment.abandoned(question)) - left_ms).toBeLessThanOrEqual(AT_ONCE_MS);
+    await cancelled(from);
+    expect(deployment.requests(question)).toHaveLength(attempts);
+  });
+
+  test.each(['h1', 'h2'] as const)('before the headers have come, over %s', async (upstream) => {
+    const question = `leaves early, ${upstream}`;
+    deployment.plan(question, {
+      parts: [{ text: TEXT }],
+      faults: [{ kind: 'silence', at: { before_headers: true } }],
+    });
+    const from = deployment.holdfast.log.length;
+    const sent = sendRequest(deployment.holdfast.url, request(upstream, question)).on('error', () => {});
+    await deployment.asked(question);
+    const left_ms = Date.now();
+    sent.destroy();
+    expect((await deployment.abandoned(question)) - left_ms).toBeLessThanOrEqual(AT_ONCE_MS);
+    await cancelled(from);
+    expect(deployment.requests(question)).toHaveLength(1);
+  });
+
+  test('during a backoff: there is no next attempt', async () => {
+    const question = 'leaves in backoff';
+    deployment.plan(question, {
+      parts: [{ text: TEXT }],
+      faults: [{ kind: 'status', status: 429, headers: { 'retry-after': '60' } }],
+    });
+    const { holdfast } = deployment;
+    const from = holdfast.log.length;
+    const sent = sendRequest(holdfast.url, request('h1', question)).on('error', () => {});
+    await holdfast.logged(({ msg }) => msg === 'interrupted', from);
+    const left_ms = Date.now();
+    sent.destroy();
+    await cancelled(from);
+    expect(Date.now() - left_ms).toBeLessThanOrEqual(AT_ONCE_MS);
+    expect(deployment.requests(question)).toHaveLength(1);
+  });
+
+  test('and nobody else: another run on the same HTTP/2 connection goes on', async () => {
+    deployment.plan('stays', { parts: [{ text: TEXT.repeat(4) }], delay_ms: 10 });
+    deployment.plan('goes', { parts: [{ text: TEXT }], faults: [{ kind: 'silence', at: IN_TEXT }] });
+    const staying = rawAnswer(deployment.holdfast.url, request('h2', 'stays'));
+    const going = await StreamClient.open(deployment.holdfast.url, request('h2', 'goes'));
+    await going.read();
+    going.leave();
+    await deployment.abandoned('goes');
+    expect(await staying).toMatchObject({ text: TEXT.repeat(4), finish: 'stop', done: true });
+    expect(deployment.requests('stays')).toHaveLength(1);
+  });
+
+  test('is counted, and leaves nothing behind', async () => {
+    const metrics = await deployment.holdfast.metrics();
+    const cancelled = metrics.get('holdfast_runs_total{wire="chat_completions",outcome="cancelled"}');
+    expect(cancelled).toBeGreaterThan(0);
+    expect(metrics.get('holdfast_client_disconnects_total')).toBe(cancelled);
+    expect(metrics.get('holdfast_runs_active')).toBe(0);
+  });
+});
+
+describe('a client that does not read', () => {
+  const PIECE = 'x'.repeat(32 * 1024);
+  const WHOLE_BYTES = 96 * MEGABYTE;
+  /** What the sockets on the way take by themselves, at the most. */
+  const HELD_BYTES_MAX = 32 * MEGABYTE;
+  const GROWTH_BYTES_MAX = 48 * MEGABYTE;
+  const parts = Array.from({ length: WHOLE_BYTES / PIECE.length }, () => ({ text: PIECE }));
+
+  const residentBytes = async (): Promise<number> => {
+    const ps = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(deployment.holdfast.pid)]);
+    return Number(ps.stdout) * 1024;
+  };
+
+  /** How much the provider could send by the time it could send no more. */
+  async function sentUntilHeldBack(question: string): Promise<number> {
+    const sent = () => deployment.requests(question)[0]?.sent.bytes ?? 0;
+    let before = -1;
+    // There is no event for nothing happening: held back means that a while has brought nothing.
+    while (sent() !== before) {
+      before = sent();
+      await setTimeout(400);
+    }
+    return before;
+  }
+
+  test.each(['h1', 'h2'] as const)('holds back its own provider, and nobody else (%s)', async (upstream) => {
+    const question = `never reads, ${upstream}`;
+    deployment.plan(question, { parts, chunk: 'part', write: 'event' });
+    const before = await residentBytes();
+    const client = await StreamClient.open(deployment.holdfast.url, request(upstream, question));
+    const sent = await sentUntilHeldBack(question);
+    expect(sent).toBeGreaterThan(0);
+    expect(sent).toBeLessThan(HELD_BYTES_MAX);
+    expect((await residentBytes()) - before).toBeLessThan(GROWTH_BYTES_MAX);
+
+    const other = `reads meanwhile, ${upstream}`;
+    deployment.plan(other, { parts: [{ text: TEXT }] });
+    expect(await rawAnswer(deployment.holdfast.url, request(upstream, other))).toMatchObject({
+      text: TEXT,
+      done: true,
+    });
+
+    // In the end it loses its run.
+    await deployment.abandoned(question);
+    client.leave();
+  });
+});
