@@ -19,7 +19,7 @@ export interface Budget {
   readonly charged: number;
   /** Attempts that did not count because they got the answer a good way on. */
   readonly forgiven: number;
-  /** Interruptions in a row without anything new for the client: the exponent of the backoff. */
+  /** Recoveries in a row that brought the client nothing new: the exponent of the backoff. */
   readonly fruitless: number;
   readonly progress_at_ms: number;
   readonly last?: Failure;
@@ -69,7 +69,7 @@ export function charge(
     attempts: budget.attempts + 1,
     charged: budget.charged + (forgive ? 0 : 1),
     forgiven: budget.forgiven + (forgive ? 1 : 0),
-    fruitless: added > 0 ? 0 : budget.fruitless + 1,
+    fruitless: added > 0 || budget.attempts === 0 ? 0 : budget.fruitless + 1,
     progress_at_ms: added > 0 ? now_ms : budget.progress_at_ms,
     ...(isOurs ? budget.last && { last: budget.last } : { last: failure }),
     repeated: !isOurs && repeats(budget.last, failure),

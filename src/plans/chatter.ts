@@ -37,12 +37,14 @@ const META_OPENERS = [
   'As an AI',
 ];
 
-/** "Sure, here is the rest:" — spoken to whoever asked for the rest, and no part of it; empty if there is none. */
-export function preambleOf(head: string): string {
+/**
+ * "Sure, here is the rest:" — spoken to whoever asked for the rest, and no part of it; empty if there is none. On its
+ * own it is all the model said, unless `callsFollow`: then the rest is a tool call.
+ */
+export function preambleOf(head: string, callsFollow = false): string {
   const line = PREAMBLE.exec(head)?.[0] ?? '';
   const isChatter = line.length <= PREAMBLE_CHARACTERS && (BARE.test(line) || ABOUT_CONTINUING.test(line));
-  // On its own it is all the model said.
-  return isChatter && line.length < head.length ? line : '';
+  return isChatter && (line.length < head.length || callsFollow) ? line : '';
 }
 
 /** "I don't see a previous message": nothing of this belongs to the answer. */

@@ -62,6 +62,7 @@ export class Seam {
   /** What was delivered after that, and may come again or not. */
   readonly #trimmed: string;
   #kind: SeamKind = 'clean';
+  #callsFollow = false;
 
   constructor(options: SeamOptions) {
     const { mode, delivered, prefix } = options;
@@ -91,8 +92,9 @@ export class Seam {
     return this.#decide(false);
   }
 
-  /** No more text will come: joins with what there is. */
-  end(): SeamStep {
+  /** No more text will come: joins with what there is. `callsFollow`: the rest is, or goes on with, tool calls. */
+  end(callsFollow = false): SeamStep {
+    this.#callsFollow = callsFollow;
     const step = this.#state === 'holding' ? this.#decide(true) : CLEAN;
     if (this.#state !== 'swallowing' || this.#options.mode === 'restart') return step;
     return this.#swallowed < this.#options.prefix.sent.length ? this.#reject('ended_early') : step;
@@ -119,7 +121,7 @@ export class Seam {
     if (!ended && this.#isUndecided(head)) return CLEAN;
 
     if (mode === 'nudge') {
-      const preamble = preambleOf(head);
+      const preamble = preambleOf(head, this.#callsFollow);
       if (preamble !== '') {
         this.#held = head.slice(preamble.length);
         return this.#decide(ended);

@@ -31,6 +31,8 @@ export class Splice {
   #matched = 0;
   #rejection: SeamRejection | undefined;
   #stopped = false;
+  /** The attempt has begun a tool call. */
+  #calls = false;
 
   constructor(options: SpliceOptions) {
     this.#options = options;
@@ -80,6 +82,7 @@ export class Splice {
       case 'tool_start':
         // Text that is still held back keeps its place among the text; to a client, calls are beside it.
         this.#reasoning = 'passing';
+        this.#calls = true;
         return [delta];
       default:
         return [delta];
@@ -88,7 +91,7 @@ export class Splice {
 
   /** No more text will come: gives out what was held back, or finds that the answer does not join. */
   end(): readonly Delta[] {
-    const joined = this.#text(this.#seam.end());
+    const joined = this.#text(this.#seam.end(this.#calls));
     if (this.#isOver) return joined;
     const held = this.#stop.end();
     return held === '' ? joined : [...joined, { kind: 'text', text: held }];

@@ -2,13 +2,29 @@ import type { Delta, Usage } from '../plans/delta.ts';
 import type { AttemptUsage, Count } from '../plans/usage-ledger.ts';
 import type { PlannedAttempt } from './recovery-request.ts';
 
-class Tally implements Count {
+/** Deltas of one kind: how many came, and how much of what they said became part of the run. */
+class Tally {
   deltas = 0;
-  characters = 0;
+  came = 0;
+  kept = 0;
 
-  add(characters: number): void {
+  arrive(characters: number): void {
     this.deltas++;
-    this.characters += characters;
+    this.came += characters;
+  }
+
+  keep(characters: number): void {
+    this.kept += characters;
+  }
+
+  /** A seam joins what it held back into one delta, so deltas are shared out by characters. */
+  get keptCount(): Count {
+    const deltas = this.came === 0 ? 0 : Math.round((this.deltas * this.kept) / this.came);
+    return { deltas, characters: this.kept };
+  }
+
+  get swallowedCount(): Count {
+    return { deltas: this.deltas - this.keptCount.deltas, characters: this.came - this.kept };
   }
 }
 
@@ -16,10 +32,9 @@ class Tally implements Count {
 export class AttemptLedger implements AttemptUsage {
   readonly mode: AttemptUsage['mode'];
   readonly added_messages: readonly number[];
-  readonly text = new Tally();
-  readonly reasoning = new Tally();
-  readonly swallowed = new Tally();
   reported?: Usage;
+  readonly #text = new Tally();
+  readonly #reasoning = new Tally();
   readonly #calls = new Map<number, Tally>();
 
   constructor({ mode, added_messages }: PlannedAttempt) {
@@ -27,47 +42,64 @@ export class AttemptLedger implements AttemptUsage {
     this.added_messages = added_messages;
   }
 
+  get text(): Count {
+    return this.#text.keptCount;
+  }
+
+  get reasoning(): Count {
+    return this.#reasoning.keptCount;
+  }
+
   get tools(): Count {
-    const sum = new Tally();
-    for (const { deltas, characters } of this.#calls.values()) {
-      sum.deltas += deltas;
-      sum.characters += characters;
-    }
-    return sum;
+    return sum([...this.#calls.values()].map((tally) => tally.keptCount));
+  }
+
+  get swallowed(): Count {
+    return sum([this.#text.swallowedCount, this.#reasoning.swallowedCount]);
+  }
+
+  /** A delta that the provider sent. */
+  arrive(delta: Delta): void {
+    if (delta.kind === 'usage') this.reported = delta.usage;
+    else this.#tallyOf(delta)?.arrive(charactersOf(delta));
   }
 
   /** A delta that became part of the run. */
   keep(delta: Delta): void {
+    if (delta.kind === 'tool_cancel') this.#calls.delete(delta.index);
+    else this.#tallyOf(delta)?.keep(charactersOf(delta));
+  }
+
+  #tallyOf(delta: Delta): Tally | undefined {
     switch (delta.kind) {
       case 'text':
       case 'refusal':
-        this.text.add(delta.text.length);
-        return;
+        return this.#text;
       case 'reasoning':
-        this.reasoning.add(delta.text.length);
-        return;
+        return this.#reasoning;
       case 'tool_start':
-        this.#call(delta.index).add(delta.name.length);
-        return;
-      case 'tool_arguments':
-        this.#call(delta.index).add(delta.text.length);
-        return;
-      case 'tool_cancel':
-        this.#calls.delete(delta.index);
-        return;
-      case 'usage':
-        this.reported = delta.usage;
+      case 'tool_arguments': {
+        const tally = this.#calls.get(delta.index) ?? new Tally();
+        this.#calls.set(delta.index, tally);
+        return tally;
+      }
+      default:
+        return undefined;
     }
   }
+}
 
-  /** A delta that the client had seen already, or will not see. */
-  swallow(delta: Delta): void {
-    if ('text' in delta) this.swallowed.add(delta.text.length);
-  }
+function charactersOf(delta: Delta): number {
+  if (delta.kind === 'tool_start') return delta.name.length;
+  return 'text' in delta ? delta.text.length : 0;
+}
 
-  #call(index: number): Tally {
-    const tally = this.#calls.get(index) ?? new Tally();
-    this.#calls.set(index, tally);
-    return tally;
-  }
+function sum(counts: readonly Count[]): Count {
+  return counts.reduce(
+    (total, { deltas, characters }) => ({
+      deltas: total.deltas + deltas,
+      characters: total.characters + characters,
+    }),
+    { deltas: 0, characters: 0 },
+  );
 }

@@ -133,7 +133,7 @@ export class Delivery {
     return this.#write();
   }
 
-  /** The last chunk, the usage report, `[DONE]` and the end of the response leave together. */
+  /** Collects the last chunk, the usage report and `[DONE]`, which leave with the {@link end} of the response. */
   finish({ reason, finish, after, usage, usageAsked }: Ending): void {
     const role = finish ? this.#begin(finish) : false;
     const envelope = this.#require();
@@ -147,19 +147,25 @@ export class Delivery {
     if (usage && usageAsked && !reported)
       this.#send(envelope.usageChunk(usage), [{ kind: 'usage', usage }], true);
     this.#send('[DONE]', [], true);
-    this.#end();
   }
 
   /** The stream of a request that is never spliced has ended as it should. */
   finishForwarded(): void {
     this.#send('[DONE]', [], true);
-    this.#end();
   }
 
   /** The answer could not be finished: one error event, no finish reason, no `[DONE]`. */
   fail(error: object): void {
     this.#send(JSON.stringify({ error }), [], true);
-    this.#end();
+  }
+
+  /** Writes what was collected together with the end of the response. */
+  end(): void {
+    const { client } = this.#options;
+    this.#cancelTimer();
+    if (!client.opened) client.open(this.#options.headers());
+    client.end(this.#frames);
+    this.#frames = '';
   }
 
   /** Stops the timer: the client has gone, or was answered without a stream. */
@@ -260,14 +266,6 @@ export class Delivery {
     return client.drained().then(() => {
       this.#blocked = false;
     });
-  }
-
-  #end(): void {
-    const { client } = this.#options;
-    this.#cancelTimer();
-    if (!client.opened) client.open(this.#options.headers());
-    client.end(this.#frames);
-    this.#frames = '';
   }
 
   #keepAlive(): void {

@@ -134,7 +134,9 @@ export class Reading {
   /** A usage report, filter results; not pings, and no second answer. */
   #takeAfterFinish(event: ChunkEvent): void {
     const isReport = Array.isArray(event.chunk.choices) && event.deltas.every((delta) => !isContent(delta));
-    if (isReport && this.#after.length < AFTER_FINISH_MAX) this.#after.push(event);
+    if (!isReport || this.#after.length >= AFTER_FINISH_MAX) return;
+    this.#note(event.deltas);
+    this.#after.push(event);
   }
 
   /** Takes what is new out of the deltas, and makes it part of the run. */
@@ -157,7 +159,6 @@ export class Reading {
     const joined: Delta[] = [];
     for (const delta of said) {
       const accepted = splice.accept(delta);
-      if (accepted.length === 0) this.#ledger.swallow(delta);
       joined.push(...accepted);
     }
     return joined;
@@ -167,6 +168,7 @@ export class Reading {
   #note(deltas: readonly Delta[]): string | undefined {
     let reason: string | undefined;
     for (const delta of deltas) {
+      this.#ledger.arrive(delta);
       switch (delta.kind) {
         case 'text':
         case 'refusal':
@@ -179,9 +181,6 @@ export class Reading {
         case 'tool_arguments':
           this.phase = 'tool_call';
           break;
-        case 'usage':
-          this.#ledger.reported = delta.usage;
-          continue;
         case 'finish':
           reason ??= delta.reason;
           continue;

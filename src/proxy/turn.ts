@@ -158,19 +158,19 @@ export class Turn {
 
   /** Ends the answer as a whole one. */
   async finish(ending: Answer): Promise<void> {
-    if (ending.forwarded) return this.delivery.finishForwarded();
     const { usageAsked, request_characters } = this.facts;
     // An only attempt that ended as it should speaks for itself, by its silence as well.
     const isProviders = this.attempts === 1 && ending.finish !== undefined && !ending.cutShort;
     const usage = isProviders ? undefined : logicalUsage(this.#ledgers, { request_characters });
-    await this.#storeAhead();
     this.transcript.fold({ kind: 'finish', reason: ending.reason });
-    this.delivery.finish({ ...ending, ...(usage && { usage }), usageAsked });
+    if (ending.forwarded) this.delivery.finishForwarded();
+    else this.delivery.finish({ ...ending, ...(usage && { usage }), usageAsked });
+    await this.#end();
   }
 
   async fail(error: object): Promise<void> {
-    await this.#storeAhead();
     this.delivery.fail(error);
+    await this.#end();
   }
 
   /** Seals the journal and reports what the run cost. */
@@ -219,7 +219,8 @@ export class Turn {
     );
   }
 
-  async #storeAhead(): Promise<void> {
+  async #end(): Promise<void> {
     if (this.#context.configuration.checkpoint.durability === 'write_ahead') await this.#journal.stored();
+    this.delivery.end();
   }
 }

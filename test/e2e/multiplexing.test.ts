@@ -9,7 +9,8 @@ const RESETS = 8;
 
 let deployment: Deployment;
 beforeAll(async () => {
-  deployment = await Deployment.start();
+  // Whoever shares a connection with the one that is reset is interrupted, too.
+  deployment = await Deployment.start({ recovery: { max_attempts: 10 } });
 });
 afterAll(() => deployment.close());
 

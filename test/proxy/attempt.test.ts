@@ -17,9 +17,17 @@ describe('a provider that goes silent is given up on when its clock runs out, no
 
   test.each([
     ['in mid-stream: idle_ms', { kind: 'silence', at: { event: 4 } }, 5_000],
-    ['before the response: first_byte_ms, or first_token_ms if that is shorter', { kind: 'silence', at: { before_headers: true } }, 110_000],
+    [
+      'before the response: first_byte_ms, or first_token_ms if that is shorter',
+      { kind: 'silence', at: { before_headers: true } },
+      110_000,
+    ],
     ['but for comments: progress_ms', { kind: 'comments', at: { event: 4 }, every_ms: 1_000 }, 20_000],
-    ['but for pings before the first token: first_token_ms', { kind: 'pings', at: { event: 0 }, every_ms: 1_000 }, 110_000],
+    [
+      'but for pings before the first token: first_token_ms',
+      { kind: 'pings', at: { event: 0 }, every_ms: 1_000 },
+      110_000,
+    ],
   ] as const)('%s', async (_, fault, after_ms) => {
     const run = await simulate({ ...TEXT, faults: [fault] }, { configuration, random: () => 0 });
 
