@@ -1,5 +1,5 @@
 import type { Proof } from '../plans/delta.ts';
-import type { DialectName } from '../proxy/dialects/dialect.ts';
+import type { DialectName } from './dialect-names.ts';
 
 /** The configuration after flags, environment and file were merged, defaults filled in and everything checked. */
 export interface Configuration {

@@ -1,7 +1,7 @@
-import type { DialectName } from '../proxy/dialects/dialect.ts';
 import { type Assignment, assign, isObject, type Sources } from './assignment.ts';
 import type { Configuration, UpstreamConfiguration } from './configuration.ts';
 import { ConfigurationError, type Problem } from './configuration-error.ts';
+import type { DialectName } from './dialect-names.ts';
 import { CONFIG_VARIABLE, DEFAULT_UPSTREAM, readEnvironment, unknownVariable } from './environment.ts';
 import { readConfigurationFile } from './file.ts';
 import { formatPath } from './key-path.ts';

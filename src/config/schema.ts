@@ -1,4 +1,4 @@
-import { DIALECT_NAMES } from '../proxy/dialects/dialect.ts';
+import { DIALECT_NAMES } from './dialect-names.ts';
 
 /** The part of JSON Schema (draft 2020-12) the configuration is described in. */
 export interface Schema {

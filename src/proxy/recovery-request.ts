@@ -30,6 +30,8 @@ export class RecoveryRequests {
   readonly #facts: ChatFacts;
   readonly #dialect: Dialect;
   readonly #failed = new Set<Mode>();
+  /** Names of calls that were cut out of the answer and not made again yet. */
+  readonly #cutTools = new Set<string>();
 
   constructor(run: Run, context: RunContext, facts: ChatFacts) {
     this.#run = run;
@@ -48,6 +50,8 @@ export class RecoveryRequests {
     transcript: Transcript,
     tokens_left: number,
   ): PlannedAttempt | undefined {
+    if (plan.kind === 'R3') for (const { name } of plan.cancel) this.#cutTools.add(name);
+    else if (plan.kind === 'R4') this.#cutTools.clear();
     const mode = this.#modeFor(plan, transcript);
     if (!mode) return undefined;
     const prefix = prefixOf(transcript.text);
@@ -61,7 +65,7 @@ export class RecoveryRequests {
       mode,
       prefix,
       reasoning: transcript.reasoning,
-      cutTools: plan.kind === 'R3' ? plan.cancel.map(({ name }) => name) : [],
+      cutTools: [...this.#cutTools],
       tokens_left,
     });
     const base_url =
@@ -95,7 +99,7 @@ export class RecoveryRequests {
       return onlyReasoned && canThinkOn && !this.#failed.has('prefill') ? 'prefill' : 'restart';
     }
     return chooseMode({
-      plan: plan.kind,
+      plan: this.#cutTools.size > 0 ? 'R3' : 'R1',
       prefill:
         this.#dialect.prefill ?? this.#context.capabilities.prefill(this.#run.target.name, this.#model),
       prefillWithTools,

@@ -67,6 +67,7 @@ export async function relay(run: Run, client: Client, context: RunContext): Prom
         await settle(turn, plan, interruption);
         return close(turn, 'complete', 'salvaged');
       case 'finish':
+        turn.cancel(turn.transcript.openCalls, interruption.cause);
         await turn.finish({ reason: plan.reason, after: [] });
         return close(turn, 'complete', 'recovered');
       case 'give_up':

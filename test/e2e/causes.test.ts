@@ -112,6 +112,20 @@ describe('an interruption is named after its evidence', () => {
     expect({ interruptions, counted, requests }).toEqual({ interruptions: [], counted: {}, requests: 1 });
   });
 
+  test('an attempt that takes too long as a whole', async () => {
+    const { answer, interruptions } = await observe('brief', { kind: 'silence', at: IN_TEXT });
+    expect(answer).toMatchObject({ status: 200, text: TEXT, finish: 'stop', done: true });
+    const evidence = { kind: 'clock', clock: 'attempt' };
+    expect(interruptions).toEqual([{ cause: 'idle_stall', phase: 'text', evidence, attempt: 1 }]);
+  });
+
+  test('a malformed event is no interruption, but is counted', async () => {
+    const series = 'holdfast_malformed_events_total{upstream="h2"}';
+    expect((await deployment.holdfast.metrics()).get(series) ?? 0).toBe(0);
+    await observe('h2', { kind: 'malformed_event', at: IN_TEXT });
+    expect((await deployment.holdfast.metrics()).get(series)).toBe(1);
+  });
+
   const first_token = { event: 1 } as const;
   const before_headers = { before_headers: true } as const;
   const early: [string, string, Fault, Omit<Reported, 'attempt'>][] = [

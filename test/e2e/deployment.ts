@@ -16,9 +16,9 @@ const IMPATIENT_CLOCKS = {
 
 /**
  * `h1` is a provider over HTTP/1.1, `h2` one over TLS and HTTP/2. `impatient` is the first one again, with clocks
- * that run out soon.
+ * that run out soon. `brief` is, too, with little time for an attempt as a whole.
  */
-export type Upstream = 'h1' | 'h2' | 'impatient';
+export type Upstream = 'h1' | 'h2' | 'impatient' | 'brief';
 
 /** Which upstream a request goes to is told by its model. */
 export const modelOf = (upstream: string): string => `${upstream}-model`;
@@ -66,6 +66,7 @@ export class Deployment {
       h1: { base_url: h1.url },
       h2: { base_url: h2.url, ca_file: 'ca.pem' },
       impatient: { base_url: h1.url, clocks: IMPATIENT_CLOCKS },
+      brief: { base_url: h1.url, clocks: { attempt_ms: 400 } },
       ...options.upstreams,
     };
     const configuration = {
@@ -107,10 +108,9 @@ export class Deployment {
     while (this.requests(question).length < count) await once(this.#arrivals, 'request');
   }
 
-  /** Rejects if a provider was told to do something it could not. */
+  /** Rejects if the process had complaints, or a provider was told to do something it could not. */
   async close(): Promise<void> {
-    await this.holdfast.close();
-    for (const provider of this.#providers) await provider.close();
+    await Promise.all([this.holdfast, ...this.#providers].map((each) => each.close()));
   }
 }
 

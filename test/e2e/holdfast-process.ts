@@ -8,6 +8,9 @@ import { fileURLToPath } from 'node:url';
 
 const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 
+/** What it says on standard error when all is well. */
+const GREETING = /^holdfast \S+: API on /;
+
 /** One line of the process's log. */
 export interface LogLine {
   readonly msg: string;
@@ -49,11 +52,15 @@ export class HoldfastProcess {
     const configuration = join(directory, 'holdfast.yaml');
     // Every JSON document is a YAML document.
     writeFileSync(configuration, JSON.stringify({ listen: { port: 0, admin_port: 0 }, ...tree }));
-    const child = spawn(process.execPath, [CLI, 'serve', '--config', configuration], {
-      cwd: directory,
-      env: { PATH: process.env.PATH },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const child = spawn(
+      process.execPath,
+      ['--disable-warning=ExperimentalWarning', CLI, 'serve', '--config', configuration],
+      {
+        cwd: directory,
+        env: { PATH: process.env.PATH },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
     const holdfast = new HoldfastProcess(directory, child);
     await holdfast.logged(({ msg }) => msg === 'listening');
     return holdfast;
@@ -100,9 +107,13 @@ export class HoldfastProcess {
     await this.#exited;
   }
 
+  /** Rejects if the process logged an error or warned of anything. */
   async close(): Promise<void> {
     if (!this.#hasExited) await this.kill('SIGKILL');
     rmSync(this.directory, { recursive: true });
+    const errors = this.#log.filter(({ level }) => level === 'error').map((line) => JSON.stringify(line));
+    const warnings = this.#said.split('\n').filter((line) => line !== '' && !GREETING.test(line));
+    if (errors.length + warnings.length > 0) throw new Error([...errors, ...warnings].join('\n'));
   }
 
   get #hasExited(): boolean {

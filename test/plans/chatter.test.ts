@@ -25,6 +25,11 @@ describe('a preamble', () => {
     expect(preambleOf(`${preamble}The holdfast grips.`)).toBe(preamble);
   });
 
+  test('is one on its own where the rest is a call', () => {
+    expect(preambleOf('Sure, here is the rest:\n', true)).toBe('Sure, here is the rest:\n');
+    expect(preambleOf('Of course, there are exceptions:\n', true)).toBe('');
+  });
+
   test('may be as long as a line', () => {
     const line = (length: number) => `${'Continuing'.padEnd(length - 1, ' on')}\n`;
     expect(preambleOf(`${line(120)}x`)).toBe(line(120));

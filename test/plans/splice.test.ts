@@ -146,6 +146,13 @@ test.each<[string, Delta]>([
   expect(spliceOf().accept(delta)).toEqual([delta]);
 });
 
+test('a preamble to nothing but a call is dropped', () => {
+  const nudged = () => spliceOf({ mode: 'nudge' });
+  const preamble = text('Sure, here is the rest:\n');
+  expect(spliced(nudged(), preamble, start(0, 'now'))).toEqual([start(0, 'now')]);
+  expect(spliced(nudged(), preamble)).toEqual([preamble]);
+});
+
 test('text that is held back does not hold up a call', () => {
   const splice = spliceOf();
   expect(splice.accept(text('The'))).toEqual([]);

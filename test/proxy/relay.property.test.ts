@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DIALECT_NAMES } from '../../src/proxy/dialects/names.ts';
+import { DIALECT_NAMES } from '../../src/config/dialect-names.ts';
 import type { EventsMode } from '../../src/proxy/run.ts';
 import type { Plan } from '../provider/script.ts';
 import { faults, plans, TOOLS } from '../simulation/arbitraries.ts';

@@ -345,7 +345,7 @@ describe('what the client sees', () => {
       },
     });
 
-    expect(writes.at(-1)).toMatch(/"finish_reason":"stop"[^]*"usage":\{[^]*data: \[DONE\]\n\n$/);
+    expect(writes.at(-1)).toMatch(/"finish_reason":"stop".*"usage":\{.*data: \[DONE\]\n\n$/s);
   });
 
   test('advisories as comments are not counted as events', async () => {

@@ -4,10 +4,10 @@ import { foldJournal, type JournalFold } from '../../src/checkpoint/journal-fold
 import { MemoryStore } from '../../src/checkpoint/memory-store.ts';
 import type { Owner, RunId, Store } from '../../src/checkpoint/store.ts';
 import type { Configuration, RecoveryPolicy, UpstreamConfiguration } from '../../src/config/configuration.ts';
+import type { DialectName } from '../../src/config/dialect-names.ts';
 import { completeConfiguration } from '../../src/config/load.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
-import type { DialectName } from '../../src/proxy/dialects/dialect.ts';
 import { relay } from '../../src/proxy/relay.ts';
 import type { EventsMode, Outcome } from '../../src/proxy/run.ts';
 import type { ChatRequest } from '../../src/proxy/wires/chat-request.ts';

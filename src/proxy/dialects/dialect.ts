@@ -1,8 +1,5 @@
+import type { DialectName } from '../../config/dialect-names.ts';
 import type { ChatMessage } from '../wires/chat-request.ts';
-import type { DialectName } from './names.ts';
-
-export type { DialectName } from './names.ts';
-export { DIALECT_NAMES } from './names.ts';
 
 /** The partial answer that a continuation hangs on. */
 export interface PartialAnswer {

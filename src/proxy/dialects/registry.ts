@@ -1,5 +1,6 @@
+import type { DialectName } from '../../config/dialect-names.ts';
 import { deepseek } from './deepseek.ts';
-import type { Dialect, DialectName } from './dialect.ts';
+import type { Dialect } from './dialect.ts';
 import { generic } from './generic.ts';
 import { mistral } from './mistral.ts';
 import { openai } from './openai.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { DIALECT_NAMES } from '../../../src/config/dialect-names.ts';
 import { deepseek } from '../../../src/proxy/dialects/deepseek.ts';
-import { DIALECT_NAMES } from '../../../src/proxy/dialects/dialect.ts';
 import { DIALECTS } from '../../../src/proxy/dialects/registry.ts';
 
 test.each(DIALECT_NAMES)('%s is registered under its name', (name) => {
