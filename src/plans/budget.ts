@@ -30,6 +30,8 @@ interface Failure {
   readonly cause: Cause;
   readonly phase: Phase;
   readonly offset: number;
+  /** The attempt got as far as this, or had got nowhere since the one before. */
+  readonly advanced: boolean;
 }
 
 /** An attempt that added this much made real progress and is forgiven, at most `max_attempts` times a run. */
@@ -62,7 +64,7 @@ export function charge(
 ): Budget {
   const forgive = added >= PROGRESS_CHARACTERS && budget.forgiven < limits.max_attempts;
   const { cause, phase, evidence } = interruption;
-  const failure = { cause, phase, offset };
+  const failure = { cause, phase, offset, advanced: added > 0 };
   // Then it was the way of asking that failed, not the provider; another way may do at the same place.
   const isOurs = evidence.kind === 'seam_rejected';
   return {
@@ -76,10 +78,13 @@ export function charge(
   };
 }
 
-/** A provider that dies at the same place in the same way twice will do so a third time. */
+/**
+ * A provider that dies at the same place in the same way twice will do so a third time. The attempt that got there
+ * does not count: whatever cut it, the next one may be cut by chance before it says a word.
+ */
 function repeats(before: Failure | undefined, now: Failure): boolean {
   // An outage refuses every request in the same way, before it has seen what is in it: that is no poison.
-  if (now.phase === 'connect' || before === undefined) return false;
+  if (now.phase === 'connect' || before === undefined || before.advanced) return false;
   return before.cause === now.cause && before.phase === now.phase && before.offset === now.offset;
 }
 

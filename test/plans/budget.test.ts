@@ -92,6 +92,7 @@ describe('the same failure at the same place', () => {
 
   test.each<[string, Spent, Spent]>([
     ['further on', {}, { offset: 101, added: 1 }],
+    ['after one that got there', { added: 100 }, {}],
     ['for another cause', {}, { interruption: errorEvent }],
     ['in another phase', {}, { interruption: { ...reset, phase: 'reasoning' } }],
     [
