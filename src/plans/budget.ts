@@ -30,7 +30,7 @@ interface Failure {
   readonly cause: Cause;
   readonly phase: Phase;
   readonly offset: number;
-  /** The attempt got as far as this, or had got nowhere since the one before. */
+  /** The attempt brought something new before it died. */
   readonly advanced: boolean;
 }
 
