@@ -145,7 +145,7 @@ export class Seam {
     const limit = mode === 'nudge' ? HOLD_CHARACTERS.nudge : HOLD_CHARACTERS.prefill;
     if (this.#held.length >= limit) return false;
     if (head === '') return true;
-    if (insideFence(prefix.sent) && mayReopenFence(head)) return true;
+    if (this.#mayReopenFence(head) && mayOpenFence(head)) return true;
     return mode === 'nudge' && mayBecomeChatter(head);
   }
 
@@ -189,11 +189,17 @@ export class Seam {
 
   /** A code block that is open already must not be opened a second time. */
   #reopenedFence(head: string): number {
+    if (!this.#mayReopenFence(head)) return 0;
     const { sent } = this.#options.prefix;
-    const opening = insideFence(sent) ? OPENING_FENCE.exec(head)?.[0] : undefined;
+    const opening = OPENING_FENCE.exec(head)?.[0];
     if (!opening) return 0;
     // Where the opening line is all there is of the block, it still lacks its end.
     return sent.endsWith(opening.trimEnd()) ? opening.length - 1 : opening.length;
+  }
+
+  /** Only at once: after a line break the fence is the code's own, as in a block of Markdown. */
+  #mayReopenFence(head: string): boolean {
+    return head === this.#held && insideFence(this.#options.prefix.sent);
   }
 
   #restart(swallowed: number): SeamStep {
@@ -247,4 +253,4 @@ function insideFence(text: string): boolean {
   return ((text.match(/^```/gm)?.length ?? 0) & 1) === 1;
 }
 
-const mayReopenFence = (head: string): boolean => /^`{1,2}$|^```[^\s`]{0,32}$/.test(head);
+const mayOpenFence = (head: string): boolean => /^`{1,2}$|^```[^\s`]{0,32}$/.test(head);

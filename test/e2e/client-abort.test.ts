@@ -102,13 +102,16 @@ describe('a client that leaves takes its upstream request with it', () => {
   test('and nobody else: another run on the same HTTP/2 connection goes on', async () => {
     deployment.plan('stays', { parts: [{ text: TEXT.repeat(4) }], delay_ms: 10 });
     deployment.plan('goes', { parts: [{ text: TEXT }], faults: [{ kind: 'silence', at: IN_TEXT }] });
+    const from = deployment.holdfast.log.length;
     const staying = rawAnswer(deployment.holdfast.url, request('h2', 'stays'));
     const going = await StreamClient.open(deployment.holdfast.url, request('h2', 'goes'));
     await going.read();
     going.leave();
     await deployment.abandoned('goes');
+    await cancelled(from);
     expect(await staying).toMatchObject({ text: TEXT.repeat(4), finish: 'stop', done: true });
     expect(deployment.requests('stays')).toHaveLength(1);
+    await deployment.holdfast.logged(({ outcome }) => outcome === 'complete', from);
   });
 
   test('is counted, and leaves nothing behind', async () => {
