@@ -460,6 +460,12 @@ describe('code block', () => {
       says: '```ts\nconst x = 1;',
       text: 'So:\n```ts\nconst x = 1;',
     },
+    'with a fence of its own after a line break': {
+      mode: 'prefill',
+      delivered: '```md\nA block:',
+      says: '\n```ts\nconst x = 1;',
+      text: '```md\nA block:\n```ts\nconst x = 1;',
+    },
     'closed by a bare fence': {
       mode: 'prefill',
       delivered: 'Like this:\n```ts\nconst x = 1;\n',
