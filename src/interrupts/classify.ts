@@ -68,7 +68,10 @@ function fromStatus(status: number, phase: Phase, evidence: Evidence): Interrupt
   return { cause: 'provider_5xx', phase, evidence, status };
 }
 
-const wordOf = (error: ProviderError): string => error.words[0] ?? '';
+/** Some providers put a whole sentence where a code belongs. */
+const WORD_CHARACTERS_MAX = 64;
+
+const wordOf = (error: ProviderError): string => (error.words[0] ?? '').slice(0, WORD_CHARACTERS_MAX);
 
 const says = (error: ProviderError, words: RegExp): boolean => error.words.some((word) => words.test(word));
 

@@ -37,15 +37,15 @@ export async function relay(run: Run, client: Client, context: RunContext): Prom
     await reading.run();
     if (turn.signal.aborted) return close(turn, 'cancelled', 'cancelled');
 
-    const interruption = reading.ending ? undefined : classify(reading.end, reading.phase);
-    report(planned, plan, reading, interruption, run, context);
-    if (planned.splice && reading.added > 0) requests.confirm(planned);
+    if (reading.added > 0) requests.confirm(planned);
     if (reading.ending) {
+      count(planned, plan, reading, undefined, run, context);
       await turn.finish(reading.ending);
       return close(turn, 'complete', turn.attempts > 1 ? 'recovered' : 'complete');
     }
-    if (!interruption) throw new Error('an attempt ended neither whole nor interrupted');
 
+    const interruption = classify(reading.end, reading.phase);
+    count(planned, plan, reading, interruption, run, context);
     const isOurs = requests.blames(planned, interruption);
     if (!isOurs && !(failure && isPermanent(interruption.cause))) failure = interruption;
     const now_ms = time.now();
@@ -60,7 +60,9 @@ export async function relay(run: Run, client: Client, context: RunContext): Prom
       delivered: turn.delivery.begun,
       tokens_left: turn.tokens_left,
     });
-    log.warn({ ...interruption, attempt: turn.attempts, mode: planned.mode, plan: plan.kind }, 'interrupted');
+    // Not the provider's own words: it may quote the prompt, or the key.
+    const { message: _, ...observed } = interruption;
+    log.warn({ ...observed, attempt: turn.attempts, mode: planned.mode, plan: plan.kind }, 'interrupted');
 
     switch (plan.kind) {
       case 'R2':
@@ -136,7 +138,7 @@ async function close(turn: Turn, status: FinalStatus, outcome: Outcome): Promise
 }
 
 /** Counts how an attempt ended, and whether the plan that led to it worked. */
-function report(
+function count(
   { mode, splice }: PlannedAttempt,
   plan: Plan | undefined,
   reading: Reading,

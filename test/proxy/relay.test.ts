@@ -1,3 +1,4 @@
+import pino from 'pino';
 import { describe, expect, test } from 'vitest';
 import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
 import type { ChatRequest } from '../../src/proxy/wires/chat-request.ts';
@@ -449,4 +450,23 @@ describe('waiting', () => {
     expect(run.stream.text).toBe(TEXT);
     expect(run.elapsed_ms).toBeGreaterThanOrEqual(3_000);
   });
+});
+
+test('the log tells every interruption and recovery, and nothing of what was said or quoted', async () => {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) });
+  const busy: Fault = {
+    kind: 'status',
+    status: 503,
+    body: { error: { message: 'busy with: a secret prompt' } },
+  };
+  const request = { messages: [{ role: 'user', content: 'a secret prompt' }] };
+  await simulate(cutText(reset(4), busy), { log, request });
+
+  expect(lines.map(({ msg, cause, plan, attempt }) => ({ msg, cause, plan, attempt }))).toEqual([
+    { msg: 'interrupted', cause: 'connection_reset', plan: 'R1', attempt: 1 },
+    { msg: 'interrupted', cause: 'provider_5xx', plan: 'R1', attempt: 2 },
+    { msg: 'recovered', cause: 'provider_5xx', plan: 'R1', attempt: 3 },
+  ]);
+  expect(JSON.stringify(lines)).not.toMatch(/secret|Kelp/);
 });

@@ -1,4 +1,4 @@
-import pino from 'pino';
+import pino, { type Logger } from 'pino';
 import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
 import { foldJournal, type JournalFold } from '../../src/checkpoint/journal-fold.ts';
 import { MemoryStore } from '../../src/checkpoint/memory-store.ts';
@@ -43,6 +43,7 @@ export interface SimulationOptions {
   readonly random?: () => number;
   readonly capabilities?: (time: VirtualTime) => CapabilityMemory;
   readonly store?: (time: VirtualTime) => Store;
+  readonly log?: Logger;
   readonly onWrite?: (client: RecordingClient, leave: () => void) => void;
 }
 
@@ -93,7 +94,7 @@ export async function simulate(
         scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
         capabilities: options.capabilities?.(time) ?? new CapabilityMemory(time),
         metrics: METRICS,
-        log: pino({ level: process.env.HOLDFAST_LOG ?? 'silent' }),
+        log: options.log ?? pino({ level: process.env.HOLDFAST_LOG ?? 'silent' }),
         time,
         random: options.random ?? (() => 0.5),
       },
