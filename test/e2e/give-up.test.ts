@@ -55,7 +55,7 @@ const planned = (question: string, parts: readonly Part[], faults: readonly (Fau
 
 const troubled = (...names: string[]): Trouble[] => TROUBLES.filter(({ name }) => names.includes(name));
 
-describe.each(CLIENTS)('%s', (name, connect) => {
+describe.concurrent.each(CLIENTS)('%s', (name, connect) => {
   let client: ChatClient;
   beforeAll(() => {
     client = connect(deployment.holdfast.url);
@@ -71,18 +71,15 @@ describe.each(CLIENTS)('%s', (name, connect) => {
   ];
   const cases = answers.flatMap(([said, parts]) => lost.map((trouble) => ({ said, parts, trouble })));
 
-  test.concurrent.each(cases)(
-    '$said, lost for good by $trouble.name, is an error',
-    async ({ said, parts, trouble }) => {
-      const faults = Array.from({ length: ALWAYS }, () => trouble.fault(IN_TEXT));
-      const content = planned(`${name}: ${said}: ${trouble.name}`, parts, faults);
-      const asked = client.ask({ model: modelOf(trouble.upstream), content, tools: [TIDES] });
-      await expect(asked).rejects.toThrow(/interrupted|not able to answer|did not answer/);
-      expect(deployment.requests(content).length).toBeLessThanOrEqual(MAX_ATTEMPTS);
-    },
-  );
+  test.each(cases)('$said, lost for good by $trouble.name, is an error', async ({ said, parts, trouble }) => {
+    const faults = Array.from({ length: ALWAYS }, () => trouble.fault(IN_TEXT));
+    const content = planned(`${name}: ${said}: ${trouble.name}`, parts, faults);
+    const asked = client.ask({ model: modelOf(trouble.upstream), content, tools: [TIDES] });
+    await expect(asked).rejects.toThrow(/interrupted|not able to answer|did not answer/);
+    expect(deployment.requests(content)).toHaveLength(MAX_ATTEMPTS);
+  });
 
-  test.concurrent('a provider that only refuses is an error', async () => {
+  test('a provider that only refuses is an error', async () => {
     const faults = Array.from({ length: ALWAYS }, (): Fault => ({ kind: 'status', status: 503 }));
     const content = planned(`${name}: refused`, [TEXT], faults);
     const asked = client.ask({ model: modelOf('h1'), content, tools: [] });
@@ -90,7 +87,7 @@ describe.each(CLIENTS)('%s', (name, connect) => {
     expect(deployment.requests(content)).toHaveLength(MAX_ATTEMPTS);
   });
 
-  test.concurrent('a settled tool call arrives, although the one after it was cut', async () => {
+  test('a settled tool call arrives, although the one after it was cut', async () => {
     const parts = [{ tool: BREST }, { tool: LORIENT }];
     const content = planned(`${name}: settled`, parts, [{ kind: 'reset', at: IN_SECOND_CALL }]);
     const answer = await client.ask({ model: modelOf('h1'), content, tools: [TIDES] });
