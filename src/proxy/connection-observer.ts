@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type ClientHttp2Session, type ClientHttp2Stream, constants } from 'node:http2';
 import type { Socket } from 'node:net';
+import { limitSilence } from './session-liveness.ts';
 
 /** undici's, for HTTP/1.1 and HTTP/2 alike. */
 const HEADERS_SENT = 'undici:client:sendHeaders';
@@ -86,15 +87,16 @@ export class ConnectionObserver {
     if (!this.#starting) return;
     const { stream } = message as { stream: ClientHttp2Stream };
     this.#starting.stream = stream;
-    this.#starting.session = this.#observed(stream.session as ClientHttp2Session);
+    this.#starting.session = this.#observed(stream.session as ClientHttp2Session, this.#starting.socket);
     this.#starting = undefined;
   };
 
-  #observed(session: ClientHttp2Session): ObservedSession {
+  #observed(session: ClientHttp2Session, socket: Socket | undefined): ObservedSession {
     const known = this.#sessions.get(session);
     if (known) return known;
     const observed: ObservedSession = { goaway: undefined };
     this.#sessions.set(session, observed);
+    if (socket) limitSilence(session, socket);
     // Ahead of undici's own listener, which fails requests while it runs.
     session.prependListener('goaway', (code) => {
       observed.goaway ||= code;
