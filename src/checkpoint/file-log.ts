@@ -4,6 +4,7 @@ import { NOTHING_STORED } from './append-order.ts';
 import type { Opening, RunImage } from './file-format.ts';
 import { decodeOpening, decodeRun, encodeFinal, encodeFinished, encodeOpening } from './file-format.ts';
 import { finishedName, partialName, TAKEOVERS_NAME, temporaryName } from './file-names.ts';
+import type { FileSystem } from './file-system.ts';
 import { OpenFiles } from './open-files.ts';
 import type { FinalStatus, RunId } from './store.ts';
 
@@ -18,24 +19,6 @@ const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = node_fs.constants;
 
 /** When written data is forced to the disk. Surviving a killed process needs none of it, surviving a power cut does. */
 export type FsyncPolicy = 'never' | 'finish' | 'append';
-
-/** The calls made, so that a test can make them fail. */
-export type FileSystem = Pick<
-  typeof node_fs,
-  | 'closeSync'
-  | 'existsSync'
-  | 'fdatasync'
-  | 'fdatasyncSync'
-  | 'fstatSync'
-  | 'ftruncateSync'
-  | 'openSync'
-  | 'readFileSync'
-  | 'renameSync'
-  | 'rmSync'
-  | 'unlinkSync'
-  | 'utimesSync'
-  | 'writeSync'
->;
 
 /** `stale`, `foreign` and `finished` are answers; anything else is the code of a file-system error. */
 export interface Refusal {

@@ -1,4 +1,4 @@
-import type { FileSystem } from './file-log.ts';
+import type { FileSystem } from './file-system.ts';
 
 /** A bounded number of open files by slot. Beyond the limit the one opened first is closed, to be opened again later. */
 export class OpenFiles {
