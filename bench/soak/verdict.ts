@@ -20,7 +20,7 @@ export interface SoakRecord {
 
 /** Wide enough for a full garbage collection in each: at 500 streams there is one every two to three minutes. */
 const FLOOR_WIDTH_MINUTES = 3;
-const HEAP_MINUTES_MIN = 9;
+const HEAP_MINUTES_MIN = 7;
 /** Over the whole measured time. A leak of 1 KB per stream shows as more within ten minutes. */
 const HEAP_GROWTH_LIMIT = 0.1;
 const FDS_GROWTH_LIMIT = 0.05;
