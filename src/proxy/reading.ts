@@ -142,26 +142,22 @@ export class Reading {
   /** Takes what is new out of the deltas, and makes it part of the run. */
   #accept(said: readonly Delta[], event: ChunkEvent, intact: boolean): void {
     const { splice } = this.#planned;
-    const joined = splice && !splice.isOpen ? this.#join(said) : said;
-    if (joined.length > 0 || (intact && joined === said))
-      this.#turn.accept(joined, event, intact && joined === said);
+    const joined = splice && !splice.isOpen ? said.flatMap((delta) => splice.accept(delta)) : said;
+    const isWhole = intact && joined === said;
+    if (joined.length > 0 || isWhole) this.#turn.accept(joined, event, isWhole);
     if (joined.length > 0) this.#turn.contentAt(this.#attempt.byte_ms);
-    if (splice?.rejection) this.#attempt.stop({ kind: 'seam_rejected', reason: splice.rejection });
-    else if (splice?.stopped) this.#finish('stop');
+    if (!this.#stopRejected() && splice?.stopped) this.#finish('stop');
     if (this.#turn.transcript.size > this.#context.configuration.limits.run_bytes) {
       this.#attempt.stop({ kind: 'limit', limit: 'limits.run_bytes' });
     }
   }
 
-  #join(said: readonly Delta[]): readonly Delta[] {
-    const { splice } = this.#planned;
-    if (!splice) return said;
-    const joined: Delta[] = [];
-    for (const delta of said) {
-      const accepted = splice.accept(delta);
-      joined.push(...accepted);
-    }
-    return joined;
+  /** True if the seam has rejected the attempt, which is stopped. */
+  #stopRejected(): boolean {
+    const reason = this.#planned.splice?.rejection;
+    if (reason === undefined) return false;
+    this.#attempt.stop({ kind: 'seam_rejected', reason });
+    return true;
   }
 
   /** What the attempt is doing, for its clocks and for the phase of an interruption. The finish reason, if it came. */
@@ -196,10 +192,7 @@ export class Reading {
     const held = this.#planned.splice?.end() ?? [];
     const carrier = event ?? this.#event;
     if (carrier && held.length > 0) this.#turn.accept(held, carrier, false);
-    if (this.#planned.splice?.rejection) {
-      this.#attempt.stop({ kind: 'seam_rejected', reason: this.#planned.splice.rejection });
-      return;
-    }
+    if (this.#stopRejected()) return;
     this.ending = { reason, ...(event && { finish: event }), after: this.#after };
     if (event) this.#attempt.finishWithin(FINISH_WAIT_MS);
     else this.#attempt.stop({ kind: 'eof', done: false });
