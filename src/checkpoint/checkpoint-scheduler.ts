@@ -1,4 +1,5 @@
 import type { Time } from '../time.ts';
+import { CheckpointCadence } from './checkpoint-cadence.ts';
 
 /** Something with records to store. */
 export interface Sweepable {
@@ -13,6 +14,8 @@ export interface Sweepable {
 export class CheckpointScheduler {
   readonly interval_ms: number;
   readonly time: Time;
+  /** Shared, because one store answers all of them. */
+  readonly cadence: CheckpointCadence;
   #due = new Set<Sweepable>();
   #urgent = new Set<Sweepable>();
   #ticking: boolean = false;
@@ -20,6 +23,7 @@ export class CheckpointScheduler {
   constructor(options: { readonly interval_ms: number; readonly time: Time }) {
     this.interval_ms = options.interval_ms;
     this.time = options.time;
+    this.cadence = new CheckpointCadence(options.interval_ms);
   }
 
   /** Sweeps at the next tick: within one interval. */

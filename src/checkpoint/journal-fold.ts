@@ -1,6 +1,5 @@
 import type { Delta, Proof, Usage } from '../plans/delta.ts';
 import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
-import type { Damage } from './store.ts';
 
 /** What a run had said up to its last record, as plain data. */
 export interface JournalFold {
@@ -29,23 +28,6 @@ export interface FoldedToolCall {
   readonly arguments: string;
   /** The proof it was closed with; absent while the call is open. */
   readonly closed?: Proof;
-}
-
-/**
- * The longest prefix whose records follow one another without a gap, and what is wrong with the record after it.
- * `from` is the sequence number before the first record: -1 for a whole run, which begins with its header.
- */
-export function contiguousPrefix(
-  records: readonly JournalRecord[],
-  from = -1,
-): { readonly records: readonly JournalRecord[]; readonly damage?: Damage } {
-  let seq = from;
-  for (const [position, record] of records.entries()) {
-    const reason = discontinuity(record, seq);
-    if (reason) return { records: records.slice(0, position), damage: { record: position, reason } };
-    seq = record.seq;
-  }
-  return { records };
 }
 
 /** Why `record` cannot come right after the record that ended at `seq` (-1: after nothing). */

@@ -1,14 +1,14 @@
 import type { Delta } from '../plans/delta.ts';
 import type { CheckpointScheduler, Sweepable } from './checkpoint-scheduler.ts';
+import { unitsOf } from './event-units.ts';
 import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
-import type { FinalStatus, Lease, Store } from './store.ts';
-import { StaleLeaseError } from './store.ts';
+import type { Lease, RunEnd, Store } from './store.ts';
+import { JournalGapError, StaleLeaseError } from './store.ts';
 
-/** Events after which a journal is stored without waiting for the interval. */
+/** Events after which a journal is stored without waiting for the interval; more of them while the store is slow. */
 const EVENTS_PER_RECORD = 32;
-/** What a run may hold in memory while the store fails, in UTF-16 units plus a constant per event. */
-const HELD_UNITS_MAX = 1024 * 1024;
-const EVENT_OVERHEAD_UNITS = 64;
+/** What a run may hold in memory while the store fails, besides what was on its way when that began. */
+export const HELD_UNITS_MAX = 1024 * 1024;
 const RETRY_MAX_MS = 2000;
 /** A store that has not answered an append for this long no longer holds back what is delivered. */
 const ANSWER_MAX_MS = 1000;
@@ -39,8 +39,13 @@ export interface JournalWriter {
    * done within ten seconds or the lease is stale. A journal that lost records is never sealed as `complete`, but as
    * `recovered_from_partial`.
    */
-  close(status: FinalStatus): Promise<boolean>;
+  close(end: JournalEnd): Promise<boolean>;
+  /** Stores what is left and hands the run over, as {@link close} does otherwise. */
+  release(): Promise<boolean>;
 }
+
+/** How a run ended; the writer says when. */
+export type JournalEnd = Omit<RunEnd, 'at_ms'>;
 
 export interface JournalWriterOptions {
   readonly store: Store;
@@ -64,7 +69,8 @@ interface Waiter {
 }
 
 interface Closing {
-  readonly status: FinalStatus;
+  /** Undefined: the run is handed over. */
+  readonly end: JournalEnd | undefined;
   readonly until_ms: number;
   readonly promise: Promise<boolean>;
   readonly resolve: (sealed: boolean) => void;
@@ -82,13 +88,13 @@ class Writer implements JournalWriter, Sweepable {
   #pending_units = 0;
   /** Handed to the store and not yet acknowledged; sent again exactly as it is, so that nothing is stored twice. */
   #batch: JournalRecord[] = [];
-  #batch_units = 0;
 
   #spoke: boolean = false;
   #urgent: boolean = false;
   #lost: boolean = false;
   #sending: boolean = false;
   #sent_at_ms = 0;
+  #swept_at_ms = 0;
   /** The append under way has not been answered in time. */
   #stalled: boolean = false;
   #failures = 0;
@@ -103,6 +109,8 @@ class Writer implements JournalWriter, Sweepable {
     this.#header = typeof start === 'number' ? undefined : start;
     this.#seq = typeof start === 'number' ? start : 0;
     this.#stored_seq = this.#seq;
+    // Without its request nobody could go on with the run, however soon its replica is lost.
+    if (this.#header?.body !== undefined) this.#hurry();
   }
 
   get seq(): number {
@@ -122,7 +130,8 @@ class Writer implements JournalWriter, Sweepable {
     if (this.#lost || this.#state !== 'open') return;
     this.#pending.push(event);
     this.#pending_units += unitsOf(event);
-    if (this.#batch_units + this.#pending_units > HELD_UNITS_MAX) this.#lose();
+    const isFailing = this.#failures > 0 || this.#stalled;
+    if (isFailing && this.#pending_units > HELD_UNITS_MAX) this.#lose();
     else if (this.#isUrgent(event)) this.#hurry();
     else if (this.#pending.length === 1) this.#scheduler.later(this);
   }
@@ -136,10 +145,18 @@ class Writer implements JournalWriter, Sweepable {
     return promise;
   }
 
-  close(status: FinalStatus): Promise<boolean> {
+  close(end: JournalEnd): Promise<boolean> {
+    return this.#close(end);
+  }
+
+  release(): Promise<boolean> {
+    return this.#close(undefined);
+  }
+
+  #close(end: JournalEnd | undefined): Promise<boolean> {
     if (this.#closing) return this.#closing.promise;
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    this.#closing = { status, until_ms: this.#scheduler.time.now() + CLOSE_WAIT_MAX_MS, promise, resolve };
+    this.#closing = { end, until_ms: this.#scheduler.time.now() + CLOSE_WAIT_MAX_MS, promise, resolve };
     if (this.#state === 'open') this.#hurry();
     else resolve(false);
     return promise;
@@ -147,8 +164,12 @@ class Writer implements JournalWriter, Sweepable {
 
   sweep(now_ms: number): void {
     if (this.#state !== 'open') return;
+    // This process was stopped: the store had no chance to be heard, and may have to say that the lease is lost.
+    const slept_ms = now_ms - this.#swept_at_ms - this.#scheduler.interval_ms;
+    if (this.#sending && slept_ms >= ANSWER_MAX_MS) this.#sent_at_ms = now_ms;
+    this.#swept_at_ms = now_ms;
     if (this.#sending) this.#watch(now_ms);
-    else if (now_ms >= this.#retry_at_ms) this.#send(now_ms);
+    else if (this.#isDue(now_ms)) this.#send(now_ms);
     if (this.#closing && now_ms >= this.#closing.until_ms) this.#abandon();
     if (this.#hasWork()) this.#scheduler.later(this);
   }
@@ -158,7 +179,15 @@ class Writer implements JournalWriter, Sweepable {
       this.#spoke = true;
       return true;
     }
-    return this.#pending.length === EVENTS_PER_RECORD || event.deltas.some(settles);
+    if (event.deltas.some(settles)) return true;
+    return !this.#urgent && this.#pending.length >= EVENTS_PER_RECORD * this.#scheduler.cadence.stretch;
+  }
+
+  #isDue(now_ms: number): boolean {
+    if (now_ms < this.#retry_at_ms) return false;
+    const { cadence, interval_ms } = this.#scheduler;
+    if (this.#urgent || this.#closing || this.#batch.length > 0 || cadence.stretch === 1) return true;
+    return now_ms - this.#sent_at_ms >= interval_ms * cadence.stretch;
   }
 
   #hurry(): void {
@@ -184,7 +213,6 @@ class Writer implements JournalWriter, Sweepable {
     if (this.#header) this.#batch.push({ seq: 0, header: this.#header, events: [] });
     this.#header = undefined;
     if (this.#pending.length > 0) this.#batch.push({ seq: this.#seq, events: this.#pending });
-    this.#batch_units = this.#pending_units;
     this.#pending = [];
     this.#pending_units = 0;
   }
@@ -194,15 +222,24 @@ class Writer implements JournalWriter, Sweepable {
     if (!(await this.#attempt(() => store.append(lease, batch)))) return;
     this.#stored_seq = batch.at(-1)?.seq ?? this.#stored_seq;
     this.#batch = [];
-    this.#batch_units = 0;
     while (this.#waiters[0] && this.#waiters[0].seq <= this.#stored_seq) this.#waiters.shift()?.resolve(true);
     if (this.#urgent || this.#closing) this.#scheduler.soon(this);
   }
 
   async #finish(closing: Closing): Promise<void> {
     const { store, lease } = this.#options;
-    const status = this.#lost && closing.status === 'complete' ? 'recovered_from_partial' : closing.status;
-    if (await this.#attempt(() => store.finish(lease, status))) this.#end('closed', true);
+    const end = closing.end && this.#endOf(closing.end);
+    const sealed = await this.#attempt(() => (end ? store.finish(lease, end) : store.release(lease)));
+    if (sealed) this.#end('closed', true);
+  }
+
+  #endOf({ status, ...end }: JournalEnd): RunEnd {
+    const isWhole = status !== 'complete' || !this.#lost;
+    return {
+      ...end,
+      status: isWhole ? status : 'recovered_from_partial',
+      at_ms: this.#scheduler.time.wall(),
+    };
   }
 
   /** One call of the store; true when it succeeded and still matters. */
@@ -219,7 +256,9 @@ class Writer implements JournalWriter, Sweepable {
     }
     this.#stalled = false;
     this.#failures = 0;
-    this.#options.onAppend(this.#scheduler.time.now() - started_ms);
+    const elapsed_ms = this.#scheduler.time.now() - started_ms;
+    this.#scheduler.cadence.observe(elapsed_ms);
+    this.#options.onAppend(elapsed_ms);
     return this.#state === 'open';
   }
 
@@ -229,6 +268,15 @@ class Writer implements JournalWriter, Sweepable {
     if (error instanceof StaleLeaseError) {
       this.#end('stale', false);
       this.#options.onStale(error);
+      return;
+    }
+    if (error instanceof JournalGapError) {
+      this.#options.onError(error);
+      // Nothing is left that could follow what the store has: not even an end.
+      if (this.#lost) this.#abandon();
+      else this.#lose();
+      this.#batch = [];
+      this.#scheduler.later(this);
       return;
     }
     const { interval_ms, time } = this.#scheduler;
@@ -254,8 +302,11 @@ class Writer implements JournalWriter, Sweepable {
   }
 
   #abandon(): void {
-    this.#options.onError(new JournalLostError(this.#options.lease.run, this.#stored_seq));
+    const { store, lease, onError } = this.#options;
+    onError(new JournalLostError(lease.run, this.#stored_seq));
     this.#end('closed', false);
+    // A lease that nobody uses would keep the run from everybody for as long as this process lives.
+    void store.release(lease).catch(() => {});
   }
 
   #end(state: 'stale' | 'closed', sealed: boolean): void {
@@ -283,17 +334,3 @@ export class JournalLostError extends Error {
 
 /** Losing what these say would mean doing work twice, so they do not wait for the interval. */
 const settles = ({ kind }: Delta): boolean => kind === 'tool_close' || kind === 'finish';
-
-function unitsOf(event: JournalEvent): number {
-  let units = EVENT_OVERHEAD_UNITS + (event.payload?.length ?? 0);
-  for (const delta of event.deltas) {
-    switch (delta.kind) {
-      case 'text':
-      case 'refusal':
-      case 'reasoning':
-      case 'tool_arguments':
-        units += delta.text.length;
-    }
-  }
-  return units;
-}

@@ -20,9 +20,20 @@ export interface JournalRecord {
   readonly events: readonly JournalEvent[];
 }
 
-/** What a replay needs besides the events. */
+/** What a replay, and a replica that takes the run over, need besides the events. */
 export interface RunHeader {
   readonly wire: 'chat_completions';
   readonly created_at_ms: number;
+  /** As the client asked for it. */
   readonly model: string;
+  /** The configured name of the upstream that the run was sent to. */
+  readonly upstream: string;
+  /** The `Holdfast-Events` mode, which decides what the events look like. */
+  readonly events: 'none' | 'chunks' | 'comments';
+  /** `Holdfast-Thread` of the request. */
+  readonly thread?: string;
+  /** Tells the request from others, where it is not kept, too. */
+  readonly digest?: string;
+  /** The request body as it came. Kept only for a run that its client asked to be resumable (`Holdfast-Resume: 1`). */
+  readonly body?: string;
 }

@@ -1,8 +1,10 @@
 import { resolve } from 'node:path';
 import type { Time } from '../time.ts';
-import type { FsyncPolicy } from './file-log.ts';
-import { FileStore } from './file-store.ts';
-import { MemoryStore } from './memory-store.ts';
+import type { FsyncPolicy } from './file/file-segments.ts';
+import { FileStore } from './file/file-store.ts';
+import { MemoryStore } from './memory/memory-store.ts';
+import { isRedisUrl, parseRedisUrl } from './redis/redis-address.ts';
+import { createSeal, type Seal } from './seal.ts';
 import type { Store } from './store.ts';
 import { StoreConfigurationError } from './store.ts';
 
@@ -10,25 +12,52 @@ export interface OpenStoreOptions {
   readonly time: Time;
   /** How long a run is kept after its last append. */
   readonly ttl_s: number;
+  /** Without a sign of life for this long, a replica counts as dead. */
+  readonly lease_ms: number;
+  /** The first seals, all of them open; without any, nothing is sealed. A memory store does not need them. */
+  readonly sealing_keys: readonly string[];
+  /** Redis only: whether a store that cannot be reached is an error, or opened all the same. */
+  readonly on_unreachable: 'fail' | 'warn';
   /** File store only: when written data is forced to the disk. Default `finish`. */
   readonly fsync?: FsyncPolicy;
   /** Damaged runs that were read, and failures of the store's own upkeep. */
   onError(error: Error): void;
+  /** Redis only: once when it stops working for this process, and once when it works again. */
+  onOutage(error: Error): void;
+  onRecovery(outage_ms: number): void;
 }
 
 /**
- * Opens `memory` or `file:<directory>` (relative to the working directory).
- * Rejects with a {@link StoreConfigurationError} for any other value and for a directory that cannot be used.
+ * Opens `memory`, `file:<directory>` (relative to the working directory) or a URL of Redis. Rejects with a
+ * {@link StoreConfigurationError} for any other value, and for a directory or a Redis that cannot be used.
  */
 export async function openStore(url: string, options: OpenStoreOptions): Promise<Store> {
-  const { time, fsync = 'finish', onError } = options;
+  const { time, fsync = 'finish', lease_ms, onError } = options;
   const ttl_ms = options.ttl_s * 1000;
+  const seal = options.sealing_keys.length > 0 ? createSeal(options.sealing_keys) : undefined;
   if (url === 'memory') return new MemoryStore({ time, ttl_ms });
+  if (isRedisUrl(url)) return openRedisStore(url, options, ttl_ms, seal);
   const dir = fileStoreDirectory(url);
-  if (dir !== undefined) return new FileStore({ dir, fsync, ttl_ms, onError });
+  if (dir !== undefined) return new FileStore({ dir, fsync, ttl_ms, lease_ms, seal, onError });
+  // It may hold a password.
+  const shown = url.includes('@') ? url.slice(0, url.indexOf(':') + 1) : url;
   throw new StoreConfigurationError(
-    `checkpoint.store: ${JSON.stringify(url)} is not a store; use "memory" or "file:<directory>"`,
+    `checkpoint.store: ${JSON.stringify(shown)} is not a store; use "memory", "file:<directory>" or "redis://<host>"`,
   );
+}
+
+async function openRedisStore(
+  url: string,
+  { lease_ms, on_unreachable, onError, onOutage, onRecovery }: OpenStoreOptions,
+  ttl_ms: number,
+  seal: Seal | undefined,
+): Promise<Store> {
+  const address = parseRedisUrl(url);
+  // Loaded late: the other stores do without the client and what it needs.
+  const { RedisStore } = await import('./redis/redis-store.ts');
+  const store = new RedisStore({ address, ttl_ms, lease_ms, seal, onError, onOutage, onRecovery });
+  await store.start({ required: on_unreachable === 'fail' });
+  return store;
 }
 
 /** The absolute directory of a `file:` store, where the generated secret lies too; undefined for any other store. */

@@ -1,13 +1,15 @@
-import { crc32 } from 'node:zlib';
 import type { Delta } from '../plans/delta.ts';
+import { checkedLine, type Decoded, openLine } from './checked-line.ts';
 import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
+import type { Seal } from './seal.ts';
 
 /*
- * One record is one line: `<crc32 of the rest, 8 hex digits> <JSON>\n`, with the JSON
+ * One record is one checked line of the JSON
  *
  *   [seq, [segment, …], header?]
  *
- * where a segment is a merged series of events that carry one delta of the same kind and nothing else,
+ * or, when it is sealed, [seq, sealed], a string that holds the same JSON encrypted. A segment is a merged series of
+ * events that carry one delta of the same kind and nothing else,
  *
  *   ["t" | "f" | "r", text, [length, …]]      text, refusal, reasoning
  *   ["a", text, [length, …], index]           tool_arguments of one call
@@ -17,55 +19,25 @@ import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
  */
 
 const CODES = { text: 't', refusal: 'f', reasoning: 'r', tool_arguments: 'a' } as const;
+const OPENING_BRACKET = 0x5b;
+const COMMA = 0x2c;
+
 type MergedKind = keyof typeof CODES;
 type MergedDelta = Extract<Delta, { readonly kind: MergedKind }>;
 type Segment = [code: string, text: string, lengths: number[], index?: number] | [code: 'e', ...unknown[]];
 
-const NEWLINE = 0x0a;
-const CHECKSUM_DIGITS = 8;
-
-export type Decoded<T> = { readonly value: T } | { readonly reason: string };
-
-/** One line, newline included. */
-export function encodeRecord(record: JournalRecord): string {
+/** One line, newline included. `seal`: the one for this run. */
+export function encodeRecord(record: JournalRecord, seal?: Seal): string {
   const body: unknown[] = [record.seq, segmentsOf(record.events)];
   if (record.header) body.push(record.header);
-  return sealLine(JSON.stringify(body));
+  const text = JSON.stringify(body);
+  return checkedLine(seal ? JSON.stringify([record.seq, seal.seal(text)]) : text);
 }
 
-/** The record of one line (with or without its newline), or why there is none. */
-export function decodeRecord(line: string | Uint8Array): Decoded<JournalRecord> {
+/** The record of one line (with or without its newline), or why there is none. `seal`: the one for this run. */
+export function decodeRecord(line: string | Uint8Array, seal?: Seal): Decoded<JournalRecord> {
   const body = openLine(line);
-  return 'reason' in body ? body : decodeRecordBody(body.value);
-}
-
-/** A line with its checksum. `body` must be JSON text without line breaks. */
-export const sealLine = (body: string): string => `${checksumOf(body)} ${body}\n`;
-
-/** The parsed body of a sealed line, or why it cannot be trusted. */
-export function openLine(line: string | Uint8Array): Decoded<unknown> {
-  // The checksum covers bytes: text decoded from damaged UTF-8 may encode to other bytes than were read.
-  const bytes = typeof line === 'string' ? Buffer.from(line) : line;
-  const end = bytes.at(-1) === NEWLINE ? bytes.length - 1 : bytes.length;
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, end);
-  if (end <= CHECKSUM_DIGITS + 1) return { reason: 'truncated line' };
-  const body = buffer.subarray(CHECKSUM_DIGITS + 1);
-  if (buffer.toString('latin1', 0, CHECKSUM_DIGITS + 1) !== `${checksumOf(body)} `)
-    return { reason: 'checksum mismatch' };
-  try {
-    return { value: JSON.parse(body.toString()) as unknown };
-  } catch {
-    return { reason: 'not JSON' };
-  }
-}
-
-/** Number.prototype.toString(16) and padding cost more than everything else about a line. */
-const HEX_BYTES = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
-const hexByte = (word: number, shift: number): string => HEX_BYTES[(word >>> shift) & 0xff] as string;
-
-function checksumOf(body: string | Uint8Array): string {
-  const sum = crc32(body);
-  return hexByte(sum, 24) + hexByte(sum, 16) + hexByte(sum, 8) + hexByte(sum, 0);
+  return 'reason' in body ? body : decodeRecordBody(body.value, seal);
 }
 
 function segmentsOf(events: readonly JournalEvent[]): Segment[] {
@@ -100,8 +72,19 @@ function mergeable(event: JournalEvent): MergedDelta | undefined {
   return delta.kind in CODES ? (delta as MergedDelta) : undefined;
 }
 
-/** The record in the body of a sealed line. */
-export function decodeRecordBody(body: unknown): Decoded<JournalRecord> {
+/** The sequence number in the body of a line, which is all that is wanted of many; undefined if it is no record. */
+export function seqOf(body: Uint8Array): number | undefined {
+  if (body[0] !== OPENING_BRACKET) return undefined;
+  const comma = body.indexOf(COMMA);
+  const seq = Number(
+    Buffer.from(body.buffer, body.byteOffset + 1, Math.max(comma - 1, 0)).toString('latin1'),
+  );
+  return comma > 1 && Number.isSafeInteger(seq) ? seq : undefined;
+}
+
+/** The record in the body of a line. Records that were stored before there was a seal are read too. */
+export function decodeRecordBody(body: unknown, seal?: Seal): Decoded<JournalRecord> {
+  if (Array.isArray(body) && typeof body[1] === 'string') return decodeSealed(body[0], body[1], seal);
   if (!Array.isArray(body) || !Number.isSafeInteger(body[0]) || !Array.isArray(body[1])) {
     return { reason: 'not a record' };
   }
@@ -111,6 +94,13 @@ export function decodeRecordBody(body: unknown): Decoded<JournalRecord> {
     if (!Array.isArray(segment) || !expand(segment as Segment, events)) return { reason: 'unknown segment' };
   }
   return { value: header ? { seq, header, events } : { seq, events } };
+}
+
+function decodeSealed(seq: unknown, sealed: string, seal: Seal | undefined): Decoded<JournalRecord> {
+  const text = seal?.open(sealed);
+  if (text === undefined) return { reason: 'sealed with a key that is not configured, or for another run' };
+  const record = decodeRecordBody(JSON.parse(text));
+  return 'value' in record && record.value.seq !== seq ? { reason: 'sealed as another record' } : record;
 }
 
 /** Appends the events of one segment; false when a newer version of the format wrote it. */

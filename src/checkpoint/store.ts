@@ -1,4 +1,5 @@
 import type { JournalRecord } from './journal.ts';
+import type { Notes } from './notes.ts';
 
 /** `run_` and 128 random bits in base64url; never reused. */
 export type RunId = `run_${string}`;
@@ -26,12 +27,40 @@ export type RunStatus = 'running' | FinalStatus;
 export interface Damage {
   /** 0-based position, among all stored records of the run, of the first one that cannot be trusted. */
   readonly record: number;
+  /** Ordinal of the last event before it, from which the run goes on. */
+  readonly seq: number;
+  /** Says which events are missing, where that can be told. */
   readonly reason: string;
 }
+
+/** How a run ended, and when. */
+export interface RunEnd {
+  readonly status: FinalStatus;
+  readonly at_ms: number;
+  /** What kept it from being complete: a cause of `interrupts/`, or why recovery was given up. */
+  readonly cause?: string;
+}
+
+/**
+ * Who delivers a running run. `alive`: a replica that gave a sign of life `silent_ms` ago. `lost`: one that has given
+ * none for longer than a lease lasts. `released`: nobody, the last holder has handed the run over.
+ */
+export type Holder =
+  | { readonly state: 'alive'; readonly silent_ms: number }
+  | { readonly state: 'lost' }
+  | { readonly state: 'released' };
 
 export interface StoredRun {
   /** Never `complete` when the journal is damaged. */
   readonly status: RunStatus;
+  /** Present once the run is finished. */
+  readonly end?: RunEnd;
+  /** The latest epoch: what {@link Store.acquire} has to be told to take the run over. */
+  readonly epoch: number;
+  /** Of a finished run, `released`. */
+  readonly holder: Holder;
+  /** The sequence number at which each epoch after the first began: a takeover without progress repeats one. */
+  readonly takeovers: readonly number[];
   /** Ordinal of the last stored event: a cursor above it is ahead of the checkpoint. 0 when there is none. */
   readonly seq: number;
   /** Valid records in order. Reading stops at the first bad one. */
@@ -40,31 +69,48 @@ export interface StoredRun {
   readonly damage?: Damage;
 }
 
+/** A running run that nobody delivers: its holder was lost, or has released it. */
+export interface Orphan {
+  readonly run: RunId;
+  readonly owner: Owner;
+  readonly epoch: number;
+}
+
 /** One ordered log per run. Implementations: memory, file, redis. */
 export interface Store {
   readonly name: 'memory' | 'file' | 'redis';
+  readonly notes: Notes;
   /**
-   * Takes the right to append. An unknown run is created with epoch 1; for a known one the epoch rises by one and
-   * every older lease is fenced: what its holder was told is stored stays, whatever it appends later is refused.
-   * `ttl_ms`: how long the lease counts as alive without an append. It tells others when to take over; it does not
-   * keep them from it.
-   * Rejects with {@link AcquireRefusedError} for a foreign, finished or badly named run.
+   * Takes the right to append. `after` is the epoch this one follows: 0, the default, makes a new run; the latest
+   * epoch of a known run takes it over, and fences the lease of that epoch: what its holder was told is stored stays,
+   * whatever it appends later is refused. Of several who follow the same epoch exactly one succeeds.
+   *
+   * The lease counts as alive while this store is open and its replica gives signs of life, which the store sees to.
+   * It tells others when to take over; it does not keep them from it.
+   *
+   * Rejects with {@link AcquireRefusedError}: `taken` when `after` is not the latest epoch, `finished`, `foreign`
+   * (also for an unknown run with `after` above 0), `invalid_id`.
    */
-  acquire(run: RunId, owner: Owner, ttl_ms: number): Promise<Lease>;
+  acquire(run: RunId, owner: Owner, after?: number): Promise<Lease>;
   /**
    * Appends in order; resolves with the last sequence number once the records are as durable as the store promises.
    * Records already stored are skipped, so a batch whose fate is unknown may be sent again as it was. A gap is an error.
    */
   append(lease: Lease, records: readonly JournalRecord[]): Promise<number>;
-  /** Seals the run. Finishing twice keeps the first status. */
-  finish(lease: Lease, status: FinalStatus): Promise<void>;
+  /** Seals the run. Finishing twice keeps the first end. */
+  finish(lease: Lease, end: RunEnd): Promise<void>;
+  /** Hands a running run over: its holder becomes `released`, and this lease is fenced. Releasing twice is no error. */
+  release(lease: Lease): Promise<void>;
   /**
    * Records with events after the cursor `from`; the first of them may begin before it. 0 gives the whole run, its
    * header included. `null` for an unknown run and for a foreign one alike.
    */
   read(run: RunId, owner: Owner, from: number): Promise<StoredRun | null>;
+  /** At most `limit` orphans, in no particular order. For the sweep that salvages them, never for a client. */
+  orphans(limit: number): Promise<readonly Orphan[]>;
   /** Rejects with a reason while the store cannot be used; `/readyz` asks. */
   check(): Promise<void>;
+  /** The leases held through this store end with it: their runs are `lost` at once, or when the lease runs out. */
   close(): Promise<void>;
 }
 
@@ -85,7 +131,7 @@ export class StaleLeaseError extends Error {
 /** Thrown by `acquire`. To a client `foreign` and `invalid_id` are the same as unknown. */
 export class AcquireRefusedError extends Error {
   override readonly name = 'AcquireRefusedError';
-  readonly reason: 'foreign' | 'finished' | 'invalid_id';
+  readonly reason: 'foreign' | 'finished' | 'invalid_id' | 'taken';
 
   constructor(run: string, reason: AcquireRefusedError['reason']) {
     super(`run ${JSON.stringify(run)} cannot be acquired: ${reason}`);
@@ -99,6 +145,15 @@ export class JournalGapError extends Error {
 
   constructor(run: RunId, reason: string) {
     super(`cannot append to ${run}: ${reason}`);
+  }
+}
+
+/** Part of a stored run cannot be trusted; what lies before it is used. */
+export class DamagedRunError extends Error {
+  override readonly name = 'DamagedRunError';
+
+  constructor(run: RunId, { record, seq, reason }: Damage) {
+    super(`${run} is damaged in record ${record} (${reason}); it goes on after event ${seq}`);
   }
 }
 

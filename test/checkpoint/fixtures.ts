@@ -4,15 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { JournalEvent, JournalRecord, RunHeader } from '../../src/checkpoint/journal.ts';
-import type { Owner, RunId, Store } from '../../src/checkpoint/store.ts';
+import type { Owner, RunEnd, RunId, Store } from '../../src/checkpoint/store.ts';
 
 export const OWNER = 'a'.repeat(64) as Owner;
 export const STRANGER = 'b'.repeat(64) as Owner;
-export const LEASE_TTL_MS = 3000;
+export const SEALING_KEY = 'k'.repeat(32);
+export const COMPLETE: RunEnd = { status: 'complete', at_ms: 1_700_000_001_000 };
 export const HEADER: RunHeader = {
   wire: 'chat_completions',
   created_at_ms: 1_700_000_000_000,
   model: 'gpt-test',
+  upstream: 'provider',
+  events: 'none',
 };
 export const HEADER_RECORD: JournalRecord = { seq: 0, header: HEADER, events: [] };
 
@@ -66,7 +69,7 @@ export const SMALL_RUN: readonly JournalRecord[] = [
 ];
 
 export async function storeRun(store: Store, run: RunId, records: readonly JournalRecord[]): Promise<void> {
-  const lease = await store.acquire(run, OWNER, LEASE_TTL_MS);
+  const lease = await store.acquire(run, OWNER);
   for (const record of records) await store.append(lease, [record]);
-  await store.finish(lease, 'complete');
+  await store.finish(lease, COMPLETE);
 }

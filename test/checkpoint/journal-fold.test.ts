@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { JournalEvent, JournalRecord } from '../../src/checkpoint/journal.ts';
-import { contiguousPrefix, foldJournal } from '../../src/checkpoint/journal-fold.ts';
+import { foldJournal } from '../../src/checkpoint/journal-fold.ts';
 import type { Delta } from '../../src/plans/delta.ts';
-import { HEADER, HEADER_RECORD, SMALL_RUN, textRecord } from './fixtures.ts';
+import { HEADER, HEADER_RECORD } from './fixtures.ts';
 
 const eventsOf = (...deltas: Delta[]): JournalEvent[] => deltas.map((delta) => ({ deltas: [delta] }));
 const recordOf = (...deltas: Delta[]): JournalRecord => ({ seq: deltas.length, events: eventsOf(...deltas) });
@@ -62,31 +62,5 @@ describe('a folded journal', () => {
     const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, cached: 1 };
     const fold = foldJournal([recordOf({ kind: 'finish', reason: 'stop' }, { kind: 'usage', usage })]);
     expect(fold).toMatchObject({ finish: 'stop', usage });
-  });
-});
-
-describe('the contiguous prefix', () => {
-  test('of a sound journal is all of it', () => {
-    expect(contiguousPrefix(SMALL_RUN)).toEqual({ records: SMALL_RUN });
-    expect(contiguousPrefix(SMALL_RUN.slice(2), 3)).toEqual({ records: SMALL_RUN.slice(2) });
-  });
-
-  test.each([
-    ['a record is missing', [0, 1, 3], 2, 'events 6 to 7 do not follow event 3'],
-    ['a record is there twice', [0, 1, 1, 2], 2, 'events 1 to 3 do not follow event 3'],
-    ['two records changed places', [0, 2, 1, 3], 1, 'events 4 to 5 do not follow event 0'],
-    ['the header is missing', [1, 2, 3], 0, 'header record missing'],
-    ['the header is there twice', [0, 0, 1], 1, 'second header record'],
-  ])('ends where %s', (_, positions, record, reason) => {
-    const records = positions.map((position) => SMALL_RUN[position] as JournalRecord);
-    expect(contiguousPrefix(records)).toEqual({
-      records: records.slice(0, record),
-      damage: { record, reason },
-    });
-  });
-
-  test('ends before a record without events', () => {
-    const { damage } = contiguousPrefix([HEADER_RECORD, textRecord(0)]);
-    expect(damage).toEqual({ record: 1, reason: 'empty record' });
   });
 });

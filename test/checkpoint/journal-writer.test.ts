@@ -1,64 +1,13 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
-import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
+import { describe, expect, test, vi } from 'vitest';
 import type { JournalEvent } from '../../src/checkpoint/journal.ts';
-import {
-  createJournalWriter,
-  JournalLostError,
-  type JournalWriter,
-} from '../../src/checkpoint/journal-writer.ts';
-import type { StaleLeaseError } from '../../src/checkpoint/store.ts';
+import { createJournalWriter, JournalLostError } from '../../src/checkpoint/journal-writer.ts';
 import type { Delta } from '../../src/plans/delta.ts';
-import { sleep } from '../../src/time.ts';
-import { VirtualTime } from '../simulation/virtual-time.ts';
-import { HEADER, HEADER_RECORD, newRunId, OWNER, textEvent, textOf } from './fixtures.ts';
-import { StoreDouble } from './store-double.ts';
+import { HEADER, HEADER_RECORD, OWNER, textEvent, textOf } from './fixtures.ts';
+import { INTERVAL_MS, Situation } from './journal-situation.ts';
 
-const INTERVAL_MS = 100;
 const ROLE: JournalEvent = { deltas: [] };
 const eventOf = (...deltas: Delta[]): JournalEvent => ({ deltas });
-
-class Situation {
-  readonly time = new VirtualTime();
-  readonly store = new StoreDouble({ time: this.time, ttl_ms: 3_600_000 });
-  readonly scheduler = new CheckpointScheduler({ interval_ms: INTERVAL_MS, time: this.time });
-  readonly run = newRunId();
-  readonly errors: unknown[] = [];
-  readonly stale: StaleLeaseError[] = [];
-  appends = 0;
-
-  async open(): Promise<JournalWriter> {
-    const lease = await this.store.acquire(this.run, OWNER);
-    return createJournalWriter({
-      store: this.store,
-      lease,
-      scheduler: this.scheduler,
-      start: HEADER,
-      onAppend: () => this.appends++,
-      onError: (error) => this.errors.push(error),
-      onStale: (error) => this.stale.push(error),
-    });
-  }
-
-  /** Lets virtual time pass. */
-  async pass(delay_ms: number): Promise<void> {
-    await this.time.drive(sleep(this.time, delay_ms, new AbortController().signal));
-    await this.settle();
-  }
-
-  /** Lets everything happen that needs no time. */
-  settle(): Promise<void> {
-    return this.time.drive(Promise.resolve());
-  }
-
-  get seqs(): number[][] {
-    return this.store.batches.map((batch) => batch.map(({ seq }) => seq));
-  }
-
-  async storedText(): Promise<string> {
-    return textOf((await this.store.read(this.run, OWNER, 0))?.records ?? []);
-  }
-}
 
 describe('a journal is stored', () => {
   test('at once with its first content, behind its header', async () => {
@@ -148,14 +97,14 @@ describe('a journal is stored', () => {
     const first = await situation.open();
     first.record(textEvent('a'));
     await situation.settle();
-    const lease = await situation.store.acquire(situation.run, OWNER);
+    const lease = await situation.store.acquire(situation.run, OWNER, 1);
     const { store, scheduler } = situation;
     const unexpected = (error: unknown) => expect.unreachable(String(error));
     const callbacks = { onAppend: () => {}, onError: unexpected, onStale: unexpected };
     const second = createJournalWriter({ store, lease, scheduler, start: 1, ...callbacks });
     second.record(textEvent('b'));
     expect(second.seq).toBe(2);
-    expect(await situation.time.drive(second.close('complete'))).toBe(true);
+    expect(await situation.time.drive(second.close({ status: 'complete' }))).toBe(true);
     expect(await situation.storedText()).toBe('ab');
   });
 });
@@ -227,7 +176,7 @@ describe('a store that fails', () => {
       await situation.pass(100);
     }
     expect(situation.errors).toHaveLength(6);
-    expect(await situation.time.drive(journal.close('complete'))).toBe(true);
+    expect(await situation.time.drive(journal.close({ status: 'complete' }))).toBe(true);
     const text = Array.from({ length: 100 }, (_, i) => String.fromCharCode(97 + (i % 26))).join('');
     expect(await situation.storedText()).toBe(text);
     expect(situation.appends).toBe(situation.store.calls - 6);
@@ -241,7 +190,7 @@ describe('a store that fails', () => {
     journal.record(textEvent('a'));
     await situation.settle();
     journal.record(textEvent('b'));
-    expect(await situation.time.drive(journal.close('complete'))).toBe(true);
+    expect(await situation.time.drive(journal.close({ status: 'complete' }))).toBe(true);
     expect(await situation.storedText()).toBe('ab');
   });
 
@@ -251,13 +200,15 @@ describe('a store that fails', () => {
     journal.record(textEvent('kept'));
     await situation.settle();
     situation.store.failures = Number.POSITIVE_INFINITY;
+    journal.record(textEvent('x'));
+    await situation.pass(INTERVAL_MS);
     for (let i = 0; i < 40; i++) journal.record(textEvent('x'.repeat(64 * 1024)));
     await situation.settle();
     expect(situation.errors.filter((error) => error instanceof JournalLostError)).toHaveLength(1);
     expect(journal.degraded).toBe(true);
-    expect(journal.seq).toBe(41);
+    expect(journal.seq).toBe(42);
     situation.store.failures = 0;
-    expect(await situation.time.drive(journal.close('complete'))).toBe(true);
+    expect(await situation.time.drive(journal.close({ status: 'complete' }))).toBe(true);
     const stored = await situation.store.read(situation.run, OWNER, 0);
     expect(stored?.status).toBe('recovered_from_partial');
     expect(textOf(stored?.records ?? [])).toMatch(/^kept(x*)$/);
@@ -267,10 +218,12 @@ describe('a store that fails', () => {
     const situation = new Situation();
     const journal = await situation.open();
     situation.store.failures = Number.POSITIVE_INFINITY;
+    const release = vi.spyOn(situation.store, 'release');
     journal.record(textEvent('a'));
-    expect(await situation.time.drive(journal.close('complete'))).toBe(false);
+    expect(await situation.time.drive(journal.close({ status: 'complete' }))).toBe(false);
     expect(situation.time.now()).toBeLessThanOrEqual(10_000 + INTERVAL_MS);
     expect(situation.errors.at(-1)).toBeInstanceOf(JournalLostError);
+    expect(release).toHaveBeenCalledOnce();
   });
 
   test('in whatever way, ends with a prefix of what was recorded, and with all of it once it works', async () => {
@@ -296,7 +249,7 @@ describe('a store that fails', () => {
           }
         }
         situation.store.failures = 0;
-        expect(await situation.time.drive(journal.close('complete'))).toBe(true);
+        expect(await situation.time.drive(journal.close({ status: 'complete' }))).toBe(true);
         expect(await situation.storedText()).toBe(recorded);
         expect(await situation.store.read(situation.run, OWNER, 0)).toMatchObject({ status: 'complete' });
       }),
@@ -311,7 +264,7 @@ describe('a lease that was taken over', () => {
     const journal = await situation.open();
     journal.record(textEvent('a'));
     await situation.settle();
-    await situation.store.acquire(situation.run, OWNER);
+    await situation.store.acquire(situation.run, OWNER, 1);
     journal.record(textEvent('b'));
     const flushed = journal.flush();
     expect(await situation.time.drive(flushed)).toBe(false);
@@ -319,10 +272,88 @@ describe('a lease that was taken over', () => {
     const { calls } = situation.store;
     journal.record(textEvent('c'));
     expect(await journal.flush()).toBe(false);
-    expect(await journal.close('complete')).toBe(false);
+    expect(await journal.close({ status: 'complete' })).toBe(false);
     await situation.pass(INTERVAL_MS);
     expect(situation.store.calls).toBe(calls);
     expect(situation.errors).toEqual([]);
     expect(await situation.storedText()).toBe('a');
   });
+});
+
+test('an event is as large as it is: while the store works, nothing is dropped for its size', async () => {
+  const situation = new Situation();
+  situation.store.latency_ms = 50;
+  const journal = await situation.open();
+  const document = 'x'.repeat(2 * 1024 * 1024);
+  journal.record(textEvent(document));
+  await situation.settle();
+  journal.record(textEvent(document));
+  journal.record(textEvent('.'));
+
+  expect(journal.degraded).toBe(false);
+  expect(await situation.time.drive(journal.close({ status: 'complete' }))).toBe(true);
+  expect((await situation.storedText())?.length).toBe(2 * document.length + 1);
+  const stored = await situation.store.read(situation.run, OWNER, 0);
+  expect(stored?.status).toBe('complete');
+});
+
+describe('the end of a journal', () => {
+  test('says what became of the run, why, and when', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    journal.record(textEvent('a'));
+    await situation.pass(1234);
+    const closed = journal.close({ status: 'failed', cause: 'connection_reset' });
+    expect(await situation.time.drive(closed)).toBe(true);
+    const stored = await situation.store.read(situation.run, OWNER, 0);
+    const at_ms = situation.time.wall();
+    expect(stored?.end).toEqual({ status: 'failed', cause: 'connection_reset', at_ms });
+  });
+
+  test('can leave the run to another replica, with everything that was recorded', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    journal.record(textEvent('a'));
+    await situation.settle();
+    journal.record(textEvent('b'));
+    expect(await situation.time.drive(journal.release())).toBe(true);
+    const stored = await situation.store.read(situation.run, OWNER, 0);
+    expect(stored).toMatchObject({ status: 'running', holder: { state: 'released' }, seq: 2 });
+    expect(await situation.storedText()).toBe('ab');
+    journal.record(textEvent('c'));
+    await situation.pass(INTERVAL_MS);
+    expect(await situation.storedText()).toBe('ab');
+    expect(situation.errors).toEqual([]);
+  });
+
+  test('can leave a run to another replica although the store fails at first', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    situation.store.failures = 2;
+    journal.record(textEvent('a'));
+    expect(await situation.time.drive(journal.release())).toBe(true);
+    expect(await situation.storedText()).toBe('a');
+  });
+});
+
+test('a process that was stopped does not take the silence of its own sleep for that of the store', async () => {
+  const situation = new Situation();
+  const journal = await situation.open();
+  const letGo = situation.store.hold();
+  journal.record(textEvent('a'));
+  await situation.settle();
+  situation.time.skip(10_000);
+  await situation.pass(INTERVAL_MS);
+  await situation.store.acquire(situation.run, OWNER, 1);
+  journal.record(textEvent('b'));
+  let isAnswered = false;
+  const flushed = journal.flush().finally(() => {
+    isAnswered = true;
+  });
+  await situation.pass(INTERVAL_MS);
+  expect(isAnswered).toBe(false);
+  letGo();
+
+  expect(await situation.time.drive(flushed)).toBe(false);
+  expect(situation.stale).toHaveLength(1);
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { JournalEvent, JournalRecord } from '../../src/checkpoint/journal.ts';
+import type { JournalEvent, JournalRecord, RunHeader } from '../../src/checkpoint/journal.ts';
 import type { Delta, Usage } from '../../src/plans/delta.ts';
 
 /** Any UTF-16 at all: emoji, halves of emoji, control characters, line separators. */
@@ -37,11 +37,24 @@ const event: fc.Arbitrary<JournalEvent> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ deltas: fc.array(delta, { maxLength: 2 }), payload: text }) },
 );
 
+const header: fc.Arbitrary<RunHeader> = fc.record(
+  {
+    wire: fc.constant('chat_completions'),
+    created_at_ms: fc.nat(),
+    model: text,
+    upstream: text,
+    events: fc.constantFrom('none', 'chunks', 'comments'),
+    thread: text,
+    body: text,
+  },
+  { requiredKeys: ['wire', 'created_at_ms', 'model', 'upstream', 'events'] },
+);
+
 export const anyRecord: fc.Arbitrary<JournalRecord> = fc.oneof(
   fc.record({ seq: fc.nat(), events: fc.array(event, { maxLength: 12 }) }),
   fc.record({
     seq: fc.constant(0),
-    header: fc.record({ wire: fc.constant('chat_completions'), created_at_ms: fc.nat(), model: text }),
+    header,
     events: fc.constant([]),
   }),
 );

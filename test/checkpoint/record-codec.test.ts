@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeRecord, encodeRecord } from '../../src/checkpoint/record-codec.ts';
-import { SMALL_RUN, textRecord } from './fixtures.ts';
+import { bodyOf, checkedLine } from '../../src/checkpoint/checked-line.ts';
+import { decodeRecord, encodeRecord, seqOf } from '../../src/checkpoint/record-codec.ts';
+import { createSeal } from '../../src/checkpoint/seal.ts';
+import { newRunId, SEALING_KEY, SMALL_RUN, textRecord } from './fixtures.ts';
 import { anyRecord } from './record-arbitrary.ts';
 
 describe('encoded records', () => {
@@ -49,5 +51,71 @@ describe('encoded records', () => {
     const line = encodeRecord(textRecord(100, ...words));
     expect(line).toContain(words.join(''));
     expect(line.length).toBeLessThan(words.join('').length + 32 * 2 + 40);
+  });
+});
+
+describe('the sequence number of a record', () => {
+  test.each([
+    ['plain', undefined],
+    ['sealed', createSeal([SEALING_KEY])],
+  ])('is read without the rest of it (%s)', (_, seal) => {
+    fc.assert(
+      fc.property(anyRecord, (record) => {
+        const body = bodyOf(encodeRecord(record, seal));
+        expect('value' in body && seqOf(body.value)).toBe(record.seq);
+      }),
+    );
+  });
+
+  test.each(['{"status":"complete","seq":3}', '[]', '[', '[,', '["a",1]', '"text"', '[12'])(
+    'is none in %s',
+    (body) => {
+      expect(seqOf(Buffer.from(body))).toBeUndefined();
+    },
+  );
+});
+
+describe('sealed records', () => {
+  const seal = createSeal([SEALING_KEY]).for(newRunId());
+
+  test('are one line each and read back as they were, whatever text they carry', () => {
+    fc.assert(
+      fc.property(anyRecord, (record) => {
+        const line = encodeRecord(record, seal);
+        expect(line.indexOf('\n')).toBe(line.length - 1);
+        expect(decodeRecord(line, seal)).toEqual({ value: record });
+        expect(decodeRecord(Buffer.from(line), seal)).toEqual({ value: record });
+      }),
+    );
+  });
+
+  test('show nothing of what they say', () => {
+    for (const record of SMALL_RUN) {
+      const line = encodeRecord(record, seal);
+      expect(line).toMatch(/^[0-9a-f]{8} \[\d+,"[\w-]+\.[\w-]+"\]\n$/);
+      expect(line).not.toBe(encodeRecord(record, seal));
+    }
+  });
+
+  test('are refused without their key, and for another run', () => {
+    const reason = 'sealed with a key that is not configured, or for another run';
+    const others = [
+      undefined,
+      createSeal(['x'.repeat(32)]).for('a run'),
+      createSeal([SEALING_KEY]).for('another run'),
+    ];
+    const line = encodeRecord(textRecord(0, 'a'), createSeal([SEALING_KEY]).for('a run'));
+    for (const other of others) expect(decodeRecord(line, other)).toEqual({ reason });
+    expect(decodeRecord(line, createSeal([SEALING_KEY]).for('a run'))).toEqual({ value: textRecord(0, 'a') });
+  });
+
+  test('are refused in the place of another one', () => {
+    const [line = ''] = SMALL_RUN.slice(1).map((record) => encodeRecord(record, seal));
+    const body = line.slice(9, -1).replace(/^\[3,/, '[4,');
+    expect(decodeRecord(checkedLine(body), seal)).toEqual({ reason: 'sealed as another record' });
+  });
+
+  test('may follow records that were stored before there was a key', () => {
+    expect(decodeRecord(encodeRecord(textRecord(0, 'a')), seal)).toEqual({ value: textRecord(0, 'a') });
   });
 });

@@ -1,12 +1,16 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { FileStore } from '../../src/checkpoint/file-store.ts';
-import { MemoryStore } from '../../src/checkpoint/memory-store.ts';
-import type { Lease, RunId, Store } from '../../src/checkpoint/store.ts';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { FileStore } from '../../src/checkpoint/file/file-store.ts';
+import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import type { NoteKey } from '../../src/checkpoint/notes.ts';
+import { NOTE_CHARACTERS_MAX } from '../../src/checkpoint/notes.ts';
+import type { Lease, Orphan, RunEnd, RunId, Store, StoredRun } from '../../src/checkpoint/store.ts';
 import { AcquireRefusedError, JournalGapError, StaleLeaseError } from '../../src/checkpoint/store.ts';
 import { systemTime } from '../../src/time.ts';
+import { redisDeployments } from '../redis/deployments.ts';
 import {
+  COMPLETE,
   HEADER_RECORD,
-  LEASE_TTL_MS,
   newRunId,
   OWNER,
   SMALL_RUN,
@@ -17,168 +21,517 @@ import {
 } from './fixtures.ts';
 
 const TTL_MS = 3_600_000;
+const LEASE_MS = 1000;
+const NOTE_TTL_MS = 60_000;
 
-const stores: Record<string, () => Store> = {
-  memory: () => new MemoryStore({ time: systemTime, ttl_ms: TTL_MS }),
-  file: () =>
-    new FileStore({
+const FAILED: RunEnd = { status: 'failed', at_ms: 1_700_000_002_000, cause: 'connection_reset' };
+
+/** Opens the store of one more replica of a deployment. */
+type OpenReplica = () => Store | Promise<Store>;
+
+/** By name: makes a deployment of its own for every test. */
+const deployments: Record<string, () => OpenReplica> = {
+  memory: () => {
+    const runs = new MemoryRuns();
+    return () => new MemoryStore({ time: systemTime, ttl_ms: TTL_MS, runs });
+  },
+  file: () => {
+    const options = {
       dir: temporaryDirectory(),
       fsync: 'never',
       ttl_ms: TTL_MS,
-      onError: (error) => expect.unreachable(error.message),
-    }),
+      lease_ms: LEASE_MS,
+      onError: (error: Error) => expect.unreachable(error.message),
+    } as const;
+    return () => new FileStore(options);
+  },
 };
 
-describe.each(Object.keys(stores))('the %s store', (name) => {
-  function open(): Store {
-    const store = stores[name]?.() as Store;
-    onTestFinished(() => store.close());
-    return store;
+for (const [name, deploy] of Object.entries(await redisDeployments())) {
+  if ('missing' in deploy) test.skip(`the ${name} store (skipped: ${deploy.missing})`, () => {});
+  else deployments[name] = () => deploy({ ttl_ms: TTL_MS, lease_ms: LEASE_MS });
+}
+
+describe.each(Object.keys(deployments))('the %s store', (name) => {
+  /** The stores of so many replicas that share what they store. */
+  async function openReplicas(count: number): Promise<Store[]> {
+    const openReplica = deployments[name]?.() as OpenReplica;
+    const stores: Store[] = [];
+    for (let i = 0; i < count; i++) {
+      const store = await openReplica();
+      onTestFinished(() => store.close());
+      stores.push(store);
+    }
+    return stores;
   }
 
+  const open = async (): Promise<Store> => (await openReplicas(1))[0] as Store;
+  const openPair = async () => (await openReplicas(2)) as [Store, Store];
+
   async function begin(store: Store, run: RunId = newRunId()): Promise<Lease> {
-    const lease = await store.acquire(run, OWNER, LEASE_TTL_MS);
+    const lease = await store.acquire(run, OWNER);
     await store.append(lease, [HEADER_RECORD, textRecord(0, 'a', 'b')]);
     return lease;
   }
 
-  test('gives back what was appended, while the run goes on and after it', async () => {
-    const store = open();
-    const run = newRunId();
-    const lease = await store.acquire(run, OWNER, LEASE_TTL_MS);
-    expect(lease).toEqual({ run, owner: OWNER, epoch: 1 });
-    for (const record of SMALL_RUN) expect(await store.append(lease, [record])).toBe(record.seq);
-    expect(await store.read(run, OWNER, 0)).toEqual({ status: 'running', seq: 7, records: SMALL_RUN });
-    await store.finish(lease, 'complete');
-    expect(await store.read(run, OWNER, 0)).toEqual({ status: 'complete', seq: 7, records: SMALL_RUN });
-  });
+  async function read(store: Store, run: RunId): Promise<StoredRun> {
+    const stored = await store.read(run, OWNER, 0);
+    if (!stored) throw new Error('the run is unknown');
+    return stored;
+  }
 
-  test('reads from a cursor on, beginning with the record it points into', async () => {
-    const store = open();
-    const { run } = await begin(store);
-    expect((await store.read(run, OWNER, 1))?.records).toEqual([textRecord(0, 'a', 'b')]);
-    expect(await store.read(run, OWNER, 2)).toEqual({ status: 'running', seq: 2, records: [] });
-    expect(await store.read(run, OWNER, 9)).toEqual({ status: 'running', seq: 2, records: [] });
-  });
+  /** Takes the run over from whoever has it. */
+  const takeOver = async (store: Store, run: RunId): Promise<Lease> =>
+    store.acquire(run, OWNER, (await read(store, run)).epoch);
 
-  test('knows a run without records', async () => {
-    const store = open();
-    const lease = await store.acquire(newRunId(), OWNER, LEASE_TTL_MS);
-    expect(await store.read(lease.run, OWNER, 0)).toEqual({ status: 'running', seq: 0, records: [] });
-    await store.finish(lease, 'failed');
-    expect(await store.read(lease.run, OWNER, 0)).toEqual({ status: 'failed', seq: 0, records: [] });
-  });
+  const storedText = async (store: Store, run: RunId): Promise<string> =>
+    textOf((await read(store, run)).records);
 
-  test('answers alike for unknown and foreign runs', async () => {
-    const store = open();
-    const { run } = await begin(store);
-    expect(await store.read(newRunId(), OWNER, 0)).toBeNull();
-    expect(await store.read(run, STRANGER, 0)).toBeNull();
-  });
-
-  test('refuses a stranger who wants a run, and leaves its holder undisturbed', async () => {
-    const store = open();
-    const lease = await begin(store);
-    await expect(store.acquire(lease.run, STRANGER, LEASE_TTL_MS)).rejects.toMatchObject({
-      reason: 'foreign',
+  const untilLost = (store: Store, run: RunId): Promise<void> =>
+    vi.waitFor(async () => expect((await read(store, run)).holder).toEqual({ state: 'lost' }), {
+      timeout: 5 * LEASE_MS,
+      interval: LEASE_MS / 20,
     });
-    expect(await store.append(lease, [textRecord(2, 'c')])).toBe(3);
-  });
 
-  test('fences the older lease when a run is taken over', async () => {
-    const store = open();
-    const older = await begin(store);
-    const newer = await store.acquire(older.run, OWNER, LEASE_TTL_MS);
-    expect(newer.epoch).toBe(2);
-    await expect(store.append(older, [textRecord(2, 'stale')])).rejects.toBeInstanceOf(StaleLeaseError);
-    await expect(store.finish(older, 'failed')).rejects.toBeInstanceOf(StaleLeaseError);
-    expect(await store.append(newer, [textRecord(2, 'c')])).toBe(3);
-    await store.finish(newer, 'complete');
-    const stored = await store.read(older.run, OWNER, 0);
-    expect(stored).toMatchObject({ status: 'complete', seq: 3 });
-    expect(textOf(stored?.records ?? [])).toBe('abc');
-    await expect(store.finish(older, 'failed')).rejects.toBeInstanceOf(StaleLeaseError);
-  });
+  describe('appending and reading', () => {
+    test('gives back what was appended, while the run goes on and after it', async () => {
+      const store = await open();
+      const run = newRunId();
+      const lease = await store.acquire(run, OWNER);
+      expect(lease).toEqual({ run, owner: OWNER, epoch: 1 });
+      for (const record of SMALL_RUN) expect(await store.append(lease, [record])).toBe(record.seq);
+      expect(await read(store, run)).toEqual({
+        status: 'running',
+        epoch: 1,
+        holder: { state: 'alive', silent_ms: expect.any(Number) },
+        takeovers: [],
+        seq: 7,
+        records: SMALL_RUN,
+      });
+      await store.finish(lease, COMPLETE);
+      expect(await read(store, run)).toEqual({
+        status: 'complete',
+        end: COMPLETE,
+        epoch: 1,
+        holder: { state: 'released' },
+        takeovers: [],
+        seq: 7,
+        records: SMALL_RUN,
+      });
+    });
 
-  test('skips records it has when a batch is sent again', async () => {
-    const store = open();
-    const lease = await begin(store);
-    expect(await store.append(lease, [textRecord(0, 'a', 'b'), textRecord(2, 'c')])).toBe(3);
-    expect(await store.append(lease, [textRecord(2, 'c')])).toBe(3);
-    expect(textOf((await store.read(lease.run, OWNER, 0))?.records ?? [])).toBe('abc');
-  });
+    test('keeps why a run failed', async () => {
+      const store = await open();
+      const lease = await begin(store);
+      await store.finish(lease, FAILED);
+      expect(await read(store, lease.run)).toMatchObject({ status: 'failed', end: FAILED });
+    });
 
-  test('refuses a gap and goes on from where it was', async () => {
-    const store = open();
-    const lease = await begin(store);
-    await expect(store.append(lease, [textRecord(3, 'd')])).rejects.toBeInstanceOf(JournalGapError);
-    await expect(store.append(lease, [textRecord(1, 'x', 'y')])).rejects.toBeInstanceOf(JournalGapError);
-    expect(await store.append(lease, [textRecord(2, 'c')])).toBe(3);
-  });
+    test('reads from a cursor on, beginning with the record it points into', async () => {
+      const store = await open();
+      const { run } = await begin(store);
+      expect((await store.read(run, OWNER, 1))?.records).toEqual([textRecord(0, 'a', 'b')]);
+      expect(await store.read(run, OWNER, 2)).toMatchObject({ status: 'running', seq: 2, records: [] });
+      expect(await store.read(run, OWNER, 9)).toMatchObject({ status: 'running', seq: 2, records: [] });
+    });
 
-  test('keeps appends in order that did not wait for one another', async () => {
-    const store = open();
-    const lease = await begin(store);
-    const letters = [...'cdefghij'];
-    const seqs = await Promise.all(
-      letters.map((letter, i) => store.append(lease, [textRecord(2 + i, letter)])),
-    );
-    expect(seqs).toEqual([3, 4, 5, 6, 7, 8, 9, 10]);
-    await store.finish(lease, 'complete');
-    expect(textOf((await store.read(lease.run, OWNER, 0))?.records ?? [])).toBe('abcdefghij');
-  });
+    test('knows a run without records', async () => {
+      const store = await open();
+      const lease = await store.acquire(newRunId(), OWNER);
+      expect(await read(store, lease.run)).toMatchObject({ status: 'running', seq: 0, records: [] });
+      await store.finish(lease, FAILED);
+      expect(await read(store, lease.run)).toMatchObject({ status: 'failed', seq: 0, records: [] });
+    });
 
-  test('goes on behind an append that was refused', async () => {
-    const store = open();
-    const lease = await begin(store);
-    const appends = [[textRecord(2, 'c')], [textRecord(9, 'x')], [textRecord(2, 'c')], [textRecord(3, 'd')]];
-    const results = await Promise.allSettled(appends.map((records) => store.append(lease, records)));
-    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
-    await store.finish(lease, 'complete');
-    expect(textOf((await store.read(lease.run, OWNER, 0))?.records ?? [])).toBe('abcd');
-  });
+    test('answers alike for unknown and foreign runs', async () => {
+      const store = await open();
+      const { run } = await begin(store);
+      expect(await store.read(newRunId(), OWNER, 0)).toBeNull();
+      expect(await store.read(run, STRANGER, 0)).toBeNull();
+    });
 
-  test('keeps the first status of a run that is finished twice', async () => {
-    const store = open();
-    const lease = await begin(store);
-    await store.finish(lease, 'complete');
-    await store.finish(lease, 'failed');
-    expect(await store.read(lease.run, OWNER, 0)).toMatchObject({ status: 'complete' });
-  });
+    test('skips records it has when a batch is sent again', async () => {
+      const store = await open();
+      const lease = await begin(store);
+      expect(await store.append(lease, [textRecord(0, 'a', 'b'), textRecord(2, 'c')])).toBe(3);
+      expect(await store.append(lease, [textRecord(2, 'c')])).toBe(3);
+      expect(await storedText(store, lease.run)).toBe('abc');
+    });
 
-  test('has nothing appended to a finished run, by whomever', async () => {
-    const store = open();
-    const lease = await begin(store);
-    await store.finish(lease, 'complete');
-    await expect(store.append(lease, [textRecord(2, 'c')])).rejects.toBeInstanceOf(StaleLeaseError);
-    await expect(store.acquire(lease.run, OWNER, LEASE_TTL_MS)).rejects.toMatchObject({ reason: 'finished' });
-    await expect(store.acquire(lease.run, STRANGER, LEASE_TTL_MS)).rejects.toMatchObject({
-      reason: 'foreign',
+    test('refuses a gap and goes on from where it was', async () => {
+      const store = await open();
+      const lease = await begin(store);
+      await expect(store.append(lease, [textRecord(3, 'd')])).rejects.toBeInstanceOf(JournalGapError);
+      await expect(store.append(lease, [textRecord(1, 'x', 'y')])).rejects.toBeInstanceOf(JournalGapError);
+      expect(await store.append(lease, [textRecord(2, 'c')])).toBe(3);
+    });
+
+    test('keeps appends in order that did not wait for one another', async () => {
+      const store = await open();
+      const lease = await begin(store);
+      const letters = [...'cdefghij'];
+      const seqs = await Promise.all(
+        letters.map((letter, i) => store.append(lease, [textRecord(2 + i, letter)])),
+      );
+      expect(seqs).toEqual([3, 4, 5, 6, 7, 8, 9, 10]);
+      await store.finish(lease, COMPLETE);
+      expect(await storedText(store, lease.run)).toBe('abcdefghij');
+    });
+
+    test('goes on behind an append that was refused', async () => {
+      const store = await open();
+      const lease = await begin(store);
+      const appends = [
+        [textRecord(2, 'c')],
+        [textRecord(9, 'x')],
+        [textRecord(2, 'c')],
+        [textRecord(3, 'd')],
+      ];
+      const results = await Promise.allSettled(appends.map((records) => store.append(lease, records)));
+      expect(results.map(({ status }) => status)).toEqual([
+        'fulfilled',
+        'rejected',
+        'fulfilled',
+        'fulfilled',
+      ]);
+      await store.finish(lease, COMPLETE);
+      expect(await storedText(store, lease.run)).toBe('abcd');
+    });
+
+    test('keeps the first end of a run that is finished twice', async () => {
+      const store = await open();
+      const lease = await begin(store);
+      await store.finish(lease, COMPLETE);
+      await store.finish(lease, FAILED);
+      expect(await read(store, lease.run)).toMatchObject({ status: 'complete', end: COMPLETE });
+    });
+
+    test('has nothing appended to a finished run, by whomever', async () => {
+      const store = await open();
+      const lease = await begin(store);
+      await store.finish(lease, COMPLETE);
+      await expect(store.append(lease, [textRecord(2, 'c')])).rejects.toBeInstanceOf(StaleLeaseError);
+      await expect(store.acquire(lease.run, OWNER, 1)).rejects.toMatchObject({ reason: 'finished' });
+      await expect(store.acquire(lease.run, OWNER)).rejects.toMatchObject({ reason: 'finished' });
+      await expect(store.acquire(lease.run, STRANGER, 1)).rejects.toMatchObject({ reason: 'foreign' });
+      await store.release(lease);
+      expect(await read(store, lease.run)).toMatchObject({ status: 'complete', epoch: 1 });
+    });
+
+    test('keeps many runs apart', async () => {
+      const store = await open();
+      const leases = await Promise.all(Array.from({ length: 50 }, () => begin(store)));
+      await Promise.all(leases.map((lease) => store.append(lease, [textRecord(2, lease.run)])));
+      for (const { run } of leases) expect(await storedText(store, run)).toBe(`ab${run}`);
+    });
+
+    test('can be asked whether it works', async () => {
+      await expect((await open()).check()).resolves.toBeUndefined();
     });
   });
 
-  test.each([
-    'run_../../../etc/passwd.......',
-    'run_short',
-    'RUN_aaaaaaaaaaaaaaaaaaaaaa',
-    `run_${'a'.repeat(99)}`,
-  ])('does not know the run id %s', async (id) => {
-    const store = open();
-    const refused = store.acquire(id as RunId, OWNER, LEASE_TTL_MS);
-    await expect(refused).rejects.toBeInstanceOf(AcquireRefusedError);
-    expect(await store.read(id as RunId, OWNER, 0)).toBeNull();
+  describe('who may append', () => {
+    test.each([
+      'run_../../../etc/passwd.......',
+      'run_short',
+      'RUN_aaaaaaaaaaaaaaaaaaaaaa',
+      `run_${'a'.repeat(99)}`,
+    ])('is nobody to the run id %s', async (id) => {
+      const store = await open();
+      const refused = store.acquire(id as RunId, OWNER);
+      await expect(refused).rejects.toBeInstanceOf(AcquireRefusedError);
+      await expect(refused).rejects.toMatchObject({ reason: 'invalid_id' });
+      expect(await store.read(id as RunId, OWNER, 0)).toBeNull();
+    });
+
+    test('is no stranger, whose attempt leaves the holder undisturbed', async () => {
+      const store = await open();
+      const lease = await begin(store);
+      for (const after of [0, 1, 2]) {
+        const refused = store.acquire(lease.run, STRANGER, after);
+        await expect(refused).rejects.toMatchObject({ reason: 'foreign' });
+      }
+      expect(await store.append(lease, [textRecord(2, 'c')])).toBe(3);
+    });
+
+    test('is nobody who wants to follow a run that is unknown', async () => {
+      const store = await open();
+      const run = newRunId();
+      await expect(store.acquire(run, OWNER, 1)).rejects.toMatchObject({ reason: 'foreign' });
+      expect(await store.acquire(run, OWNER)).toMatchObject({ epoch: 1 });
+    });
+
+    test('is nobody who follows another epoch than the latest', async () => {
+      const store = await open();
+      const lease = await begin(store);
+      for (const after of [0, 2, 7]) {
+        const refused = store.acquire(lease.run, OWNER, after);
+        await expect(refused).rejects.toMatchObject({ reason: 'taken' });
+      }
+      expect(await store.append(lease, [textRecord(2, 'c')])).toBe(3);
+      await store.acquire(lease.run, OWNER, 1);
+      await expect(store.acquire(lease.run, OWNER, 1)).rejects.toMatchObject({ reason: 'taken' });
+      expect(await store.acquire(lease.run, OWNER, 2)).toMatchObject({ epoch: 3 });
+    });
+
+    test('is no longer the older lease when a run is taken over', async () => {
+      const [first, second] = await openPair();
+      const older = await begin(first);
+      const newer = await takeOver(second, older.run);
+      expect(newer.epoch).toBe(2);
+      await expect(first.append(older, [textRecord(2, 'stale')])).rejects.toBeInstanceOf(StaleLeaseError);
+      await expect(first.finish(older, FAILED)).rejects.toBeInstanceOf(StaleLeaseError);
+      expect(await second.append(newer, [textRecord(2, 'c')])).toBe(3);
+      await second.finish(newer, COMPLETE);
+      expect(await read(first, older.run)).toMatchObject({ status: 'complete', seq: 3, epoch: 2 });
+      expect(await storedText(first, older.run)).toBe('abc');
+      await expect(first.finish(older, FAILED)).rejects.toBeInstanceOf(StaleLeaseError);
+    });
+
+    test('is the newer lease too when one replica holds both', async () => {
+      const store = await open();
+      const older = await begin(store);
+      const newer = await takeOver(store, older.run);
+      await expect(store.append(older, [textRecord(2, 'stale')])).rejects.toBeInstanceOf(StaleLeaseError);
+      expect(await store.append(newer, [textRecord(2, 'c')])).toBe(3);
+      await store.finish(newer, COMPLETE);
+      expect(await storedText(store, older.run)).toBe('abc');
+    });
+
+    test('is exactly one of many who follow the same epoch at once', async () => {
+      const stores = await openReplicas(3);
+      const [first] = stores as [Store];
+      for (let round = 0; round < 20; round++) {
+        const { run } = await begin(first);
+        const claims = Array.from({ length: 9 }, (_, i) => (stores[i % 3] as Store).acquire(run, OWNER, 1));
+        const results = await Promise.allSettled(claims);
+        const winners = results.flatMap((result, i) =>
+          result.status === 'fulfilled' ? [[result.value, stores[i % 3] as Store] as const] : [],
+        );
+        expect(winners.map(([lease]) => lease)).toEqual([{ run, owner: OWNER, epoch: 2 }]);
+        for (const result of results)
+          if (result.status === 'rejected') expect(result.reason).toMatchObject({ reason: 'taken' });
+        for (const [lease, store] of winners) expect(await store.append(lease, [textRecord(2, 'c')])).toBe(3);
+      }
+    });
+
+    test('is exactly one of many who begin the same run at once', async () => {
+      const stores = await openReplicas(2);
+      for (let round = 0; round < 20; round++) {
+        const run = newRunId();
+        const claims = Array.from({ length: 6 }, (_, i) => (stores[i % 2] as Store).acquire(run, OWNER));
+        const results = await Promise.allSettled(claims);
+        expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+      }
+    });
   });
 
-  test('keeps many runs apart', async () => {
-    const store = open();
-    const leases = await Promise.all(Array.from({ length: 50 }, () => begin(store)));
-    await Promise.all(leases.map((lease) => store.append(lease, [textRecord(2, lease.run)])));
-    for (const { run } of leases) {
-      expect(textOf((await store.read(run, OWNER, 0))?.records ?? [])).toBe(`ab${run}`);
+  describe('the holder of a run', () => {
+    test('is alive while its store is open, and tells other replicas', async () => {
+      const [first, second] = await openPair();
+      const { run } = await begin(first);
+      const { holder } = await read(second, run);
+      expect(holder).toEqual({ state: 'alive', silent_ms: expect.any(Number) });
+      const { silent_ms } = holder as { silent_ms: number };
+      expect(silent_ms).toBeGreaterThanOrEqual(0);
+      expect(silent_ms).toBeLessThanOrEqual(LEASE_MS);
+      expect(await second.orphans(10)).toEqual([]);
+    });
+
+    test('stays alive without appending anything', async () => {
+      const [first, second] = await openPair();
+      const { run } = await begin(first);
+      const until_ms = performance.now() + 2 * LEASE_MS;
+      while (performance.now() < until_ms) {
+        expect((await read(second, run)).holder.state).toBe('alive');
+        await new Promise((resolve) => setTimeout(resolve, LEASE_MS / 10));
+      }
+    });
+
+    test('is lost soon after its store was closed, and then its runs are orphans', async () => {
+      const [first, second] = await openPair();
+      const runs = [await begin(first), await begin(first)].map(({ run }) => run);
+      await begin(second);
+      await first.close();
+      for (const run of runs) await untilLost(second, run);
+      const orphans = await second.orphans(10);
+      expect(new Set(orphans)).toEqual(new Set(runs.map((run) => ({ run, owner: OWNER, epoch: 1 }))));
+    });
+
+    test('is the one who took the run over', async () => {
+      const [first, second] = await openPair();
+      const { run } = await begin(first);
+      await first.close();
+      await untilLost(second, run);
+      await takeOver(second, run);
+      expect(await read(second, run)).toMatchObject({ epoch: 2, holder: { state: 'alive' }, takeovers: [2] });
+      expect(await second.orphans(10)).toEqual([]);
+    });
+
+    test('can hand the run over, and may not append from then on', async () => {
+      const [first, second] = await openPair();
+      const lease = await begin(first);
+      await first.release(lease);
+      const released = await read(second, lease.run);
+      expect(released).toMatchObject({ status: 'running', holder: { state: 'released' }, seq: 2 });
+      expect(released).not.toHaveProperty('end');
+      await expect(first.append(lease, [textRecord(2, 'x')])).rejects.toBeInstanceOf(StaleLeaseError);
+      await expect(first.finish(lease, FAILED)).rejects.toBeInstanceOf(StaleLeaseError);
+      expect(await second.orphans(10)).toEqual([{ run: lease.run, owner: OWNER, epoch: released.epoch }]);
+      const next = await second.acquire(lease.run, OWNER, released.epoch);
+      expect(await second.append(next, [textRecord(2, 'c')])).toBe(3);
+      expect((await read(first, lease.run)).holder.state).toBe('alive');
+      await second.finish(next, COMPLETE);
+      expect(await read(first, lease.run)).toMatchObject({ status: 'complete', takeovers: [2] });
+      expect(await storedText(first, lease.run)).toBe('abc');
+    });
+
+    test('has everything stored that it appended before it handed the run over', async () => {
+      const [first, second] = await openPair();
+      const lease = await begin(first);
+      const letters = [...'cdefgh'];
+      const appends = letters.map((letter, i) => first.append(lease, [textRecord(2 + i, letter)]));
+      await Promise.all([...appends, first.release(lease)]);
+      expect(await storedText(second, lease.run)).toBe('abcdefgh');
+    });
+
+    test('may hand it over twice, but not for a successor', async () => {
+      const [first, second] = await openPair();
+      const lease = await begin(first);
+      await first.release(lease);
+      await first.release(lease);
+      const next = await takeOver(second, lease.run);
+      await first.release(lease);
+      expect((await read(first, lease.run)).holder.state).toBe('alive');
+      expect(await second.append(next, [textRecord(2, 'c')])).toBe(3);
+    });
+
+    test('can hand over a run that says nothing yet', async () => {
+      const [first, second] = await openPair();
+      const lease = await first.acquire(newRunId(), OWNER);
+      await first.release(lease);
+      const next = await takeOver(second, lease.run);
+      expect(await second.append(next, [HEADER_RECORD, textRecord(0, 'a')])).toBe(1);
+      expect(await storedText(first, lease.run)).toBe('a');
+    });
+  });
+
+  test('tells where every successor began', async () => {
+    const store = await open();
+    const { run } = await begin(store);
+    await takeOver(store, run);
+    const third = await takeOver(store, run);
+    await store.append(third, [textRecord(2, 'c')]);
+    const fourth = await takeOver(store, run);
+    expect((await read(store, run)).takeovers).toEqual([2, 2, 3]);
+    await store.finish(fourth, COMPLETE);
+    expect(await read(store, run)).toMatchObject({ epoch: 4, takeovers: [2, 2, 3] });
+  });
+
+  test('gives no more orphans than were asked for, and all of them in the end', async () => {
+    const [first, second] = await openPair();
+    const leases = await Promise.all(Array.from({ length: 7 }, () => begin(first)));
+    await first.finish(leases[0] as Lease, COMPLETE);
+    for (const lease of leases.slice(1)) await first.release(lease);
+    const found = new Map<RunId, Orphan>();
+    for (let call = 0; call < 20 && found.size < 6; call++) {
+      const orphans = await second.orphans(4);
+      expect(orphans.length).toBeLessThanOrEqual(4);
+      for (const orphan of orphans) {
+        found.set(orphan.run, orphan);
+        const lease = await second.acquire(orphan.run, orphan.owner, orphan.epoch);
+        await second.finish(lease, { status: 'recovered_from_partial', at_ms: 1 });
+      }
     }
+    expect(new Set(found.keys())).toEqual(new Set(leases.slice(1).map(({ run }) => run)));
+    expect(await second.orphans(4)).toEqual([]);
   });
 
-  test('can be asked whether it works', async () => {
-    await expect(open().check()).resolves.toBeUndefined();
+  describe('a note', () => {
+    const KEY: NoteKey = { kind: 'idempotency', name: 'a key' };
+
+    test('is found by every replica', async () => {
+      const [first, second] = await openPair();
+      expect(await first.notes.get(OWNER, KEY)).toBeUndefined();
+      await first.notes.put(OWNER, KEY, 'one', NOTE_TTL_MS);
+      expect(await second.notes.get(OWNER, KEY)).toBe('one');
+      await second.notes.put(OWNER, KEY, 'two', NOTE_TTL_MS);
+      expect(await first.notes.get(OWNER, KEY)).toBe('two');
+    });
+
+    test('is nobody else’s, and no other note', async () => {
+      const store = await open();
+      await store.notes.put(OWNER, KEY, 'mine', NOTE_TTL_MS);
+      expect(await store.notes.get(STRANGER, KEY)).toBeUndefined();
+      expect(await store.notes.take(STRANGER, KEY)).toBeUndefined();
+      expect(await store.notes.get(OWNER, { ...KEY, kind: 'thread' })).toBeUndefined();
+      expect(await store.notes.get(OWNER, { ...KEY, name: 'a key ' })).toBeUndefined();
+      expect(await store.notes.claim(STRANGER, KEY, 'theirs', NOTE_TTL_MS)).toBe('theirs');
+      expect(await store.notes.get(OWNER, KEY)).toBe('mine');
+    });
+
+    test.each(['../../../etc/passwd', '{a}:*\0\n', 'x'.repeat(100_000), '', '🙂 Grüße'])(
+      'may have any name (%#)',
+      async (name_of_note) => {
+        const store = await open();
+        const key: NoteKey = { kind: 'thread', name: name_of_note };
+        await store.notes.put(OWNER, key, 'value', NOTE_TTL_MS);
+        expect(await store.notes.take(OWNER, key)).toBe('value');
+      },
+    );
+
+    test('keeps any text', async () => {
+      const store = await open();
+      for (const value of ['', ' \n\r\u2028\0', '{"tail":"🙂"}', 'x'.repeat(NOTE_CHARACTERS_MAX)]) {
+        await store.notes.put(OWNER, KEY, value, NOTE_TTL_MS);
+        expect(await store.notes.get(OWNER, KEY)).toBe(value);
+      }
+    });
+
+    test('that is too long is refused', async () => {
+      const store = await open();
+      const value = 'x'.repeat(NOTE_CHARACTERS_MAX + 1);
+      await expect(store.notes.put(OWNER, KEY, value, NOTE_TTL_MS)).rejects.toThrow(RangeError);
+      await expect(store.notes.claim(OWNER, KEY, value, NOTE_TTL_MS)).rejects.toThrow(RangeError);
+    });
+
+    test('goes when its time is over, and can be claimed again', async () => {
+      const store = await open();
+      const other: NoteKey = { ...KEY, name: 'another' };
+      await store.notes.put(OWNER, other, 'old', 60);
+      expect(await store.notes.claim(OWNER, KEY, 'old', 60)).toBe('old');
+      const gone = async () => expect(await store.notes.get(OWNER, KEY)).toBeUndefined();
+      await vi.waitFor(gone, { timeout: 5000, interval: 10 });
+      expect(await store.notes.take(OWNER, other)).toBeUndefined();
+      expect(await store.notes.claim(OWNER, KEY, 'new', NOTE_TTL_MS)).toBe('new');
+      expect(await store.notes.claim(OWNER, KEY, 'newer', NOTE_TTL_MS)).toBe('new');
+    });
+
+    test('that many claim at once is the same for all of them', async () => {
+      const stores = await openReplicas(3);
+      for (let round = 0; round < 20; round++) {
+        const key: NoteKey = { kind: 'idempotency', name: `round ${round}` };
+        const kept = await Promise.all(
+          Array.from({ length: 9 }, (_, i) =>
+            (stores[i % 3] as Store).notes.claim(OWNER, key, `claim ${i}`, NOTE_TTL_MS),
+          ),
+        );
+        expect(new Set(kept).size).toBe(1);
+        expect(await (stores[0] as Store).notes.get(OWNER, key)).toBe(kept[0]);
+      }
+    });
+
+    test('that many take at once is given to one of them', async () => {
+      const stores = await openReplicas(3);
+      for (let round = 0; round < 20; round++) {
+        const key: NoteKey = { kind: 'thread', name: `round ${round}` };
+        await (stores[0] as Store).notes.put(OWNER, key, 'told once', NOTE_TTL_MS);
+        const taken = await Promise.all(
+          Array.from({ length: 9 }, (_, i) => (stores[i % 3] as Store).notes.take(OWNER, key)),
+        );
+        expect(taken.filter((value) => value !== undefined)).toEqual(['told once']);
+        expect(await (stores[1] as Store).notes.get(OWNER, key)).toBeUndefined();
+      }
+    });
   });
 });

@@ -1,8 +1,11 @@
 import type { JournalRecord } from '../../src/checkpoint/journal.ts';
-import { MemoryStore } from '../../src/checkpoint/memory-store.ts';
-import type { FinalStatus, Lease } from '../../src/checkpoint/store.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import type { Lease, RunEnd } from '../../src/checkpoint/store.ts';
+import { sleep, type Time } from '../../src/time.ts';
 
-/** A memory store whose appends and finishes can be made to fail, or to wait until they are let go. */
+const NEVER = new AbortController().signal;
+
+/** A memory store whose appends, finishes and releases can be made to fail, or to wait until they are let go. */
 export class StoreDouble extends MemoryStore {
   /** The batches that were stored, in order. */
   readonly batches: (readonly JournalRecord[])[] = [];
@@ -10,7 +13,15 @@ export class StoreDouble extends MemoryStore {
   /** How many calls fail from now on, and whether what they carried is stored all the same. */
   failures = 0;
   failAfterStoring = false;
+  /** How long every call takes. */
+  latency_ms = 0;
+  readonly #time: Time;
   #gate: Promise<void> | undefined;
+
+  constructor(options: { readonly time: Time; readonly ttl_ms: number }) {
+    super(options);
+    this.#time = options.time;
+  }
 
   /** Holds every call back until the returned function is called. */
   hold(): () => void {
@@ -30,13 +41,18 @@ export class StoreDouble extends MemoryStore {
     });
   }
 
-  override async finish(lease: Lease, status: FinalStatus): Promise<void> {
-    return this.#call(() => super.finish(lease, status));
+  override async finish(lease: Lease, end: RunEnd): Promise<void> {
+    return this.#call(() => super.finish(lease, end));
+  }
+
+  override async release(lease: Lease): Promise<void> {
+    return this.#call(() => super.release(lease));
   }
 
   async #call<Result>(store: () => Promise<Result>): Promise<Result> {
     this.calls++;
     await this.#gate;
+    if (this.latency_ms > 0) await sleep(this.#time, this.latency_ms, NEVER);
     if (this.failures === 0) return store();
     this.failures--;
     if (this.failAfterStoring) await store();

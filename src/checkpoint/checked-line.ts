@@ -1,0 +1,63 @@
+import { crc32 } from 'node:zlib';
+
+/*
+ * Everything that is stored is stored as lines: `<crc32 of the rest, 8 hex digits> <JSON>\n`.
+ */
+
+const NEWLINE = 0x0a;
+const SPACE = 0x20;
+const CHECKSUM_DIGITS = 8;
+/** What a byte stands for as a hexadecimal digit; more than 15 when it is none. */
+const HEX_VALUES = Uint8Array.from(
+  { length: 256 },
+  (_, byte) => '0123456789abcdef'.indexOf(String.fromCharCode(byte)) & 31,
+);
+
+/** What was read, or why it cannot be trusted. */
+export type Decoded<T> = { readonly value: T } | { readonly reason: string };
+
+/** A line with its checksum, newline included. `body` must be JSON text without line breaks. */
+export const checkedLine = (body: string): string => `${checksumOf(body)} ${body}\n`;
+
+/** The parsed body of a checked line (with or without its newline), or why it cannot be trusted. */
+export function openLine(line: string | Uint8Array): Decoded<unknown> {
+  const body = bodyOf(line);
+  if ('reason' in body) return body;
+  try {
+    return { value: JSON.parse(body.value.toString()) as unknown };
+  } catch {
+    return { reason: 'not JSON' };
+  }
+}
+
+/** The body of a checked line, not parsed. */
+export function bodyOf(line: string | Uint8Array): Decoded<Buffer> {
+  // The checksum covers bytes: text decoded from damaged UTF-8 may encode to other bytes than were read.
+  const bytes = typeof line === 'string' ? Buffer.from(line) : line;
+  const length = bytes.at(-1) === NEWLINE ? bytes.length - 1 : bytes.length;
+  const start = CHECKSUM_DIGITS + 1;
+  if (length <= start) return { reason: 'truncated line' };
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset + start, length - start);
+  const isIntact = bytes[CHECKSUM_DIGITS] === SPACE && checksumAt(bytes) === crc32(body);
+  return isIntact ? { value: body } : { reason: 'checksum mismatch' };
+}
+
+/** The number that a line begins with; undefined when it begins with something else. */
+function checksumAt(bytes: Uint8Array): number | undefined {
+  let sum = 0;
+  for (let i = 0; i < CHECKSUM_DIGITS; i++) {
+    const digit = HEX_VALUES[bytes[i] as number] as number;
+    if (digit > 15) return undefined;
+    sum = sum * 16 + digit;
+  }
+  return sum;
+}
+
+/** Number.prototype.toString(16) and padding cost more than everything else about a line. */
+const HEX_BYTES = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+const hexByte = (word: number, shift: number): string => HEX_BYTES[(word >>> shift) & 0xff] as string;
+
+function checksumOf(body: string | Uint8Array): string {
+  const sum = crc32(body);
+  return hexByte(sum, 24) + hexByte(sum, 16) + hexByte(sum, 8) + hexByte(sum, 0);
+}

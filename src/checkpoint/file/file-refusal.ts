@@ -1,0 +1,27 @@
+/**
+ * What the writing thread says no with: `stale`, `foreign`, `finished` and `taken` are answers, anything else is the
+ * code of a file-system error. Plain data, because a message between threads loses the class of an error.
+ */
+export interface Refusal {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** A refusal as an error of the thread that it is in. */
+export class FileStoreError extends Error implements Refusal {
+  override readonly name = 'FileStoreError';
+  readonly code: string;
+
+  constructor({ code, message }: Refusal) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export const refused = (code: string, message: string): FileStoreError =>
+  new FileStoreError({ code, message });
+
+export const toRefusal = (error: unknown): Refusal =>
+  error instanceof Error
+    ? { code: 'code' in error ? String(error.code) : error.name, message: error.message }
+    : { code: 'unknown', message: String(error) };

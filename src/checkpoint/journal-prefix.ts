@@ -1,0 +1,128 @@
+import { NOTHING_STORED } from './append-order.ts';
+import type { Decoded } from './checked-line.ts';
+import type { JournalRecord } from './journal.ts';
+import { discontinuity } from './journal-fold.ts';
+import type { Damage } from './store.ts';
+
+/** Ranges of missing events that are spelled out. */
+const RANGES_MAX = 3;
+
+type Range = readonly [first: number, last: number];
+
+/**
+ * The sound part of a stored run: takes what was read, one record after another, up to the first one that cannot be
+ * read or does not follow. What comes behind that is never used; it only tells which events are missing.
+ */
+export class JournalPrefix {
+  readonly #records: JournalRecord[] = [];
+  /** Where the journal began to be read, and the end of every sound record since, whether it is kept or not. */
+  readonly #seqs: [number, ...number[]];
+  #reason: string | undefined;
+  /** Events behind the damage that can be read. */
+  #behind: Range[] = [];
+  #known_seq = 0;
+
+  /** `from`: the sequence number before the first record. By default the run is read from its header on. */
+  constructor(from: number = NOTHING_STORED) {
+    this.#seqs = [from];
+  }
+
+  get records(): readonly JournalRecord[] {
+    return this.#records;
+  }
+
+  /** Of the last sound record; {@link NOTHING_STORED} when there is not even a header. */
+  get seq(): number {
+    return this.#seqs.at(-1) as number;
+  }
+
+  /** False once something was found that cannot be used. */
+  get isSound(): boolean {
+    return this.#reason === undefined;
+  }
+
+  get damage(): Damage | undefined {
+    if (this.#reason === undefined) return undefined;
+    return {
+      record: this.#seqs.length - 1,
+      seq: Math.max(this.seq, 0),
+      reason: [this.#reason, ...this.#losses()].join('; '),
+    };
+  }
+
+  add(read: Decoded<JournalRecord>): void {
+    if ('reason' in read) {
+      this.break(read.reason);
+      return;
+    }
+    const record = read.value;
+    const reason = this.#reason ?? discontinuity(record, this.seq);
+    if (reason !== undefined) {
+      this.break(reason);
+      if (record.events.length > 0) this.#behind.push([record.seq - record.events.length + 1, record.seq]);
+      return;
+    }
+    this.#records.push(record);
+    this.#seqs.push(record.seq);
+  }
+
+  /** Goes past a record that nobody asked for, without having read what it says. Only before the first that is kept. */
+  pass(seq: number): void {
+    const isNext = this.seq < 0 ? seq === 0 : seq > this.seq;
+    if (!isNext) this.break(`event ${seq} does not follow event ${this.seq}`);
+    if (this.isSound) this.#seqs.push(seq);
+  }
+
+  /** Nothing that comes later can be used. The first reason counts. */
+  break(reason: string): void {
+    this.#reason ??= reason;
+  }
+
+  /** Something says that events up to `seq` were stored. */
+  expect(seq: number): void {
+    this.#known_seq = Math.max(this.#known_seq, seq);
+    if (this.seq < seq) this.break('the journal is too short');
+  }
+
+  /** Goes back to where a successor took over, which makes up for all damage behind that; false if it is not reached. */
+  rewind(seq: number): boolean {
+    while (this.seq > seq && this.#seqs.length > 1) {
+      this.#seqs.pop();
+      this.#records.pop();
+    }
+    if (this.seq < seq) {
+      this.expect(seq);
+      return false;
+    }
+    this.#reason = undefined;
+    this.#behind = [];
+    this.#known_seq = 0;
+    return true;
+  }
+
+  #losses(): string[] {
+    const behind = this.#behind.filter(([, last]) => last > this.seq).sort(([a], [b]) => a - b);
+    const missing: Range[] = [];
+    let seq = Math.max(this.seq, 0);
+    for (const [first, last] of behind) {
+      if (first > seq + 1) missing.push([seq + 1, first - 1]);
+      seq = Math.max(seq, last);
+    }
+    if (this.#known_seq > seq) missing.push([seq + 1, this.#known_seq]);
+    const losses: string[] = [];
+    if (missing.length > 0) losses.push(`missing: ${spell(missing)}`);
+    if (behind.length > 0) losses.push(`discarded: ${spell(behind)}`);
+    return losses;
+  }
+}
+
+function spell(ranges: readonly Range[]): string {
+  const joined: [number, number][] = [];
+  for (const [first, last] of ranges) {
+    const before = joined.at(-1);
+    if (before && first <= before[1] + 1) before[1] = Math.max(before[1], last);
+    else joined.push([first, last]);
+  }
+  const spelled = joined.slice(0, RANGES_MAX).map(([first, last]) => `events ${first} to ${last}`);
+  return spelled.join(', ') + (joined.length > RANGES_MAX ? ' and more' : '');
+}

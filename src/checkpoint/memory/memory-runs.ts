@@ -1,0 +1,81 @@
+import type { Owner, RunEnd, RunId } from '../store.ts';
+import type { MemoryNoteTable } from './memory-notes.ts';
+
+const UNITS_MAX = 256 * 1024 * 1024;
+
+export interface MemoryRun {
+  readonly owner: Owner;
+  epoch: number;
+  /** The store that delivers it; undefined when it was released. */
+  holder: { readonly isOpen: boolean } | undefined;
+  readonly takeovers: number[];
+  end: RunEnd | undefined;
+  /** Encoded: a few strings weigh far less on the heap than an object per event. */
+  readonly lines: string[];
+  /** Of each line, so that the ones nobody asked for need not be decoded. */
+  readonly seqs: number[];
+  units: number;
+  seq: number;
+  finished_ms: number;
+}
+
+/** What the memory stores of one deployment share: each of them stands for a replica. */
+export class MemoryRuns {
+  readonly notes: MemoryNoteTable = new Map();
+  readonly #units_max: number;
+  readonly #runs = new Map<RunId, MemoryRun>();
+  /** Finished runs, oldest first. */
+  readonly #finished = new Set<RunId>();
+  #units = 0;
+
+  /** `units_max`: UTF-16 units of all runs together; 256 Mi by default. */
+  constructor(units_max: number = UNITS_MAX) {
+    this.#units_max = units_max;
+  }
+
+  get(id: RunId): MemoryRun | undefined {
+    return this.#runs.get(id);
+  }
+
+  add(id: RunId, run: MemoryRun): void {
+    this.#runs.set(id, run);
+  }
+
+  finish(id: RunId, run: MemoryRun, end: RunEnd, now_ms: number): void {
+    run.end = end;
+    run.finished_ms = now_ms;
+    this.#finished.add(id);
+  }
+
+  /** Throws when the running runs alone are too large. */
+  append(run: MemoryRun, lines: readonly string[]): void {
+    const units = lines.reduce((sum, line) => sum + line.length, 0);
+    for (const id of this.#finished) {
+      if (this.#units + units <= this.#units_max) break;
+      this.#drop(id);
+    }
+    if (this.#units + units > this.#units_max) throw new Error('the memory store is full of running runs');
+    this.#units += units;
+    run.units += units;
+    run.lines.push(...lines);
+  }
+
+  /** Drops runs that were finished at `until_ms` or before. */
+  dropFinished(until_ms: number): void {
+    for (const id of this.#finished) {
+      const run = this.#runs.get(id);
+      if (run && run.finished_ms > until_ms) return;
+      this.#drop(id);
+    }
+  }
+
+  *running(): Iterable<readonly [RunId, MemoryRun]> {
+    for (const entry of this.#runs) if (!entry[1].end) yield entry;
+  }
+
+  #drop(id: RunId): void {
+    this.#units -= this.#runs.get(id)?.units ?? 0;
+    this.#runs.delete(id);
+    this.#finished.delete(id);
+  }
+}

@@ -1,0 +1,98 @@
+import { isIP } from 'node:net';
+import { Cluster, Redis } from 'ioredis';
+import type { RedisAddress } from './redis-address.ts';
+import { REDIS_SCRIPTS } from './redis-scripts.ts';
+
+/** A command that was not answered for this long has failed; whether it was carried out is not known. */
+const COMMAND_MAX_MS = 1000;
+/** A connection on which nothing came for this long while answers were due is given up, and with it what is queued. */
+const SILENCE_MAX_MS = 2000;
+const CONNECT_MAX_MS = 2000;
+/** Backoff between attempts to connect: doubles from the first to the last, with jitter. */
+const RECONNECT_MIN_MS = 50;
+const RECONNECT_MAX_MS = 1000;
+const RECONNECT_JITTER = 0.2;
+/** A client that lost its connection tries again within this time, however often it has tried. */
+export const RECONNECT_WITHIN_MS = RECONNECT_MAX_MS * (1 + RECONNECT_JITTER);
+/** How often a server that says it is a replica by now is left to look for the master. */
+const MASTER_SEARCH_MS = 1000;
+/** How often a cluster's slots are asked for when no error gives reason to. */
+const SLOTS_REFRESH_MS = 5000;
+const REDIRECTIONS_MAX = 4;
+
+export type RedisClient = Redis | Cluster;
+
+type Address<Kind extends RedisAddress['kind']> = Extract<RedisAddress, { readonly kind: Kind }>;
+
+/**
+ * A client that is not connected yet. It never queues what it cannot send, so that a Redis that is gone costs neither
+ * memory nor time, and it connects again by itself.
+ */
+export const createRedisClient = (address: RedisAddress): RedisClient =>
+  address.kind === 'cluster' ? createCluster(address) : createSingle(address);
+
+const createSingle = (address: Address<'server' | 'sentinel'>): Redis =>
+  new Redis({
+    ...connectionOptions(address),
+    ...(address.kind === 'server' ? address.endpoint : sentinelOptions(address)),
+    db: address.db,
+    enableOfflineQueue: false,
+    retryStrategy,
+    reconnectOnError: masterSearch(),
+    // What is sent in one turn leaves as one write. A cluster's client cannot: it would not follow a slot that moved.
+    enableAutoPipelining: true,
+    scripts: REDIS_SCRIPTS,
+    lazyConnect: true,
+  });
+
+const createCluster = (address: Address<'cluster'>): Cluster =>
+  new Cluster([...address.nodes], {
+    redisOptions: connectionOptions(address),
+    enableOfflineQueue: false,
+    clusterRetryStrategy: retryStrategy,
+    slotsRefreshTimeout: CONNECT_MAX_MS,
+    slotsRefreshInterval: SLOTS_REFRESH_MS,
+    maxRedirections: REDIRECTIONS_MAX,
+    // Certificates name hosts, not the addresses they resolve to.
+    ...(address.tls && { dnsLookup: (host: string, found: FoundAddress) => found(null, host, isIP(host)) }),
+    scripts: REDIS_SCRIPTS,
+    lazyConnect: true,
+  });
+
+type FoundAddress = (error: null, address: string, family?: number) => void;
+
+const connectionOptions = ({ username, password, tls }: RedisAddress) => ({
+  ...(username !== undefined && { username }),
+  ...(password !== undefined && { password }),
+  ...(tls && { tls: {} }),
+  connectTimeout: CONNECT_MAX_MS,
+  commandTimeout: COMMAND_MAX_MS,
+  socketTimeout: SILENCE_MAX_MS,
+  // What was sent when the connection broke has failed: the caller knows what to send again.
+  maxRetriesPerRequest: 0,
+  autoResendUnfulfilledCommands: false,
+});
+
+const sentinelOptions = ({ sentinels, master, tls }: Address<'sentinel'>) => ({
+  sentinels: [...sentinels],
+  name: master,
+  sentinelRetryStrategy: retryStrategy,
+  sentinelCommandTimeout: COMMAND_MAX_MS,
+  ...(tls && { sentinelTLS: {}, enableTLSForSentinelMode: true }),
+});
+
+function retryStrategy(attempts: number): number {
+  const backoff_ms = Math.min(RECONNECT_MIN_MS * 2 ** (attempts - 1), RECONNECT_MAX_MS);
+  return Math.round(backoff_ms * (1 + RECONNECT_JITTER * Math.random()));
+}
+
+/** A name that a failover moved to another server is resolved anew only by a new connection. */
+function masterSearch(): (error: Error) => boolean {
+  let searched_ms = Number.NEGATIVE_INFINITY;
+  return ({ message }) => {
+    const now_ms = performance.now();
+    if (!message.startsWith('READONLY') || now_ms - searched_ms < MASTER_SEARCH_MS) return false;
+    searched_ms = now_ms;
+    return true;
+  };
+}

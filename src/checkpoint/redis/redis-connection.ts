@@ -1,0 +1,135 @@
+import fastifyRedis from '@fastify/redis';
+import fastify, { type FastifyInstance } from 'fastify';
+import type { RedisAddress } from './redis-address.ts';
+import { createRedisClient, type RedisClient } from './redis-client.ts';
+import { RedisFailureError, reasonOf } from './redis-failure.ts';
+import { isPermanent, refusalOf, requireVersion } from './redis-refusal.ts';
+
+/** How long a start waits for Redis. */
+const START_MAX_MS = 5000;
+/** How long a client that has given up is left alone. */
+const REVIVAL_MS = 1000;
+/** What the client says of a command that it did not send. */
+const NOT_SENT = /enableOfflineQueue/;
+const LOST = new Error('the connection was lost');
+
+/**
+ * The client of one store, from its first attempt to connect until it is closed. Once it is connected it belongs to a
+ * Fastify instance of its own: stores are opened before there is a server, and are closed after it.
+ */
+export class RedisConnection {
+  readonly client: RedisClient;
+  readonly #address: RedisAddress;
+  readonly #host: FastifyInstance = fastify({ pluginTimeout: 0 });
+  #adopted: boolean = false;
+  /** Why there is no connection: the errors of commands only say that there is none. */
+  #cause: unknown;
+  #fault_ms = Number.NEGATIVE_INFINITY;
+  #closing: Promise<void> | undefined;
+
+  constructor(address: RedisAddress) {
+    this.#address = address;
+    this.client = createRedisClient(address);
+    // Sentinels and nodes of a cluster say more about a failure than the error that follows.
+    for (const event of ['sentinelError', 'node error', 'error']) {
+      this.client.on(event, (error: unknown) => this.#fail(error));
+    }
+    for (const event of ['close', '-node']) {
+      this.client.on(event, () => {
+        this.#fault_ms = performance.now();
+      });
+    }
+    this.client.on('ready', () => {
+      this.#cause = undefined;
+    });
+    this.client.once('ready', () => void this.#adopt().catch(ignore));
+    this.client.on('end', () => this.#revive());
+  }
+
+  /** Without user and password. */
+  get name(): string {
+    return this.#address.name;
+  }
+
+  /** For how long nothing has kept this replica from hearing of others. */
+  get sound_ms(): number {
+    return performance.now() - this.#fault_ms;
+  }
+
+  /**
+   * Connects, and sees whether `trial` works. Rejects with a {@link StoreConfigurationError}; it is an
+   * {@link UnreachableRedisError} when the client goes on trying.
+   */
+  async start(trial: () => Promise<void>): Promise<void> {
+    const { client } = this;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const onError = (error: unknown) => {
+      if (isPermanent(error)) reject(error);
+    };
+    const timer = setTimeout(() => reject(this.#cause ?? new Error('no answer')), START_MAX_MS);
+    client.on('error', onError).on('node error', onError).once('ready', resolve);
+    client.connect().catch((error: unknown) => {
+      // Whatever else it is, the events have told.
+      this.#cause ??= error;
+    });
+    try {
+      await promise;
+      await requireVersion(this.name, client);
+      await trial();
+    } catch (error) {
+      throw refusalOf(this.name, error);
+    } finally {
+      clearTimeout(timer);
+      client.off('error', onError).off('node error', onError).off('ready', resolve);
+    }
+  }
+
+  /** Makes one call of the client. Rejects with a {@link RedisFailureError} within two seconds. */
+  async ask<Reply>(call: (client: RedisClient) => Promise<Reply>): Promise<Reply> {
+    try {
+      return await call(this.client);
+    } catch (error) {
+      const isAnswer = error instanceof Error && error.name === 'ReplyError';
+      if (!isAnswer) this.#fault_ms = performance.now();
+      const isOffline = this.client.status !== 'ready' || NOT_SENT.test(reasonOf(error));
+      const cause = isOffline && !isAnswer ? (this.#cause ?? LOST) : error;
+      throw new RedisFailureError(this.name, reasonOf(cause));
+    }
+  }
+
+  /** Ends what is under way and disconnects. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  /** The plugin would wait for a client that is not ready, and break on one that is refused. */
+  async #adopt(): Promise<void> {
+    await this.#host.register(fastifyRedis, { client: this.client, closeClient: true });
+    this.#adopted = true;
+  }
+
+  /** The client gives up for good when it is disconnected in the middle of an attempt to connect, say. */
+  #revive(): void {
+    const again = () => {
+      if (this.#closing === undefined) this.client.connect().catch(ignore);
+    };
+    setTimeout(again, REVIVAL_MS).unref();
+  }
+
+  async #close(): Promise<void> {
+    try {
+      if (this.#adopted) await this.#host.close();
+    } catch {
+      // There is no leave to be taken of a server that is gone.
+    }
+    this.client.disconnect();
+  }
+
+  #fail(error: unknown): void {
+    this.#cause = error;
+    this.#fault_ms = performance.now();
+  }
+}
+
+const ignore = () => {};

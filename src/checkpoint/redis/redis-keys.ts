@@ -1,0 +1,21 @@
+import type { RunId } from '../store.ts';
+
+/*
+ * In a cluster, keys whose braces hold the same text live on the same server; a script may touch no others.
+ *
+ *   holdfast:{<run>}:log         stream    the journal of a run, see redis-log.ts
+ *   holdfast:{<replica>}:alive   string    there while the replica gives signs of life
+ *   holdfast:{<replica>}:runs    set       `<run>:<epoch>` of what the replica delivers, and of some it did
+ *   holdfast:{released}:runs     set       the same of what was handed over and nobody has taken yet, and of some
+ *   holdfast:replicas            set       replicas that may have runs
+ *   holdfast:note:<digest>       string    a note
+ */
+
+/** Stands for the replica that nobody is, which holds what was released. */
+export const RELEASED = 'released';
+
+export const REPLICAS_KEY = 'holdfast:replicas';
+export const logKey = (run: RunId): string => `holdfast:{${run}}:log`;
+export const aliveKey = (replica: string): string => `holdfast:{${replica}}:alive`;
+export const runsKey = (replica: string): string => `holdfast:{${replica}}:runs`;
+export const noteKey = (digest: string): string => `holdfast:note:${digest}`;

@@ -1,0 +1,192 @@
+import type { Seal } from '../seal.ts';
+import type { Lease } from '../store.ts';
+import { JournalGapError, StaleLeaseError } from '../store.ts';
+import type { RedisConnection } from './redis-connection.ts';
+import { logKey, RELEASED } from './redis-keys.ts';
+import { LostTailError, RedisLease } from './redis-lease.ts';
+import { encodeOpening, type Opening, openingId } from './redis-log.ts';
+import type { ListedRun, RedisRunLists } from './redis-run-lists.ts';
+import type { Mismatch } from './redis-scripts.ts';
+
+/** A log that goes on is kept from expiring anew when this part of its time is over. */
+const KEEP_AFTER = 0.25;
+/** Leases that could not be given back wait until Redis can be told, and no more of them than this. */
+const UNRETURNED_MAX = 10_000;
+
+export interface RedisLeasesOptions {
+  readonly connection: RedisConnection;
+  readonly lists: RedisRunLists;
+  /** Of this replica. */
+  readonly replica: string;
+  readonly seal: Seal | undefined;
+  readonly ttl_ms: number;
+}
+
+/** The leases of one replica, and everything that is written under them. */
+export class RedisLeases {
+  readonly #options: RedisLeasesOptions;
+  /** By identity: an epoch can be opened twice, when Redis has forgotten the first time. */
+  readonly #known = new WeakMap<Lease, RedisLease>();
+  readonly #unreturned = new Set<RedisLease>();
+  #returning: Promise<void> | undefined;
+  #opened = 0;
+
+  constructor(options: RedisLeasesOptions) {
+    this.#options = options;
+  }
+
+  /** In one step: opens the epoch if `last_id` is still the last entry of the log, and resolves with undefined if not. */
+  async open(
+    lease: Lease,
+    last_id: string,
+    after: Pick<Opening, 'base' | 'takeovers'>,
+  ): Promise<Lease | undefined> {
+    const { connection, lists, replica, ttl_ms } = this.#options;
+    const token = `${replica}.${++this.#opened}`;
+    const held = new RedisLease({
+      lease,
+      token,
+      ...after,
+      seal: this.#options.seal?.for(lease.run),
+      kept_at_ms: performance.now(),
+    });
+    const line = encodeOpening({ ...lease, holder: replica, ...after });
+    await lists.add(this.#listed(lease));
+    try {
+      const mismatch = await connection.ask((client) =>
+        client.holdfastOpen(logKey(lease.run), last_id, held.opening_id, line, token, String(ttl_ms)),
+      );
+      // The client of a cluster may have sent it twice.
+      if (mismatch && mismatch[1] !== token) {
+        this.#strike(lease);
+        return undefined;
+      }
+    } catch (error) {
+      // It may have been carried out all the same: a lease that nobody knows of would keep the run from everybody.
+      this.#remember(held);
+      throw error;
+    }
+    this.#known.set(lease, held);
+    return lease;
+  }
+
+  /** Calls `action` when everything that was asked for under the lease before is done. */
+  async inTurn<Result>(lease: Lease, action: (held: RedisLease) => Promise<Result>): Promise<Result> {
+    const held = this.#known.get(lease);
+    if (!held) throw new StaleLeaseError(lease);
+    await new Promise<void>((resolve) => held.turns.take(resolve));
+    try {
+      return await action(held);
+    } finally {
+      held.turns.end();
+    }
+  }
+
+  /**
+   * Writes what `compose` makes, ids and lines in turn, if the log ends as it should; when more is stored than was
+   * known, `compose` is called again. `accepts_loss`: writes also behind a tail that was lost.
+   */
+  async write(held: RedisLease, compose: () => readonly string[], accepts_loss = false): Promise<void> {
+    const { connection, ttl_ms } = this.#options;
+    const now_ms = performance.now();
+    const isDue = now_ms - held.kept_at_ms >= KEEP_AFTER * ttl_ms;
+    for (let entries = compose(); entries.length > 0; entries = compose()) {
+      const mismatch = await connection.ask((client) =>
+        client.holdfastWrite(
+          logKey(held.lease.run),
+          held.last_id,
+          held.opening_id,
+          held.token,
+          isDue ? String(ttl_ms) : '0',
+          ...entries,
+        ),
+      );
+      if (!mismatch) {
+        if (isDue) held.kept_at_ms = now_ms;
+        return;
+      }
+      this.#correct(held, mismatch, accepts_loss);
+    }
+  }
+
+  /** The run is no longer delivered under this lease. */
+  ended(held: RedisLease, state: 'finished' | 'fenced'): void {
+    held.state = state;
+    this.#strike(held.lease);
+  }
+
+  /** Hands the run over if this lease still holds it; when that fails, it is made up for later. */
+  async release(lease: Lease): Promise<void> {
+    const held = this.#known.get(lease);
+    if (!held) return;
+    try {
+      await this.inTurn(lease, () => this.#handOver(held));
+    } catch (error) {
+      this.#remember(held);
+      throw error;
+    }
+  }
+
+  /** Gives back what could not be given back when it should have been; what fails now is left for another time. */
+  returnLeases(): Promise<void> {
+    this.#returning ??= this.#returnLeases()
+      .catch(ignore)
+      .finally(() => {
+        this.#returning = undefined;
+      });
+    return this.#returning;
+  }
+
+  async #returnLeases(): Promise<void> {
+    for (const held of [...this.#unreturned]) {
+      await this.#handOver(held);
+      this.#unreturned.delete(held);
+    }
+  }
+
+  async #handOver(held: RedisLease): Promise<void> {
+    if (held.state !== 'held') return;
+    const { run, owner, epoch } = held.lease;
+    const next = epoch + 1;
+    await this.#options.lists.add({ list: RELEASED, run, epoch: next });
+    const entry = () => {
+      if (held.state !== 'held') return [];
+      const opening = { run, owner, epoch: next, base: held.seq, takeovers: held.takeovers };
+      return [openingId(next), encodeOpening(opening)];
+    };
+    try {
+      await this.write(held, entry, true);
+    } catch (error) {
+      // Then there is nothing to hand over.
+      if (!(error instanceof StaleLeaseError || error instanceof JournalGapError)) throw error;
+    }
+    if (held.state === 'held') this.ended(held, 'fenced');
+  }
+
+  #correct(held: RedisLease, mismatch: Mismatch, accepts_loss: boolean): void {
+    try {
+      held.correct(mismatch);
+    } catch (error) {
+      if (error instanceof StaleLeaseError) this.#strike(held.lease);
+      if (!accepts_loss || !(error instanceof LostTailError)) throw error;
+      held.accept(error);
+    }
+  }
+
+  #remember(held: RedisLease): void {
+    const [oldest] = this.#unreturned;
+    if (oldest && this.#unreturned.size >= UNRETURNED_MAX) this.#unreturned.delete(oldest);
+    this.#unreturned.add(held);
+  }
+
+  /** Nobody waits for it: what stays in the list by mistake is found out when it is looked at. */
+  #strike(lease: Lease): void {
+    void this.#options.lists.remove(this.#listed(lease)).catch(ignore);
+  }
+
+  #listed({ run, epoch }: Lease): ListedRun {
+    return { list: this.#options.replica, run, epoch };
+  }
+}
+
+const ignore = () => {};

@@ -1,0 +1,80 @@
+import { StoreConfigurationError } from '../store.ts';
+import type { RedisClient } from './redis-client.ts';
+import { reasonOf } from './redis-failure.ts';
+
+/** The first version with `SET … NX GET`. Valkey says which version of Redis it stands for. */
+const VERSION_MIN = 7;
+
+interface Refusal {
+  readonly pattern: RegExp;
+  readonly remedy: string;
+  /** Waiting does not help. */
+  readonly permanent: boolean;
+}
+
+const REFUSALS: readonly Refusal[] = [
+  {
+    pattern: /^(WRONGPASS|NOAUTH|ERR AUTH|ERR invalid password)/,
+    remedy: 'check the user and the password in the URL',
+    permanent: true,
+  },
+  {
+    pattern: /^(ERR DB index|ERR invalid DB index|ERR SELECT)/,
+    remedy: 'choose another database with the number at the end of the URL',
+    permanent: true,
+  },
+  {
+    pattern: /^NOPERM/,
+    remedy: 'grant this user the commands and keys that docs/stores.md lists',
+    permanent: true,
+  },
+  { pattern: /^MOVED/, remedy: 'write redis+cluster://… for a cluster', permanent: true },
+  {
+    pattern: /^ERR This instance has cluster support disabled/,
+    remedy: 'write redis://… for a single server',
+    permanent: true,
+  },
+  {
+    pattern: /CERT|SIGNATURE|ISSUER/,
+    remedy: 'have Node.js trust its certificate authority with NODE_EXTRA_CA_CERTS=FILE',
+    permanent: true,
+  },
+  { pattern: /^ENOTFOUND/, remedy: 'check the host in the URL', permanent: false },
+  {
+    pattern: /^READONLY/,
+    remedy: 'configure the master, or its sentinels with redis+sentinel://…',
+    permanent: false,
+  },
+  { pattern: /^OOM/, remedy: 'give it more memory', permanent: false },
+];
+
+const UNREACHABLE =
+  'start it, correct the URL, or serve without checkpoints meanwhile with checkpoint.on_unreachable: warn';
+
+/** Redis cannot be used yet. */
+export class UnreachableRedisError extends StoreConfigurationError {}
+
+/** Redis would say the same again, however often it is asked. */
+export const isPermanent = (error: unknown): boolean => refusalIn(reasonOf(error))?.permanent === true;
+
+/** `name`: of the server, without user and password. */
+export function refusalOf(name: string, error: unknown): StoreConfigurationError {
+  if (error instanceof StoreConfigurationError) return error;
+  const reason = reasonOf(error);
+  const known = refusalIn(reason);
+  const message = `checkpoint.store: ${name} cannot be used (${reason}); ${known?.remedy ?? UNREACHABLE}`;
+  return known?.permanent ? new StoreConfigurationError(message) : new UnreachableRedisError(message);
+}
+
+/** Rejects when the server is too old. One that does not tell its version is taken as it is. */
+export async function requireVersion(name: string, client: RedisClient): Promise<void> {
+  const information = await client.info('server').catch(() => '');
+  const version = /^redis_version:(.+?)\r?$/m.exec(information)?.[1];
+  if (version === undefined || Number.parseInt(version, 10) >= VERSION_MIN) return;
+  throw new StoreConfigurationError(
+    `checkpoint.store: ${name} has version ${version}; use Redis ${VERSION_MIN} or later, or Valkey`,
+  );
+}
+
+const refusalIn = (reason: string): Refusal | undefined =>
+  REFUSALS.find(({ pattern }) => pattern.test(reason));

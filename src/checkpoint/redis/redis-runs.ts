@@ -1,0 +1,121 @@
+import type { Seal } from '../seal.ts';
+import type { RunId } from '../store.ts';
+import type { RedisConnection } from './redis-connection.ts';
+import { logKey } from './redis-keys.ts';
+import {
+  decodeEnd,
+  decodeEntry,
+  decodeOpening,
+  END_NUMBER,
+  type EntryId,
+  LogReader,
+  type Opening,
+  parseId,
+  recordNumber,
+} from './redis-log.ts';
+import type { RawEntry } from './redis-scripts.ts';
+
+/** What one reply holds at most. */
+const PAGE = 256;
+
+/** The latest epoch of a run, without its records. */
+export interface LatestEpoch {
+  readonly opening: Opening;
+  readonly isFinished: boolean;
+}
+
+/** Runs that need not be read from the beginning again, the most recently read ones. */
+const SOUND_RUNS_MAX = 10_000;
+
+/** Reads logs. */
+export class RedisRuns {
+  readonly #connection: RedisConnection;
+  readonly #seal: Seal | undefined;
+  /** Up to which event a run was found sound, so that reading on from there misses no damage before it. */
+  readonly #sound = new Map<RunId, number>();
+
+  constructor(connection: RedisConnection, seal: Seal | undefined) {
+    this.#connection = connection;
+    this.#seal = seal;
+  }
+
+  /** The whole log; undefined when there is none. */
+  async whole(run: RunId): Promise<LogReader | undefined> {
+    const reader = new LogReader(run, this.#seal?.for(run));
+    await this.readOn(reader);
+    this.#sound.delete(run);
+    if (reader.last_id === '') return undefined;
+    if (!reader.prefix.damage) this.#remember(run, reader.prefix.seq);
+    return reader;
+  }
+
+  /** From the cursor `from` on; undefined when the whole log has to be read to tell what comes after it. */
+  async tail(run: RunId, from: number): Promise<LogReader | undefined> {
+    const sound_seq = this.#sound.get(run);
+    if (sound_seq === undefined) return undefined;
+    // Of all entries with events after the cursor, this is the lowest number one could have.
+    const reply = await this.#latest(run, recordNumber(from + 1), PAGE);
+    if (!reply) return undefined;
+    const { last_id, opening, entries } = reply;
+    const seal = this.#seal?.for(run);
+    const seq = opening && seqBefore(entries[0], parseId(last_id), opening, seal);
+    if (!opening || seq === undefined || seq > Math.min(from, sound_seq) || opening.base > from)
+      return undefined;
+    const reader = new LogReader(run, seal, { opening, seq, last_id });
+    for (const entry of entries) reader.add(entry);
+    if (entries.length === PAGE) await this.readOn(reader);
+    if (reader.prefix.damage) return undefined;
+    this.#remember(run, reader.prefix.seq);
+    return reader;
+  }
+
+  async latest(run: RunId): Promise<LatestEpoch | undefined> {
+    const reply = await this.#latest(run, END_NUMBER, 1);
+    if (!reply?.opening) return undefined;
+    return { opening: reply.opening, isFinished: reply.entries.length > 0 };
+  }
+
+  #remember(run: RunId, seq: number): void {
+    this.#sound.delete(run);
+    this.#sound.set(run, seq);
+    const [oldest] = this.#sound.keys();
+    if (this.#sound.size > SOUND_RUNS_MAX && oldest !== undefined) this.#sound.delete(oldest);
+  }
+
+  async #latest(run: RunId, number: string, count: number) {
+    const reply = await this.#connection.ask((client) =>
+      client.holdfastTailBuffer(logKey(run), number, String(count)),
+    );
+    if (!reply) return undefined;
+    const [last_id, opening, entries] = reply;
+    return {
+      last_id: last_id.toString(),
+      opening: opening.length === 0 ? undefined : decodeOpening(opening, run),
+      entries,
+    };
+  }
+
+  /** Takes in what comes behind what was read. */
+  async readOn(reader: LogReader): Promise<void> {
+    const key = logKey(reader.run);
+    let page: readonly RawEntry[];
+    do {
+      const start = reader.last_id === '' ? '-' : `(${reader.last_id}`;
+      page = await this.#connection.ask((client) => client.xrangeBuffer(key, start, '+', 'COUNT', PAGE));
+      for (const entry of page) reader.add(entry);
+    } while (page.length === PAGE);
+  }
+}
+
+/** The event before the first of the entries, or the last one there is when there are none; undefined if not known. */
+function seqBefore(
+  first: RawEntry | undefined,
+  last: EntryId,
+  opening: Opening,
+  seal: Seal | undefined,
+): number | undefined {
+  if (!first) return last.kind === 'opening' ? opening.base : last.seq;
+  if (parseId(first[0].toString()).kind === 'end') return decodeEnd(first)?.seq;
+  const read = decodeEntry(first, seal);
+  return 'reason' in read ? undefined : read.value.seq - read.value.events.length;
+}

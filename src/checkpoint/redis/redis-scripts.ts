@@ -1,0 +1,69 @@
+import type { Result } from 'ioredis';
+
+/*
+ * Each is one atomic step on the log of one run. What it has seen of the log decides whether it writes: the caller
+ * says which entry it takes for the last one, and is told which one it is when it is mistaken.
+ */
+
+const last = `redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]`;
+const entry = (id: string) => `redis.call('XRANGE', KEYS[1], ${id}, ${id})[1]`;
+
+/** KEYS: log. ARGV: last id or '', id of the opening, its line, token, ttl_ms. */
+const OPEN = `
+local last = ${last}
+if (last and last[1] or '') ~= ARGV[1] then
+  local opening = ${entry('ARGV[2]')}
+  return {last and last[1] or '', opening and opening[2][4] or ''}
+end
+redis.call('XADD', KEYS[1], ARGV[2], 'l', ARGV[3], 't', ARGV[4])
+redis.call('PEXPIRE', KEYS[1], ARGV[5])
+return false`;
+
+/** KEYS: log. ARGV: last id, id of the opening, token, ttl_ms or 0, then the id and the line of each new entry. */
+const WRITE = `
+local last = ${last}
+local opening = ${entry('ARGV[2]')}
+local token = opening and opening[2][4] or ''
+if not last or last[1] ~= ARGV[1] or token ~= ARGV[3] then
+  return {last and last[1] or '', token}
+end
+for i = 5, #ARGV, 2 do
+  redis.call('XADD', KEYS[1], ARGV[i], 'l', ARGV[i + 1])
+end
+if ARGV[4] ~= '0' then redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
+return false`;
+
+/** KEYS: log. ARGV: smallest number of an entry of the latest epoch that is asked for, how many at most. */
+const TAIL = `
+local last = ${last}
+if not last then return false end
+local epoch = string.match(last[1], '^%d+')
+local opening = ${entry(`epoch .. '-0'`)}
+return {last[1], opening or {}, redis.call('XRANGE', KEYS[1], epoch .. '-' .. ARGV[1], '+', 'COUNT', ARGV[2])}`;
+
+export const REDIS_SCRIPTS = {
+  holdfastOpen: { lua: OPEN, numberOfKeys: 1 },
+  holdfastWrite: { lua: WRITE, numberOfKeys: 1 },
+  holdfastTail: { lua: TAIL, numberOfKeys: 1 },
+};
+
+/** Nothing was written, because the last entry is this one, or the opening has this token. Empty for what is not there. */
+export type Mismatch = readonly [last_id: string, token: string];
+
+/** An id, and names and values of fields in turn. */
+export type RawEntry = readonly [id: Buffer, fields: readonly Buffer[]];
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    holdfastOpen(log: string, ...args: string[]): Result<Mismatch | null, Context>;
+    holdfastWrite(log: string, ...args: string[]): Result<Mismatch | null, Context>;
+    holdfastTailBuffer(
+      log: string,
+      number: string,
+      count: string,
+    ): Result<
+      readonly [last_id: Buffer, opening: RawEntry | readonly [], entries: readonly RawEntry[]] | null,
+      Context
+    >;
+  }
+}

@@ -1,0 +1,211 @@
+import { isAfter, NOTHING_STORED, recordsToAppend } from '../append-order.ts';
+import type { JournalRecord } from '../journal.ts';
+import type { Notes } from '../notes.ts';
+import { encodeRecord } from '../record-codec.ts';
+import { isSameOwner } from '../same-owner.ts';
+import type { Seal } from '../seal.ts';
+import type { Holder, Lease, Orphan, Owner, RunEnd, RunId, Store, StoredRun } from '../store.ts';
+import { AcquireRefusedError, DamagedRunError, isRunId, StaleLeaseError } from '../store.ts';
+import type { RedisAddress } from './redis-address.ts';
+import { RedisConnection } from './redis-connection.ts';
+import { RELEASED } from './redis-keys.ts';
+import { RedisLeases } from './redis-leases.ts';
+import { encodeEnd, type LogReader, type Opening, recordId } from './redis-log.ts';
+import { RedisNotes } from './redis-notes.ts';
+import { UnreachableRedisError } from './redis-refusal.ts';
+import { RedisReplicas } from './redis-replicas.ts';
+import { type ListedRun, RedisRunLists } from './redis-run-lists.ts';
+import { RedisRuns } from './redis-runs.ts';
+
+/** How often a takeover is tried because the holder appends something meanwhile. */
+const TAKEOVERS_MAX = 20;
+/** What replicas leave behind is found for this many leases, however short the runs are kept. */
+const LISTED_LEASES = 10;
+
+export interface RedisStoreOptions {
+  readonly address: RedisAddress;
+  /** How long a run is kept after its last append. */
+  readonly ttl_ms: number;
+  readonly lease_ms: number;
+  readonly seal?: Seal | undefined;
+  /** Damaged runs that were read. */
+  onError(error: Error): void;
+  /** Once when Redis stops working for this replica, and once when it works again. */
+  onOutage(error: Error): void;
+  onRecovery(outage_ms: number): void;
+}
+
+/**
+ * Runs in Redis or Valkey, for any number of replicas. Appends are as durable as Redis is configured to be; what it
+ * has lost is noticed and never papered over. However Redis fails, every call settles within seconds.
+ */
+export class RedisStore implements Store {
+  readonly name = 'redis';
+  readonly notes: Notes;
+  readonly #connection: RedisConnection;
+  readonly #replicas: RedisReplicas;
+  readonly #lists: RedisRunLists;
+  readonly #runs: RedisRuns;
+  readonly #leases: RedisLeases;
+  readonly #onError: (error: Error) => void;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: RedisStoreOptions) {
+    const { lease_ms, seal, onError, onOutage, onRecovery } = options;
+    const ttl_ms = Math.ceil(options.ttl_ms);
+    const connection = new RedisConnection(options.address);
+    this.#connection = connection;
+    this.#onError = onError;
+    this.notes = new RedisNotes(connection, seal);
+    const keep_ms = Math.max(ttl_ms, LISTED_LEASES * lease_ms);
+    this.#lists = new RedisRunLists(connection, keep_ms);
+    this.#runs = new RedisRuns(connection, seal);
+    const onBeat = () => void this.#leases.returnLeases();
+    this.#replicas = new RedisReplicas({ connection, lease_ms, keep_ms, onOutage, onRecovery, onBeat });
+    const replica = this.#replicas.id;
+    this.#leases = new RedisLeases({ connection, lists: this.#lists, replica, seal, ttl_ms });
+  }
+
+  /**
+   * Connects. Rejects with a {@link StoreConfigurationError} when Redis refuses this store, and when it does not work
+   * within seconds and is required. When it is not, the store works as soon as Redis does.
+   */
+  async start(options: { readonly required: boolean }): Promise<void> {
+    try {
+      await this.#connection.start(() => this.#replicas.beat());
+      this.#replicas.start();
+    } catch (error) {
+      if (!options.required && error instanceof UnreachableRedisError) return this.#replicas.start(error);
+      await this.close();
+      throw error;
+    }
+  }
+
+  async acquire(run: RunId, owner: Owner, after = 0): Promise<Lease> {
+    if (!isRunId(run)) throw new AcquireRefusedError(run, 'invalid_id');
+    return after === 0 ? this.#begin(run, owner) : this.#follow(run, owner, after);
+  }
+
+  append(lease: Lease, records: readonly JournalRecord[]): Promise<number> {
+    return this.#leases.inTurn(lease, async (held) => {
+      await this.#leases.write(held, () => {
+        if (held.state !== 'held') throw new StaleLeaseError(lease);
+        const fresh = recordsToAppend(lease.run, held.seq, records);
+        return fresh.flatMap((record) => [
+          recordId(lease.epoch, record.seq),
+          encodeRecord(record, held.seal),
+        ]);
+      });
+      const seq = records.at(-1)?.seq ?? held.seq;
+      if (seq > held.seq) held.wrote(seq);
+      return held.seq;
+    });
+  }
+
+  finish(lease: Lease, end: RunEnd): Promise<void> {
+    return this.#leases.inTurn(lease, async (held) => {
+      if (held.state === 'fenced') throw new StaleLeaseError(lease);
+      // Nothing that was lost may pass for complete; whatever else the end is, what is left of the run may have it.
+      const accepts_loss = end.status !== 'complete';
+      const entry = () => (held.state === 'held' ? [held.end_id, encodeEnd(end, held.seq)] : []);
+      await this.#leases.write(held, entry, accepts_loss);
+      this.#leases.ended(held, 'finished');
+    });
+  }
+
+  release(lease: Lease): Promise<void> {
+    return this.#leases.release(lease);
+  }
+
+  async read(run: RunId, owner: Owner, from: number): Promise<StoredRun | null> {
+    if (!isRunId(run)) return null;
+    const log = (from > 0 ? await this.#runs.tail(run, from) : undefined) ?? (await this.#runs.whole(run));
+    if (!log) return null;
+    const { damage, records, seq } = log.prefix;
+    const isOwn = log.opening !== undefined && isSameOwner(log.opening.owner, owner);
+    if (damage && (isOwn || !log.opening)) this.#onError(new DamagedRunError(run, damage));
+    if (!isOwn) return null;
+    return {
+      status: log.end?.status ?? 'running',
+      ...(log.end && { end: log.end }),
+      epoch: log.epoch,
+      holder: await this.#holderOf(log),
+      takeovers: log.opening?.takeovers ?? [],
+      seq: Math.max(seq, 0),
+      records: records.filter((record) => isAfter(record, from)),
+      ...(damage && { damage }),
+    };
+  }
+
+  async orphans(limit: number): Promise<readonly Orphan[]> {
+    const orphans: Orphan[] = [];
+    const isLost = async (replica: string) => (await this.#replicas.holder(replica)).state === 'lost';
+    for await (const listed of this.#lists.unheld(isLost)) {
+      const found = await Promise.all(listed.map((one) => this.#orphan(one)));
+      for (const orphan of found) if (orphan) orphans.push(orphan);
+      if (orphans.length >= limit) break;
+    }
+    return orphans.slice(0, limit);
+  }
+
+  check(): Promise<void> {
+    return this.#replicas.beat();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #begin(run: RunId, owner: Owner): Promise<Lease> {
+    const lease: Lease = { run, owner, epoch: 1 };
+    if (await this.#leases.open(lease, '', { base: NOTHING_STORED, takeovers: [] })) return lease;
+    const log = await this.#ownLog(run, owner);
+    throw new AcquireRefusedError(run, log.end ? 'finished' : 'taken');
+  }
+
+  async #follow(run: RunId, owner: Owner, after: number): Promise<Lease> {
+    const lease: Lease = { run, owner, epoch: after + 1 };
+    const log = await this.#ownLog(run, owner);
+    for (let attempt = 0; attempt < TAKEOVERS_MAX; attempt++) {
+      if (log.end) throw new AcquireRefusedError(run, 'finished');
+      if (log.epoch !== after) throw new AcquireRefusedError(run, 'taken');
+      // The opening says which event it goes on after, so nothing may be appended between the reading and it.
+      const base = log.prefix.seq;
+      const takeovers = [...(log.opening?.takeovers ?? []), Math.max(base, 0)];
+      if (await this.#leases.open(lease, log.last_id, { base, takeovers })) return lease;
+      await this.#runs.readOn(log);
+    }
+    throw new Error(`${run} cannot be taken over now: its holder appends too fast`);
+  }
+
+  async #ownLog(run: RunId, owner: Owner): Promise<LogReader> {
+    const log = await this.#runs.whole(run);
+    if (log?.opening && isSameOwner(log.opening.owner, owner)) return log;
+    throw new AcquireRefusedError(run, 'foreign');
+  }
+
+  async #holderOf({ end, holder }: LogReader): Promise<Holder> {
+    return end || holder === undefined ? { state: 'released' } : this.#replicas.holder(holder);
+  }
+
+  /** What was listed may have been finished or taken over since, or never have been held. */
+  async #orphan(listed: ListedRun): Promise<Orphan | undefined> {
+    const { run, list, epoch } = listed;
+    const latest = await this.#runs.latest(run);
+    if (latest && !latest.isFinished && latest.opening.epoch === epoch && isHeldBy(list, latest.opening))
+      return { run, owner: latest.opening.owner, epoch };
+    await this.#lists.remove(listed);
+    return undefined;
+  }
+
+  async #close(): Promise<void> {
+    // When Redis cannot be told, the lease runs out.
+    await this.#replicas.stop().catch(ignore);
+    await this.#connection.close();
+  }
+}
+
+const isHeldBy = (list: string, { holder = RELEASED }: Opening): boolean => holder === list;
+
+const ignore = () => {};

@@ -1,0 +1,149 @@
+import { inTime, sleep, type Time } from '../time.ts';
+import { OrphanWatch } from './orphan-watch.ts';
+import { type SalvagedRun, salvagedRun } from './salvaged-run.ts';
+import type { Lease, Orphan, RunId, Store } from './store.ts';
+import { AcquireRefusedError, StaleLeaseError } from './store.ts';
+
+/** Orphans are looked for several times while one waits, so that none waits much longer than it has to. */
+const SWEEPS_PER_WAIT = 4;
+const SWEEP_MS_MIN = 100;
+const SWEEP_MS_MAX = 15_000;
+/** Replicas that were started together do not ask the store together. */
+const SWEEP_SPREAD = 0.25;
+/** What one sweep does at most. */
+const ORPHANS_PER_SWEEP = 1000;
+const RUNS_PER_SWEEP = 100;
+/** A store that fails this often in one sweep is left alone until the next. */
+const FAILURES_PER_SWEEP = 3;
+/** A store that is down says the same at every sweep. */
+const REPORT_EVERY_MS = 60_000;
+const CLOSE_WAIT_MAX_MS = 2000;
+
+export interface SalvageOptions {
+  readonly store: Store;
+  readonly time: Time;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  /** How long an orphan waits for its client. */
+  readonly after_ms: number;
+  /** Called before the run is sealed: when this rejects, the run is left for another sweep. */
+  keep(salvaged: SalvagedRun): Promise<void>;
+  /** Called once the run is sealed. */
+  onSalvaged(salvaged: SalvagedRun): void;
+  /** At most once a minute; `unreported` failures came since the last time. */
+  onError(error: unknown, unreported: number): void;
+}
+
+/**
+ * Finalises runs whose replica died and whose client did not come back, so that no partial is ever left to be taken
+ * for a run that is still under way. Every replica sweeps; the store's compare-and-set gives each orphan to one.
+ */
+export class Salvage {
+  readonly #options: SalvageOptions;
+  readonly #watch: OrphanWatch;
+  /** Taken from the store and not sealed yet, because it failed in between. */
+  readonly #claims = new Map<RunId, Lease>();
+  readonly #closed = new AbortController();
+  #sweeping: Promise<void> = Promise.resolve();
+  #reported_ms = Number.NEGATIVE_INFINITY;
+  #unreported = 0;
+
+  constructor(options: SalvageOptions) {
+    this.#options = options;
+    this.#watch = new OrphanWatch(options.after_ms);
+  }
+
+  /** Looks for orphans at once, and then from time to time. */
+  start(): void {
+    this.#sweeping = this.#run();
+  }
+
+  /** Resolves when nothing of this is under way any more, or after two seconds. */
+  async close(): Promise<void> {
+    this.#closed.abort();
+    const ended = this.#sweeping.then(() => this.#releaseClaims());
+    await inTime(ended, this.#options.time, CLOSE_WAIT_MAX_MS);
+  }
+
+  async #run(): Promise<void> {
+    const { time, random, after_ms } = this.#options;
+    const interval_ms = Math.min(Math.max(after_ms / SWEEPS_PER_WAIT, SWEEP_MS_MIN), SWEEP_MS_MAX);
+    while (!this.#closed.signal.aborted) {
+      await this.#sweep();
+      await sleep(time, interval_ms * (1 + SWEEP_SPREAD * (2 * random() - 1)), this.#closed.signal);
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    let failures = 0;
+    const attempt = async (step: () => Promise<void>): Promise<void> => {
+      if (this.#closed.signal.aborted || failures >= FAILURES_PER_SWEEP) return;
+      try {
+        await step();
+      } catch (error) {
+        failures++;
+        this.#report(error);
+      }
+    };
+    let due: readonly Orphan[] = [];
+    const claimed = [...this.#claims.values()];
+    await attempt(async () => {
+      const orphans = await this.#options.store.orphans(ORPHANS_PER_SWEEP);
+      const all = orphans.length < ORPHANS_PER_SWEEP;
+      due = this.#watch.due(orphans, all, this.#options.time.now());
+    });
+    for (const orphan of due.slice(0, RUNS_PER_SWEEP - claimed.length)) {
+      await attempt(() => this.#salvage(orphan));
+    }
+    // Last, because what has failed before may fail for good.
+    for (const lease of claimed) await attempt(() => this.#finalise(lease));
+  }
+
+  async #salvage({ run, owner, epoch }: Orphan): Promise<void> {
+    this.#watch.forget(run);
+    let lease: Lease;
+    try {
+      lease = await this.#options.store.acquire(run, owner, epoch);
+    } catch (error) {
+      // Another replica was first, or the client came back.
+      if (error instanceof AcquireRefusedError) return;
+      throw error;
+    }
+    this.#claims.set(run, lease);
+    await this.#finalise(lease);
+  }
+
+  async #finalise(lease: Lease): Promise<void> {
+    const { store, time } = this.#options;
+    const { run, owner } = lease;
+    const stored = await store.read(run, owner, 0);
+    if (stored?.status === 'running' && stored.epoch === lease.epoch) {
+      const salvaged = salvagedRun(run, owner, stored, time.wall());
+      await this.#options.keep(salvaged);
+      try {
+        await store.finish(lease, salvaged.end);
+        this.#options.onSalvaged(salvaged);
+      } catch (error) {
+        // This replica was silent for so long that somebody took the run from it.
+        if (!(error instanceof StaleLeaseError)) throw error;
+      }
+    }
+    this.#claims.delete(run);
+  }
+
+  /** Alive, this replica would keep them from everybody else. */
+  async #releaseClaims(): Promise<void> {
+    await Promise.allSettled([...this.#claims.values()].map((lease) => this.#options.store.release(lease)));
+  }
+
+  #report(error: unknown): void {
+    const now_ms = this.#options.time.now();
+    if (now_ms - this.#reported_ms < REPORT_EVERY_MS) {
+      this.#unreported++;
+      return;
+    }
+    this.#options.onError(error, this.#unreported);
+    this.#reported_ms = now_ms;
+    this.#unreported = 0;
+  }
+}

@@ -1,0 +1,54 @@
+import type { JournalEvent } from './journal.ts';
+import { foldJournal, type JournalFold } from './journal-fold.ts';
+import type { Owner, RunEnd, RunId, StoredRun } from './store.ts';
+
+/** The cause of an end that no relay lived to write down. */
+const REPLICA_LOST = 'replica_lost';
+
+/** An orphan that is finalised, and what is left of it. */
+export interface SalvagedRun {
+  readonly run: RunId;
+  readonly owner: Owner;
+  readonly end: RunEnd;
+  readonly journal: JournalFold;
+  /** Its client was told of the failure: whatever else had to be said about it was said then. */
+  readonly givenUp: boolean;
+}
+
+/** How an orphan has to end, by what its journal says. */
+export function salvagedRun(run: RunId, owner: Owner, stored: StoredRun, at_ms: number): SalvagedRun {
+  const journal = foldJournal(stored.records);
+  const givenUp = givenUpIn(journal.events.at(-1));
+  const end = endOf(stored, journal, givenUp, at_ms);
+  return { run, owner, journal, end, givenUp: givenUp !== undefined };
+}
+
+function endOf(
+  { damage }: StoredRun,
+  journal: JournalFold,
+  givenUp: GivenUp | undefined,
+  at_ms: number,
+): RunEnd {
+  // Killed after the finish chunk was stored and before the run was sealed.
+  if (journal.finish !== undefined && !damage) return { status: 'complete', at_ms };
+  const cause = givenUp?.cause ?? REPLICA_LOST;
+  if (!saysAnything(journal)) return { status: 'failed', at_ms, cause };
+  if (givenUp) return { status: cause === 'idle_stall' ? 'timeout_partial' : 'failed', at_ms, cause };
+  return { status: 'recovered_from_partial', at_ms, cause };
+}
+
+/** Whether there is a partial at all. */
+export const saysAnything = ({ text, refusal, reasoning, tool_calls }: JournalFold): boolean =>
+  text !== '' || refusal !== '' || reasoning !== '' || tool_calls.length > 0;
+
+/** The part of an error event of ours that says what it was for. */
+interface GivenUp {
+  readonly cause: string;
+}
+
+/** What the error event says that ends a run which was given up. */
+function givenUpIn(event: JournalEvent | undefined): GivenUp | undefined {
+  if (!event?.payload?.startsWith('{"error":')) return undefined;
+  const { error } = JSON.parse(event.payload) as { error: { holdfast?: GivenUp } | null };
+  return error?.holdfast;
+}

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { DamageReports } from '../../src/checkpoint/damage-reports.ts';
+import type { Damage } from '../../src/checkpoint/store.ts';
+import { newRunId } from './fixtures.ts';
+
+const DAMAGE: Damage = { record: 3, seq: 5, reason: 'checksum mismatch' };
+
+test('damage is told once per run, again when it is another, and whenever a run goes on from it', () => {
+  const told: string[] = [];
+  const reports = new DamageReports((error) => told.push(error.message));
+  const [run, other] = [newRunId(), newRunId()];
+  for (let reading = 0; reading < 5; reading++) reports.found(run, DAMAGE);
+  expect(told).toHaveLength(1);
+  reports.found(other, DAMAGE);
+  reports.found(run, { ...DAMAGE, record: 2 });
+  expect(told).toHaveLength(3);
+  reports.rewound(run, { ...DAMAGE, record: 2 });
+  expect(told).toHaveLength(4);
+});
+
+test('the damage of a bounded number of runs is remembered', () => {
+  let told = 0;
+  const reports = new DamageReports(() => told++);
+  const runs = Array.from({ length: 1001 }, newRunId);
+  for (const run of runs) reports.found(run, DAMAGE);
+  reports.found(runs.at(-1) as (typeof runs)[0], DAMAGE);
+  expect(told).toBe(1001);
+  reports.found(runs[0] as (typeof runs)[0], DAMAGE);
+  expect(told).toBe(1002);
+});

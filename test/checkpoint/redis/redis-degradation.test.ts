@@ -1,0 +1,292 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { JournalGapError, StaleLeaseError } from '../../../src/checkpoint/store.ts';
+import { redisBinary, valkeyBinary } from '../../redis/binaries.ts';
+import { LEASE_MS, type ObservedJournal, ObservedStore, SETTLES_MS } from '../../redis/observed-store.ts';
+import { RedisCluster } from '../../redis/redis-cluster.ts';
+import { follow, RedisSentinel } from '../../redis/redis-sentinel.ts';
+import { RedisServer } from '../../redis/redis-server.ts';
+import { COMPLETE, HEADER_RECORD, newRunId, OWNER, textRecord } from '../fixtures.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+for (const [name, binary] of Object.entries({ Redis: await redisBinary(), Valkey: await valkeyBinary() })) {
+  if ('missing' in binary) test.skip(`a run on ${name} (skipped: ${binary.missing})`, () => {});
+  else describe(`a run on ${name}`, () => describeDegradation(binary.path));
+}
+
+function describeDegradation(binary: string): void {
+  async function start(...configuration: string[]) {
+    const server = await RedisServer.start({ binary, configuration });
+    onTestFinished(() => server.stop());
+    const observed = await ObservedStore.open(server.url);
+    const journal = await observed.journal();
+    journal.record('before, ');
+    await journal.untilStored();
+    return { server, observed, journal };
+  }
+
+  /** The journal goes on as if nothing had been, and so does the store. */
+  async function expectAllIsWell(observed: ObservedStore, journal: ObservedJournal): Promise<void> {
+    await observed.untilRecovered();
+    journal.record('after');
+    await journal.untilStored();
+    expect(await journal.writer.close({ status: 'complete' })).toBe(true);
+    expect(await observed.text(journal.lease)).toBe(journal.text);
+    expect(await observed.read(journal.lease)).toMatchObject({ status: 'complete' });
+    expect(journal.stale).toEqual([]);
+    expect(observed.damages).toEqual([]);
+  }
+
+  test('goes on when the server is killed and comes back with its data', async () => {
+    const { server, observed, journal } = await start('appendonly yes', 'appendfsync always');
+    await server.kill();
+    journal.record('meanwhile, ');
+    await journal.untilDegraded();
+    expect(await journal.writer.flush()).toBe(false);
+    await observed.expectNothingWorks(journal.lease, /ECONNREFUSED|ECONNRESET|the connection was lost/);
+    expect(
+      await observed.failure((store) => store.append(journal.lease, [textRecord(8, 'x')])),
+    ).not.toBeInstanceOf(JournalGapError);
+    await observed.untilOutage();
+    await server.start();
+    await expectAllIsWell(observed, journal);
+    expect(observed.outages).toHaveLength(1);
+  });
+
+  test('is never spliced when the server comes back without its data', async () => {
+    const { server, observed, journal } = await start();
+    const { lease } = journal;
+    await server.kill();
+    await server.start();
+    journal.record('meanwhile');
+    await journal.untilLost();
+    expect(journal.writer.degraded).toBe(true);
+    await observed.untilRecovered();
+    expect(await observed.failure((store) => store.finish(lease, COMPLETE))).toBeInstanceOf(JournalGapError);
+    const started_ms = performance.now();
+    expect(await journal.writer.close({ status: 'complete' })).toBe(false);
+    expect(performance.now() - started_ms).toBeLessThan(SETTLES_MS);
+    expect(await observed.store.read(lease.run, OWNER, 0)).toBeNull();
+    expect(await observed.store.orphans(10)).toEqual([]);
+    expect(journal.stale).toEqual([]);
+    await expectAllIsWell(observed, await observed.journal());
+  });
+
+  test('is sealed as a partial when the server comes back without its tail', async () => {
+    const { server, observed, journal } = await start();
+    await server.admin.save();
+    journal.record('lost');
+    await journal.untilStored();
+    await server.kill();
+    await server.start();
+    journal.record('meanwhile');
+    await journal.untilLost();
+    expect(await journal.writer.close({ status: 'complete' })).toBe(true);
+    expect(await observed.read(journal.lease)).toMatchObject({ status: 'recovered_from_partial', seq: 8 });
+    expect(await observed.text(journal.lease)).toBe('before, ');
+    expect(journal.stale).toEqual([]);
+  });
+
+  test('goes on when the server hangs for a while', async () => {
+    const { server, observed, journal } = await start();
+    server.pause();
+    journal.record('meanwhile, ');
+    await journal.untilDegraded();
+    await observed.expectNothingWorks(journal.lease, /timed out|timeout|the connection was lost/i);
+    await observed.untilOutage();
+    // By now its connection was given up as well.
+    await observed.expectNothingWorks(journal.lease, /timed out|timeout|the connection was lost/i);
+    server.resume();
+    await expectAllIsWell(observed, journal);
+  });
+
+  test('goes on when a server that was full has room again, and its replica never seemed dead', async () => {
+    const { server, observed, journal } = await start();
+    const other = await ObservedStore.open(server.url);
+    await server.admin.config('SET', 'maxmemory', '1');
+    journal.record('meanwhile, ');
+    await journal.untilDegraded();
+    expect(journal.errors.at(-1)).toMatchObject({
+      message: expect.stringContaining('OOM command not allowed'),
+    });
+    expect(await observed.failure((store) => store.check())).toMatchObject({
+      message: expect.stringContaining('OOM command not allowed'),
+    });
+    await observed.untilOutage();
+    const until_ms = performance.now() + 2 * LEASE_MS;
+    while (performance.now() < until_ms) {
+      expect((await other.read(journal.lease)).holder.state).toBe('alive');
+      await new Promise((resolve) => setTimeout(resolve, LEASE_MS / 10));
+    }
+    await server.admin.config('SET', 'maxmemory', '0');
+    await expectAllIsWell(observed, journal);
+  });
+
+  test('goes on when a master that has become a replica is a master again', async () => {
+    const { server, observed, journal } = await start();
+    const successor = await RedisServer.start({ binary });
+    onTestFinished(() => successor.stop());
+    await follow(successor, server);
+    await successor.admin.replicaof('NO', 'ONE');
+    await follow(server, successor);
+    journal.record('meanwhile, ');
+    await journal.untilDegraded();
+    await vi.waitFor(
+      () => expect(journal.errors.at(-1)).toMatchObject({ message: expect.stringContaining('READONLY') }),
+      { timeout: 10_000 },
+    );
+    await observed.untilOutage();
+    await server.admin.replicaof('NO', 'ONE');
+    await expectAllIsWell(observed, journal);
+  });
+
+  test('goes on after the server has forgotten its scripts', async () => {
+    const { server, observed, journal } = await start();
+    await server.admin.script('FLUSH');
+    await expectAllIsWell(observed, journal);
+    expect(journal.errors).toEqual([]);
+  });
+
+  test('that has lost its tail is told so, and goes on under another lease only', async () => {
+    const { server, observed } = await start();
+    const { store } = observed;
+    const [cut, ended] = [await store.acquire(newRunId(), OWNER), await store.acquire(newRunId(), OWNER)];
+    for (const lease of [cut, ended]) await store.append(lease, [HEADER_RECORD, textRecord(0, 'a', 'b')]);
+    await server.admin.save();
+    for (const lease of [cut, ended]) await store.append(lease, [textRecord(2, 'c')]);
+    await server.kill();
+    await server.start();
+    await vi.waitFor(() => store.check(), { timeout: 10_000, interval: 10 });
+
+    for (const lease of [cut, ended]) {
+      const failure = await observed.failure(() => store.append(lease, [textRecord(3, 'd')]));
+      expect(failure).toBeInstanceOf(JournalGapError);
+      expect(failure.message).toContain('the store has lost the events after 2, up to 3');
+      expect(await observed.failure(() => store.finish(lease, COMPLETE))).toBeInstanceOf(JournalGapError);
+      expect(await observed.text(lease)).toBe('ab');
+    }
+    // The client has the rest, so that somebody else can store it again.
+    const other = await ObservedStore.open(server.url);
+    const next = await other.store.acquire(cut.run, OWNER, 1);
+    expect(await other.store.append(next, [textRecord(2, 'c', 'd')])).toBe(4);
+    await other.store.finish(next, COMPLETE);
+    expect(await observed.text(cut)).toBe('abcd');
+    expect(await observed.failure(() => store.append(cut, [textRecord(3, 'd')]))).toBeInstanceOf(
+      StaleLeaseError,
+    );
+    // What is left of a run may be sealed as anything but complete.
+    await store.finish(ended, { status: 'recovered_from_partial', at_ms: 1 });
+    expect(await observed.read(ended)).toMatchObject({ status: 'recovered_from_partial', seq: 2 });
+    expect(observed.damages).toEqual([]);
+  });
+
+  test('of which a failover has forgotten the tail is never spliced', async () => {
+    const sentinel = await RedisSentinel.start(binary);
+    onTestFinished(() => sentinel.stop());
+    const observed = await ObservedStore.open(sentinel.url);
+    const journal = await observed.journal();
+    journal.record('ab');
+    await journal.untilStored();
+    await sentinel.synchronize();
+    await sentinel.loseWhat(async () => {
+      journal.record('cd');
+      await journal.untilStored();
+    });
+    journal.record('ef');
+    await journal.untilLost();
+    expect(journal.errors.map(String).join('\n')).toMatch(/lost the events after 2/);
+    expect(journal.stale).toEqual([]);
+    const other = await ObservedStore.open(sentinel.url);
+    expect(await other.text(journal.lease)).toBe('ab');
+    const next = await other.store.acquire(journal.lease.run, OWNER, 1);
+    expect(await other.store.append(next, [textRecord(2, 'c', 'd', 'e', 'f')])).toBe(6);
+    expect(await other.text(journal.lease)).toBe('abcdef');
+    expect(other.damages).toEqual([]);
+  });
+
+  test('that was acquired without an answer is given back', async () => {
+    const { server, observed } = await start();
+    const monitor = await server.admin.monitor();
+    onTestFinished(() => monitor.disconnect());
+    let run = newRunId();
+    // The run is listed first: what follows reaches a server that is stopped, and is carried out when it goes on.
+    monitor.on('monitor', (_time: string, words: string[]) => {
+      if (words[0] === 'sadd' && words[2] === `${run}:1`) server.pause();
+    });
+    const isAnswered = () =>
+      observed.store.acquire(run, OWNER).then(
+        () => true,
+        () => false,
+      );
+    while (await isAnswered()) {
+      server.resume();
+      run = newRunId();
+    }
+    server.resume();
+    await vi.waitFor(
+      async () => {
+        const stored = await observed.store.read(run, OWNER, 0);
+        expect(stored).toMatchObject({ epoch: 2, holder: { state: 'released' } });
+      },
+      { timeout: 10_000 },
+    );
+  });
+
+  test('that could not be handed over is handed over later', async () => {
+    const { server, observed } = await start('appendonly yes', 'appendfsync always');
+    const lease = await observed.store.acquire(newRunId(), OWNER);
+    await observed.store.append(lease, [HEADER_RECORD, textRecord(0, 'a')]);
+    await server.kill();
+    await observed.failure((store) => store.release(lease));
+    await server.start();
+    await vi.waitFor(async () => expect((await observed.read(lease)).holder.state).toBe('released'), {
+      timeout: 10_000,
+    });
+    expect(await observed.store.orphans(10)).toEqual([{ run: lease.run, owner: OWNER, epoch: 2 }]);
+    expect(await observed.failure((store) => store.append(lease, [textRecord(1, 'b')]))).toBeInstanceOf(
+      StaleLeaseError,
+    );
+  });
+
+  test('does not seem lost only because Redis was away for longer than a lease', async () => {
+    const { server, observed, journal } = await start('appendonly yes', 'appendfsync always');
+    const other = await ObservedStore.open(server.url);
+    await server.kill();
+    await new Promise((resolve) => setTimeout(resolve, 1.5 * LEASE_MS));
+    await server.start();
+    const seen = new Set<string>();
+    const until_ms = performance.now() + 2 * LEASE_MS + 1000;
+    while (performance.now() < until_ms) {
+      const holder = await other.read(journal.lease).then(
+        (stored) => stored.holder.state,
+        () => 'unknown',
+      );
+      seen.add(holder);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    expect(seen).toContain('alive');
+    expect(seen).not.toContain('lost');
+    expect(observed.recoveries).toBe(1);
+  });
+
+  test('of a cluster goes on when a master is killed and comes back with its data', async () => {
+    const cluster = await RedisCluster.start(binary, ['appendonly yes', 'appendfsync always']);
+    onTestFinished(() => cluster.stop());
+    const observed = await ObservedStore.open(cluster.url);
+    const journals = await Promise.all(Array.from({ length: 12 }, () => observed.journal()));
+    for (const journal of journals) journal.record('before, ');
+    for (const journal of journals) await journal.untilStored();
+    await cluster.nodes[1]?.kill();
+    for (const journal of journals) journal.record('meanwhile, ');
+    await vi.waitFor(() => expect(journals.some(({ writer }) => writer.degraded)).toBe(true), {
+      timeout: 10_000,
+    });
+    await cluster.nodes[1]?.start();
+    for (const journal of journals) await journal.untilStored();
+    for (const journal of journals) {
+      journal.record('after');
+      expect(await journal.writer.close({ status: 'complete' })).toBe(true);
+      expect(await observed.text(journal.lease)).toBe(journal.text);
+    }
+  });
+}

@@ -1,0 +1,303 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { RedisStore } from '../../../src/checkpoint/redis/redis-store.ts';
+import { createSeal } from '../../../src/checkpoint/seal.ts';
+import type { Lease, RunId } from '../../../src/checkpoint/store.ts';
+import { JournalGapError, StaleLeaseError } from '../../../src/checkpoint/store.ts';
+import { redisBinary } from '../../redis/binaries.ts';
+import { ObservedStore } from '../../redis/observed-store.ts';
+import { RedisServer } from '../../redis/redis-server.ts';
+import {
+  COMPLETE,
+  HEADER_RECORD,
+  newRunId,
+  OWNER,
+  SEALING_KEY,
+  SMALL_RUN,
+  storeRun,
+  textOf,
+  textRecord,
+} from '../fixtures.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const END = '18446744073709551615';
+const RACES = 1000;
+const RACES_AT_ONCE = 50;
+
+const binary = await redisBinary();
+
+if ('missing' in binary) test.skip(`the Redis store (skipped: ${binary.missing})`, () => {});
+else describe('the Redis store', () => describeStore(binary.path));
+
+function describeStore(path: string): void {
+  let server: RedisServer;
+  let databases = 0;
+  beforeAll(async () => {
+    server = await RedisServer.start({ binary: path });
+  });
+  afterAll(() => server.stop());
+
+  /** Stores on a database of their own, at which `server.admin` looks then. */
+  async function openAll(count: number, settings: Parameters<typeof ObservedStore.open>[1] = {}) {
+    const database = databases++;
+    await server.admin.select(database);
+    const url = `${server.url}/${database}`;
+    return Promise.all(Array.from({ length: count }, () => ObservedStore.open(url, settings)));
+  }
+
+  const open = async (settings = {}) => (await openAll(1, settings))[0] as ObservedStore;
+  const openPair = async () => (await openAll(2)) as [ObservedStore, ObservedStore];
+
+  const logOf = (run: RunId): string => `holdfast:{${run}}:log`;
+  const idsOf = async (run: RunId): Promise<string[]> =>
+    (await server.admin.xrange(logOf(run), '-', '+')).map(([id]) => id);
+
+  async function begin(store: RedisStore): Promise<Lease> {
+    const lease = await store.acquire(newRunId(), OWNER);
+    await store.append(lease, [HEADER_RECORD, textRecord(0, 'a', 'b')]);
+    return lease;
+  }
+
+  test('keeps a run as one stream, in which every epoch has an opening and the run an end', async () => {
+    const [{ store }, other] = await openPair();
+    const lease = await begin(store);
+    const next = await other.store.acquire(lease.run, OWNER, 1);
+    await other.store.append(next, [textRecord(2, 'c', 'd')]);
+    await other.store.release(next);
+    const last = await store.acquire(lease.run, OWNER, 3);
+    await store.finish(last, COMPLETE);
+    expect(await idsOf(lease.run)).toEqual(['1-0', '1-1', '1-3', '2-0', '2-5', '3-0', '4-0', `4-${END}`]);
+    expect(await server.admin.keys('*{run_*')).toEqual([logOf(lease.run)]);
+  });
+
+  describe('leaves it to Redis to refuse', () => {
+    const SMALLER = /ID specified in XADD is equal or smaller/;
+
+    test('whoever still writes in an older epoch', async () => {
+      const { store } = await open();
+      const { run } = await begin(store);
+      await store.acquire(run, OWNER, 1);
+      for (const id of ['1-4', '1-999999', `1-${END}`, '2-0'])
+        await expect(server.admin.xadd(logOf(run), id, 'l', 'x')).rejects.toThrow(SMALLER);
+    });
+
+    test('whoever still writes after the end', async () => {
+      const { store } = await open();
+      const lease = await begin(store);
+      await store.finish(lease, COMPLETE);
+      for (const id of ['1-4', '1-999999', `1-${END}`])
+        await expect(server.admin.xadd(logOf(lease.run), id, 'l', 'x')).rejects.toThrow(SMALLER);
+    });
+  });
+
+  test('gives an orphan to exactly one of two who race for it, and mixes nothing', async () => {
+    const [first, second] = await openPair();
+    const dead = await ObservedStore.open(`${server.url}/${databases - 1}`);
+    const runs: RunId[] = [];
+    for (let i = 0; i < RACES; i++) runs.push((await begin(dead.store)).run);
+    await dead.store.close();
+
+    const race = async (run: RunId): Promise<string> => {
+      const attempts = [
+        [first.store, 'x'],
+        [second.store, 'y'],
+      ] as const;
+      const wins = await Promise.all(
+        attempts.map(async ([store, letter]) => {
+          try {
+            const lease = await store.acquire(run, OWNER, 1);
+            await store.append(lease, [textRecord(2, letter, letter)]);
+            await store.append(lease, [textRecord(4, letter)]);
+            return letter;
+          } catch (error) {
+            expect(error).toMatchObject({ name: 'AcquireRefusedError', reason: 'taken' });
+            return '';
+          }
+        }),
+      );
+      const winners = wins.join('');
+      expect(winners).toMatch(/^[xy]$/);
+      expect(await first.text({ run } as Lease)).toBe(`ab${winners.repeat(3)}`);
+      expect(await idsOf(run)).toEqual(['1-0', '1-1', '1-3', '2-0', '2-5', '2-6']);
+      return winners;
+    };
+    const winners: string[] = [];
+    for (let i = 0; i < RACES; i += RACES_AT_ONCE)
+      winners.push(...(await Promise.all(runs.slice(i, i + RACES_AT_ONCE).map(race))));
+    expect(winners).toHaveLength(RACES);
+    expect(new Set(winners)).toEqual(new Set(['x', 'y']));
+  });
+
+  test('takes a run from a holder that goes on appending', async () => {
+    const [{ store: holder }, { store }] = await openPair();
+    const lease = await begin(holder);
+    let seq = 2;
+    const appending = (async () => {
+      for (;;) {
+        await holder.append(lease, [textRecord(seq++, 'c')]);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+    })();
+    const next = await store.acquire(lease.run, OWNER, 1);
+    await expect(appending).rejects.toBeInstanceOf(StaleLeaseError);
+    const stored = await store.read(lease.run, OWNER, 0);
+    const at = stored?.seq ?? 0;
+    expect(stored).toMatchObject({ epoch: 2, takeovers: [at] });
+    expect(await store.append(next, [textRecord(at, 'd')])).toBe(at + 1);
+    expect(textOf((await store.read(lease.run, OWNER, 0))?.records ?? [])).toBe(`ab${'c'.repeat(at - 2)}d`);
+  });
+
+  test('tells two leases of the same epoch apart, when Redis has forgotten the first', async () => {
+    const [first, second] = await openPair();
+    const { run } = await begin(first.store);
+    const forgotten = await first.store.acquire(run, OWNER, 1);
+    await server.admin.xdel(logOf(run), '2-0');
+    await server.admin.call('XSETID', logOf(run), '1-3');
+    await expect(first.store.append(forgotten, [textRecord(2, 'x')])).rejects.toBeInstanceOf(JournalGapError);
+    const lease = await second.store.acquire(run, OWNER, 1);
+    expect(lease.epoch).toBe(2);
+    await expect(first.store.append(forgotten, [textRecord(2, 'x')])).rejects.toBeInstanceOf(StaleLeaseError);
+    await expect(first.store.finish(forgotten, COMPLETE)).rejects.toBeInstanceOf(StaleLeaseError);
+    await first.store.release(forgotten);
+    expect(await second.store.append(lease, [textRecord(2, 'c')])).toBe(3);
+    expect(await second.text(lease)).toBe('abc');
+  });
+
+  test('reads from any cursor what a reader of the whole finds behind it', async () => {
+    const [{ store }, other] = await openPair();
+    let lease = await begin(store);
+    const { run } = lease;
+    let seq = 2;
+    for (let epoch = 1; epoch <= 4; epoch++) {
+      // More entries than one reply holds.
+      for (let i = 0; i < 270; i++) {
+        const texts = [...'wxyz'].slice(0, 1 + (i % 3));
+        await store.append(lease, [textRecord(seq, ...texts)]);
+        seq += texts.length;
+      }
+      if (epoch < 4) lease = await store.acquire(run, OWNER, epoch);
+    }
+    for (const ending of [() => {}, () => store.finish(lease, COMPLETE)]) {
+      await ending();
+      const whole = await other.store.read(run, OWNER, 0);
+      expect(whole?.seq).toBe(seq);
+      for (let from = 1; from <= seq + 3; from += from > seq - 10 ? 1 : 151) {
+        const records = whole?.records.filter((record) => record.seq > from);
+        const tail = await other.store.read(run, OWNER, from);
+        expect({ ...tail, holder: undefined }).toEqual({ ...whole, holder: undefined, records });
+      }
+    }
+  });
+
+  test('asks for nothing but the end of a long run when that is all a reader needs', async () => {
+    const { store } = await open();
+    const lease = await begin(store);
+    for (let i = 0; i < 50; i++) await store.append(lease, [textRecord(2 + i, 'x'.repeat(10_000))]);
+    const sent = async () =>
+      Number(/total_net_output_bytes:(\d+)/.exec(await server.admin.info('stats'))?.[1]);
+    await store.read(lease.run, OWNER, 0);
+    const before = await sent();
+    const stored = await store.read(lease.run, OWNER, 51);
+    expect(stored?.records).toHaveLength(1);
+    expect((await sent()) - before).toBeLessThan(50_000);
+  });
+
+  test('keeps requests of any size', async () => {
+    const { store } = await open();
+    const run = newRunId();
+    const body = 'ü"\n'.repeat(3_000_000);
+    const record = { ...HEADER_RECORD, header: { ...HEADER_RECORD.header, body } } as typeof HEADER_RECORD;
+    await store.append(await store.acquire(run, OWNER), [record]);
+    expect((await store.read(run, OWNER, 0))?.records).toEqual([record]);
+  });
+
+  test('has nothing legible in Redis when it is sealed', async () => {
+    const observed = await open({ seal: createSeal([SEALING_KEY]) });
+    const { store } = observed;
+    const lease = await store.acquire(newRunId(), OWNER);
+    await store.append(lease, [HEADER_RECORD, textRecord(0, 'legible')]);
+    await store.notes.put(OWNER, { kind: 'thread', name: 'name of a thread' }, 'legible', 10_000);
+    expect(await observed.text(lease)).toBe('legible');
+    const dumped: string[] = [];
+    for (const key of await server.admin.keys('*')) {
+      const value = await server.admin
+        .call((await server.admin.type(key)) === 'stream' ? 'XRANGE' : 'GET', ...[])
+        .catch(() => '');
+      dumped.push(key, JSON.stringify(value));
+    }
+    dumped.push(JSON.stringify(await server.admin.xrange(logOf(lease.run), '-', '+')));
+    for (const key of await server.admin.keys('holdfast:note:*'))
+      dumped.push(String(await server.admin.get(key)));
+    expect(dumped.join('\n')).toContain(lease.run);
+    expect(dumped.join('\n')).not.toMatch(/legible|gpt-test|name of a thread/);
+  });
+
+  describe('lets everything expire', () => {
+    test('that it has ever written', async () => {
+      const [{ store }, other] = await openPair();
+      await storeRun(store, newRunId(), SMALL_RUN);
+      await store.release(await begin(store));
+      await begin(store);
+      await store.notes.put(OWNER, { kind: 'thread', name: 'x' }, 'x', 10_000);
+      await store.notes.claim(OWNER, { kind: 'thread', name: 'y' }, 'y', 10_000);
+      await Promise.all([store.check(), other.store.check()]);
+      const keys = await server.admin.keys('*');
+      expect(keys.length).toBeGreaterThanOrEqual(8);
+      for (const key of keys)
+        expect([key, await server.admin.pttl(key)]).toEqual([
+          key,
+          expect.toSatisfy((ttl: number) => ttl > 0),
+        ]);
+    });
+
+    test('but not a run that goes on', async () => {
+      const observed = await open({ ttl_ms: 400 });
+      const { store } = observed;
+      const lease = await begin(store);
+      for (let i = 0; i < 12; i++) {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        await store.append(lease, [textRecord(2 + i, 'c')]);
+      }
+      expect(await observed.text(lease)).toBe(`ab${'c'.repeat(12)}`);
+      await vi.waitFor(async () => expect(await store.read(lease.run, OWNER, 0)).toBeNull(), {
+        timeout: 5000,
+      });
+      await expect(store.append(lease, [textRecord(14, 'x')])).rejects.toBeInstanceOf(JournalGapError);
+    });
+  });
+
+  describe('finds orphans', () => {
+    const commands = async () =>
+      Number(/total_commands_processed:(\d+)/.exec(await server.admin.info('stats'))?.[1]);
+
+    test('without looking at runs that are none', async () => {
+      const [{ store }, dead] = await openPair();
+      for (let i = 0; i < 300; i++) {
+        await storeRun(store, newRunId(), [HEADER_RECORD]);
+        await storeRun(dead.store, newRunId(), [HEADER_RECORD]);
+        if (i % 3 === 0) await begin(store);
+      }
+      const orphans = [await begin(dead.store), await begin(dead.store)];
+      await dead.store.close();
+      const before = await commands();
+      const found = await store.orphans(100);
+      expect(new Set(found.map(({ run }) => run))).toEqual(new Set(orphans.map(({ run }) => run)));
+      expect((await commands()) - before).toBeLessThan(30);
+    });
+
+    test('and forgets replicas that have left none', async () => {
+      const [{ store }, gone, dead] = (await openAll(3)) as [ObservedStore, ObservedStore, ObservedStore];
+      await storeRun(gone.store, newRunId(), SMALL_RUN);
+      const orphan = await begin(dead.store);
+      await Promise.all([gone.store.close(), dead.store.close()]);
+      expect(await server.admin.scard('holdfast:replicas')).toBe(3);
+      expect(await store.orphans(10)).toMatchObject([{ run: orphan.run }]);
+      expect(await server.admin.scard('holdfast:replicas')).toBe(2);
+      const lease = await store.acquire(orphan.run, OWNER, 1);
+      await store.finish(lease, { status: 'recovered_from_partial', at_ms: 1 });
+      expect(await store.orphans(10)).toEqual([]);
+      expect(await store.orphans(10)).toEqual([]);
+      expect(await server.admin.scard('holdfast:replicas')).toBe(1);
+    });
+  });
+}

