@@ -11,6 +11,8 @@ const REQUEST_MS = 10_000;
 export interface AdminContext {
   readonly metrics: Metrics;
   readonly store: Store;
+  /** A replica whose store does not work is not ready. */
+  readonly storeRequired: boolean;
   /** True from the first signal to stop. */
   draining(): boolean;
   /** Requests under way on the API port. */
@@ -18,7 +20,8 @@ export interface AdminContext {
 }
 
 /** Read-only: `/metrics`, `/livez`, `/readyz` and, at `/`, the status. */
-export function createAdminServer({ metrics, store, draining, active }: AdminContext): FastifyInstance {
+export function createAdminServer(context: AdminContext): FastifyInstance {
+  const { metrics, store, storeRequired, draining, active } = context;
   const admin = fastify({
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_MS,
@@ -29,8 +32,12 @@ export function createAdminServer({ metrics, store, draining, active }: AdminCon
   admin.get('/livez', async () => ({ status: 'live' }));
 
   admin.get('/readyz', async (_request, reply) => {
-    const failing = draining() ? { draining: 'shutting down' } : await storeFault(store);
-    return failing ? reply.code(503).send({ status: 'not ready', failing }) : { status: 'ready' };
+    const fault = draining() ? undefined : await storeFault(store);
+    if (!draining() && !fault) return { status: 'ready' };
+    const failing = draining() ? { draining: 'shutting down' } : fault;
+    // All replicas share a store: where they may do without it, its failure must not take all of them out of service.
+    if (!draining() && !storeRequired) return { status: 'degraded', failing };
+    return reply.code(503).send({ status: 'not ready', failing });
   });
 
   admin.get('/metrics', async (_request, reply) =>

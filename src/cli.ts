@@ -27,7 +27,7 @@ Options of serve
   --port PORT          API port (8080); 0 picks a free one
   --host HOST          address of both ports (127.0.0.1)
   --admin-port PORT    port of /metrics, /livez, /readyz and the status page (9090)
-  --store STORE        memory, or file:DIR (file:./data)
+  --store STORE        memory, file:DIR or redis://HOST (file:./data)
   --config FILE        YAML file; see docs/configuration.md
 
 Flags win over HOLDFAST_* environment variables, which win over the file.

@@ -1,6 +1,17 @@
+interface ErrorDescription {
+  readonly status: number;
+  readonly type: string;
+  readonly message: string;
+  readonly retry_after_ms?: number;
+}
+
+/** What a client is told to wait before it asks again, here or at another replica. */
+const RETRY_AFTER_MS = 1000;
+
 /**
  * Every error Holdfast itself answers with: `code` → status, OpenAI error type and message template.
  * Messages say what to do about it. Errors of a provider are passed on as they came and are not listed here.
+ * `retry_after_ms`: the same request will be served later.
  */
 export const ERRORS = {
   invalid_json: {
@@ -21,12 +32,41 @@ export const ERRORS = {
   not_found: {
     status: 404,
     type: 'invalid_request_error',
-    message: 'Nothing is served at {method} {path}; the API is under /v1.',
+    message:
+      'Nothing is served at {method} {path}; the API is under /v1, and its runs under /holdfast/v1/runs.',
   },
   model_not_found: {
     status: 404,
     type: 'invalid_request_error',
     message: "No route serves the model '{model}'; add one under 'routes' or ask for a model that has one.",
+  },
+  run_not_found: {
+    status: 404,
+    type: 'invalid_request_error',
+    message: 'There is no such run, or it has expired.',
+  },
+  cursor_ahead: {
+    status: 409,
+    type: 'invalid_request_error',
+    message:
+      'The cursor {cursor} is ahead of the checkpoint, which ends at {seq}; send the events after that as `tail` to /holdfast/v1/runs/{run}/resume.',
+  },
+  run_mismatch: {
+    status: 422,
+    type: 'invalid_request_error',
+    message:
+      'The run {run} was begun for a different request; send that one, or this one without `Holdfast-Run-Id` and `Last-Event-ID`.',
+  },
+  idempotency_mismatch: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'This Idempotency-Key was used for a different request; use a new one.',
+  },
+  too_many_runs: {
+    status: 429,
+    type: 'rate_limit_error',
+    message: 'This credential has {limit} runs under way here (limits.runs_per_owner); wait for one to end.',
+    retry_after_ms: RETRY_AFTER_MS,
   },
   request_timeout: {
     status: 408,
@@ -63,6 +103,29 @@ export const ERRORS = {
     type: 'stream_interrupted',
     message: 'The answer is larger than {limit_bytes} bytes (limits.run_bytes).',
   },
+  run_cancelled: {
+    status: 410,
+    type: 'stream_interrupted',
+    message: 'The run was cancelled.',
+  },
+  not_resumable: {
+    status: 502,
+    type: 'stream_interrupted',
+    message:
+      'The run ended with its replica, and its request was not stored; send the request again, or ask for `Holdfast-Resume: 1`.',
+  },
+  run_poisoned: {
+    status: 502,
+    type: 'stream_interrupted',
+    message:
+      'The run was given up: one replica after another was lost with it, and none got any further (resume.max_takeovers).',
+  },
+  run_salvaged: {
+    status: 502,
+    type: 'stream_interrupted',
+    message:
+      'The run was interrupted and finalised as {status}; what was delivered of it is not the whole answer.',
+  },
   stream_interrupted: {
     status: 502,
     type: 'stream_interrupted',
@@ -78,10 +141,17 @@ export const ERRORS = {
     type: 'upstream_error',
     message: "The upstream '{upstream}' is not able to answer now ({reason}); try again.",
   },
+  store_unavailable: {
+    status: 503,
+    type: 'server_error',
+    message: 'Stored runs cannot be reached now; try again.',
+    retry_after_ms: RETRY_AFTER_MS,
+  },
   shutting_down: {
     status: 503,
     type: 'server_error',
     message: 'This replica is shutting down; try again.',
+    retry_after_ms: RETRY_AFTER_MS,
   },
   upstream_timeout: {
     status: 504,
@@ -89,7 +159,7 @@ export const ERRORS = {
     message: "The upstream '{upstream}' did not answer in time.",
   },
   internal_error: { status: 500, type: 'server_error', message: 'An unexpected error occurred.' },
-} as const satisfies Record<string, { status: number; type: string; message: string }>;
+} as const satisfies Record<string, ErrorDescription>;
 
 export type ErrorCode = keyof typeof ERRORS;
 
@@ -129,19 +199,31 @@ export function errorBody<Code extends ErrorCode>(code: Code, ...values: Argumen
   return JSON.stringify({ error: errorObject(code, ...values) });
 }
 
-/** Thrown where a request has to be refused; the server answers with its status and body. */
+/** Thrown where a request has to be refused; the server answers with its status, headers and body. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ErrorCode;
   readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 
   constructor(error: ErrorObject, code: ErrorCode) {
     super(error.message);
     this.code = code;
     this.status = errorStatus(code);
+    this.headers = { 'content-type': 'application/json; charset=utf-8', ...retryHeaders(code) };
     this.body = JSON.stringify({ error });
   }
+}
+
+/** In milliseconds for the clients that know it, in whole seconds for all. */
+function retryHeaders(code: ErrorCode): Record<string, string> {
+  const { retry_after_ms }: ErrorDescription = ERRORS[code];
+  if (retry_after_ms === undefined) return {};
+  return {
+    'retry-after': String(Math.ceil(retry_after_ms / 1000)),
+    'retry-after-ms': String(retry_after_ms),
+  };
 }
 
 export function apiError<Code extends ErrorCode>(code: Code, ...values: Arguments<Code>): ApiError {

@@ -12,6 +12,12 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
   'headers',
   'body',
   'messages',
+  'thread',
+  'idempotency-key',
+  'records',
+  'tail',
+  'text',
+  'reasoning',
 ]);
 
 /** Deeper than anything meant for the log. */

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { fileStoreDirectory, openStore } from './checkpoint/open-store.ts';
+import { isRedisUrl } from './checkpoint/redis/redis-address.ts';
 import { loadOrCreateSecret } from './checkpoint/secret-file.ts';
+import { StoreConfigurationError } from './checkpoint/store.ts';
 import { readCertificateAuthorities } from './config/certificates.ts';
 import type { Configuration } from './config/configuration.ts';
 import { type ConfigurationSources, loadConfiguration } from './config/load.ts';
@@ -24,10 +26,13 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
   for (const warning of warnings) log.warn(warning);
 
   const authorities = readCertificateAuthorities(configuration);
+  requireSharedSecret(configuration);
   const store = await openStore(configuration.checkpoint.store, {
+    ...configuration.checkpoint,
     time: systemTime,
-    ttl_s: configuration.checkpoint.ttl_s,
     onError: (error) => log.error({ err: error }, 'store upkeep failed'),
+    onOutage: (error) => log.warn({ err: error }, 'the store does not work: runs go on without checkpoints'),
+    onRecovery: (outage_ms) => log.info({ outage_ms: Math.round(outage_ms) }, 'the store works again'),
   });
   const secret = await resolveSecret(configuration);
   const transport = createUndiciTransport({ ca: authorities });
@@ -45,6 +50,14 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
   await transport.close();
   await store.close();
   log.info('stopped');
+}
+
+/** Replicas that made one each would not recognise the owners of each other's runs. */
+function requireSharedSecret({ secret, checkpoint }: Configuration): void {
+  if (secret !== undefined || !isRedisUrl(checkpoint.store)) return;
+  throw new StoreConfigurationError(
+    'secret: replicas that share a Redis need the same one; configure `secret` or set HOLDFAST_SECRET',
+  );
 }
 
 /** The configured one; else the one kept beside the file store; else one that lives as long as the memory store. */

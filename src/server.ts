@@ -15,22 +15,29 @@ import type { Configuration } from './config/configuration.ts';
 import { ApiError, apiError } from './errors.ts';
 import { Metrics } from './metrics.ts';
 import { ActiveWork } from './proxy/active-work.ts';
-import { type ApiContext, chatCompletionsRoutes, passThroughRoutes, type Relay } from './proxy/api.ts';
+import { chatCompletionsRoutes, passThroughRoutes } from './proxy/api.ts';
+import type { ApiContext, Follow, Relay } from './proxy/api-context.ts';
 import { CapabilityMemory } from './proxy/dialects/capability-memory.ts';
 import { Models } from './proxy/models.ts';
+import { NoticeBoard } from './proxy/notices/notice-board.ts';
 import { PassThrough } from './proxy/passthrough.ts';
+import { follow } from './proxy/resume/follow.ts';
+import { RunLookup } from './proxy/resume/run-lookup.ts';
+import { runRoutes } from './proxy/resume/runs-api.ts';
+import type { RunContext } from './proxy/run.ts';
+import { RunRegistry } from './proxy/run-registry.ts';
+import { createRunSalvage } from './proxy/run-salvage.ts';
 import type { Transport } from './proxy/transport.ts';
 import { systemTime, type Time } from './time.ts';
 
 /** How often connections are looked over for headers and requests that take too long. */
 const CONNECTION_CHECK_MS_MAX = 1000;
-/** What a client is told to wait before it tries another replica. */
-const RETRY_AFTER_S = '1';
-/** How long runs that were cut off at the end of the drain may take to put their affairs in order. */
+/** How long runs may take to be handed over at the end of the drain, and then what was cut off to end. */
 const CUT_OFF_MS = 2000;
 
 export interface ServerDependencies {
   readonly relay: Relay;
+  readonly follow?: Follow;
   readonly store: Store;
   readonly transport: Transport;
   readonly secret: string;
@@ -47,7 +54,10 @@ export interface Server {
   listen(): Promise<{ readonly api: string; readonly admin: string }>;
   /** Answers new requests with 503 from now on, and resolves when those under way have ended or `drain_ms` is over. */
   drain(): Promise<void>;
-  /** Cuts off what is still under way and closes both ports. Store and transport are the caller's to close. */
+  /**
+   * Hands over the runs that are still under way, cuts off everything else and closes both ports.
+   * Store and transport are the caller's to close.
+   */
   close(): Promise<void>;
 }
 
@@ -74,32 +84,53 @@ export function createServer(configuration: Configuration, dependencies: ServerD
   const { log, store, authorities = {}, time = systemTime, random = Math.random } = dependencies;
   const metrics = dependencies.metrics ?? new Metrics();
   const work = new ActiveWork();
+  const registry = new RunRegistry(configuration.limits);
   const passThrough = new PassThrough(configuration, authorities, log);
   const { drain_ms } = configuration.limits;
   const { host, port, admin_port } = configuration.listen;
   let draining = false;
 
-  const api = createApiServer({
-    ...dependencies,
+  const context: RunContext = {
     configuration,
-    metrics,
-    time,
-    random,
-    work,
-    passThrough,
+    transport: dependencies.transport,
+    store,
     scheduler: new CheckpointScheduler({ interval_ms: configuration.checkpoint.interval_ms, time }),
     capabilities: new CapabilityMemory(time),
+    metrics,
+    log,
+    time,
+    random,
+  };
+  const api = createApiServer({
+    ...context,
+    relay: dependencies.relay,
+    follow: dependencies.follow ?? follow,
+    secret: dependencies.secret,
+    work,
+    registry,
+    lookup: new RunLookup(context, registry),
+    notices: new NoticeBoard(context),
+    passThrough,
     models: new Models(configuration),
     draining: () => draining,
   });
-  const admin = createAdminServer({ metrics, store, draining: () => draining, active: () => work.count });
+  const salvage = createRunSalvage(context);
+  const admin = createAdminServer({
+    metrics,
+    store,
+    storeRequired: configuration.checkpoint.on_unreachable === 'fail',
+    draining: () => draining,
+    active: () => work.count,
+  });
 
   return {
     async listen() {
-      return {
+      const urls = {
         api: await open(api, 'port', host, port),
         admin: await open(admin, 'admin_port', host, admin_port),
       };
+      salvage.start();
+      return urls;
     },
 
     async drain() {
@@ -110,6 +141,8 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     async close() {
       draining = true;
       if (work.count > 0) log.warn({ active_requests: work.count }, 'requests cut off');
+      // Before the connections close: a client that moves on finds nobody in its way.
+      await Promise.all([registry.handOver(time, CUT_OFF_MS), salvage.close()]);
       api.server.closeAllConnections();
       await work.settled(time, CUT_OFF_MS);
       await Promise.all([api.close(), admin.close()]);
@@ -140,6 +173,8 @@ function createApiServer(context: ApiContext & { draining(): boolean }): Fastify
     requestTimeout: limits.request_ms,
     keepAliveTimeout: limits.keep_alive_ms,
     forceCloseConnections: true,
+    // What is too long to be the id of a run is told so by the same answer as any other that is none.
+    routerOptions: { maxParamLength: limits.header_bytes },
     http: {
       headersTimeout: Math.min(limits.header_ms, limits.request_ms),
       connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS_MAX, limits.header_ms),
@@ -152,7 +187,7 @@ function createApiServer(context: ApiContext & { draining(): boolean }): Fastify
 
   const refuseWhileDraining = async (_request: FastifyRequest, reply: FastifyReply) => {
     if (!context.draining()) return;
-    reply.header('retry-after', RETRY_AFTER_S).header('connection', 'close');
+    reply.header('connection', 'close');
     throw apiError('shutting_down');
   };
   api.addHook('onRequest', refuseWhileDraining);
@@ -170,7 +205,7 @@ function createApiServer(context: ApiContext & { draining(): boolean }): Fastify
     sendError(apiError('not_found', { method, path: url }), reply),
   );
   // Each in a scope of its own, because they read bodies differently.
-  for (const routes of [chatCompletionsRoutes, passThroughRoutes]) {
+  for (const routes of [chatCompletionsRoutes, runRoutes, passThroughRoutes]) {
     api.register((scope, _options, done) => {
       routes(scope, context);
       done();
@@ -179,8 +214,8 @@ function createApiServer(context: ApiContext & { draining(): boolean }): Fastify
   return api;
 }
 
-const sendError = ({ status, body }: ApiError, reply: FastifyReply) =>
-  reply.code(status).type('application/json; charset=utf-8').send(body);
+const sendError = ({ status, headers, body }: ApiError, reply: FastifyReply) =>
+  reply.code(status).headers(headers).send(body);
 
 function refusalOf(error: FastifyError, { method, url }: FastifyRequest, limit_bytes: number): ApiError {
   if (error instanceof ApiError) return error;

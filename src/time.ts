@@ -30,3 +30,27 @@ export function sleep(time: Time, delay_ms: number, signal: AbortSignal): Promis
     signal.addEventListener('abort', finish, { once: true });
   });
 }
+
+/** After each of them what has arrived is read: when it is this process that was busy, what was waited for is not to blame. */
+const SLICES = 5;
+
+/**
+ * The result of `work`, or undefined when it does not come within `limit_ms`. `work` goes on; when it fails in time,
+ * this rejects, and later on it is no concern of ours.
+ */
+export function inTime<Result>(
+  work: Promise<Result>,
+  time: Time,
+  limit_ms: number,
+): Promise<Result | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<Result | undefined>();
+  let slices = SLICES;
+  let cancelTimer = () => {};
+  const wait = () => {
+    if (slices-- === 0) resolve(undefined);
+    else cancelTimer = time.after(limit_ms / SLICES, wait);
+  };
+  wait();
+  work.then(resolve, reject).finally(() => cancelTimer());
+  return promise;
+}

@@ -25,8 +25,8 @@ describe('a command that cannot be carried out exits with status 2 and says what
       'holdfast: --port: listen.port: must be an integer, not "eighty".',
     ],
     [
-      ['serve', ...UPSTREAM, '--store', 'redis://x'],
-      'holdfast: --store: checkpoint.store: this build has the memory and file stores only',
+      ['serve', ...UPSTREAM, '--store', 'sqlite:x'],
+      'holdfast: --store: checkpoint.store: must be memory, file: and a directory',
     ],
     [['serve', ...UPSTREAM, '--config', 'nowhere.yaml'], 'holdfast: nowhere.yaml: cannot be read (ENOENT).'],
   ])('holdfast %j', async (words, message) => {
@@ -72,17 +72,22 @@ it('--version and --help', async () => {
 
 describe('check', () => {
   it('prints what comes of the file, the environment and the defaults, without secrets', async () => {
-    const file = fileWith(`upstreams: { main: { base_url: "https://llm.example.com", api_key: \${KEY} } }\n`);
+    const file = fileWith(
+      `upstreams: { main: { base_url: "https://llm.example.com", api_key: \${KEY} } }\ncheckpoint: { sealing_keys: ["\${SEALING}"] }\n`,
+    );
     const environment = {
       KEY: 'sk-secret',
       HOLDFAST_SECRET: 'a secret of the server',
       HOLDFAST_PORT: '8081',
+      HOLDFAST_STORE: 'redis://default:p@ssword@redis:6379/0',
+      SEALING: 'a key that nobody else may ever know',
     };
     const { status, stdout, stderr } = await runCli(['check', file], environment);
     expect(status).toBe(0);
     expect(stdout).toContain('port: 8081\n');
     expect(stdout).toContain('api_key: "[redacted]"\n');
-    expect(stdout).not.toMatch(/sk-secret|a secret/);
+    expect(stdout).toContain('store: redis://[redacted]@redis:6379/0\n');
+    expect(stdout).not.toMatch(/sk-secret|a secret|ssword|a key that/);
     expect(stderr).toContain('warning: upstreams.main.base_url: https://llm.example.com has no path');
   });
 

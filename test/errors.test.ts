@@ -27,6 +27,17 @@ it('a thrown error knows its status and body', () => {
   expect(error.body).toBe(errorBody('shutting_down'));
 });
 
+it('a client that may ask again is told when, in both units', () => {
+  const retry = { 'retry-after': '1', 'retry-after-ms': '1000' };
+  for (const error of [
+    apiError('shutting_down'),
+    apiError('store_unavailable'),
+    apiError('too_many_runs', { limit: 1 }),
+  ])
+    expect(error.headers).toEqual({ 'content-type': 'application/json; charset=utf-8', ...retry });
+  expect(Object.keys(apiError('run_not_found').headers)).toEqual(['content-type']);
+});
+
 it('every status is an error, and every message a sentence', () => {
   for (const { status, message } of Object.values(ERRORS)) {
     expect(status).toBeGreaterThanOrEqual(400);

@@ -1,36 +1,56 @@
+import { EventEmitter, once } from 'node:events';
 import { PassThrough as Pipe } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
-import type { Lease, Store } from '../src/checkpoint/store.ts';
+import { MemoryRuns } from '../src/checkpoint/memory/memory-runs.ts';
+import { MemoryStore } from '../src/checkpoint/memory/memory-store.ts';
+import type { Owner, RunId, StoredRun } from '../src/checkpoint/store.ts';
 import { readCertificateAuthorities } from '../src/config/certificates.ts';
 import { completeConfiguration } from '../src/config/load.ts';
 import { createLogger } from '../src/log.ts';
 import { Metrics } from '../src/metrics.ts';
-import type { Relay } from '../src/proxy/api.ts';
+import type { Follow, Relay } from '../src/proxy/api-context.ts';
 import type { Transport } from '../src/proxy/transport.ts';
 import { createServer, type Server } from '../src/server.ts';
+import { systemTime } from '../src/time.ts';
 
 export const SECRET = 'a secret for tests only';
+const TTL_MS = 3_600_000;
 
-/** Accepts everything and keeps nothing; `fault` makes `check` reject. */
-export class IdleStore implements Store {
-  readonly name = 'memory';
+/** A memory store that can be told to fail, or not to answer. Replicas that are given the same runs share them. */
+export class ReplicaStore extends MemoryStore {
+  /** Makes everything but appends and ends reject. */
   fault: Error | undefined;
+  /** Makes reads and notes wait for ever. */
+  isSilent = false;
+  readonly #calls = new EventEmitter();
 
-  async acquire(run: Lease['run'], owner: Lease['owner']): Promise<Lease> {
-    return { run, owner, epoch: 1 };
+  constructor(runs: MemoryRuns = new MemoryRuns()) {
+    super({ time: systemTime, ttl_ms: TTL_MS, runs });
+    for (const method of ['put', 'claim', 'get', 'take'] as const) {
+      const call = this.notes[method].bind(this.notes) as (...values: unknown[]) => Promise<unknown>;
+      Object.assign(this.notes, { [method]: (...values: unknown[]) => this.#answer(() => call(...values)) });
+    }
   }
-  async append(): Promise<number> {
-    return 0;
+
+  /** Resolves when it is asked next. */
+  async asked(): Promise<void> {
+    await once(this.#calls, 'call');
   }
-  async finish(): Promise<void> {}
-  async read(): Promise<null> {
-    return null;
+
+  override read(run: RunId, owner: Owner, from: number): Promise<StoredRun | null> {
+    return this.#answer(() => super.read(run, owner, from));
   }
-  async check(): Promise<void> {
+
+  override async check(): Promise<void> {
+    await this.#answer(async () => {});
+  }
+
+  async #answer<Answer>(call: () => Promise<Answer>): Promise<Answer> {
+    this.#calls.emit('call');
     if (this.fault) throw this.fault;
+    return this.isSilent ? new Promise<never>(() => {}) : call();
   }
-  async close(): Promise<void> {}
 }
 
 const noTransport: Transport = {
@@ -49,23 +69,32 @@ export interface Replica {
   readonly server: Server;
   readonly api: string;
   readonly admin: string;
-  readonly store: IdleStore;
+  readonly store: ReplicaStore;
   readonly metrics: Metrics;
   /** Closes the log and returns everything written to it. */
   log(): Promise<string>;
 }
 
+/** How a replica deviates from one that is alone and does nothing. */
+export interface ReplicaParts {
+  readonly relay?: Relay;
+  readonly follow?: Follow;
+  /** Given to several, it makes them replicas of one deployment. */
+  readonly runs?: MemoryRuns;
+}
+
 /** A replica on free ports, closed when the test ends. `tree` is the configuration as a file would have it. */
 export async function startReplica(
   tree: Record<string, unknown>,
-  relay: Relay = shortRelay,
+  parts: Relay | ReplicaParts = {},
 ): Promise<Replica> {
+  const { relay = shortRelay, follow, runs } = typeof parts === 'function' ? { relay: parts } : parts;
   const configuration = completeConfiguration({
     checkpoint: { store: 'memory' },
     listen: { port: 0, admin_port: 0 },
     ...tree,
   });
-  const store = new IdleStore();
+  const store = new ReplicaStore(runs);
   const metrics = new Metrics();
   const lines = new Pipe();
   const log = createLogger('trace', lines);
@@ -73,6 +102,7 @@ export async function startReplica(
   const server = createServer(configuration, {
     authorities,
     relay,
+    ...(follow && { follow }),
     store,
     metrics,
     transport: noTransport,

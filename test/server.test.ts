@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Client, Run } from '../src/proxy/run.ts';
+import { type Client, HAND_OVER, type Run } from '../src/proxy/run.ts';
 import { connect, providerRequests, received, receivedUntil, startProvider } from './http-peer.ts';
 import { NO_UPSTREAM_URL, type Replica, startReplica, upstreamsAt } from './replica.ts';
 
@@ -20,8 +20,9 @@ async function startHeldReplica(limits: Record<string, number> = {}) {
     client.write('data: 1\n\n');
     started.resolve({ run, client, end: () => ending.resolve() });
     await ending.promise;
+    if (run.signal.aborted) return run.signal.reason === HAND_OVER ? 'handed_over' : 'cancelled';
     client.end('data: [DONE]\n\n');
-    return run.signal.aborted ? 'cancelled' : 'complete';
+    return 'complete';
   });
   const response = await fetch(`${replica.api}/v1/chat/completions`, STREAM);
   return { replica, response, ...(await started.promise) };
@@ -34,7 +35,7 @@ const readiness = async (replica: Replica) => {
 
 describe('a draining replica', () => {
   it('lets a run end, and refuses new requests of every kind meanwhile', async () => {
-    const { replica, response, end } = await startHeldReplica();
+    const { replica, response, run, end } = await startHeldReplica();
     let drained = false;
     const drain = replica.server.drain().then(() => {
       drained = true;
@@ -48,10 +49,16 @@ describe('a draining replica', () => {
     for (const [path, init] of [
       ['/v1/chat/completions', STREAM],
       ['/v1/models', {}],
+      [`/holdfast/v1/runs/${run.id}`, {}],
+      [`/holdfast/v1/runs/${run.id}/stream`, {}],
     ] as const) {
       const refused = await fetch(replica.api + path, init);
       expect(refused.status).toBe(503);
-      expect(Object.fromEntries(refused.headers)).toMatchObject({ 'retry-after': '1', connection: 'close' });
+      expect(Object.fromEntries(refused.headers)).toMatchObject({
+        'retry-after': '1',
+        'retry-after-ms': '1000',
+        connection: 'close',
+      });
       expect(await refused.json()).toMatchObject({ error: { code: 'shutting_down', type: 'server_error' } });
     }
     expect(drained).toBe(false);
@@ -74,15 +81,31 @@ describe('a draining replica', () => {
     expect(await (await response).text()).toBe('done');
   });
 
-  it('waits no longer than drain_ms, and then cuts off what is left', async () => {
+  it('waits no longer than drain_ms, and then hands over what is left', async () => {
     const { replica, response, run } = await startHeldReplica({ drain_ms: 50 });
     await replica.server.drain();
     expect(run.signal.aborted).toBe(false);
     await replica.server.close();
-    expect(run.signal.aborted).toBe(true);
+    expect(run.signal.reason).toBe(HAND_OVER);
     await expect(response.text()).rejects.toThrow('terminated');
-    expect(await replica.metrics.registry.metrics()).toContain('outcome="cancelled"} 1');
+    expect(await replica.metrics.registry.metrics()).toContain('outcome="handed_over"} 1');
     expect(await replica.log()).toContain('"active_requests":1,"msg":"requests cut off"');
+  });
+
+  it('answers a run that is handed over before it could begin', async () => {
+    const started = Promise.withResolvers<void>();
+    const replica = await startReplica({ ...UPSTREAM, limits: { drain_ms: 50 } }, async (run) => {
+      started.resolve();
+      await new Promise((resolve) => run.signal.addEventListener('abort', resolve));
+      return 'handed_over';
+    });
+    const response = fetch(`${replica.api}/v1/chat/completions`, STREAM);
+    await started.promise;
+    await replica.server.drain();
+    await replica.server.close();
+    const { status, headers } = await response;
+    expect(status).toBe(503);
+    expect(headers.get('retry-after-ms')).toBe('1000');
   });
 
   it('does not cut off a response that its client has not read yet', async () => {
@@ -171,6 +194,20 @@ describe('the admin port', () => {
       body: { status: 'not ready', failing: { store: 'disk full' } },
     });
     expect((await fetch(`${replica.admin}/livez`)).status).toBe(200);
+  });
+
+  it('is ready, but degraded, while a store does not work that it may do without', async () => {
+    const replica = await startReplica({
+      ...UPSTREAM,
+      checkpoint: { store: 'memory', on_unreachable: 'warn' },
+    });
+    replica.store.fault = new Error('gone');
+    expect(await readiness(replica)).toEqual({
+      status: 200,
+      body: { status: 'degraded', failing: { store: 'gone' } },
+    });
+    await replica.server.drain();
+    expect(await readiness(replica)).toMatchObject({ status: 503, body: { status: 'not ready' } });
   });
 
   it('shows what is under way', async () => {

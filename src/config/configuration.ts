@@ -11,12 +11,18 @@ export interface Configuration {
   readonly recovery: RecoveryPolicy;
   readonly clocks: ClockLimits;
   readonly checkpoint: {
-    /** `memory` or `file:<dir>`. */
+    /** `memory`, `file:<dir>` or a URL of Redis. */
     readonly store: string;
     readonly durability: 'interval' | 'write_ahead';
     readonly interval_ms: number;
+    /** Without a sign of life for this long, a replica counts as dead. */
+    readonly lease_ms: number;
+    readonly on_unreachable: 'fail' | 'warn';
+    /** The first seals, all of them open. */
+    readonly sealing_keys: readonly string[];
     readonly ttl_s: number;
   };
+  readonly resume: ResumePolicy;
   readonly limits: Limits;
   readonly log: { readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent' };
 }
@@ -51,6 +57,20 @@ export interface RecoveryPolicy {
   readonly no_progress_ms: number;
 }
 
+/** How a run outlives its client or its replica. */
+export interface ResumePolicy {
+  /** How long a run with `Holdfast-Resume: 1` goes on without its client. */
+  readonly detached_ms: number;
+  /** Whether a repeated request is answered with the orphaned run of the first one. */
+  readonly match_requests: boolean;
+  /** Takeovers in a row without progress, after which a run is given up. */
+  readonly max_takeovers: number;
+  /** How long an orphan waits for its client before it is finalised as a partial. */
+  readonly salvage_after_ms: number;
+  /** Whether the model is told about answers and calls that were lost. */
+  readonly notices: boolean;
+}
+
 export interface ClockLimits {
   readonly connect_ms: number;
   readonly first_byte_ms: number;
@@ -69,6 +89,8 @@ export interface Limits {
   readonly event_bytes: number;
   /** Client connections open at once. */
   readonly connections: number;
+  /** Runs of one credential that this replica delivers at once. */
+  readonly runs_per_owner: number;
   readonly header_ms: number;
   readonly request_ms: number;
   readonly keep_alive_ms: number;

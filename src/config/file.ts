@@ -100,7 +100,7 @@ class DocumentExpansion {
     return String(key.value);
   }
 
-  #expanded(value: string, path: KeyPath): string | number {
+  #expanded(value: string, path: KeyPath): string | number | boolean {
     if (!value.includes('${')) return value;
     const { text, names, faults } = expand(value, this.#environment);
     for (const name of names) this.variables.add(name);

@@ -23,8 +23,11 @@ function childSchema(schema: Schema, key: string | number): Schema | undefined {
 }
 
 /** Text from a flag, the environment or an expanded file value, as the type the key has. */
-export function typedValue(path: KeyPath, text: string): string | number {
-  return schemaAt(path)?.type === 'integer' && /^-?\d+$/.test(text) ? Number(text) : text;
+export function typedValue(path: KeyPath, text: string): string | number | boolean {
+  const type = schemaAt(path)?.type;
+  if (type === 'integer' && /^-?\d+$/.test(text)) return Number(text);
+  if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
+  return text;
 }
 
 /** Every key that holds one value and is not inside a map or a list. */
@@ -35,6 +38,12 @@ export function scalarPaths(schema: Schema = CONFIGURATION_SCHEMA, path: readonl
   });
 }
 
-/** Keys whose values must never be printed. */
-export const isSecretKey = (key: string | number | undefined): boolean =>
-  key === 'secret' || key === 'api_key';
+/** Keys whose values, or those in their list, must never be printed. */
+export const isSecretKey = (key: string | number): boolean =>
+  key === 'secret' || key === 'api_key' || key === 'sealing_keys';
+
+/** What stands before the host of a URL: of the store it may be a password. */
+const USER_INFORMATION = /^([\w+]+:\/\/).*@/;
+
+/** The store as it may be printed. */
+export const redactedStore = (url: string): string => url.replace(USER_INFORMATION, '$1[redacted]@');

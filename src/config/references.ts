@@ -50,11 +50,8 @@ function baseUrlFault({ base_url }: UpstreamConfiguration): string | undefined {
 
 function storeFault(store: string): string | undefined {
   if (store === 'memory') return undefined;
-  if (/^file:./.test(store)) return undefined;
-  if (/^rediss?:/.test(store)) {
-    return 'this build has the memory and file stores only; use file:DIR with a directory on this machine, or memory.';
-  }
-  return 'must be "memory" or "file:" and a directory, like file:./data.';
+  if (/^file:./.test(store) || /^rediss?(\+sentinel|\+cluster)?:\/\/./.test(store)) return undefined;
+  return 'must be memory, file: and a directory, like file:./data, or a URL of Redis, like redis://localhost:6379/0.';
 }
 
 /** Things that work, but hardly as meant. */

@@ -2,7 +2,7 @@ import { DIALECT_NAMES } from './dialect-names.ts';
 
 /** The part of JSON Schema (draft 2020-12) the configuration is described in. */
 export interface Schema {
-  readonly type: 'object' | 'array' | 'string' | 'integer';
+  readonly type: 'object' | 'array' | 'string' | 'integer' | 'boolean';
   readonly description: string;
   readonly default?: unknown;
   readonly examples?: readonly unknown[];
@@ -23,6 +23,8 @@ export interface Schema {
 /** The largest delay a Node timer takes; a longer one would fire at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 const PORT_MAX = 65535;
+/** A process that is busy for a moment is not dead. */
+const LEASE_MS_MIN = 100;
 
 const section = (description: string, properties: Record<string, Schema>): Schema => ({
   type: 'object',
@@ -231,9 +233,10 @@ export const CONFIGURATION_SCHEMA: Schema & { readonly $schema: string; readonly
     checkpoint: section('Where delivered output is kept.', {
       store: {
         type: 'string',
-        description: '`memory`, or `file:` and a directory.',
+        description:
+          '`memory`, `file:` and a directory, or Redis 7 or Valkey: `redis://host:6379/0`, `rediss://…` with TLS, `redis+sentinel://host:26379,host:26379/name/0`, `redis+cluster://host:6379,host:6379`; the last two also as `rediss+…`.',
         default: 'file:./data',
-        examples: ['memory', 'file:/var/lib/holdfast'],
+        examples: ['memory', 'file:/var/lib/holdfast', 'redis://:password@redis:6379/0'],
         minLength: 1,
       },
       durability: {
@@ -243,13 +246,68 @@ export const CONFIGURATION_SCHEMA: Schema & { readonly $schema: string; readonly
         default: 'interval',
         enum: ['interval', 'write_ahead'],
       },
-      interval_ms: milliseconds(100, 'Longest wait before delivered output is stored.'),
+      interval_ms: milliseconds(
+        100,
+        'Longest wait before delivered output is stored. A store that answers slowly is asked less often, down to a tenth as often.',
+      ),
+      lease_ms: {
+        ...milliseconds(
+          3000,
+          'A replica that gives no sign of life for this long is taken for dead, and its runs are taken over. It gives three in that time.',
+        ),
+        minimum: LEASE_MS_MIN,
+      },
+      on_unreachable: {
+        type: 'string',
+        description:
+          'A store that cannot be reached. `fail`: the process does not start, and later `/readyz` answers 503. `warn`: it serves without checkpoints until the store can be reached, and `/readyz` says so with a 200.',
+        default: 'fail',
+        enum: ['fail', 'warn'],
+      },
+      sealing_keys: {
+        type: 'array',
+        description:
+          'Secrets of 32 characters or more. What is stored is encrypted with the first (AES-256-GCM) and can be read with any, so that a new key is put in front and an old one removed after `ttl_s`. Without keys, stored output is readable by whoever can read the store.',
+        default: [],
+        uniqueItems: true,
+        items: { type: 'string', description: 'A secret.', minLength: 32 },
+      },
       ttl_s: {
         type: 'integer',
         description: 'How long runs are kept. Seconds.',
         default: 604_800,
         minimum: 1,
         maximum: 31_536_000,
+      },
+    }),
+    resume: section('How a run outlives its client or its replica.', {
+      detached_ms: milliseconds(
+        60_000,
+        'A run with `Holdfast-Resume: 1` goes on without its client for this long, then it is cancelled. Every other run is cancelled at once.',
+      ),
+      match_requests: {
+        type: 'boolean',
+        description:
+          'A request that repeats one whose replica died, from the same credential, gets the answer of the first one and the rest of it.',
+        default: true,
+      },
+      max_takeovers: {
+        type: 'integer',
+        description:
+          'Takeovers in a row that brought nothing new, after which a run is given up: its request may be what kills replicas.',
+        default: 3,
+        minimum: 1,
+        maximum: 100,
+      },
+      salvage_after_ms: milliseconds(
+        60_000,
+        'A run whose replica died waits this long for its client before it is finalised as `recovered_from_partial`.',
+      ),
+      notices: {
+        type: 'boolean',
+        description:
+          'The next request of a `Holdfast-Thread` tells the model about an answer that was cut off, and the next request with tool results about a call that was lost.',
+        default: true,
       },
     }),
     limits: section('What one client or one run may take.', {
@@ -261,6 +319,13 @@ export const CONFIGURATION_SCHEMA: Schema & { readonly $schema: string; readonly
         type: 'integer',
         description: 'Client connections open at once; further ones are closed on arrival.',
         default: 10_000,
+        minimum: 1,
+        maximum: 1_000_000,
+      },
+      runs_per_owner: {
+        type: 'integer',
+        description: 'Runs of one credential that a replica delivers at once; further requests get a 429.',
+        default: 1000,
         minimum: 1,
         maximum: 1_000_000,
       },

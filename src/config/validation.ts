@@ -1,7 +1,7 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import type { Problem } from './configuration-error.ts';
 import { formatPath, isSecretKey, type KeyPath, scalarPaths, schemaAt } from './key-path.ts';
-import { CONFIGURATION_SCHEMA } from './schema.ts';
+import { CONFIGURATION_SCHEMA, type Schema } from './schema.ts';
 import { suggestion } from './suggestion.ts';
 
 const SHOWN_CHARACTERS_MAX = 60;
@@ -42,7 +42,7 @@ function problemOf(error: ErrorObject): Problem {
 function expectation({ keyword, params }: ErrorObject): string {
   switch (keyword) {
     case 'type':
-      return `must be ${params.type === 'object' ? 'a section with keys' : article(String(params.type))}`;
+      return `must be ${TYPES[String(params.type)]}`;
     case 'enum':
       return `must be one of ${allowedValues(params).join(', ')}`;
     case 'minimum':
@@ -63,12 +63,17 @@ const allowedValues = (params: ErrorObject['params']) => (params.allowedValues a
 const suggestedValue = ({ keyword, params, data }: ErrorObject): string =>
   keyword === 'enum' ? suggestion(String(data), allowedValues(params)) : '';
 
-const article = (type: string) =>
-  type === 'array' ? 'a list' : type === 'integer' ? 'an integer' : `a ${type}`;
+const TYPES: Readonly<Record<string, string>> = {
+  object: 'a section with keys',
+  array: 'a list',
+  string: 'a string',
+  integer: 'an integer',
+  boolean: 'true or false',
+} satisfies Record<Schema['type'], string>;
 
-/** `, not "eighty"`; never for a secret. */
+/** `, not "eighty"`; never for a secret, nor for the store, whose URL may hold one. */
 function shown(path: KeyPath, data: unknown): string {
-  if (isSecretKey(path.at(-1)) || data === '') return '.';
+  if (path.some(isSecretKey) || path.at(-1) === 'store' || data === '') return '.';
   const text = JSON.stringify(data);
   return text.length > SHOWN_CHARACTERS_MAX ? '.' : `, not ${text}.`;
 }

@@ -22,5 +22,7 @@ export type AttemptEnd =
   /** It finished, but what it said cannot be used. */
   | { readonly kind: 'unusable'; readonly what: 'arguments' | 'document' }
   | { readonly kind: 'seam_rejected'; readonly reason: string }
+  /** It went with the replica that made it. */
+  | { readonly kind: 'replica_lost' }
   /** A limit of ours was reached. */
   | { readonly kind: 'limit'; readonly limit: string };

@@ -25,6 +25,8 @@ export function classify(end: AttemptEnd, phase: Phase): Interruption {
       return fromStatus(BAD_GATEWAY, phase, { kind: `unparsable_${end.what}` });
     case 'seam_rejected':
       return fromStatus(BAD_GATEWAY, phase, { kind: 'seam_rejected', reason: end.reason });
+    case 'replica_lost':
+      return { cause: 'connection_reset', phase, evidence: { kind: 'replica_lost' } };
     case 'limit':
       return { cause: 'invalid_request', phase, evidence: { kind: 'limit', limit: end.limit } };
   }

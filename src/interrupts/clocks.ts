@@ -21,14 +21,17 @@ export interface Readings {
   readonly reasoning: boolean;
 }
 
-/** The clock that runs out first, and when. */
-export function nextDeadline(
-  readings: Readings,
-  limits: Limits,
-): { readonly clock: Clock; readonly at_ms: number } {
+/** A clock, and when it runs out. */
+export interface Deadline {
+  readonly clock: Clock;
+  readonly at_ms: number;
+}
+
+/** The clock that runs out first. */
+export function nextDeadline(readings: Readings, limits: Limits): Deadline {
   const { started_ms, byte_ms, progress_ms, reasoning } = readings;
   // In the order in which they are named when two are due at once: the more telling first.
-  const deadlines: { clock: Clock; at_ms: number }[] = [];
+  const deadlines: Deadline[] = [];
   if (byte_ms === undefined)
     deadlines.push({ clock: 'first_byte', at_ms: started_ms + limits.first_byte_ms });
   else deadlines.push({ clock: 'idle', at_ms: byte_ms + limits.idle_ms });

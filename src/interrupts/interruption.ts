@@ -48,6 +48,8 @@ export type Evidence =
   | { readonly kind: 'unparsable_arguments' }
   | { readonly kind: 'unparsable_document' }
   | { readonly kind: 'seam_rejected'; readonly reason: string }
+  /** The replica that delivered the run gave no sign of life any more, or had shut down. */
+  | { readonly kind: 'replica_lost' }
   | { readonly kind: 'limit'; readonly limit: string };
 
 export interface Interruption {

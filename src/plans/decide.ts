@@ -16,7 +16,15 @@ export type Plan =
   | { readonly kind: 'finish'; readonly reason: 'length' }
   | { readonly kind: 'give_up'; readonly why: GiveUp };
 
-export type GiveUp = 'permanent' | 'not_recoverable' | 'plan_not_allowed' | 'no_way_left' | Exhaustion;
+/**
+ * Why a run that was taken over gets no further attempt. `poisoned`: replica after replica was lost with it.
+ * `request_unknown`: its request was not stored, and nobody brought it.
+ */
+export type Bar = 'poisoned' | 'request_unknown';
+
+export const isBar = (why: GiveUp): why is Bar => why === 'poisoned' || why === 'request_unknown';
+
+export type GiveUp = 'permanent' | 'not_recoverable' | 'plan_not_allowed' | 'no_way_left' | Exhaustion | Bar;
 
 export interface Policy {
   readonly plans: readonly PlanName[];
@@ -28,7 +36,7 @@ export interface Policy {
 }
 
 export interface Allowance {
-  readonly exhausted: Exhaustion | undefined;
+  readonly exhausted: Exhaustion | Bar | undefined;
   /** The client has seen some of the answer. */
   readonly delivered: boolean;
   /** `max_tokens` less what was delivered; infinite without a limit. */

@@ -1,18 +1,17 @@
-import { sleep, type Time } from '../time.ts';
+import { inTime, type Time } from '../time.ts';
 
 /** What is under way and has to end before the process may. */
 export class ActiveWork {
-  readonly #promises = new Set<Promise<void>>();
+  readonly #promises = new Set<Promise<unknown>>();
 
   get count(): number {
     return this.#promises.size;
   }
 
-  /** `work` must not reject. */
-  async track(work: Promise<void>): Promise<void> {
+  async track<Result>(work: Promise<Result>): Promise<Result> {
     this.#promises.add(work);
     try {
-      await work;
+      return await work;
     } finally {
       this.#promises.delete(work);
     }
@@ -20,8 +19,6 @@ export class ActiveWork {
 
   /** Resolves when nothing is under way, or after `limit_ms`. */
   async settled(time: Time, limit_ms: number): Promise<void> {
-    const done = new AbortController();
-    await Promise.race([Promise.allSettled(this.#promises), sleep(time, limit_ms, done.signal)]);
-    done.abort();
+    await inTime(Promise.allSettled(this.#promises), time, limit_ms);
   }
 }

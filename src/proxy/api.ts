@@ -1,40 +1,29 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { apiError } from '../errors.ts';
-import type { ActiveWork } from './active-work.ts';
-import { type ChatBody, checkChatRequest, MODEL_CHARACTERS_MAX, readChatBody } from './chat-body.ts';
-import { ClientResponse, responseTurn } from './client-response.ts';
+import type { ApiContext } from './api-context.ts';
+import { checkChatRequest, MODEL_CHARACTERS_MAX } from './chat-body.ts';
 import { streamRequestHeaders } from './headers.ts';
+import { type JsonBody, readJsonBody, takeJsonBodies } from './json-body.ts';
 import type { Models } from './models.ts';
+import { wantsNotices } from './notices/notice-board.ts';
+import { NoticeForm } from './notices/notice-form.ts';
+import { noticedRelay } from './notices/noticed-relay.ts';
 import { newRunId, ownerOf } from './owner.ts';
-import type { PassThrough } from './passthrough.ts';
-import type { Client, EventsMode, Outcome, Run, RunContext, Target } from './run.ts';
-
-/** Delivers one run to its end; see relay.ts. */
-export type Relay = (run: Run, client: Client, context: RunContext) => Promise<Outcome>;
-
-export interface ApiContext extends RunContext {
-  readonly relay: Relay;
-  readonly passThrough: PassThrough;
-  readonly models: Models;
-  /** Keys the owner of a run. */
-  readonly secret: string;
-  /** Everything under way, for draining. */
-  readonly work: ActiveWork;
-}
-
-const EVENTS_MODES: readonly EventsMode[] = ['none', 'chunks', 'comments'];
+import { lastEventOf, NO_EVENTS } from './resume/cursor.ts';
+import { graceOf } from './resume/grace.ts';
+import { returnToRun } from './resume/return.ts';
+import { type Ask, requestDigest } from './resume/run-lookup.ts';
+import type { Run, Target } from './run.ts';
+import { runOptions, threadOf } from './run-options.ts';
+import { attend, beforehand } from './run-session.ts';
 
 /** `POST /v1/chat/completions`: streams are relayed as runs, everything else is passed through with its body as it came. */
 export function chatCompletionsRoutes(api: FastifyInstance, context: ApiContext): void {
-  api.removeAllContentTypeParsers();
-  api.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
-    done(null, body),
-  );
+  takeJsonBodies(api);
   api.post('/v1/chat/completions', async (request, reply) => {
-    if (request.headers['content-encoding'] !== undefined) throw apiError('unsupported_media_type');
-    const body = readChatBody(request.body as Buffer | undefined);
-    if (body.fields.stream === true) await startRun(body, request, reply, context);
-    else await passCompletion(body, request, reply, context);
+    const body = readJsonBody(request.body as Buffer | undefined);
+    const answer = body.fields.stream === true ? streamCompletion : passCompletion;
+    await context.work.track(answer(body, request, reply, context));
   });
 }
 
@@ -49,16 +38,22 @@ export function passThroughRoutes(api: FastifyInstance, context: ApiContext): vo
 }
 
 async function passCompletion(
-  { text, fields }: ChatBody,
+  { text, fields }: JsonBody,
   request: FastifyRequest,
   reply: FastifyReply,
-  { models, passThrough, work }: ApiContext,
+  { configuration, models, notices, passThrough, secret }: ApiContext,
 ): Promise<void> {
-  const { model } = fields;
+  const { headers } = request;
+  const { model, messages } = fields;
   const target = typeof model === 'string' ? targetOf(model, models) : models.fallback;
   const body = target.model === undefined ? text : JSON.stringify({ ...fields, model: target.model });
+  const asked = { owner: ownerOf(secret, headers), thread: threadOf(headers), messages };
+  const hasNotices = wantsNotices(headers['holdfast-notices'], configuration);
+  const pending = hasNotices ? await notices.take(asked) : undefined;
+  const form = pending && new NoticeForm(pending.notices, target.upstream.dialect);
   reply.hijack();
-  await work.track(passThrough.forward(request.raw, reply.raw, target, body));
+  await passThrough.forward(request.raw, reply.raw, target, body, form);
+  if (form) await pending.settle(form.fate);
 }
 
 function targetOf(model: string, models: Models): Target {
@@ -67,61 +62,61 @@ function targetOf(model: string, models: Models): Target {
   return target;
 }
 
-function eventsMode(header: string | string[] | undefined): EventsMode {
-  const mode = EVENTS_MODES.find((candidate) => candidate === (header ?? 'none'));
-  if (!mode) throw apiError('invalid_field', { param: 'Holdfast-Events', expected: EVENTS_MODES.join(', ') });
-  return mode;
-}
-
-async function startRun(
-  { text, fields }: ChatBody,
+/** A run that the request was sent for before goes on; otherwise a new one begins. */
+async function streamCompletion(
+  body: JsonBody,
   { headers }: FastifyRequest,
   reply: FastifyReply,
   context: ApiContext,
 ): Promise<void> {
-  const request = checkChatRequest(fields);
-  const target = targetOf(request.model, context.models);
-  const events = eventsMode(headers['holdfast-events']);
-  reply.hijack();
-  if (!(await responseTurn(reply.raw))) return;
-  const client = new ClientResponse(reply.raw, context.configuration.limits);
-  const run: Run = {
-    id: newRunId(),
-    owner: ownerOf(context.secret, headers),
-    target,
-    body: text,
-    request,
-    headers: streamRequestHeaders(headers, target.upstream),
-    events,
-    signal: client.signal,
-  };
-  await context.work.track(deliver(run, client, context));
-}
-
-/** Never rejects: whatever goes wrong in the relay ends as an error its client can tell from an answer. */
-async function deliver(run: Run, client: ClientResponse, context: ApiContext): Promise<void> {
-  const { metrics, time, log } = context;
-  const began_ms = time.now();
-  metrics.activeRuns.inc();
-  const outcome = await relayed(run, client, context);
-  if (client.signal.aborted) metrics.clientDisconnects.inc();
-  await client.closed;
-  metrics.activeRuns.dec();
-  metrics.runs.inc({ wire: 'chat_completions', outcome });
-  const duration_ms = Math.round(time.now() - began_ms);
-  log.info({ run: run.id, outcome, upstream: run.target.name, duration_ms }, 'run ended');
-}
-
-async function relayed(run: Run, client: ClientResponse, context: ApiContext): Promise<Outcome> {
+  const { configuration, registry, lookup, secret } = context;
+  const asked = checkChatRequest(body.fields);
+  const target = targetOf(asked.model, context.models);
+  const options = runOptions(headers);
+  const hasNotices = wantsNotices(headers['holdfast-notices'], configuration);
+  const active = registry.begin(ownerOf(secret, headers));
   try {
-    const outcome = await context.relay(run, client, context);
-    if (!client.ended && !client.signal.aborted)
-      throw new Error(`the run is ${outcome} but its response was left open`);
-    return outcome;
-  } catch (error) {
-    context.log.error({ err: error, run: run.id }, 'relay failed');
-    if (client.opened && !client.ended) client.destroy();
-    else if (!client.ended) client.fail(apiError('internal_error'));
-    return 'failed';
+    const { owner, signal } = active;
+    const { events, resumable, thread, key } = options;
+    const fresh = newRunId();
+    const digest = requestDigest(secret, body.text, events);
+    const ask: Ask = { owner, digest, fresh, signal, ...(key !== undefined && { key }) };
+    const known = options.run ?? (await beforehand(lookup.find(ask), reply, active));
+    if (known !== undefined) {
+      const last = (options.run === undefined ? undefined : lastEventOf(headers, known)) ?? NO_EVENTS;
+      const onOpen = () => lookup.remember(ask, known);
+      const back = { run: known, options, headers, last, tail: [], body: body.text, active, onOpen };
+      return await returnToRun(back, reply, context);
+    }
+    const run: Run = {
+      id: fresh,
+      owner,
+      target,
+      body: body.text,
+      digest,
+      request: asked,
+      headers: streamRequestHeaders(headers, target.upstream),
+      events,
+      resumable,
+      ...(thread !== undefined && { thread }),
+      signal,
+    };
+    const relay = hasNotices ? noticedRelay(context.relay, context.notices) : context.relay;
+    registry.hold(run.id, active);
+    if (resumable) active.outlive(run.id, graceOf(context));
+    await attend(
+      {
+        run: run.id,
+        active,
+        upstream: target.name,
+        resumable,
+        onOpen: () => lookup.remember(ask, run.id),
+        deliver: (client) => relay(run, client, context),
+      },
+      reply,
+      context,
+    );
+  } finally {
+    active.end();
   }
 }

@@ -37,7 +37,7 @@ export class AttemptLedger implements AttemptUsage {
   readonly #reasoning = new Tally();
   readonly #calls = new Map<number, Tally>();
 
-  constructor({ mode, added_messages }: PlannedAttempt) {
+  constructor({ mode, added_messages }: Pick<PlannedAttempt, 'mode' | 'added_messages'>) {
     this.mode = mode;
     this.added_messages = added_messages;
   }

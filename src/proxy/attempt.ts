@@ -1,7 +1,7 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import type { ClockLimits } from '../config/configuration.ts';
 import type { AttemptEnd } from '../interrupts/attempt-end.ts';
-import { nextDeadline } from '../interrupts/clocks.ts';
+import { type Deadline, nextDeadline } from '../interrupts/clocks.ts';
 import type { Clock } from '../interrupts/interruption.ts';
 import { providerErrorIn } from '../interrupts/provider-error.ts';
 import { retryAfterMs } from '../interrupts/retry-after.ts';
@@ -62,7 +62,8 @@ export class Attempt {
   #reasoning = false;
   #cancelTimer: () => void = () => {};
   #expired: Clock | undefined;
-  #finishing = false;
+  /** The answer is whole, and what may still follow it is waited for until then. */
+  #finish_at_ms: number | undefined;
 
   /** `client` aborts when nobody wants the answer any more. */
   constructor(
@@ -150,15 +151,14 @@ export class Attempt {
     this.#progress_ms = this.#byte_ms;
     this.#reasoning = reasoning;
     // The clock that runs now is shorter than the one the timer was set by.
-    if (answers && !this.#finishing) this.#rearm();
+    if (answers) this.#rearm();
   }
 
   /** The answer is whole; waits no longer than this for what may still follow. */
   finishWithin(delay_ms: number): void {
     if (this.end) return;
-    this.#finishing = true;
-    this.#cancelTimer();
-    this.#cancelTimer = this.#time.after(delay_ms, () => this.#expire('progress'));
+    this.#finish_at_ms = this.#time.now() + delay_ms;
+    this.#rearm();
   }
 
   /** While the client takes nothing we read nothing, and the provider's silence is our own doing. */
@@ -169,6 +169,7 @@ export class Attempt {
       const pause_ms = this.#time.now() - paused_ms;
       if (this.#byte_ms !== undefined) this.#byte_ms += pause_ms;
       if (this.#progress_ms !== undefined) this.#progress_ms += pause_ms;
+      if (this.#finish_at_ms !== undefined) this.#finish_at_ms += pause_ms;
       if (!this.end) this.#arm();
     };
   }
@@ -254,7 +255,6 @@ export class Attempt {
   }
 
   #arm(): void {
-    if (this.#finishing) return;
     const { at_ms } = this.#deadline();
     this.#cancelTimer = this.#time.after(Math.max(0, at_ms - this.#time.now()), () => {
       // Not re-armed with every byte: the deadline is looked up when the timer fires.
@@ -264,7 +264,8 @@ export class Attempt {
     });
   }
 
-  #deadline() {
+  #deadline(): Deadline {
+    if (this.#finish_at_ms !== undefined) return { clock: 'progress', at_ms: this.#finish_at_ms };
     return nextDeadline(
       {
         started_ms: this.#started_ms,

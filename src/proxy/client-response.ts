@@ -15,7 +15,7 @@ const STREAM_HEADERS = {
 /**
  * The client's side of a run over one HTTP/1.1 response.
  *
- * Every event is one write, so writing is the hot path: events go to the socket framed as one chunk in one string.
+ * Writing is the hot path: what is written in one turn goes to the socket framed as one chunk in one string.
  * `response.write` makes three buffers of it and flushes them in a later tick, which costs 2 µs (a third) more per
  * event. Only headers and the end of the message go through `response`, which keeps its keep-alive accounting.
  */
@@ -26,15 +26,27 @@ export class ClientResponse implements Client {
   readonly #client_stall_ms: number;
   #opened: boolean = false;
   #ended: boolean = false;
+  /** By us, which is no sign that the client does not want the rest. */
+  #destroyed: boolean = false;
   #headers: Readonly<Record<string, string>> | undefined;
+  #onOpen: (() => Readonly<Record<string, string>>) | undefined;
 
-  /** `response` must have its socket: see {@link responseTurn}. */
-  constructor(response: ServerResponse, limits: { readonly client_stall_ms: number }) {
+  /**
+   * `response` must have its socket: see {@link responseTurn}. `onOpen` is called when the stream begins, for headers
+   * it is to have besides.
+   */
+  constructor(
+    response: ServerResponse,
+    limits: { readonly client_stall_ms: number },
+    onOpen?: () => Readonly<Record<string, string>>,
+  ) {
     if (!response.socket) throw new Error('the response has no socket yet');
     this.#response = response;
+    this.#onOpen = onOpen;
     this.#socket = response.socket;
     response.once('close', () => {
-      if (!this.#ended || !response.writableFinished) this.#gone.abort();
+      const isWhole = this.#ended && response.writableFinished;
+      if (!isWhole && !this.#destroyed) this.#gone.abort();
     });
     if (response.closed) this.#gone.abort();
     this.#client_stall_ms = limits.client_stall_ms;
@@ -54,9 +66,14 @@ export class ClientResponse implements Client {
     return this.#ended;
   }
 
+  /** True once nothing more can be sent: the response is complete, was cut off, or its client has gone. */
+  get over(): boolean {
+    return this.#ended || this.#response.destroyed;
+  }
+
   open(headers: Readonly<Record<string, string>>): void {
     this.#opened = true;
-    this.#headers = headers;
+    this.#headers = { ...headers, ...this.#onOpen?.() };
   }
 
   write(frames: string): boolean {
@@ -108,8 +125,8 @@ export class ClientResponse implements Client {
   }
 
   /** Answers with an error of ours; only before {@link open}. */
-  fail({ status, body }: ApiError): void {
-    this.reject(status, { 'content-type': 'application/json; charset=utf-8' }, body);
+  fail({ status, headers, body }: ApiError): void {
+    this.reject(status, headers, body);
   }
 
   /** Resolves when the client has taken the whole response, or is gone. */
@@ -123,6 +140,7 @@ export class ClientResponse implements Client {
 
   /** Closes the connection without an end of message, so that the client cannot take what it has as complete. */
   destroy(): void {
+    this.#destroyed = true;
     this.#response.destroy();
   }
 

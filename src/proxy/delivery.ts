@@ -2,17 +2,12 @@ import type { JournalEvent } from '../checkpoint/journal.ts';
 import type { Delta, Usage } from '../plans/delta.ts';
 import type { Time } from '../time.ts';
 import type { Advisory } from './advisory.ts';
+import { eventFrame } from './event-frame.ts';
+import { FrameWriter } from './frame-writer.ts';
+import type { RestoredRun } from './resume/restored-run.ts';
 import type { Client, EventsMode } from './run.ts';
 import { ShownCalls } from './shown-calls.ts';
 import { ChatEnvelope, type ChunkEvent } from './wires/chat-envelope.ts';
-
-/** Until then a failure can still be answered with a proper status. */
-const HEADERS_WAIT_MS = 5_000;
-const KEEP_ALIVE_MS = 10_000;
-/** Some clients' timers ignore comments and run for two minutes. */
-const EMPTY_CHUNK_MS = 60_000;
-/** A single newline: an empty line after a comment is an empty event to some clients, which they die of. */
-const KEEP_ALIVE = ': hb\n';
 
 export interface DeliveryOptions {
   readonly client: Client;
@@ -23,7 +18,11 @@ export interface DeliveryOptions {
   /** Asked for when the response is opened. */
   readonly headers: () => Readonly<Record<string, string>>;
   /** Is given every `data:` event, in the order in which they are sent. */
-  readonly journal: { record(event: JournalEvent): void };
+  readonly journal: { record(event: JournalEvent): void; stored(): Promise<void> };
+  /** The id of the event with this ordinal, where the client asked for ids. */
+  readonly idOf?: (seq: number) => string;
+  /** What was delivered before this replica. */
+  readonly restored?: RestoredRun;
 }
 
 /** How an answer ends. */
@@ -47,30 +46,47 @@ export interface Ending {
 export class Delivery {
   readonly #options: DeliveryOptions;
   readonly #calls: ShownCalls;
-  #frames = '';
+  readonly #idOf: ((seq: number) => string) | undefined;
+  readonly #frames: FrameWriter;
+  #seq = 0;
   #envelope: ChatEnvelope | undefined;
   /** Chunks of the current attempt that came before any content. */
   #early: ChunkEvent[] = [];
   #advisories: Advisory[] = [];
   /** Deltas without an event of their own; recorded with the next one. */
   #silent: Delta[] = [];
+  #needsStored = false;
   #recovering = false;
-  #blocked = false;
-  #written_ms: number;
-  #data_ms: number;
-  #cancelTimer: () => void;
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
     this.#calls = new ShownCalls({ live: options.events !== 'none', legacy: options.legacyFunctions });
-    this.#written_ms = options.time.now();
-    this.#data_ms = this.#written_ms;
-    this.#cancelTimer = options.time.after(HEADERS_WAIT_MS, () => this.#keepAlive());
+    this.#idOf = options.idOf;
+    if (options.restored) this.#restore(options.restored);
+    this.#frames = new FrameWriter({ ...options, onSilence: () => this.#breakSilence() });
   }
 
   /** True once content was sent: from then on the answer has an identity that stays. */
   get begun(): boolean {
     return this.#envelope !== undefined;
+  }
+
+  /** `id` of the chunks, once there are any. */
+  get stream_id(): string | undefined {
+    return this.#envelope?.id;
+  }
+
+  /**
+   * What was collected comes after a cancelled call, and does not show it: only the journal tells that call from one
+   * that was closed, so nobody may have this before the journal has.
+   */
+  get needsStored(): boolean {
+    return this.#needsStored;
+  }
+
+  /** The whole response was handed to the client. */
+  get ended(): boolean {
+    return this.#frames.ended;
   }
 
   /**
@@ -79,7 +95,8 @@ export class Delivery {
   show(deltas: readonly Delta[], event: ChunkEvent, intact: boolean): void {
     const envelope = this.#envelope;
     if (envelope && intact && !event.role && envelope.fits(event.chunk) && isProse(deltas)) {
-      this.#send(event.payload, deltas, deltas.length !== 1 || deltas[0]?.kind !== 'text');
+      const isText = deltas.length === 1 && deltas[0]?.kind === 'text';
+      this.#send(event.payload, deltas, !isText || !envelope.rebuilds(event.chunk));
       return;
     }
     if (deltas.length === 0) this.#showEmpty(event, intact);
@@ -118,7 +135,7 @@ export class Delivery {
     if (events === 'none') return;
     // Not before the role: clients take the first chunk for the beginning of the message.
     if (!this.#envelope) this.#advisories.push(advisory);
-    else if (events === 'comments') this.#frames += `: holdfast ${JSON.stringify(advisory)}\n`;
+    else if (events === 'comments') this.#frames.add(`: holdfast ${JSON.stringify(advisory)}\n`);
     else this.#send(this.#envelope.emptyChunk(advisory), [], true);
   }
 
@@ -129,8 +146,8 @@ export class Delivery {
 
   /** Writes what was collected. The promise, if any, is the client's backpressure. */
   flush(): Promise<void> | undefined {
-    if (this.#frames === '') return undefined;
-    return this.#write();
+    this.#needsStored = false;
+    return this.#frames.flush();
   }
 
   /** Collects the last chunk, the usage report and `[DONE]`, which leave with the {@link end} of the response. */
@@ -144,8 +161,12 @@ export class Delivery {
     else this.#sendTail(finish, deltas, usage);
     for (const event of after) this.#sendTail(event, event.deltas.filter(isUsage), usage);
     const reported = [finish, ...after].some((event) => event?.deltas.some(isUsage));
-    if (usage && usageAsked && !reported)
-      this.#send(envelope.usageChunk(usage), [{ kind: 'usage', usage }], true);
+    this.finishRest(usageAsked && !reported ? usage : undefined);
+  }
+
+  /** What comes after the finish chunk, and after the provider's usage report. */
+  finishRest(usage: Usage | undefined): void {
+    if (usage) this.#send(this.#require().usageChunk(usage), [{ kind: 'usage', usage }], true);
     this.#send('[DONE]', [], true);
   }
 
@@ -161,16 +182,18 @@ export class Delivery {
 
   /** Writes what was collected together with the end of the response. */
   end(): void {
-    const { client } = this.#options;
-    this.#cancelTimer();
-    if (!client.opened) client.open(this.#options.headers());
-    client.end(this.#frames);
-    this.#frames = '';
+    this.#frames.end();
   }
 
-  /** Stops the timer: the client has gone, or was answered without a stream. */
+  /** Nothing more is sent: the client has gone or was answered without a stream, or the run is not ours any more. */
   close(): void {
-    this.#cancelTimer();
+    this.#frames.close();
+  }
+
+  #restore({ seq, envelope, transcript }: RestoredRun): void {
+    this.#seq = seq;
+    this.#envelope = envelope;
+    this.#calls.restore(transcript.toolCalls);
   }
 
   #showEmpty(event: ChunkEvent, intact: boolean): void {
@@ -245,44 +268,24 @@ export class Delivery {
   }
 
   #send(payload: string, deltas: readonly Delta[], keepPayload: boolean): void {
-    this.#frames += `data: ${payload}\n\n`;
+    this.#seq++;
+    this.#frames.add(eventFrame(payload, this.#idOf?.(this.#seq)));
     let said = deltas;
     if (this.#silent.length > 0) {
       said = [...this.#silent, ...deltas];
+      this.#needsStored ||= this.#options.events === 'comments' && this.#silent.some(isCancel);
       this.#silent = [];
     }
     this.#options.journal.record(keepPayload ? { deltas: said, payload } : { deltas: said });
   }
 
-  #write(): Promise<void> | undefined {
-    const { client, time } = this.#options;
-    if (!client.opened) client.open(this.#options.headers());
-    const frames = this.#frames;
-    this.#frames = '';
-    this.#written_ms = time.now();
-    this.#data_ms = this.#written_ms;
-    if (client.write(frames)) return undefined;
-    this.#blocked = true;
-    return client.drained().then(() => {
-      this.#blocked = false;
-    });
-  }
-
-  #keepAlive(): void {
-    const { client, time } = this.#options;
-    const now_ms = time.now();
-    if (!this.#blocked && (!client.opened || now_ms - this.#written_ms >= KEEP_ALIVE_MS)) {
-      if (!client.opened) client.open(this.#options.headers());
-      if (this.#recovering && this.#envelope && now_ms - this.#data_ms >= EMPTY_CHUNK_MS) {
-        this.#send(this.#envelope.emptyChunk(), [], true);
-        void this.#write();
-      } else {
-        this.#written_ms = now_ms;
-        this.#blocked = !client.write(KEEP_ALIVE);
-        if (this.#blocked) void client.drained().then(() => (this.#blocked = false));
-      }
-    }
-    this.#cancelTimer = time.after(KEEP_ALIVE_MS, () => this.#keepAlive());
+  /** While a recovery takes long: a chunk that says nothing. */
+  #breakSilence(): boolean {
+    if (!this.#recovering || !this.#envelope) return false;
+    this.#send(this.#envelope.emptyChunk(), [], true);
+    // After so long a silence the run may be another replica's, which would give this ordinal to another event.
+    void this.#options.journal.stored().then(() => this.flush());
+    return true;
   }
 }
 
@@ -293,4 +296,5 @@ function isProse(deltas: readonly Delta[]): boolean {
   return deltas.length > 0;
 }
 
+const isCancel = (delta: Delta): boolean => delta.kind === 'tool_cancel';
 const isUsage = (delta: Delta): boolean => delta.kind === 'usage';

@@ -1,43 +1,79 @@
+import type { JournalFold } from '../checkpoint/journal-fold.ts';
+import type { RunId } from '../checkpoint/store.ts';
 import { type ErrorCode, type ErrorObject, errorObject, errorStatus } from '../errors.ts';
 import { type Cause, type Interruption, isPermanent } from '../interrupts/interruption.ts';
 import type { GiveUp } from '../plans/decide.ts';
 import type { Transcript } from '../plans/transcript.ts';
+import { failureDetails } from './failure-details.ts';
 import type { Run } from './run.ts';
+import { isObject } from './wires/chat-chunk.ts';
 
 export interface Failure {
   readonly interruption: Interruption;
   readonly why: GiveUp;
+  /** Upstream requests made for the run. */
   readonly attempts: number;
+  readonly created_at_ms: number;
+  /** The `id` of the chunks that the client was sent, if it was sent any. */
+  readonly stream_id: string | undefined;
+}
+
+export interface StoredFailure {
+  readonly error: ErrorObject;
+  readonly cause: string;
+  readonly retryable: boolean;
 }
 
 /** The error event that ends a stream which could not be finished. */
 export function failureEvent(
-  run: Run,
-  transcript: Transcript,
-  { interruption, why, attempts }: Failure,
+  { id }: Run,
+  { reasoning, text, refusal, closedCalls }: Transcript,
+  { interruption, why, attempts, created_at_ms, stream_id }: Failure,
 ): object {
   const { cause } = interruption;
-  const delivered = transcript.text.length + transcript.refusal.length;
+  const message = messageOf(interruption, why);
+  const retryable = !isPermanent(cause) && why !== 'poisoned';
   return {
-    message: messageOf(interruption, why),
+    message,
     type: 'stream_interrupted',
     param: null,
     code: codeOf(interruption, why),
-    holdfast: {
-      run_id: run.id,
-      root_request_id: run.id,
-      cause,
-      attempts,
-      retryable: !isPermanent(cause),
-      partial: true,
-      partial_chars: delivered,
-      tool_calls: transcript.closedCalls.map(({ id, name }) => ({ id, name })),
-    },
+    holdfast: failureDetails(
+      { run: id, created_at_ms, stream_id, attempts, cause, retryable, message },
+      { reasoning, text, refusal, calls: closedCalls },
+    ),
   };
 }
 
+/** The error event of a run that is told from the store: `cause` says what ended it. */
+export function storedFailureEvent(
+  run: RunId,
+  { header, events, reasoning, text, refusal, tool_calls }: JournalFold,
+  { error, cause, retryable }: StoredFailure,
+): object {
+  const calls = tool_calls.filter(({ closed }) => closed !== undefined);
+  const { message } = error;
+  const created_at_ms = header?.created_at_ms;
+  const stream_id = chunkIdOf(events.find(({ payload }) => payload !== undefined)?.payload);
+  return {
+    ...error,
+    holdfast: failureDetails(
+      { run, created_at_ms, stream_id, cause, retryable, message },
+      { reasoning, text, refusal, calls },
+    ),
+  };
+}
+
+function chunkIdOf(payload: string | undefined): string | undefined {
+  const chunk: unknown = payload === undefined || payload === '[DONE]' ? undefined : JSON.parse(payload);
+  return isObject(chunk) && typeof chunk.id === 'string' ? chunk.id : undefined;
+}
+
 /** The same as a response, where none was opened yet. */
-export function failureResponse(run: Run, { interruption }: Failure): { status: number; body: string } {
+export function failureResponse(
+  run: Run,
+  { interruption }: Pick<Failure, 'interruption'>,
+): { status: number; body: string } {
   const upstream = run.target.name;
   const { cause, evidence, message } = interruption;
   const own = PERMANENT_STATUS[cause];
@@ -71,11 +107,15 @@ const PERMANENT_STATUS: Partial<Record<Cause, number>> = {
 };
 
 function codeOf({ evidence }: Interruption, why: GiveUp): ErrorCode {
+  if (why === 'poisoned') return 'run_poisoned';
+  if (why === 'request_unknown') return 'not_resumable';
   if (evidence.kind === 'limit') return 'run_too_large';
   return why === 'not_recoverable' ? 'not_recoverable' : 'stream_interrupted';
 }
 
 function messageOf(interruption: Interruption, why: GiveUp): string {
+  if (why === 'poisoned') return errorObject('run_poisoned').message;
+  if (why === 'request_unknown') return errorObject('not_resumable').message;
   const reason = reasonOf(interruption);
   if (why === 'not_recoverable') {
     return errorObject('not_recoverable', { reason: `${reason}; n > 1, logprobs and audio cannot be joined` })

@@ -44,9 +44,22 @@ export function requestHeaders(headers: IncomingHttpHeaders, upstream: UpstreamC
   return forwarded;
 }
 
+/** What a client says to us about its run. A provider could take the rest of an answer for the whole of it. */
+const OF_RUN = ['idempotency-key', 'last-event-id'];
+
 /** Same, for a stream we read: compressed events could not be told apart as they come. */
 export function streamRequestHeaders(headers: IncomingHttpHeaders, upstream: UpstreamConfiguration): Headers {
-  return { ...requestHeaders(headers, upstream), 'accept-encoding': 'identity' };
+  const forwarded = requestHeaders(headers, upstream);
+  for (const name of OF_RUN) delete forwarded[name];
+  return { ...forwarded, 'accept-encoding': 'identity' };
+}
+
+/** Same, where the client only came back to its run: it brings the credential, and the body is the stored one. */
+export function revivedRequestHeaders(
+  headers: IncomingHttpHeaders,
+  upstream: UpstreamConfiguration,
+): Headers {
+  return { ...streamRequestHeaders(headers, upstream), 'content-type': 'application/json', accept: '*/*' };
 }
 
 /** Headers of a provider's response as they go back to the client. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Writable } from 'node:stream';
 import tls from 'node:tls';
 import type { Logger } from 'pino';
 import { type Dispatcher, Pool } from 'undici';
@@ -8,6 +9,7 @@ import { type ApiError, apiError } from '../errors.ts';
 import { transportCode } from '../interrupts/transport-code.ts';
 import { limitStall } from './client-stall.ts';
 import { type Headers, requestHeaders, responseHeaders } from './headers.ts';
+import type { NoticeForm } from './notices/notice-form.ts';
 import type { Target } from './run.ts';
 
 /** The public prefix; the path of `base_url` takes its place. */
@@ -35,13 +37,14 @@ export class PassThrough {
 
   /**
    * Resolves when the response was sent or its client is gone; never rejects. `body` is sent in place of the
-   * request's own where that was read already.
+   * request's own where that was read already, with the notices that `form` puts into it.
    */
   async forward(
     request: IncomingMessage,
     response: ServerResponse,
     { name, upstream }: Target,
-    body?: string | Uint8Array,
+    body?: string,
+    form?: NoticeForm,
   ): Promise<void> {
     const { method = '', url = '' } = request;
     const path = upstreamPath(url, upstream);
@@ -49,17 +52,23 @@ export class PassThrough {
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     limitStall(response, this.#client_stall_ms);
+    let refused = false;
     try {
-      await this.#pool(name).stream(
-        {
-          method: method as Dispatcher.HttpMethod,
-          path,
-          headers: headersOf(request, upstream, body),
-          body: body ?? (hasBody(request) ? request : null),
-          signal: gone.signal,
-        },
-        ({ statusCode, headers }) => response.writeHead(statusCode, responseHeaders(headers)),
-      );
+      do {
+        await this.#pool(name).stream(
+          {
+            method: method as Dispatcher.HttpMethod,
+            path,
+            headers: headersOf(request, upstream, body),
+            body: body === undefined ? unreadBody(request) : (form?.bodyOf(body) ?? body),
+            signal: gone.signal,
+          },
+          ({ statusCode, headers }) => {
+            refused = form?.refused(statusCode) ?? false;
+            return refused ? nowhere() : response.writeHead(statusCode, responseHeaders(headers));
+          },
+        );
+      } while (refused);
     } catch (error) {
       this.#fail(transportCode(error), response, name);
     }
@@ -130,12 +139,18 @@ const hasDotSegment = (path: string): boolean =>
 function headersOf(
   request: IncomingMessage,
   upstream: UpstreamConfiguration,
-  body: string | Uint8Array | undefined,
+  body: string | undefined,
 ): Headers {
   const headers = requestHeaders(request.headers, upstream);
   const length = request.headers['content-length'];
   return body === undefined && length !== undefined ? { ...headers, 'content-length': length } : headers;
 }
 
-const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+function unreadBody(request: IncomingMessage): IncomingMessage | null {
+  const { headers } = request;
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  return hasBody ? request : null;
+}
+
+/** For an answer that its client is not to see. */
+const nowhere = (): Writable => new Writable({ write: (_piece, _encoding, done) => done() });

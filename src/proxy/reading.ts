@@ -4,11 +4,12 @@ import type { Phase } from '../interrupts/interruption.ts';
 import { closedByFinish } from '../plans/closure.ts';
 import type { Delta } from '../plans/delta.ts';
 import { parses } from '../plans/tool-proof.ts';
-import type { Attempt } from './attempt.ts';
+import type { Attempt, Refusal } from './attempt.ts';
 import type { AttemptLedger } from './attempt-ledger.ts';
+import type { Answer, AttemptReport } from './attempt-report.ts';
 import type { PlannedAttempt } from './recovery-request.ts';
 import type { RunContext } from './run.ts';
-import type { Answer, Turn } from './turn.ts';
+import type { Turn } from './turn.ts';
 import { ChatCompletionsReader } from './wires/chat-completions.ts';
 import type { ChunkEvent } from './wires/chat-envelope.ts';
 
@@ -22,7 +23,7 @@ const CUTTING_FINISHES: ReadonlySet<string> = new Set(['length', 'max_tokens', '
 const OVERHEAD_SAMPLE = 64;
 
 /** Reads one attempt into the turn, event by event, until it is whole or interrupted. */
-export class Reading {
+export class Reading implements AttemptReport {
   /** What the attempt said last. */
   phase: Phase = 'connect';
   /** Set when the answer is whole. */
@@ -62,6 +63,10 @@ export class Reading {
     return this.#turn.transcript.size - this.#offset;
   }
 
+  get refusal(): Refusal | undefined {
+    return this.#attempt.refusal;
+  }
+
   async run(): Promise<void> {
     if (await this.#attempt.open()) {
       this.phase = 'first_token';
@@ -77,7 +82,7 @@ export class Reading {
       this.#take(event);
       if (this.#isOver) break;
     }
-    const blocked = this.#turn.flush();
+    const blocked = this.#turn.flush(this.#attempt.byte_ms);
     if (this.#batches++ % OVERHEAD_SAMPLE === 0) {
       this.#context.metrics.overhead.observe((this.#context.time.now() - this.#attempt.byte_ms) / 1000);
     }

@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 import type { CheckpointScheduler } from '../checkpoint/checkpoint-scheduler.ts';
-import type { Owner, RunId, Store } from '../checkpoint/store.ts';
+import type { Lease, Owner, RunId, Store, StoredRun } from '../checkpoint/store.ts';
 import type { Configuration, UpstreamConfiguration } from '../config/configuration.ts';
 import type { Metrics } from '../metrics.ts';
+import type { Bar } from '../plans/decide.ts';
 import type { Time } from '../time.ts';
 import type { CapabilityMemory } from './dialects/capability-memory.ts';
 import type { Transport } from './transport.ts';
@@ -25,13 +26,33 @@ export interface Run {
   readonly target: Target;
   /** The body as it came; attempt 1 sends exactly this. */
   readonly body: string;
+  /** Tells the request from others; see `requestDigest`. */
+  readonly digest?: string;
   /** The same body, parsed and checked. */
   readonly request: ChatRequest;
   /** Request headers to send upstream: hop-by-hop, `host`, `content-length` and `holdfast-*` removed, credential in place. */
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly events: EventsMode;
-  /** Aborts when the client has gone. */
+  /** `Holdfast-Resume: 1`: the body is stored, events carry their ids, and the run outlives its client for a while. */
+  readonly resumable: boolean;
+  /** `Holdfast-Thread`. */
+  readonly thread?: string;
+  /** Aborts when nobody waits for the answer any more, or with {@link HAND_OVER} as its reason. */
   readonly signal: AbortSignal;
+}
+
+/** The reason to abort a run with when its replica shuts down: what was delivered is stored, another one may go on. */
+export const HAND_OVER = Symbol('hand over');
+
+/** A run that another replica began, as the store has it, under a lease of ours. */
+export interface Resumption {
+  readonly lease: Lease;
+  /** The whole run, read from 0. */
+  readonly stored: StoredRun;
+  /** Payloads of the events the client has beyond `stored.seq`, in order, the first one directly after it. */
+  readonly tail: readonly string[];
+  /** Why the run gets no further attempt, if it gets none. */
+  readonly barred?: Bar;
 }
 
 /** The client's side of a run. Frames are whole SSE events or comments, never parts of one. */
@@ -52,6 +73,8 @@ export interface Client {
     headers: Readonly<Record<string, string | string[]>>,
     body: string | Uint8Array,
   ): void;
+  /** Closes the connection without an end, so that the client cannot take what it has for the whole answer. */
+  destroy(): void;
 }
 
 /** Everything a run needs from its process. */
@@ -68,5 +91,17 @@ export interface RunContext {
   readonly random: () => number;
 }
 
-/** How a run ended; the `outcome` label of `holdfast_runs_total`. */
-export type Outcome = 'complete' | 'recovered' | 'salvaged' | 'failed' | 'rejected' | 'cancelled';
+/**
+ * How a run ended here; the `outcome` label of `holdfast_runs_total`. `superseded`: another replica took it over.
+ * `handed_over`: this one shut down and let it go. `replayed`: all of it was in the store.
+ */
+export type Outcome =
+  | 'complete'
+  | 'recovered'
+  | 'salvaged'
+  | 'failed'
+  | 'rejected'
+  | 'cancelled'
+  | 'superseded'
+  | 'handed_over'
+  | 'replayed';

@@ -1,5 +1,6 @@
 import type { Delta } from '../plans/delta.ts';
 import { normalisedArguments } from '../plans/tool-proof.ts';
+import type { ToolCall } from '../plans/transcript.ts';
 
 /** A piece of a tool call as the client is to see it: the whole call, or a fragment of it in live mode. */
 export interface ShownFragment {
@@ -42,11 +43,25 @@ export class ShownCalls {
     this.#legacy = legacy;
   }
 
+  /** Calls that another replica has shown: they keep their positions, and those that are open go on here. */
+  restore(calls: readonly ToolCall[]): void {
+    for (const { index, id, name, arguments: text, state } of calls) {
+      if (state === 'open') this.#calls.set(index, { id, name, extra: {}, arguments: text, position: index });
+    }
+    this.#positions = calls.length;
+  }
+
   /** What is to be shown now because of `delta`, if anything. */
   take(delta: ToolDelta): ShownFragment | undefined {
     if (delta.kind === 'tool_start') {
       const { id, name, extra = {} } = delta;
-      const call: Call = { id: this.#idOf(id, delta.index), name, extra, arguments: '', position: undefined };
+      const call: Call = {
+        id: this.#legacy ? id : shownCallId(id, delta.index),
+        name,
+        extra,
+        arguments: '',
+        position: undefined,
+      };
       this.#calls.set(delta.index, call);
       return this.live ? this.#start(call) : undefined;
     }
@@ -102,9 +117,7 @@ export class ShownCalls {
     call.position = this.#positions++;
     return call.position;
   }
-
-  /** Clients match results to calls by id, so a call that came without one is given one. */
-  #idOf(id: string, index: number): string {
-    return id !== '' || this.#legacy ? id : `call_${index}`;
-  }
 }
+
+/** Clients match results to calls by id, so a call that came without one is given one. */
+export const shownCallId = (id: string, index: number): string => (id === '' ? `call_${index}` : id);

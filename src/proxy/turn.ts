@@ -1,16 +1,23 @@
-import type { FinalStatus } from '../checkpoint/store.ts';
+import type { JournalEnd } from '../checkpoint/journal-writer.ts';
 import { closedBefore } from '../plans/closure.ts';
 import type { Policy } from '../plans/decide.ts';
 import type { Delta } from '../plans/delta.ts';
 import { type ToolCall, Transcript } from '../plans/transcript.ts';
 import { deliveredTokens, logicalUsage, repaidTokens } from '../plans/usage-ledger.ts';
+import { inTime } from '../time.ts';
 import { AttemptLedger } from './attempt-ledger.ts';
-import { Delivery, type Ending } from './delivery.ts';
+import type { Answer } from './attempt-report.ts';
+import { Delivery } from './delivery.ts';
+import { eventId, FIRST_EPOCH } from './event-frame.ts';
 import type { PlannedAttempt } from './recovery-request.ts';
-import type { Client, Run, RunContext } from './run.ts';
+import { type RestoredRun, restoredRun } from './resume/restored-run.ts';
+import { type Client, HAND_OVER, type Resumption, type Run, type RunContext } from './run.ts';
 import { RunJournal } from './run-journal.ts';
 import type { ChunkEvent } from './wires/chat-envelope.ts';
 import { type ChatFacts, factsOf } from './wires/chat-facts.ts';
+
+/** What the end of a run waits for the store at most. */
+const PERSIST_WAIT_MAX_MS = 1000;
 
 /** A recovery that is under way: from the interruption to the first new content. */
 interface Recovery {
@@ -18,13 +25,8 @@ interface Recovery {
   readonly cause: string;
 }
 
-/** How an answer ends, as the relay knows it. */
-export interface Answer extends Omit<Ending, 'usage' | 'usageAsked'> {
-  /** The stream was passed on as it came, its finish chunks included. */
-  readonly forwarded?: boolean;
-  /** The stream did not end as it should after the finish reason: what else was to come is missing. */
-  readonly cutShort?: boolean;
-}
+/** Why the turn's signal aborts when another replica took the run over. */
+export const SUPERSEDED = Symbol('superseded');
 
 /**
  * The state of one run: what was said (transcript), what was shown (delivery), what was recorded (journal) and what
@@ -34,15 +36,19 @@ export class Turn {
   readonly run: Run;
   readonly facts: ChatFacts;
   readonly policy: Policy;
-  readonly transcript = new Transcript();
+  readonly transcript: Transcript;
   readonly delivery: Delivery;
-  /** Aborts when nobody wants this replica to go on: the client has gone, or another replica took over. */
+  /** What other replicas made of the run before this one. */
+  readonly restored: RestoredRun | undefined;
+  /** Aborts when this replica is not to go on: nobody waits any more, {@link SUPERSEDED} or `HAND_OVER`. */
   readonly signal: AbortSignal;
   readonly #context: RunContext;
   readonly #journal: RunJournal;
   readonly #over = new AbortController();
   readonly #ledgers: AttemptLedger[] = [];
   readonly #started_ms: number;
+  /** When something was last sent, or confirmed to be ours to send. */
+  #flushed_ms: number;
   #calls = 0;
   /** The last event with content: what has to be said without one of its own is said in its name. */
   #event: ChunkEvent | undefined;
@@ -52,19 +58,31 @@ export class Turn {
   /** Hands out the run's numbers for tool calls. */
   readonly nextCall = (): number => this.#calls++;
 
-  constructor(run: Run, client: Client, context: RunContext) {
+  constructor(run: Run, client: Client, context: RunContext, resumption?: Resumption) {
     const { recovery } = context.configuration;
     this.run = run;
     this.#context = context;
     this.facts = factsOf(run.request);
     this.policy = { ...recovery, schemas: this.facts.schemas, spliceable: this.facts.spliceable };
     this.#started_ms = context.time.now();
+    this.#flushed_ms = this.#started_ms;
     this.signal = this.#over.signal;
-    // AbortSignal.any would cost every run a kilobyte more.
-    const end = () => this.#over.abort();
-    if (run.signal.aborted) end();
-    else run.signal.addEventListener('abort', end, { once: true });
-    this.#journal = new RunJournal(run, context, end);
+    this.restored = resumption && restoredRun(resumption, run, this.facts, this.policy);
+    this.transcript = this.restored?.transcript ?? new Transcript();
+    this.#calls = this.transcript.toolCalls.length;
+    this.#event = this.restored?.event;
+    // A run of which nothing was sent may have had attempts, but nobody can see any of them.
+    if (this.restored && this.restored.seq > 0) {
+      this.#ledgers.push(this.restored.ledger);
+      this.#content_ms = this.#started_ms;
+    }
+    const onStale = () => {
+      context.log.warn({ run: run.id }, 'superseded: another replica has taken the run over');
+      this.#stop(SUPERSEDED);
+    };
+    this.#journal = new RunJournal(run, context, onStale, resumption);
+    for (const event of this.restored?.healed ?? []) this.#journal.record(event);
+    const epoch = FIRST_EPOCH + (resumption?.stored.takeovers.length ?? 0);
     this.delivery = new Delivery({
       client,
       time: context.time,
@@ -76,7 +94,24 @@ export class Turn {
         'holdfast-upstream': run.target.name,
       }),
       journal: this.#journal,
+      ...(run.resumable && { idOf: (seq: number) => eventId(run.id, epoch, seq) }),
+      ...(this.restored && { restored: this.restored }),
     });
+    // AbortSignal.any would cost every run a kilobyte more.
+    const end = () => this.#stop(run.signal.reason);
+    if (run.signal.aborted) end();
+    else run.signal.addEventListener('abort', end, { once: true });
+  }
+
+  /** True when the run is not this replica's to end: another has it, or is to have it. */
+  get isWithdrawn(): boolean {
+    const { aborted, reason } = this.signal;
+    return aborted && (reason === SUPERSEDED || reason === HAND_OVER) && !this.delivery.ended;
+  }
+
+  /** When the run began, on whatever replica. */
+  get created_at_ms(): number {
+    return this.#journal.created_at_ms;
   }
 
   /** Upstream requests made so far. */
@@ -150,10 +185,23 @@ export class Turn {
     this.#content_ms = now_ms;
   }
 
-  /** Sends what was collected; waits, if at all, for the store (`write_ahead`) or for a slow client. */
-  flush(): Promise<void> | undefined {
-    if (this.#context.configuration.checkpoint.durability === 'interval') return this.delivery.flush();
-    return this.#journal.stored().then(() => this.delivery.flush());
+  /**
+   * Sends what was collected; waits, if at all, for the store (`write_ahead`) or for a slow client. After a silence as
+   * long as a lease, of the provider or of this process, the store is asked first whether the run is still ours.
+   */
+  flush(now_ms: number = this.#context.time.now()): Promise<void> | undefined {
+    const { durability, lease_ms } = this.#context.configuration.checkpoint;
+    const silent_ms = now_ms - this.#flushed_ms;
+    this.#flushed_ms = now_ms;
+    if (durability === 'write_ahead' || this.delivery.needsStored)
+      return this.#journal.stored().then(() => this.delivery.flush());
+    if (silent_ms < lease_ms) return this.delivery.flush();
+    return this.#journal.confirmed().then(() => this.delivery.flush());
+  }
+
+  /** Has everything stored that was said, sent or not. Resolves all the same when the store fails at it, or is slow. */
+  async persist(): Promise<void> {
+    await inTime(this.#journal.stored(), this.#context.time, PERSIST_WAIT_MAX_MS);
   }
 
   /** Ends the answer as a whole one. */
@@ -164,6 +212,7 @@ export class Turn {
     const usage = isProviders ? undefined : logicalUsage(this.#ledgers, { request_characters });
     this.transcript.fold({ kind: 'finish', reason: ending.reason });
     if (ending.forwarded) this.delivery.finishForwarded();
+    else if (ending.begun) this.delivery.finishRest(usageAsked && !this.transcript.usage ? usage : undefined);
     else this.delivery.finish({ ...ending, ...(usage && { usage }), usageAsked });
     await this.#end();
   }
@@ -174,7 +223,18 @@ export class Turn {
   }
 
   /** Seals the journal and reports what the run cost. */
-  async close(status: FinalStatus): Promise<void> {
+  async close(end: JournalEnd): Promise<void> {
+    this.#settleAccounts();
+    await this.#journal.close(end);
+  }
+
+  /** Lets another replica go on, with everything that was recorded. */
+  async release(): Promise<void> {
+    this.#settleAccounts();
+    await this.#journal.release();
+  }
+
+  #settleAccounts(): void {
     const { metrics } = this.#context;
     this.delivery.close();
     for (const { reported } of this.#ledgers) {
@@ -182,7 +242,12 @@ export class Turn {
       metrics.tokens.inc({ kind: 'completion' }, reported?.completion_tokens ?? 0);
     }
     metrics.tokens.inc({ kind: 'repaid' }, repaidTokens(this.#ledgers));
-    await this.#journal.close(status);
+  }
+
+  #stop(reason: unknown): void {
+    this.#over.abort(reason);
+    // What was collected and not sent yet is the successor's to send.
+    if (reason === SUPERSEDED || reason === HAND_OVER) this.delivery.close();
   }
 
   /** The same deltas if nothing had to be added. */
@@ -220,7 +285,9 @@ export class Turn {
   }
 
   async #end(): Promise<void> {
-    if (this.#context.configuration.checkpoint.durability === 'write_ahead') await this.#journal.stored();
+    const { durability, lease_ms } = this.#context.configuration.checkpoint;
+    if (durability === 'write_ahead' || this.delivery.needsStored) await this.#journal.stored();
+    else if (this.#context.time.now() - this.#flushed_ms >= lease_ms) await this.#journal.confirmed();
     this.delivery.end();
   }
 }

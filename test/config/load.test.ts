@@ -59,13 +59,29 @@ describe('where values come from', () => {
         progress_reasoning_ms: 600_000,
         attempt_ms: 1_800_000,
       },
-      checkpoint: { store: 'file:./data', durability: 'interval', interval_ms: 100, ttl_s: 604_800 },
+      checkpoint: {
+        store: 'file:./data',
+        durability: 'interval',
+        interval_ms: 100,
+        lease_ms: 3000,
+        on_unreachable: 'fail',
+        sealing_keys: [],
+        ttl_s: 604_800,
+      },
+      resume: {
+        detached_ms: 60_000,
+        match_requests: true,
+        max_takeovers: 3,
+        salvage_after_ms: 60_000,
+        notices: true,
+      },
       limits: {
         body_bytes: 33_554_432,
         header_bytes: 16_384,
         run_bytes: 16_777_216,
         event_bytes: 4_194_304,
         connections: 10_000,
+        runs_per_owner: 1000,
         header_ms: 20_000,
         request_ms: 300_000,
         keep_alive_ms: 72_000,
@@ -96,6 +112,7 @@ describe('where values come from', () => {
       HOLDFAST_SECRET: 'sixteen characters',
       HOLDFAST_LOG_LEVEL: 'warn',
       HOLDFAST_LIMITS_BODY_BYTES: '2048',
+      HOLDFAST_RESUME_NOTICES: 'false',
     };
     expect(load(BASE, { environment }).configuration).toMatchObject({
       clocks: { idle_ms: 1 },
@@ -104,6 +121,7 @@ describe('where values come from', () => {
       secret: 'sixteen characters',
       log: { level: 'warn' },
       limits: { body_bytes: 2048 },
+      resume: { notices: false, match_requests: true },
     });
   });
 
@@ -161,16 +179,27 @@ limits: { body_bytes: 33554432, run_bytes: 16777216, drain_ms: 25000 }
   });
 });
 
+it.each([
+  'redis://localhost',
+  'rediss://:password@redis.internal:6380/2',
+  'redis+sentinel://a:26379,b:26379/name/0',
+  'rediss+cluster://a:6379,b:6379',
+])('a store can be %s', (store) => {
+  expect(load(BASE, { environment: { HOLDFAST_STORE: store } }).configuration.checkpoint.store).toBe(store);
+});
+
 describe('variables in the file', () => {
-  it('expand, fall back and escape; numbers stay numbers', () => {
+  it('expand, fall back and escape; numbers stay numbers, true and false stay what they are', () => {
     const text = `
 upstreams: { main: { base_url: "http://\${HOST}:\${PORT:-8000}/v1", api_key: "\${EMPTY:-none}$\${x}" } }
 listen: { port: \${API_PORT:-8081} }
+resume: { notices: \${NOTICES} }
 `;
-    const environment = { HOST: 'llm', EMPTY: '' };
+    const environment = { HOST: 'llm', EMPTY: '', NOTICES: 'false' };
     expect(load(text, { environment }).configuration).toMatchObject({
       upstreams: { main: { base_url: 'http://llm:8000/v1', api_key: `none\${x}` } },
       listen: { port: 8081 },
+      resume: { notices: false },
     });
   });
 
@@ -214,6 +243,7 @@ describe('what is wrong is named with its place and the remedy', () => {
     ],
     ['clocks: 5', 'clocks: must be a section with keys, not 5.'],
     ['routes: 5', 'routes: must be a list, not 5.'],
+    ['resume: { notices: maybe }', 'resume.notices: must be true or false, not "maybe".'],
     ['secret: short', 'secret: must have at least 16 characters.'],
     ['secret: 12345', 'secret: must be a string.'],
     [
@@ -232,12 +262,26 @@ describe('what is wrong is named with its place and the remedy', () => {
       'routes[0].targets[0].upstream: there is no upstream "other". Known: main.',
     ],
     [
-      'checkpoint: { store: "redis://localhost" }',
-      'checkpoint.store: this build has the memory and file stores only; use file:DIR with a directory on this machine, or memory.',
+      'checkpoint: { store: sqlite }',
+      'checkpoint.store: must be memory, file: and a directory, like file:./data, or a URL of Redis, like redis://localhost:6379/0.',
     ],
     [
-      'checkpoint: { store: sqlite }',
-      'checkpoint.store: must be "memory" or "file:" and a directory, like file:./data.',
+      'checkpoint: { store: "redis://" }',
+      'checkpoint.store: must be memory, file: and a directory, like file:./data, or a URL of Redis, like redis://localhost:6379/0.',
+    ],
+    ['checkpoint: { store: ["redis://:password@localhost"] }', 'checkpoint.store: must be a string.'],
+    ['checkpoint: { lease_ms: 5 }', 'checkpoint.lease_ms: must be at least 100, not 5.'],
+    [
+      'checkpoint: { sealing_keys: [too short to seal with] }',
+      'checkpoint.sealing_keys[0]: must have at least 32 characters.',
+    ],
+    [
+      'checkpoint: { sealing_keys: [12345678901234567890123456789012] }',
+      'checkpoint.sealing_keys[0]: must be a string.',
+    ],
+    [
+      `checkpoint: { sealing_keys: [${'key '.repeat(8)}!, ${'key '.repeat(8)}!] }`,
+      'checkpoint.sealing_keys: must not have the same entry twice.',
     ],
   ])('%s', (line, problem) => {
     const [found = ''] = problemsOf(BASE + line);

@@ -90,6 +90,11 @@ describe('ends without an error of the provider', () => {
       },
     ],
     [
+      'a replica that is no more',
+      { kind: 'replica_lost' },
+      { cause: 'connection_reset', phase: 'text', evidence: { kind: 'replica_lost' } },
+    ],
+    [
       'a limit of ours',
       { kind: 'limit', limit: 'limits.run_bytes' },
       { cause: 'invalid_request', phase: 'text', evidence: { kind: 'limit', limit: 'limits.run_bytes' } },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { CAUSES, type Cause, type Interruption, isPermanent } from '../../src/interrupts/interruption.ts';
-import { type Allowance, decide, type Plan, type Policy } from '../../src/plans/decide.ts';
+import { type Allowance, decide, isBar, type Plan, type Policy } from '../../src/plans/decide.ts';
 import type { Proof } from '../../src/plans/delta.ts';
 import type { Transcript } from '../../src/plans/transcript.ts';
 import { call, cancel, close, reasoning, refusal, SCHEMAS, text, transcriptOf } from './saying.ts';
@@ -110,6 +110,8 @@ describe('settled calls win over', () => {
   const settled = 'R2 settle:0 cancel:';
   test.each<[string, Circumstances]>([
     ['an exhausted budget', { allowance: { exhausted: 'attempts' } }],
+    ['replicas that are lost with it', { allowance: { exhausted: 'poisoned' } }],
+    ['a request that nobody knows', { allowance: { exhausted: 'request_unknown' } }],
     ['a permanent cause', { interruption: because('quota') }],
     ['a content filter', { interruption: because('content_filter') }],
     ['a context overflow', { interruption: because('context_overflow') }],
@@ -131,6 +133,12 @@ describe('settled calls win over', () => {
   });
 });
 
+test('a bar is told from what was tried and failed', () => {
+  expect(isBar('poisoned')).toBe(true);
+  expect(isBar('request_unknown')).toBe(true);
+  expect(isBar('attempts')).toBe(false);
+});
+
 describe('giving up', () => {
   test.each<[string, Transcript, Circumstances, string]>([
     ['attempts are spent', words, { allowance: { exhausted: 'attempts' } }, 'give up: attempts'],
@@ -140,6 +148,13 @@ describe('giving up', () => {
       nothing,
       { allowance: { exhausted: 'repeated_failure' } },
       'give up: repeated_failure',
+    ],
+    ['replicas are lost with it', words, { allowance: { exhausted: 'poisoned' } }, 'give up: poisoned'],
+    [
+      'its request is not known',
+      nothing,
+      { allowance: { exhausted: 'request_unknown' } },
+      'give up: request_unknown',
     ],
     ['a permanent cause', words, { interruption: because('unauthorised') }, 'give up: permanent'],
     [

@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import type { Run } from '../../src/proxy/run.ts';
+import { describe, expect, it, vi } from 'vitest';
+import type { Client, Run } from '../../src/proxy/run.ts';
 import { NO_UPSTREAM_URL, type Replica, startReplica, upstreamsAt } from '../replica.ts';
 
 const REQUEST = { model: 'gpt-4o', stream: true, messages: [{ role: 'user', content: 'the secret prompt' }] };
@@ -234,6 +234,79 @@ describe('a stream', () => {
     const metrics = await replica.metrics.registry.metrics();
     expect(metrics).toContain('holdfast_client_disconnects_total 1');
     expect(metrics).toContain('outcome="cancelled"} 1');
+  });
+});
+
+describe('a stream that can be resumed', () => {
+  /** A run whose client has left after the first event. */
+  async function leftRun(headers: Record<string, string>, detached_ms: number) {
+    const started = Promise.withResolvers<{ run: Run; client: Client; finish: () => void }>();
+    const finished = Promise.withResolvers<void>();
+    const replica = await startReplica({ ...UPSTREAM, resume: { detached_ms } }, async (run, client) => {
+      client.open({ 'holdfast-run-id': run.id });
+      client.write('data: 1\n\n');
+      const { promise, resolve } = Promise.withResolvers<void>();
+      started.resolve({ run, client, finish: resolve });
+      run.signal.addEventListener('abort', () => resolve());
+      await promise;
+      client.write('data: 2\n\n');
+      client.end('data: [DONE]\n\n');
+      finished.resolve();
+      return run.signal.aborted ? 'cancelled' : 'complete';
+    });
+    const leave = new AbortController();
+    const response = await fetch(`${replica.api}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(REQUEST),
+      signal: leave.signal,
+    });
+    leave.abort();
+    const relayed = await started.promise;
+    return { replica, response, ...relayed, finished: finished.promise };
+  }
+
+  const outcomes = async ({ replica }: { replica: Replica }) => {
+    await replica.server.close();
+    return (await replica.metrics.registry.metrics()).match(/outcome="\w+"/g);
+  };
+
+  it('says where the rest of it is', async () => {
+    const left = await leftRun({ 'holdfast-resume': '1', 'holdfast-thread': 'a thread' }, 60_000);
+    const { run, response } = left;
+    expect(run).toMatchObject({ resumable: true, thread: 'a thread' });
+    expect(response.headers.get('location')).toBe(`/holdfast/v1/runs/${run.id}/stream`);
+    left.finish();
+    await left.finished;
+  });
+
+  it('goes on without its client to its end', async () => {
+    const left = await leftRun({ 'holdfast-resume': '1' }, 60_000);
+    await vi.waitFor(() => expect(left.client.write('')).toBe(true));
+    expect(left.run.signal.aborted).toBe(false);
+    left.finish();
+    await left.finished;
+    expect(await outcomes(left)).toEqual(['outcome="complete"']);
+  });
+
+  it('goes on for detached_ms, and then for as long as somebody reads it', async () => {
+    const left = await leftRun({ 'holdfast-resume': '1' }, 50);
+    const { replica, run } = left;
+    await replica.store.notes.put(run.owner, { kind: 'reader', name: run.id }, '', 400);
+    const since_ms = performance.now();
+    await left.finished;
+    expect(performance.now() - since_ms).toBeGreaterThan(350);
+    expect(await outcomes(left)).toEqual(['outcome="cancelled"']);
+  });
+
+  it('can be cancelled meanwhile', async () => {
+    const left = await leftRun({ 'holdfast-resume': '1' }, 60_000);
+    const { replica, run } = left;
+    await replica.store.acquire(run.id, run.owner);
+    const path = `${replica.api}/holdfast/v1/runs/${run.id}`;
+    expect(await (await fetch(path, { method: 'DELETE' })).json()).toMatchObject({ status: 'cancelled' });
+    await left.finished;
+    expect(run.signal.aborted).toBe(true);
   });
 });
 

@@ -1,7 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { simulate } from '../simulation/simulate.ts';
+import { DEFAULTS, simulate } from '../simulation/simulate.ts';
 
 const TEXT = { parts: [{ text: 'Kelp grips the rock through the surge.' }] } as const;
+
+test('a provider that ends neither the stream nor the connection after the finish reason is left, whatever the store does', async () => {
+  const checkpoint = { ...DEFAULTS.checkpoint, durability: 'write_ahead' as const };
+  const fault = { kind: 'silence', at: { after_finish: true } } as const;
+  const run = await simulate({ ...TEXT, faults: [fault] }, { configuration: { checkpoint } });
+
+  expect([run.outcome, run.stream.text]).toEqual(['complete', 'Kelp grips the rock through the surge.']);
+  expect(run.elapsed_ms).toBeLessThan(3_000);
+});
 
 describe('a provider that goes silent is given up on when its clock runs out, not later', () => {
   const clocks = {

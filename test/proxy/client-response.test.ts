@@ -62,6 +62,24 @@ describe('what is on the wire', () => {
     expect(bodyOf(answer)).toBe('9\r\ndata: 1\n\n\r\n');
   });
 
+  it('headers that are asked for when the stream begins', async () => {
+    const arrivals = providerRequests();
+    const socket = await connect(await startProvider(arrivals.listener));
+    socket.write(GET);
+    const { response } = await arrivals.next();
+    let asked = 0;
+    const client = new ClientResponse(response, { client_stall_ms: 60_000 }, () => {
+      asked++;
+      return { location: '/here' };
+    });
+    expect(asked).toBe(0);
+    client.open({ 'Holdfast-Run-Id': 'run_1' });
+    client.end('');
+    const answer = await receivedUntil(socket, '\r\n0\r\n\r\n');
+    expect(answer).toContain('Holdfast-Run-Id: run_1\r\nlocation: /here\r\n');
+    expect(asked).toBe(1);
+  });
+
   it('chunk lengths count bytes, not characters', async () => {
     const { socket, client } = await exchange();
     client.open({});
@@ -154,14 +172,17 @@ describe('what is on the wire', () => {
     expect(() => client.reject(500, {}, '')).toThrow('opened');
   });
 
-  it('a destroyed stream has no end of message', async () => {
+  it('a destroyed stream has no end of message, and its client is not the one who left', async () => {
     const { socket, client } = await exchange();
     client.open({});
     client.write('data: 1\n\n');
     const answer = received(socket);
+    expect(client.over).toBe(false);
     client.destroy();
+    expect(client.over).toBe(true);
     expect(await answer).not.toContain('0\r\n\r\n');
-    expect(client.signal.aborted).toBe(true);
+    await client.closed;
+    expect(client.signal.aborted).toBe(false);
   });
 });
 

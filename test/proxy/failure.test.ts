@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'vitest';
+import { foldJournal } from '../../src/checkpoint/journal-fold.ts';
 import type { Owner } from '../../src/checkpoint/store.ts';
+import { errorObject } from '../../src/errors.ts';
 import type { Cause, Interruption } from '../../src/interrupts/interruption.ts';
 import { CAUSES, isPermanent } from '../../src/interrupts/interruption.ts';
 import type { GiveUp } from '../../src/plans/decide.ts';
-import { failureEvent, failureResponse } from '../../src/proxy/failure.ts';
+import type { Transcript } from '../../src/plans/transcript.ts';
+import { failureEvent, failureResponse, storedFailureEvent } from '../../src/proxy/failure.ts';
 import type { Run } from '../../src/proxy/run.ts';
-import { call, close, refusal, text, transcriptOf } from '../plans/saying.ts';
+import { HEADER, HEADER_RECORD, textRecord } from '../checkpoint/fixtures.ts';
+import { call, close, reasoning, refusal, text, transcriptOf } from '../plans/saying.ts';
 
 const run: Run = {
   id: 'run_x',
@@ -15,6 +19,7 @@ const run: Run = {
   request: { model: 'gpt', messages: [], stream: true },
   headers: {},
   events: 'none',
+  resumable: false,
   signal: new AbortController().signal,
 };
 
@@ -27,10 +32,13 @@ const failure = (interruption: Interruption, why: GiveUp = 'attempts') => ({
   interruption,
   why,
   attempts: 4,
+  created_at_ms: 1_700_000_000_900,
+  stream_id: 'chatcmpl-1',
 });
 
 describe('in a stream', () => {
   const transcript = transcriptOf(
+    reasoning('Kelp?'),
     text('The holdfast'),
     refusal(' no'),
     call(0, 'now', '{}'),
@@ -48,12 +56,24 @@ describe('in a stream', () => {
       holdfast: {
         run_id: 'run_x',
         root_request_id: 'run_x',
+        stream_id: 'chatcmpl-1',
+        created_at: 1_700_000_000,
         cause: 'connection_reset',
         attempts: 4,
         retryable: true,
+        terminal_message:
+          'The stream was interrupted and could not be recovered: connection_reset (ECONNRESET); gave up: attempts',
         partial: true,
         partial_chars: 15,
-        tool_calls: [{ id: 'call_0', name: 'now' }],
+        partial_text: 'The holdfast',
+        partial_text_truncated: false,
+        parts: [
+          { type: 'reasoning', text: 'Kelp?' },
+          { type: 'text', text: 'The holdfast' },
+          { type: 'refusal', text: ' no' },
+          { type: 'tool_call', id: 'call_0', name: 'now', arguments: '{}' },
+        ],
+        tool_calls: [{ id: 'call_0', name: 'now', arguments: '{}' }],
       },
     });
   });
@@ -90,6 +110,81 @@ describe('in a stream', () => {
     ],
   ])('%s', (_, interruption, why, event) => {
     expect(failureEvent(run, transcript, failure(interruption, why))).toMatchObject(event);
+  });
+});
+
+describe('from the store', () => {
+  const error = errorObject('run_salvaged', { status: 'recovered_from_partial' });
+  const told = { error, cause: 'replica_lost', retryable: true };
+
+  test('tells the same, as far as the journal knows it', () => {
+    const chunk = '{"id":"chatcmpl-7","choices":[{"index":0,"delta":{"role":"assistant"}}]}';
+    const records = [
+      HEADER_RECORD,
+      { seq: 1, events: [{ deltas: [], payload: chunk }] },
+      textRecord(1, 'The', ' holdfast'),
+      {
+        seq: 4,
+        events: [{ deltas: [call(0, 'now', '{}'), [close(0)], call(1, 'now', '{')].flat() }],
+      },
+    ];
+    expect(storedFailureEvent('run_x', foldJournal(records), told)).toEqual({
+      ...error,
+      holdfast: {
+        run_id: 'run_x',
+        root_request_id: 'run_x',
+        stream_id: 'chatcmpl-7',
+        created_at: HEADER.created_at_ms / 1000,
+        cause: 'replica_lost',
+        retryable: true,
+        terminal_message: error.message,
+        partial: true,
+        partial_chars: 12,
+        partial_text: 'The holdfast',
+        partial_text_truncated: false,
+        parts: [
+          { type: 'text', text: 'The holdfast' },
+          { type: 'tool_call', id: 'call_0', name: 'now', arguments: '{}' },
+        ],
+        tool_calls: [{ id: 'call_0', name: 'now', arguments: '{}' }],
+      },
+    });
+  });
+
+  test('says what it does not know', () => {
+    expect(storedFailureEvent('run_x', foldJournal([]), told)).toMatchObject({
+      holdfast: { stream_id: null, created_at: null, partial_text: '', parts: [], tool_calls: [] },
+    });
+  });
+});
+
+describe('a long answer', () => {
+  const details = (transcript: Transcript) =>
+    failureEvent(run, transcript, failure(reset)) as { holdfast: Record<string, unknown> };
+
+  test('is brought by its end, and counted whole', () => {
+    const long = `${'x'.repeat(20_000)}🌊`;
+    const end = `${'x'.repeat(16_382)}🌊`;
+    expect(details(transcriptOf(reasoning(long), text(long))).holdfast).toMatchObject({
+      partial_chars: 20_002,
+      partial_text: end,
+      partial_text_truncated: true,
+      parts: [
+        { type: 'reasoning', text: end, truncated: true },
+        { type: 'text', text: end, truncated: true },
+      ],
+    });
+  });
+
+  test('keeps its settled calls whole however long they are', () => {
+    const json = JSON.stringify({ note: 'x'.repeat(100_000) });
+    expect(details(transcriptOf(call(0, 'save', json), close(0))).holdfast).toMatchObject({
+      tool_calls: [{ arguments: json }],
+    });
+  });
+
+  test('that is a refusal is text enough', () => {
+    expect(details(transcriptOf(refusal('I cannot'))).holdfast).toMatchObject({ partial_text: 'I cannot' });
   });
 });
 

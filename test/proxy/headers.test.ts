@@ -1,6 +1,11 @@
 import { expect, it } from 'vitest';
 import type { UpstreamConfiguration } from '../../src/config/configuration.ts';
-import { requestHeaders, responseHeaders, streamRequestHeaders } from '../../src/proxy/headers.ts';
+import {
+  requestHeaders,
+  responseHeaders,
+  revivedRequestHeaders,
+  streamRequestHeaders,
+} from '../../src/proxy/headers.ts';
 
 const OPEN: UpstreamConfiguration = { base_url: 'http://x/v1', dialect: 'generic' };
 const KEYED: UpstreamConfiguration = { ...OPEN, api_key: 'sk-configured' };
@@ -56,6 +61,29 @@ it.each(['authorization', 'api-key', 'x-api-key'])(
 
 it('a stream that is read comes uncompressed', () => {
   expect(streamRequestHeaders({ 'accept-encoding': 'gzip, br' }, OPEN)).toEqual({
+    'accept-encoding': 'identity',
+  });
+});
+
+it('what a client says about its run is for us alone where we read the stream', () => {
+  const headers = { 'idempotency-key': 'one', 'last-event-id': '7', 'user-agent': 'sdk/1' };
+  expect(streamRequestHeaders(headers, OPEN)).toEqual({
+    'user-agent': 'sdk/1',
+    'accept-encoding': 'identity',
+  });
+});
+
+it('a request that only comes back to a run brings its credential, and not the form of its own body', () => {
+  const headers = {
+    authorization: 'Bearer sk-client',
+    accept: 'text/event-stream',
+    'last-event-id': '7',
+    'content-type': 'text/plain',
+  };
+  expect(revivedRequestHeaders(headers, OPEN)).toEqual({
+    authorization: 'Bearer sk-client',
+    'content-type': 'application/json',
+    accept: '*/*',
     'accept-encoding': 'identity',
   });
 });

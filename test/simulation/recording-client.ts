@@ -7,6 +7,8 @@ export class RecordingClient implements Client {
   /** Everything that was written, as one string. */
   body = '';
   headers: Readonly<Record<string, string>> = {};
+  /** The connection was closed before the response ended. */
+  destroyed = false;
   rejection: { readonly status: number; readonly body: string } | undefined;
   readonly #onWrite: ((client: RecordingClient) => void) | undefined;
 
@@ -22,7 +24,8 @@ export class RecordingClient implements Client {
   }
 
   write(frames: string): boolean {
-    if (!this.opened || this.ended) throw new Error('written before the opening or after the end');
+    if (!this.opened || this.ended || this.destroyed)
+      throw new Error('written before the opening or after the end');
     this.body += frames;
     this.#onWrite?.(this);
     return true;
@@ -33,6 +36,11 @@ export class RecordingClient implements Client {
   end(frames: string): void {
     this.write(frames);
     this.ended = true;
+  }
+
+  destroy(): void {
+    if (this.ended || this.rejection) throw new Error('destroyed after the end');
+    this.destroyed = true;
   }
 
   reject(

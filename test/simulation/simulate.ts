@@ -1,7 +1,7 @@
 import pino, { type Logger } from 'pino';
 import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
 import { foldJournal, type JournalFold } from '../../src/checkpoint/journal-fold.ts';
-import { MemoryStore } from '../../src/checkpoint/memory-store.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
 import type { Owner, RunId, Store } from '../../src/checkpoint/store.ts';
 import type { Configuration, RecoveryPolicy, UpstreamConfiguration } from '../../src/config/configuration.ts';
 import type { DialectName } from '../../src/config/dialect-names.ts';
@@ -9,7 +9,7 @@ import { completeConfiguration } from '../../src/config/load.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
 import { relay } from '../../src/proxy/relay.ts';
-import type { EventsMode, Outcome } from '../../src/proxy/run.ts';
+import type { EventsMode, Outcome, Run } from '../../src/proxy/run.ts';
 import type { ChatRequest } from '../../src/proxy/wires/chat-request.ts';
 import type { Plan } from '../provider/script.ts';
 import { RecordingClient } from './recording-client.ts';
@@ -17,11 +17,11 @@ import { SimulatedProvider, type SimulatedRequest } from './simulated-provider.t
 import { readStream, type StreamReading } from './stream-reading.ts';
 import { VirtualTime } from './virtual-time.ts';
 
-const RUN: RunId = `run_${'0'.repeat(22)}`;
-const OWNER = 'owner' as Owner;
+export const RUN: RunId = `run_${'0'.repeat(22)}`;
+export const OWNER = 'owner' as Owner;
 const UPSTREAM = 'http://provider.test/v1';
 /** Registering a process's default metrics takes longer than most runs. */
-const METRICS = new Metrics();
+export const METRICS = new Metrics();
 export const DEFAULTS = completeConfiguration({ upstreams: { default: { base_url: UPSTREAM } } });
 
 export interface Simulation {
@@ -31,12 +31,18 @@ export interface Simulation {
   readonly requests: readonly SimulatedRequest[];
   readonly journal: JournalFold;
   readonly elapsed_ms: number;
+  /** Only of a run that went through several replicas. */
+  readonly takeover?: {
+    /** Calls that were held while text came after them were lost with their replica, which alone knew of them. */
+    readonly losesHeldCalls: boolean;
+  };
 }
 
 export interface SimulationOptions {
   readonly request?: Partial<ChatRequest>;
   readonly dialect?: DialectName;
   readonly events?: EventsMode;
+  readonly thread?: string;
   readonly recovery?: Partial<RecoveryPolicy>;
   readonly configuration?: Partial<Configuration>;
   readonly piece_bytes?: number;
@@ -55,6 +61,38 @@ export const chatRequest = (fields: Partial<ChatRequest> = {}): ChatRequest => (
   ...fields,
 });
 
+export function configurationOf(options: SimulationOptions): Configuration {
+  return {
+    ...DEFAULTS,
+    ...options.configuration,
+    upstreams: { default: upstreamOf(options) },
+    recovery: { ...DEFAULTS.recovery, ...options.recovery },
+  };
+}
+
+const upstreamOf = ({ dialect }: SimulationOptions): UpstreamConfiguration => ({
+  base_url: UPSTREAM,
+  dialect: dialect ?? 'openai',
+});
+
+export function runOf(options: SimulationOptions, signal: AbortSignal, resumable = false): Run {
+  const request = chatRequest(options.request);
+  return {
+    id: RUN,
+    owner: OWNER,
+    target: { name: 'default', upstream: upstreamOf(options) },
+    body: JSON.stringify(request),
+    request,
+    headers: {},
+    events: options.events ?? 'none',
+    resumable,
+    ...(options.thread !== undefined && { thread: options.thread }),
+    signal,
+  };
+}
+
+export const silentLog = (): Logger => pino({ level: process.env.HOLDFAST_LOG ?? 'silent' });
+
 /** One run against the scripted provider, on virtual time: everything real but the network and the clock. */
 export async function simulate(
   plan: Plan | ((attempt: number) => Plan),
@@ -65,40 +103,19 @@ export async function simulate(
   const gone = new AbortController();
   const { onWrite } = options;
   const client = new RecordingClient(onWrite && ((self) => onWrite(self, () => gone.abort())));
-  const request = chatRequest(options.request);
-  const upstream: UpstreamConfiguration = { base_url: UPSTREAM, dialect: options.dialect ?? 'openai' };
-  const configuration: Configuration = {
-    ...DEFAULTS,
-    ...options.configuration,
-    upstreams: { default: upstream },
-    recovery: { ...DEFAULTS.recovery, ...options.recovery },
-  };
   const store = options.store?.(time) ?? new MemoryStore({ time, ttl_ms: 604_800_000 });
   const outcome = await time.drive(
-    relay(
-      {
-        id: RUN,
-        owner: OWNER,
-        target: { name: 'default', upstream },
-        body: JSON.stringify(request),
-        request,
-        headers: {},
-        events: options.events ?? 'none',
-        signal: gone.signal,
-      },
-      client,
-      {
-        configuration,
-        transport: provider,
-        store,
-        scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
-        capabilities: options.capabilities?.(time) ?? new CapabilityMemory(time),
-        metrics: METRICS,
-        log: options.log ?? pino({ level: process.env.HOLDFAST_LOG ?? 'silent' }),
-        time,
-        random: options.random ?? (() => 0.5),
-      },
-    ),
+    relay(runOf(options, gone.signal), client, {
+      configuration: configurationOf(options),
+      transport: provider,
+      store,
+      scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+      capabilities: options.capabilities?.(time) ?? new CapabilityMemory(time),
+      metrics: METRICS,
+      log: options.log ?? silentLog(),
+      time,
+      random: options.random ?? (() => 0.5),
+    }),
   );
   const stored = await store.read(RUN, OWNER, 0);
   return {

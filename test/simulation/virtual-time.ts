@@ -27,6 +27,11 @@ export class VirtualTime implements Time {
     return () => this.#timers.delete(timer);
   }
 
+  /** Time passes while the process is stopped: nothing runs, and afterwards every timer that was due is late. */
+  skip(delay_ms: number): void {
+    this.#now_ms += delay_ms;
+  }
+
   /** Runs timers in order until `work` settles; fails if nothing is left that could make it settle. */
   async drive<Result>(work: Promise<Result>, limit_ms = 24 * 60 * 60 * 1000): Promise<Result> {
     let settled = false;

@@ -4,6 +4,7 @@ import { type ProviderError, providerErrorIn } from '../../interrupts/provider-e
 import type { Delta, Usage } from '../../plans/delta.ts';
 import { type ChatChoice, type ChatChunk, type ChatDelta, isObject } from './chat-chunk.ts';
 import { ChatToolCalls } from './chat-tool-calls.ts';
+import { ChunkMould } from './chunk-mould.ts';
 
 /** What one event of a chat completion stream turned out to be. */
 export type ChatEvent =
@@ -11,6 +12,8 @@ export type ChatEvent =
       readonly kind: 'chunk';
       readonly payload: string;
       readonly chunk: ChatChunk;
+      /** `chunk` is that of an earlier event, which differs from this one in its text alone. */
+      readonly moulded?: true;
       readonly deltas: readonly Delta[];
       /** The chunk brings a role. */
       readonly role: boolean;
@@ -23,6 +26,8 @@ export type ChatEvent =
   | { readonly kind: 'malformed' };
 
 const NO_DELTAS: readonly Delta[] = [];
+/** Some providers send padding or a clock with every chunk, and no mould fits twice. */
+const USELESS_MOULDS_MAX = 4;
 
 /** Where providers put the model's thinking. */
 export const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
@@ -30,6 +35,9 @@ export const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_te
 /** Reads the events of one attempt on `/v1/chat/completions`. */
 export class ChatCompletionsReader {
   readonly #toolCalls: ChatToolCalls;
+  #mould: ChunkMould | undefined;
+  #mouldIsUsed: boolean = true;
+  #uselessMoulds = 0;
 
   constructor(nextCall: () => number) {
     this.#toolCalls = new ChatToolCalls(nextCall);
@@ -38,6 +46,19 @@ export class ChatCompletionsReader {
   read(event: EventSourceMessage): ChatEvent {
     // Line breaks inside a JSON document are white space, and clients take only one line per event.
     const data = event.data.includes('\n') ? event.data.replaceAll('\n', ' ') : event.data;
+    const text = event.event === undefined ? this.#mould?.read(data) : undefined;
+    if (text !== undefined && this.#mould) {
+      this.#mouldIsUsed = true;
+      return {
+        kind: 'chunk',
+        payload: data,
+        chunk: this.#mould.chunk,
+        moulded: true,
+        deltas: text === '' ? NO_DELTAS : [{ kind: 'text', text }],
+        role: false,
+        manyChoices: false,
+      };
+    }
     if (data.length < 10 && data.trim() === '[DONE]') return { kind: 'done' };
     let chunk: unknown;
     try {
@@ -81,6 +102,9 @@ export class ChatCompletionsReader {
       if (status !== undefined) return { kind: 'bad_finish', reason, status };
     }
     const role = isObject(choice.delta) && choice.delta.role !== undefined;
+    const finishes = typeof reason === 'string' && reason !== '';
+    const saysMore = finishes || role || manyChoices || Boolean(chunk.usage) || Boolean(chunk.error);
+    if (!saysMore && isObject(choice.delta) && isOnlyText(choice.delta)) this.#makeMould(data, chunk);
     return {
       kind: 'chunk',
       payload: data,
@@ -91,16 +115,17 @@ export class ChatCompletionsReader {
     };
   }
 
+  /** Nearly every event of a stream has text and nothing else. */
+  #makeMould(data: string, chunk: ChatChunk): void {
+    if (!this.#mouldIsUsed) this.#uselessMoulds++;
+    this.#mould = this.#uselessMoulds < USELESS_MOULDS_MAX ? ChunkMould.of(data, chunk) : undefined;
+    this.#mouldIsUsed = false;
+  }
+
   #deltas(choice: ChatChoice, usage: unknown): readonly Delta[] {
     const delta = choice.delta;
     const reason = choice.finish_reason;
     const finishes = typeof reason === 'string' && reason !== '';
-    const isPlainText =
-      isObject(delta) && typeof delta.content === 'string' && !finishes && !usage && isOnlyContent(delta);
-    // Nearly every event of a stream is this one.
-    if (isPlainText)
-      return delta.content === '' ? NO_DELTAS : [{ kind: 'text', text: delta.content as string }];
-
     const deltas: Delta[] = [];
     if (isObject(delta)) this.#readDelta(delta, deltas);
     if (finishes) deltas.push({ kind: 'finish', reason });
@@ -122,9 +147,10 @@ export class ChatCompletionsReader {
   }
 }
 
-function isOnlyContent(delta: ChatDelta): boolean {
+function isOnlyText(delta: ChatDelta): boolean {
+  if (typeof delta.content !== 'string' || delta.content === '') return false;
   for (const field in delta) {
-    if (field !== 'content' && field !== 'role' && delta[field] !== null && delta[field] !== '') return false;
+    if (field !== 'content' && delta[field] !== null && delta[field] !== '') return false;
   }
   return true;
 }

@@ -1,6 +1,6 @@
 import type { Delta, Usage } from '../../plans/delta.ts';
 import type { ShownFragment } from '../shown-calls.ts';
-import { type ChatChunk, type ChatDelta, isObject } from './chat-chunk.ts';
+import { type ChatChoice, type ChatChunk, type ChatDelta, isObject } from './chat-chunk.ts';
 import { type ChatEvent, REASONING_FIELDS } from './chat-completions.ts';
 
 export type ChunkEvent = Extract<ChatEvent, { kind: 'chunk' }>;
@@ -14,6 +14,8 @@ export class ChatEnvelope {
   readonly #first: ChatChunk;
   /** Where the answering provider puts the model's thinking. */
   readonly #reasoningField: string;
+  /** The chunk that was {@link rebuilds looked at} last and found to be rebuilt: moulded events share one. */
+  #rebuilt: ChatChunk | undefined;
 
   /** `first` gives the identity; `content` is the first chunk with content, which may be the same. */
   constructor(first: ChatChunk, content: ChatChunk = first) {
@@ -25,6 +27,12 @@ export class ChatEnvelope {
       REASONING_FIELDS.find((field) => delta?.[field] !== undefined) ?? REASONING_FIELDS[0];
   }
 
+  /** `id` of every chunk. */
+  get id(): string | undefined {
+    const { id } = this.#first;
+    return typeof id === 'string' ? id : undefined;
+  }
+
   /** The chunk belongs to this answer as it is. `error: null` beside content is a fatal error to some clients. */
   fits(chunk: ChatChunk): boolean {
     const first = this.#first;
@@ -32,10 +40,26 @@ export class ChatEnvelope {
     return same && chunk.error === undefined;
   }
 
+  /** {@link textChunk} says all that this chunk does, which has text and {@link fits}. */
+  rebuilds(chunk: ChatChunk): boolean {
+    if (chunk === this.#rebuilt) return true;
+    const { choices, obfuscation: _obfuscation, ...fields } = chunk;
+    const [{ delta, index: _index, ...rest }] = choices as [ChatChoice & { delta: ChatDelta }];
+    const { content, ...others } = delta;
+    const isPlain =
+      typeof content === 'string' && [...Object.values(rest), ...Object.values(others)].every(isEmpty);
+    const isShared = Object.entries(fields).every(
+      ([name, value]) => isEmpty(value) || this.#shares(name, value),
+    );
+    if (!isPlain || !isShared) return false;
+    this.#rebuilt = chunk;
+    return true;
+  }
+
   /** The event as it came if it fits, else made part of this answer. `role`: it is the first chunk. */
   payloadOf(event: ChunkEvent, role: boolean): string {
     if (this.fits(event.chunk) && event.role === role) return event.payload;
-    return this.#adopt(event.chunk, role);
+    return this.#adopt(event.moulded ? (JSON.parse(event.payload) as ChatChunk) : event.chunk, role);
   }
 
   /** The finish chunk or usage chunk of a provider, with nothing left of content and with `usage` put in its place. */
@@ -104,12 +128,21 @@ export class ChatEnvelope {
     return JSON.stringify({ ...this.#fields, choices: [choice] });
   }
 
+  #shares(name: string, value: unknown): boolean {
+    const own = this.#fields[name];
+    return own === value || (typeof value === 'object' && JSON.stringify(own) === JSON.stringify(value));
+  }
+
   #fieldOf({ kind }: Delta): string | undefined {
     if (kind === 'text') return 'content';
     if (kind === 'refusal') return 'refusal';
     return kind === 'reasoning' ? this.#reasoningField : undefined;
   }
 }
+
+/** Says nothing that anybody could miss. */
+const isEmpty = (value: unknown): boolean =>
+  value === null || value === '' || (typeof value === 'object' && Object.keys(value as object).length === 0);
 
 /** `delta` of a chunk's first choice. */
 function deltaOf(chunk: ChatChunk): ChatDelta | undefined {

@@ -1,0 +1,39 @@
+import { retryAfterMs } from '../interrupts/retry-after.ts';
+
+/** Codes of errors that are no answer to the request: the replica could not look at it. */
+const TRY_ELSEWHERE: readonly unknown[] = ['shutting_down', 'store_unavailable'];
+
+/** The stream of a run. Any other stream is not Holdfast's, and nobody could resume it. */
+export const opensRun = (response: Response): boolean =>
+  response.status === 200 &&
+  response.body !== null &&
+  response.headers.has('holdfast-run-id') &&
+  (response.headers.get('content-type') ?? '').startsWith('text/event-stream');
+
+/**
+ * Whether this comes from a replica, or from what stands before it, that cannot take a request now. An error object
+ * says otherwise: Holdfast has tried, and asking again would only multiply its attempts.
+ */
+export async function isTurnedAway(response: Response): Promise<boolean> {
+  if (![502, 503, 504].includes(response.status)) return false;
+  const error = errorOf(await response.clone().text());
+  return error === undefined || TRY_ELSEWHERE.includes(error.code);
+}
+
+/** How long the response asks to wait; undefined if it does not. */
+export const retryAfterOf = ({ headers }: Response): number | undefined =>
+  retryAfterMs(Object.fromEntries(headers), Date.now());
+
+/** Lets go of a response that nobody will read. */
+export function discard(response: Response): void {
+  response.body?.cancel().catch(() => {});
+}
+
+function errorOf(body: string): { readonly code?: unknown } | undefined {
+  try {
+    const { error } = JSON.parse(body) as { error?: unknown };
+    return typeof error === 'object' && error !== null ? error : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,52 @@
+const TAIL_EVENTS_MAX = 4_096;
+const TAIL_CHARACTERS_MAX = 1_048_576;
+
+/** What the caller has of a run: how many events, and the last of them, for a replica whose checkpoint is behind. */
+export class ReceivedEvents {
+  /** Of the last event; empty if it has none. */
+  id = '';
+  #cursor = 0;
+  #characters = 0;
+  #isComplete = false;
+  readonly #tail: string[] = [];
+
+  /** How many events the caller has. */
+  get cursor(): number {
+    return this.#cursor;
+  }
+
+  /** Data of the last events, oldest first. */
+  get tail(): readonly string[] {
+    return this.#tail;
+  }
+
+  /** The last one ended the answer, one way or the other: nothing after it is missed. */
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  add(payload: string): void {
+    this.#cursor += 1;
+    this.#isComplete ||= isEnd(payload);
+    this.#characters += payload.length;
+    this.#tail.push(payload);
+    while (
+      this.#tail.length > 1 &&
+      (this.#tail.length > TAIL_EVENTS_MAX || this.#characters > TAIL_CHARACTERS_MAX)
+    ) {
+      this.#characters -= this.#tail.shift()?.length ?? 0;
+    }
+  }
+}
+
+/** `[DONE]`, or an error: the replica has said what there is to say. */
+function isEnd(payload: string): boolean {
+  if (payload.trim() === '[DONE]') return true;
+  if (!payload.includes('"error"')) return false;
+  try {
+    const { error } = JSON.parse(payload) as { error?: unknown };
+    return error !== undefined && error !== null;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,180 @@
+import { discard, isTurnedAway, opensRun, retryAfterOf } from './answer.ts';
+import { callerResponse } from './caller-response.ts';
+import type { ChatRequest } from './chat-request.ts';
+import { Connection } from './connection.ts';
+import type { Endpoints } from './endpoints.ts';
+import { EventTooLargeError, StreamInterruptedError } from './errors.ts';
+import type { Settings } from './options.ts';
+import { ReceivedEvents } from './received-events.ts';
+import { RetryBudget } from './retry-budget.ts';
+import { type RunRequest, RunRequests } from './run-requests.ts';
+import { sleep } from './sleep.ts';
+
+/** How long the request that ends an abandoned run may take. */
+const CANCEL_MS = 5_000;
+
+/** One streamed answer to one caller, over as many connections as it takes. */
+export class ResumableRun {
+  readonly #settings: Settings;
+  readonly #endpoints: Endpoints;
+  readonly #requests: RunRequests;
+  readonly #budget: RetryBudget;
+  readonly #received = new ReceivedEvents();
+  /** Aborts when the caller has left, by its own signal or by cancelling the body. */
+  readonly #signal: AbortSignal;
+  readonly #left = new AbortController();
+  /** The replica that is asked. */
+  #root: string;
+  #connection: Connection;
+  #run = '';
+
+  constructor(request: ChatRequest, settings: Settings, endpoints: Endpoints) {
+    this.#settings = settings;
+    this.#endpoints = endpoints;
+    this.#requests = new RunRequests(request);
+    this.#budget = new RetryBudget(settings);
+    this.#signal = AbortSignal.any([this.#left.signal, ...(request.signal ? [request.signal] : [])]);
+    this.#root = endpoints.first(this.#requests.root);
+    this.#connection = new Connection(this.#signal);
+  }
+
+  /** Resolves with the stream, or with the answer that came instead of one. */
+  async start(): Promise<Response> {
+    for (;;) {
+      let answer: Response | undefined;
+      let failure: unknown;
+      try {
+        const response = await this.#ask(this.#original);
+        if (opensRun(response)) {
+          this.#attach(response);
+          return callerResponse(response, this, this.#signal);
+        }
+        const { idle_ms } = this.#settings;
+        if (!(await this.#connection.within(idle_ms, () => isTurnedAway(response)))) return response;
+        answer = response;
+      } catch (error) {
+        this.#signal.throwIfAborted();
+        failure = error;
+      }
+      const wait_ms = this.#moveOn(answer);
+      if (wait_ms !== undefined) await sleep(wait_ms, this.#signal);
+      else if (answer) return answer;
+      else throw failure;
+    }
+  }
+
+  /** More of the answer, undefined at its end. Rejects with what broke the stream if it cannot be resumed. */
+  async read(): Promise<string | undefined> {
+    let broken: unknown;
+    for (;;) {
+      try {
+        const frames = await this.#readFrames();
+        if (frames === '') continue;
+        if (frames !== undefined || this.#received.isComplete) return frames;
+        broken ??= new StreamInterruptedError();
+      } catch (error) {
+        if (this.#received.isComplete) return undefined;
+        if (error instanceof EventTooLargeError) {
+          // It would be as large the next time.
+          this.#connection.close();
+          throw error;
+        }
+        broken ??= error;
+      }
+      await this.#resume(broken);
+    }
+  }
+
+  /** The caller takes no more. */
+  leave(): void {
+    if (this.#received.isComplete) return void this.#drain();
+    this.#left.abort();
+    if (this.#settings.cancel_on_abort) void this.#cancel();
+  }
+
+  async #readFrames(): Promise<string | undefined> {
+    const events = await this.#connection.read(this.#settings.idle_ms);
+    if (!events) return undefined;
+    const { frames, payloads, id } = events;
+    this.#budget.heard();
+    if (payloads.length > 0) {
+      this.#budget.progressed();
+      for (const payload of payloads) this.#received.add(payload);
+      this.#received.id = id;
+    }
+    return frames;
+  }
+
+  /** Opens the stream again that `broken` interrupted, and rejects with that if it cannot. */
+  async #resume(broken: unknown): Promise<void> {
+    let answer: Response | undefined;
+    let isForgotten = false;
+    for (;;) {
+      this.#signal.throwIfAborted();
+      const wait_ms = this.#moveOn(answer);
+      if (wait_ms === undefined) throw broken;
+      await sleep(wait_ms, this.#signal);
+      try {
+        answer = await this.#ask(isForgotten ? this.#original : this.#rest);
+      } catch {
+        answer = undefined;
+        continue;
+      }
+      if (opensRun(answer)) return this.#attach(answer);
+      discard(answer);
+      const { status } = answer;
+      // With nothing to lose, the request can simply be made again.
+      if (status === 404 && this.#received.cursor === 0 && !isForgotten) isForgotten = true;
+      // 409: the checkpoint is behind what the caller has, and whoever writes it may be about to.
+      else if (status !== 409 && status !== 429 && status < 500) throw broken;
+    }
+  }
+
+  #ask({ url, init }: RunRequest): Promise<Response> {
+    const { fetch, idle_ms } = this.#settings;
+    const limit_ms = Math.max(1, Math.min(idle_ms, this.#budget.remaining_ms));
+    this.#connection = new Connection(this.#signal);
+    return this.#connection.request(fetch, url, init, limit_ms);
+  }
+
+  #attach({ headers }: Response): void {
+    this.#endpoints.answered(this.#root);
+    this.#run = headers.get('holdfast-run-id') ?? this.#run;
+  }
+
+  /** Turns to the next replica. How long to wait before it is asked; undefined when the budget is spent. */
+  #moveOn(answer: Response | undefined): number | undefined {
+    this.#endpoints.failed(this.#root);
+    this.#root = this.#endpoints.after(this.#root);
+    // What one replica asks for need not keep another waiting.
+    const isFresh = !this.#endpoints.hasFailed(this.#root);
+    return this.#budget.next(answer && !isFresh ? retryAfterOf(answer) : undefined);
+  }
+
+  get #original(): RunRequest {
+    return this.#requests.original(this.#root);
+  }
+
+  get #rest(): RunRequest {
+    return this.#requests.rest(this.#root, this.#run, this.#received);
+  }
+
+  /** Of a complete answer only the end of the message is missing; the connection can be used again after it. */
+  async #drain(): Promise<void> {
+    try {
+      while ((await this.#readFrames()) !== undefined);
+    } catch {
+      // It cannot be used again.
+    }
+  }
+
+  async #cancel(): Promise<void> {
+    const { fetch } = this.#settings;
+    const { url, init } = this.#requests.cancellation(this.#root, this.#run);
+    try {
+      discard(await fetch(url, { ...init, signal: AbortSignal.timeout(CANCEL_MS) }));
+    } catch {
+      // A run that cannot be reached is cancelled by the server, later.
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import type { ChatRequest } from './chat-request.ts';
+import { CHAT_PATH } from './endpoints.ts';
+import type { ReceivedEvents } from './received-events.ts';
+
+export interface RunRequest {
+  readonly url: string;
+  readonly init: RequestInit;
+}
+
+/** What is asked of replicas on behalf of one caller, all with the caller's own credential. */
+export class RunRequests {
+  readonly #request: ChatRequest;
+  /** The replica, or the load balancer, that the caller named. */
+  readonly root: string;
+
+  constructor(request: ChatRequest) {
+    this.#request = request;
+    this.root = request.url.origin + request.url.pathname.replace(CHAT_PATH, '');
+  }
+
+  /** The caller's own request. Repeated, its `Idempotency-Key` leads to the same run. */
+  original(root: string): RunRequest {
+    const { url, headers, body } = this.#request;
+    const here = root === this.root ? url.href : `${root}/v1/chat/completions${url.search}`;
+    return this.#to(here, { method: 'POST', headers, body });
+  }
+
+  /** The rest of a run after what was received of it. */
+  rest(root: string, run: string, { cursor, tail, id }: ReceivedEvents): RunRequest {
+    const headers = this.#headersWithout('content-length');
+    headers.set('content-type', 'application/json');
+    // By the epoch in it, events that were lost with a log are told from those that took their place.
+    if (id !== '') headers.set('last-event-id', id);
+    const body = JSON.stringify({ cursor, tail });
+    return this.#to(`${urlOf(root, run)}/resume`, { method: 'POST', headers, body });
+  }
+
+  cancellation(root: string, run: string): RunRequest {
+    const headers = this.#headersWithout('content-type', 'content-length', 'idempotency-key');
+    return this.#to(urlOf(root, run), { method: 'DELETE', headers });
+  }
+
+  #to(url: string, init: RequestInit): RunRequest {
+    return { url, init: { ...this.#request.init, ...init } };
+  }
+
+  #headersWithout(...names: string[]): Headers {
+    const headers = new Headers(this.#request.headers);
+    for (const name of names) headers.delete(name);
+    return headers;
+  }
+}
+
+const urlOf = (root: string, run: string): string => `${root}/holdfast/v1/runs/${encodeURIComponent(run)}`;

@@ -1,0 +1,69 @@
+import type { Owner, RunId } from '../checkpoint/store.ts';
+import { sleep, type Time } from '../time.ts';
+import { HAND_OVER } from './run.ts';
+
+/** Every run ends with it: a reason of our own spares each of them an exception with its stack. */
+const CANCELLED = Symbol('cancelled');
+
+/** How long a run goes on without its client. */
+export interface Grace {
+  readonly time: Time;
+  readonly detached_ms: number;
+  /** Whether somebody reads the run meanwhile, here or elsewhere: then the time starts again. */
+  isRead(run: RunId, owner: Owner): Promise<boolean>;
+}
+
+/** One run under way on this replica, from the request to the last byte of the response, and what ends it early. */
+export class ActiveRun {
+  readonly owner: Owner;
+  /** Resolves once all of it is over. */
+  readonly ended: Promise<void>;
+  readonly #over = new AbortController();
+  readonly #onEnd: () => void;
+  readonly #resolveEnded: () => void;
+  #outlives: { readonly run: RunId; readonly grace: Grace } | undefined;
+
+  constructor(owner: Owner, onEnd: () => void) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.owner = owner;
+    this.ended = promise;
+    this.#resolveEnded = resolve;
+    this.#onEnd = onEnd;
+  }
+
+  /** Aborts when nobody waits for the answer any more, or with `HAND_OVER` as its reason. */
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** From now on the run goes on for a while when its client leaves: it asked to be resumable. */
+  outlive(run: RunId, grace: Grace): void {
+    this.#outlives = { run, grace };
+  }
+
+  /** The client has gone before it was sent everything. */
+  leave(): void {
+    if (this.#outlives) void this.#detached(this.#outlives.run, this.#outlives.grace);
+    else this.cancel();
+  }
+
+  cancel(): void {
+    this.#over.abort(CANCELLED);
+  }
+
+  handOver(): void {
+    this.#over.abort(HAND_OVER);
+  }
+
+  end(): void {
+    this.cancel();
+    this.#onEnd();
+    this.#resolveEnded();
+  }
+
+  async #detached(run: RunId, { time, detached_ms, isRead }: Grace): Promise<void> {
+    do await sleep(time, detached_ms, this.signal);
+    while (!this.signal.aborted && (await isRead(run, this.owner)));
+    this.cancel();
+  }
+}

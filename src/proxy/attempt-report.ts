@@ -1,0 +1,28 @@
+import type { AttemptEnd } from '../interrupts/attempt-end.ts';
+import type { Phase } from '../interrupts/interruption.ts';
+import type { Refusal } from './attempt.ts';
+import type { Ending } from './delivery.ts';
+
+/** How an attempt went, whichever replica made it. */
+export interface AttemptReport {
+  /** What it said last. */
+  readonly phase: Phase;
+  /** Set when the answer is whole. */
+  readonly ending: Answer | undefined;
+  /** How it ended, when the answer is not whole. */
+  readonly end: AttemptEnd;
+  /** Characters that it added to the run. */
+  readonly added: number;
+  /** The provider's own answer, when that was no stream. */
+  readonly refusal: Refusal | undefined;
+}
+
+/** How an answer ends, as the relay knows it. */
+export interface Answer extends Omit<Ending, 'usage' | 'usageAsked'> {
+  /** The stream was passed on as it came, its finish chunks included. */
+  readonly forwarded?: boolean;
+  /** The stream did not end as it should after the finish reason: what else was to come is missing. */
+  readonly cutShort?: boolean;
+  /** Another replica has delivered the finish chunk. */
+  readonly begun?: boolean;
+}

@@ -1,0 +1,90 @@
+import type { Notes } from '../../checkpoint/notes.ts';
+import type { Owner } from '../../checkpoint/store.ts';
+import type { Configuration } from '../../config/configuration.ts';
+import { apiError } from '../../errors.ts';
+import { StorePatience } from '../store-patience.ts';
+import {
+  answeredCalls,
+  type DeliveredCall,
+  lostCallKey,
+  lostCallText,
+  runWithLostCall,
+} from './lost-calls.ts';
+import { type NoticeContext, PendingNotices, type TakenNote } from './pending-notices.ts';
+import { readThreadNote, threadKey, threadNoticeText } from './thread-notice.ts';
+
+/** A request that may have to tell the model something. */
+export interface NoticedRequest {
+  readonly owner: Owner;
+  readonly thread?: string | undefined;
+  /** Whatever the client has put there. */
+  readonly messages: unknown;
+}
+
+/** `Holdfast-Notices: none` and `resume.notices: false`. Throws `invalid_field`. */
+export function wantsNotices(header: string | string[] | undefined, { resume }: Configuration): boolean {
+  if (header !== undefined && header !== '' && header !== 'none')
+    throw apiError('invalid_field', { param: 'Holdfast-Notices', expected: 'none' });
+  return header !== 'none' && resume.notices;
+}
+
+/** Finds what models have to be told. A store that fails or is slow delays no request for long, and few of them. */
+export class NoticeBoard {
+  readonly #context: NoticeContext;
+  readonly #patience: StorePatience;
+
+  constructor(context: NoticeContext) {
+    this.#context = context;
+    this.#patience = new StorePatience(context, 'models are told of nothing that was cut off');
+  }
+
+  /** What there is to tell with this request, if anything. Taken, nobody else will tell it. Never rejects. */
+  async take({ owner, thread, messages }: NoticedRequest): Promise<PendingNotices | undefined> {
+    const { store } = this.#context;
+    const answered = Array.isArray(messages) ? answeredCalls(messages) : [];
+    if ((thread === undefined && answered.length === 0) || this.#patience.isResting) return undefined;
+    const lookups = [
+      thread === undefined ? undefined : takeThreadNote(store.notes, owner, thread),
+      answered.length === 0 ? undefined : takeLostCallNote(store.notes, owner, answered),
+    ];
+    const taken = await Promise.all(lookups.map((lookup) => lookup && this.#inTime(lookup)));
+    const notes = taken.filter((note) => note !== undefined);
+    return notes.length === 0 ? undefined : new PendingNotices(notes, this.#context);
+  }
+
+  /** The note if it comes in time; one that comes later is put back. */
+  #inTime(lookup: Promise<TakenNote | undefined>): Promise<TakenNote | undefined> {
+    return this.#patience.answerOf(lookup, (late) => {
+      if (late) void new PendingNotices([late], this.#context).settle('unseen');
+    });
+  }
+}
+
+async function takeThreadNote(notes: Notes, owner: Owner, thread: string): Promise<TakenNote | undefined> {
+  const key = threadKey(thread);
+  const value = await notes.take(owner, key);
+  if (value === undefined) return undefined;
+  const note = readThreadNote(value);
+  return {
+    run: note.run,
+    owner,
+    key,
+    value,
+    notice: { place: 'instructions', text: threadNoticeText(note) },
+  };
+}
+
+async function takeLostCallNote(
+  notes: Notes,
+  owner: Owner,
+  answered: readonly DeliveredCall[],
+): Promise<TakenNote | undefined> {
+  const run = await runWithLostCall(notes, owner, answered);
+  if (run === undefined) return undefined;
+  const key = lostCallKey(run);
+  // The results of one turn may come in several requests: only one of them finds this.
+  const value = await notes.take(owner, key);
+  if (value === undefined) return undefined;
+  const text = lostCallText(JSON.parse(value) as readonly string[]);
+  return { run, owner, key, value, notice: { place: 'tool_results', text } };
+}

@@ -1,0 +1,51 @@
+import type { DialectName } from '../../config/dialect-names.ts';
+import { FORMS, type Form, type Notice, withNotices } from './notice.ts';
+
+/** What became of the notices of a request: the model has read them, its provider will not have them, or neither. */
+export type Fate = 'told' | 'refused' | 'unseen';
+
+/** What servers answer whose chat template finds a message where it allows none: some take that for their own error. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 422, 500]);
+
+/**
+ * The form in which the notices of one request are put. They are the proxy's addition and must not cost the client
+ * its answer: a request that is refused with them is made again with them in another form, and then without.
+ */
+export class NoticeForm {
+  readonly #notices: readonly Notice[];
+  readonly #first: Form;
+  #form: Form;
+  #fate: Fate = 'unseen';
+  /** Without the notices it was refused as well. */
+  #blameless = false;
+
+  constructor(notices: readonly Notice[], dialect: DialectName) {
+    this.#notices = notices;
+    // Mistral allows nothing but an answer after a tool result.
+    const joins = dialect === 'mistral' && notices.some(({ place }) => place === 'tool_results');
+    this.#first = joins ? 'joined' : 'added';
+    this.#form = this.#first;
+  }
+
+  get fate(): Fate {
+    return this.#fate;
+  }
+
+  /** The body of a request, which is JSON, with the notices. */
+  bodyOf(body: string): string {
+    if (this.#form === 'left_out') return body;
+    return JSON.stringify(
+      withNotices(JSON.parse(body) as Record<string, unknown>, this.#notices, this.#form),
+    );
+  }
+
+  /** Takes the status of the answer. True if the request is to be made again, its body asked for anew. */
+  refused(status: number): boolean {
+    if (status < 300) this.#fate = this.#form === 'left_out' ? 'refused' : 'told';
+    if (!REFUSALS.has(status) || this.#fate !== 'unseen' || this.#blameless) return false;
+    const next = FORMS[FORMS.indexOf(this.#form) + 1];
+    this.#blameless = next === undefined;
+    this.#form = next ?? this.#first;
+    return next !== undefined;
+  }
+}

@@ -1,0 +1,29 @@
+import type { Transport, TransportRequest, TransportResponse } from '../transport.ts';
+import type { NoticeForm } from './notice-form.ts';
+
+/** Puts notices into the requests of one run on their way out: its journal keeps what the client sent. */
+export class NoticedTransport implements Transport {
+  readonly #transport: Transport;
+  readonly #form: NoticeForm;
+
+  constructor(transport: Transport, form: NoticeForm) {
+    this.#transport = transport;
+    this.#form = form;
+  }
+
+  async open(request: TransportRequest): Promise<TransportResponse> {
+    for (;;) {
+      const attempt = new AbortController();
+      const response = await this.#transport.open({
+        ...request,
+        body: this.#form.bodyOf(String(request.body)),
+        signal: AbortSignal.any([request.signal, attempt.signal]),
+      });
+      if (!this.#form.refused(response.status)) return response;
+      attempt.abort();
+    }
+  }
+
+  /** The connections are not its own. */
+  async close(): Promise<void> {}
+}

@@ -1,0 +1,276 @@
+import { foldJournal } from '../../checkpoint/journal-fold.ts';
+import type { StoredRun } from '../../checkpoint/store.ts';
+import { type ApiError, apiError, errorObject } from '../../errors.ts';
+import { sleep } from '../../time.ts';
+import { eventFrame, FIRST_EPOCH } from '../event-frame.ts';
+import { storedFailureEvent } from '../failure.ts';
+import { KEEP_ALIVE, KEEP_ALIVE_MS } from '../frame-writer.ts';
+import { relay } from '../relay.ts';
+import { type Client, HAND_OVER, type Outcome, type Resumption, type Run, type RunContext } from '../run.ts';
+import { letGo, underLease } from '../under-lease.ts';
+import { agrees } from './reachable.ts';
+import type { Position, Reader } from './reader.ts';
+import { Replay } from './replay.ts';
+import { endOf } from './restored-run.ts';
+import { withEnding } from './stored-ending.ts';
+import { takeOver } from './takeover.ts';
+
+/** How often the store is asked for more: fast while there is some, and ever less often while there is none. */
+const POLL_MS_MIN = 20;
+const POLL_MS_MAX = 200;
+/** A store that cannot be read for so long ends the response: there is no telling what became of the run. */
+const STORE_PATIENCE_MS = 30_000;
+/** For how long a reader is taken to be there; it says so again in half the time. */
+const READER_NOTE_MS = 30_000;
+
+/**
+ * Delivers a stored run to a client from its cursor on: what is stored at once, then what its replica appends, for as
+ * long as that lives; then this replica takes the run over and goes on with it, in the same response.
+ *
+ * `stored`: the whole run, read from 0, and `reachable` by the reader. The response is opened at once, unless events
+ * that the client has must be waited for; it is ended, rejected, or destroyed.
+ */
+export async function follow(
+  reader: Reader,
+  stored: StoredRun,
+  client: Client,
+  context: RunContext,
+): Promise<Outcome> {
+  const following = new Following(reader, stored.takeovers.length, client, context);
+  try {
+    return await following.run(stored);
+  } finally {
+    following.close();
+  }
+}
+
+class Following {
+  readonly #reader: Reader;
+  readonly #client: Client;
+  readonly #context: RunContext;
+  readonly #replay: Replay;
+  readonly #began_ms: number;
+  /** Takeovers that are known of. */
+  #takeovers: number;
+  #poll_ms = POLL_MS_MIN;
+  #blocked = false;
+  #written_ms: number;
+  #noted_ms = Number.NEGATIVE_INFINITY;
+  #cancelTimer: () => void;
+
+  constructor(reader: Reader, takeovers: number, client: Client, context: RunContext) {
+    this.#reader = reader;
+    this.#client = client;
+    this.#context = context;
+    this.#replay = new Replay(reader);
+    this.#takeovers = takeovers;
+    this.#began_ms = context.time.now();
+    this.#written_ms = this.#began_ms;
+    this.#cancelTimer = context.time.after(KEEP_ALIVE_MS, () => this.#keepAlive());
+  }
+
+  async run(first: StoredRun): Promise<Outcome> {
+    let stored: StoredRun | undefined = first;
+    if (first.status === 'running') this.#noteReader();
+    for (;;) {
+      if (this.#reader.signal.aborted) return this.#leave();
+      if (!stored) return this.#breakOff();
+      if (this.#isReplaced(stored) || this.#isContradicted(stored)) return this.#refuse(stored);
+      if (!this.#isBehind(stored)) await this.#send(stored);
+      else if (!this.#mayCatchUp(stored)) return this.#refuse(stored);
+      if (stored.status !== 'running') return this.#end();
+      if (stored.holder.state !== 'alive') {
+        const outcome = await this.#takeOver();
+        if (outcome) return outcome;
+      }
+      await this.#rest();
+      stored = await this.#patiently(() => this.#read(this.#replay.seen));
+    }
+  }
+
+  close(): void {
+    this.#cancelTimer();
+  }
+
+  /** Another replica went on from before what this client has: the log is not the one it was. */
+  #isReplaced({ takeovers }: StoredRun): boolean {
+    const began = takeovers.slice(this.#takeovers);
+    this.#takeovers = takeovers.length;
+    return began.some((seq) => seq < this.#replay.seq);
+  }
+
+  /** What the client has beyond the log turns out to be something else. */
+  #isContradicted({ records }: StoredRun): boolean {
+    return this.#replay.seen < this.#reader.cursor && !agrees(records, this.#reader);
+  }
+
+  /** The client has events that neither the log nor its tail has: nothing can be said to it yet. */
+  #isBehind({ seq, status }: StoredRun): boolean {
+    const { cursor, tail } = this.#reader;
+    return status === 'running' && seq < cursor - tail.length;
+  }
+
+  #mayCatchUp({ holder }: StoredRun): boolean {
+    const { lease_ms } = this.#context.configuration.checkpoint;
+    return holder.state === 'alive' && this.#context.time.now() - this.#began_ms < lease_ms;
+  }
+
+  async #send({ records, takeovers }: StoredRun): Promise<void> {
+    if (!this.#client.opened) {
+      const upstream = records[0]?.header?.upstream;
+      this.#client.open({
+        'holdfast-run-id': this.#reader.run,
+        ...(upstream !== undefined && { 'holdfast-upstream': upstream }),
+      });
+      this.#client.write('');
+    }
+    for (const piece of this.#replay.pieces(records, takeovers)) {
+      this.#poll_ms = POLL_MS_MIN;
+      await this.#write(piece);
+      if (this.#reader.signal.aborted) return;
+    }
+  }
+
+  async #write(frames: string): Promise<void> {
+    this.#written_ms = this.#context.time.now();
+    if (this.#client.write(frames)) return;
+    this.#blocked = true;
+    await this.#client.drained();
+    this.#blocked = false;
+  }
+
+  /** A replica that delivers the run for a client that has gone goes on while somebody reads it elsewhere. */
+  #noteReader(): void {
+    const { store, time, log } = this.#context;
+    const { run, owner } = this.#reader;
+    const now_ms = time.now();
+    if (now_ms - this.#noted_ms < READER_NOTE_MS / 2) return;
+    this.#noted_ms = now_ms;
+    store.notes
+      .put(owner, { kind: 'reader', name: run }, '', READER_NOTE_MS)
+      .catch((error) => log.warn({ run, err: error }, 'a reader could not be noted'));
+  }
+
+  async #rest(): Promise<void> {
+    this.#noteReader();
+    await sleep(this.#context.time, this.#poll_ms, this.#reader.signal);
+    this.#poll_ms = Math.min(this.#poll_ms * 2, POLL_MS_MAX);
+  }
+
+  async #read(from: number): Promise<StoredRun | undefined> {
+    const { run, owner } = this.#reader;
+    return (await this.#context.store.read(run, owner, from)) ?? undefined;
+  }
+
+  /** Asks a failing store again and again; undefined when it took too long, or the client has gone meanwhile. */
+  async #patiently<Result>(ask: () => Promise<Result>): Promise<Result | undefined> {
+    const { time, log } = this.#context;
+    const { run, signal } = this.#reader;
+    const until_ms = time.now() + STORE_PATIENCE_MS;
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        log.warn({ run, err: error }, 'a run that is followed cannot be read');
+        if (signal.aborted || time.now() >= until_ms) return undefined;
+      }
+      await sleep(time, POLL_MS_MAX, signal);
+    }
+  }
+
+  /** What is left of the client's own word once it was sent more. */
+  get #position(): Position {
+    const { run, cursor } = this.#reader;
+    const { seq } = this.#replay;
+    const epoch = FIRST_EPOCH + this.#takeovers;
+    return seq === cursor ? this.#reader : { run, cursor: seq, epoch, tail: [] };
+  }
+
+  /** How it went on; undefined if another replica has the run now. */
+  async #takeOver(): Promise<Outcome | undefined> {
+    const takeover = await this.#patiently(() => takeOver(this.#reader, this.#position, this.#context));
+    if (!takeover) return this.#reader.signal.aborted ? this.#leave() : this.#breakOff();
+    switch (takeover.kind) {
+      case 'lost':
+        return undefined;
+      case 'unreachable':
+        return this.#refuse(takeover.stored);
+      case 'not_resumable':
+        return this.#fail(takeover.stored);
+    }
+    const { run, resumption } = takeover;
+    return underLease(resumption.lease, () => this.#goOn(run, resumption), this.#context);
+  }
+
+  async #goOn(run: Run, resumption: Resumption): Promise<Outcome> {
+    // Nobody has been told yet that the run may outlive its client.
+    if (this.#reader.signal.aborted) {
+      await letGo(resumption.lease, this.#context);
+      return this.#leave();
+    }
+    this.#reader.onTakenOver();
+    await this.#send(resumption.stored);
+    this.close();
+    return relay(run, this.#client, this.#context, resumption);
+  }
+
+  async #end(): Promise<Outcome> {
+    if (!this.#isEnded()) {
+      const whole = await this.#patiently(() => this.#read(0));
+      if (!whole) return this.#breakOff();
+      await this.#send(withEnding(this.#reader.run, whole));
+    }
+    this.#client.end('');
+    return this.#replay.last === '[DONE]' ? 'replayed' : 'failed';
+  }
+
+  #isEnded(): boolean {
+    const { last } = this.#replay;
+    return last !== undefined && endOf(last) !== undefined;
+  }
+
+  /** The run stays as it is: a client that brings its request can still have the rest of it. */
+  #fail({ records }: StoredRun): Outcome {
+    const error = storedFailureEvent(this.#reader.run, foldJournal(records), {
+      error: errorObject('not_resumable'),
+      cause: 'replica_lost',
+      retryable: true,
+    });
+    this.#context.metrics.takeovers.inc({ outcome: 'refused' });
+    this.#client.end(eventFrame(JSON.stringify({ error })));
+    return 'failed';
+  }
+
+  /** What the client has cannot be joined to the log. */
+  #refuse({ seq }: StoredRun): Outcome {
+    const { run, cursor } = this.#reader;
+    if (this.#client.opened) return this.#breakOff();
+    return this.#reject(apiError('cursor_ahead', { run, cursor, seq }));
+  }
+
+  /** Without an end, so that the client does not take what it has for the whole answer. */
+  #breakOff(): Outcome {
+    if (!this.#client.opened) return this.#reject(apiError('store_unavailable'));
+    this.#client.destroy();
+    return 'failed';
+  }
+
+  #leave(): Outcome {
+    if (this.#reader.signal.reason !== HAND_OVER) return 'cancelled';
+    if (this.#client.opened) this.#client.destroy();
+    return 'handed_over';
+  }
+
+  #reject({ status, headers, body }: ApiError): Outcome {
+    this.#client.reject(status, headers, body);
+    return 'rejected';
+  }
+
+  #keepAlive(): void {
+    const { time } = this.#context;
+    this.#noteReader();
+    const isIdle = time.now() - this.#written_ms >= KEEP_ALIVE_MS;
+    if (this.#client.opened && !this.#blocked && isIdle) void this.#write(KEEP_ALIVE);
+    this.#cancelTimer = time.after(KEEP_ALIVE_MS, () => this.#keepAlive());
+  }
+}

@@ -1,0 +1,61 @@
+import type { JournalEvent, JournalRecord } from '../../checkpoint/journal.ts';
+import type { StoredRun } from '../../checkpoint/store.ts';
+import type { Delta } from '../../plans/delta.ts';
+import { FIRST_EPOCH } from '../event-frame.ts';
+import { ChatCompletionsReader } from '../wires/chat-completions.ts';
+import type { Position } from './reader.ts';
+import { readableTail } from './restored-run.ts';
+import { withEnding } from './stored-ending.ts';
+
+/**
+ * False when going on would leave a gap or splice two logs: the client has events that neither the store nor its own
+ * tail has, or others than the store. To be answered with `cursor_ahead` before a response is opened.
+ * `stored`: the whole run, read from 0.
+ */
+export function reachable(stored: StoredRun, { run, cursor, epoch, tail }: Position): boolean {
+  const told_from = cursor - tail.length;
+  if (told_from < 0 || !readableTail(tail)) return false;
+  const { status, holder, seq, records, takeovers } = withEnding(run, stored);
+  if (cursor > seq) {
+    const isOnItsWay = status === 'running' && holder.state === 'alive';
+    if (!isOnItsWay && (status !== 'running' || told_from > seq)) return false;
+  }
+  // What a later epoch put in place of the client's last events can only be compared with what it has of them.
+  return replacedFrom(takeovers, epoch) >= told_from && agrees(records, { cursor, tail });
+}
+
+/** Whether these records say the same of the client's events as it does itself, as far as it does. */
+export function agrees(
+  records: readonly JournalRecord[],
+  { cursor, tail }: Pick<Position, 'cursor' | 'tail'>,
+): boolean {
+  const reader = new ChatCompletionsReader(() => 0);
+  const told_from = cursor - tail.length;
+  return records.every(({ events, seq }) => {
+    const first = seq - events.length + 1;
+    return events.every((event, index) => saysTheSame(event, tail[first + index - told_from - 1], reader));
+  });
+}
+
+/**
+ * The last event that the log cannot have had otherwise in the client's time. A client that only counts may have been
+ * told everything by the first epoch, and nobody knows what a log had that has lost an epoch.
+ */
+export function replacedFrom(takeovers: readonly number[], epoch: number = FIRST_EPOCH): number {
+  const later = epoch - FIRST_EPOCH;
+  return later > takeovers.length ? 0 : Math.min(...takeovers.slice(Math.max(later, 0)));
+}
+
+function saysTheSame(
+  event: JournalEvent,
+  payload: string | undefined,
+  reader: ChatCompletionsReader,
+): boolean {
+  if (payload === undefined) return true;
+  if (event.payload !== undefined) return event.payload === payload;
+  const read = reader.read({ data: payload });
+  return read.kind === 'chunk' && textOf(read.deltas) === textOf(event.deltas);
+}
+
+const textOf = (deltas: readonly Delta[]): string =>
+  deltas.map((delta) => (delta.kind === 'text' ? delta.text : '')).join('');

@@ -1,0 +1,112 @@
+import type { JournalEvent, JournalRecord } from '../../checkpoint/journal.ts';
+import type { RunId } from '../../checkpoint/store.ts';
+import type { Advisory } from '../advisory.ts';
+import { eventFrame, eventId, FIRST_EPOCH } from '../event-frame.ts';
+import type { EventsMode } from '../run.ts';
+import { ChatEnvelope } from '../wires/chat-envelope.ts';
+
+/** What is put together before it is written: a slow client holds no more of a run in memory than this, and a socket's buffer. */
+const PIECE_CHARACTERS = 65_536;
+/** What a client is told about a call that was cancelled before it came back: the journal does not say why. */
+const CANCELLED_BEFORE = 'interrupted';
+
+export interface ReplayOptions {
+  readonly run: RunId;
+  /** Events carry their ids. */
+  readonly resumable: boolean;
+  /** How many events the client has. */
+  readonly cursor: number;
+}
+
+/**
+ * Stored events as the client is sent them. Payloads are the bytes that were delivered; plain text, of which only the
+ * text is stored, is put into a chunk of the same answer again.
+ */
+export class Replay {
+  readonly #options: ReplayOptions;
+  readonly #calls = new Map<number, { readonly id: string; readonly name: string }>();
+  #events: EventsMode = 'none';
+  #envelope: ChatEnvelope | undefined;
+  /** Events looked at, in order. */
+  #seen = 0;
+  #sent: number;
+  #last: string | undefined;
+
+  constructor(options: ReplayOptions) {
+    this.#options = options;
+    this.#sent = options.cursor;
+  }
+
+  /** How many events the client has. */
+  get seq(): number {
+    return this.#sent;
+  }
+
+  /** How many events were looked at; fewer than the client has while the log is behind it. */
+  get seen(): number {
+    return this.#seen;
+  }
+
+  /** The last event that was looked at, if its payload was stored. */
+  get last(): string | undefined {
+    return this.#last;
+  }
+
+  /**
+   * Frames of the events that the client has not got, in pieces. `records` must go on where the last ones ended, or
+   * overlap with them; the first ones must begin with the run. `takeovers`: where each epoch but the first began.
+   */
+  *pieces(records: readonly JournalRecord[], takeovers: readonly number[]): Generator<string> {
+    let piece = '';
+    for (const { seq: last, events, header } of records) {
+      if (header) this.#events = header.events;
+      let seq = last - events.length;
+      for (const event of events) {
+        if (++seq <= this.#seen) continue;
+        if (seq > this.#seen + 1) throw new Error(`events ${this.#seen + 1} to ${seq - 1} are missing`);
+        piece += this.#frame(event, seq, takeovers);
+        this.#seen = seq;
+        if (piece.length < PIECE_CHARACTERS) continue;
+        yield piece;
+        piece = '';
+      }
+    }
+    if (piece !== '') yield piece;
+  }
+
+  #frame(event: JournalEvent, seq: number, takeovers: readonly number[]): string {
+    const { run, resumable } = this.#options;
+    this.#last = event.payload;
+    const payload = this.#payload(event);
+    const comments = this.#comments(event);
+    if (seq <= this.#sent) return '';
+    this.#sent = seq;
+    if (!resumable) return comments + eventFrame(payload);
+    const epoch = FIRST_EPOCH + takeovers.filter((began) => began < seq).length;
+    return comments + eventFrame(payload, eventId(run, epoch, seq));
+  }
+
+  #payload({ payload, deltas }: JournalEvent): string {
+    if (payload !== undefined) {
+      if (!this.#envelope && payload !== '[DONE]') this.#envelope = new ChatEnvelope(JSON.parse(payload));
+      return payload;
+    }
+    if (!this.#envelope) throw new Error('the first event of a run was stored without its payload');
+    return this.#envelope.textChunk(deltas, false);
+  }
+
+  /** Comments are no events and were not stored, but without this one a cancelled call would look like an open one. */
+  #comments({ deltas }: JournalEvent): string {
+    if (this.#events !== 'comments') return '';
+    let comments = '';
+    for (const delta of deltas) {
+      if (delta.kind === 'tool_start') this.#calls.set(delta.index, delta);
+      const call = delta.kind === 'tool_cancel' ? this.#calls.get(delta.index) : undefined;
+      if (!call) continue;
+      const { id, name } = call;
+      const advisory: Advisory = { type: 'ToolCallCancel', id, name, reason: CANCELLED_BEFORE, attempt: 1 };
+      comments += `: holdfast ${JSON.stringify(advisory)}\n`;
+    }
+    return comments;
+  }
+}

@@ -1,0 +1,94 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isRunId, type RunId } from '../../checkpoint/store.ts';
+import { apiError } from '../../errors.ts';
+import { inTime } from '../../time.ts';
+import type { ApiContext } from '../api-context.ts';
+import { readJsonBody, takeJsonBodies } from '../json-body.ts';
+import { ownerOf } from '../owner.ts';
+import { runOptions } from '../run-options.ts';
+import { type Cursor, lastEventOf, NO_EVENTS, startingAfter } from './cursor.ts';
+import { resumeBody } from './resume-body.ts';
+import { returnToRun } from './return.ts';
+import { runStatus } from './run-status.ts';
+import { cancelStored, readRun } from './stored-runs.ts';
+
+/** How long a run that is delivered here may take to end when it is cancelled, before it is fenced. */
+const CANCEL_MS_MAX = 2000;
+
+/** What a client has of a run when it comes back. */
+interface Possession {
+  readonly last: Cursor;
+  readonly tail: readonly string[];
+}
+
+/** `/holdfast/v1/runs/{id}`: state, the rest of the stream, and cancelling, for the owner of a run. */
+export function runRoutes(api: FastifyInstance, context: ApiContext): void {
+  takeJsonBodies(api);
+  const path = '/holdfast/v1/runs/:id';
+
+  api.get(path, { exposeHeadRoute: false }, async (request, reply) => {
+    const run = runOf(request);
+    const stored = await readRun(run, ownerOf(context.secret, request.headers), context);
+    return reply.headers(PRIVATE).send(runStatus(run, stored));
+  });
+
+  api.get(`${path}/stream`, { exposeHeadRoute: false }, async (request, reply) => {
+    const run = runOf(request);
+    const { starting_after } = request.query as Record<string, unknown>;
+    // A page that reconnects by itself asks for the same URL again; its header knows better.
+    const last = lastEventOf(request.headers, run) ?? startingAfter(starting_after) ?? NO_EVENTS;
+    await context.work.track(resume(run, { last, tail: [] }, request, reply, context));
+  });
+
+  api.post(`${path}/resume`, async (request, reply) => {
+    const run = runOf(request);
+    const { fields } = readJsonBody(request.body as Buffer | undefined);
+    const { cursor, tail } = resumeBody(fields, context.configuration.limits.run_bytes);
+    const { epoch } = lastEventOf(request.headers, run) ?? NO_EVENTS;
+    const last = { seq: cursor, ...(epoch !== undefined && { epoch }) };
+    await context.work.track(resume(run, { last, tail }, request, reply, context));
+  });
+
+  api.delete(path, async (request, reply) => {
+    const run = runOf(request);
+    const owner = ownerOf(context.secret, request.headers);
+    await readRun(run, owner, context);
+    await cancelHere(run, context);
+    return reply.headers(PRIVATE).send(runStatus(run, await cancelStored(run, owner, context)));
+  });
+}
+
+const PRIVATE = { 'cache-control': 'private, no-cache, no-store' };
+
+/** What cannot be the id of a run is answered like any run that does not exist. */
+function runOf({ params }: FastifyRequest): RunId {
+  const { id } = params as { id: string };
+  if (!isRunId(id)) throw apiError('run_not_found');
+  return id;
+}
+
+async function resume(
+  run: RunId,
+  { last, tail }: Possession,
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  context: ApiContext,
+): Promise<void> {
+  const options = runOptions(headers);
+  // Whoever has been told an epoch was sent ids, and needs them to come back once more.
+  const resumable = options.resumable || last.epoch !== undefined;
+  const active = context.registry.begin(ownerOf(context.secret, headers));
+  try {
+    const back = { run, options: { ...options, resumable }, headers, last, tail, active, onOpen: () => {} };
+    await returnToRun(back, reply, context);
+  } finally {
+    active.end();
+  }
+}
+
+async function cancelHere(run: RunId, { registry, time }: ApiContext): Promise<void> {
+  const active = registry.holder(run);
+  if (!active) return;
+  active.cancel();
+  await inTime(active.ended, time, CANCEL_MS_MAX);
+}

@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
+import {
+  answeredCalls,
+  type DeliveredCall,
+  leaveLostCallNote,
+  lostCallKey,
+  lostCallNote,
+  lostCallText,
+  notMadeAgain,
+  runWithLostCall,
+} from '../../../src/proxy/notices/lost-calls.ts';
+import { newRunId, OWNER, STRANGER } from '../../checkpoint/fixtures.ts';
+import { call, cancel, close, transcriptOf } from '../../plans/saying.ts';
+import { VirtualTime } from '../../simulation/virtual-time.ts';
+
+const PARIS: DeliveredCall = { id: 'call_a', name: 'forecast', arguments: '{"city":"Paris","days":2}' };
+const BREST: DeliveredCall = { id: 'call_b', name: 'forecast', arguments: '{"city":"Brest"}' };
+const LOST = transcriptOf(call(2, 'tides', '{"port"'), cancel(2)).toolCalls;
+const message = ({ id, name, arguments: text }: DeliveredCall) => ({
+  id,
+  type: 'function',
+  function: { name, arguments: text },
+});
+const turn = (...calls: DeliveredCall[]) => ({ role: 'assistant', tool_calls: calls.map(message) });
+const result = ({ id }: DeliveredCall) => ({ role: 'tool', tool_call_id: id, content: 'rain' });
+const user = { role: 'user', content: 'And now?' };
+
+describe('the calls that a request brings results of', () => {
+  test.each<[string, readonly unknown[], readonly DeliveredCall[]]>([
+    ['are those of the last turn', [user, turn(PARIS, BREST), result(PARIS), result(BREST)], [PARIS, BREST]],
+    ['are only those that have one', [user, turn(PARIS, BREST), result(BREST)], [BREST]],
+    ['may be followed by the user', [user, turn(PARIS), result(PARIS), user], [PARIS]],
+    [
+      'may be followed by an answer that the client has begun',
+      [user, turn(PARIS), result(PARIS), { role: 'assistant', content: 'It' }],
+      [PARIS],
+    ],
+    [
+      'are none once the model has gone on',
+      [user, turn(PARIS), result(PARIS), { role: 'assistant', content: 'It rains.' }, user],
+      [],
+    ],
+    ['are none of earlier turns', [turn(BREST), result(BREST), turn(PARIS), result(PARIS)], [PARIS]],
+    ['are none without results', [user, turn(PARIS)], []],
+    ['are none without a turn', [result(PARIS)], []],
+    [
+      'are none in a request that is beyond understanding',
+      [null, 7, { role: 'assistant', tool_calls: 'no' }, { role: 'tool', tool_call_id: 7 }],
+      [],
+    ],
+  ])('%s', (_, messages, calls) => {
+    expect(answeredCalls(messages)).toEqual(calls);
+  });
+
+  test('are no more than a few', () => {
+    const calls = Array.from({ length: 100 }, (_, index) => ({ ...PARIS, id: `call_${index}` }));
+    expect(answeredCalls([turn(...calls), ...calls.map(result)])).toHaveLength(16);
+  });
+});
+
+describe('a note about lost calls', () => {
+  test('is left when there is a result to bring it back', () => {
+    const run = newRunId();
+    expect(lostCallNote(run, [PARIS], LOST)).toEqual({ run, lost: ['tides'], delivered: [PARIS] });
+    expect(lostCallNote(run, [PARIS], [])).toBeUndefined();
+    expect(lostCallNote(run, [], LOST)).toBeUndefined();
+    // The legacy interface knows no ids.
+    expect(lostCallNote(run, [{ ...PARIS, id: '' }], LOST)).toBeUndefined();
+  });
+
+  test('is small whatever the model called', () => {
+    const calls = Array.from({ length: 500 }, (_, index) => call(index, 'x'.repeat(5000))).flat();
+    const note = lostCallNote(newRunId(), [PARIS], transcriptOf(calls).toolCalls);
+    expect(JSON.stringify(note?.lost).length).toBeLessThan(2048);
+  });
+
+  async function left() {
+    const { notes } = new MemoryStore({ time: new VirtualTime(), ttl_ms: 1000 });
+    const run = newRunId();
+    const note = lostCallNote(run, [PARIS, BREST], LOST);
+    if (!note) throw new Error('there is nothing to leave');
+    await leaveLostCallNote(notes, OWNER, note, 1000);
+    return { notes, run };
+  }
+
+  test.each([
+    ['any of the calls', [BREST]],
+    ['all of them', [PARIS, BREST]],
+    ['one among others', [{ ...PARIS, id: 'call_z' }, PARIS]],
+    ['a call that was written anew', [{ ...PARIS, arguments: '{ "days": 2, "city": "Paris" }' }]],
+  ])('is found by the result of %s', async (_, answered) => {
+    const { notes, run } = await left();
+    expect(await runWithLostCall(notes, OWNER, answered)).toBe(run);
+    expect(await notes.get(OWNER, lostCallKey(run))).toBe('["tides"]');
+  });
+
+  test.each<[string, DeliveredCall]>([
+    ['another call', { ...PARIS, id: 'call_c' }],
+    ['a call of another conversation that has the same id', { ...PARIS, arguments: '{"city":"Rome"}' }],
+    ['a call of another tool that has the same id', { ...PARIS, name: 'tides' }],
+  ])('is not found by the result of %s', async (_, answered) => {
+    const { notes } = await left();
+    expect(await runWithLostCall(notes, OWNER, [answered])).toBeUndefined();
+  });
+
+  test('is not found by another owner', async () => {
+    const { notes } = await left();
+    expect(await runWithLostCall(notes, STRANGER, [PARIS])).toBeUndefined();
+  });
+});
+
+describe('a call that was cut', () => {
+  const { toolCalls } = transcriptOf(
+    call(0, 'tides', '{'),
+    cancel(0),
+    call(1, 'tides', '{"port":'),
+    cancel(1),
+    call(2, 'tides', '{}'),
+    close(2),
+  );
+  const [first, second, third] = toolCalls;
+
+  test('is not lost when one of its name was made after it, each one for one', () => {
+    if (!first || !second || !third) throw new Error('three calls were made');
+    expect(notMadeAgain([first], [third])).toEqual([]);
+    expect(notMadeAgain([first, second], [third])).toEqual([second]);
+    expect(notMadeAgain([first], [{ ...third, name: 'forecast' }])).toEqual([first]);
+    expect(notMadeAgain([third], [first])).toEqual([third]);
+  });
+});
+
+test('the model is told in one short message which calls did not run', () => {
+  expect(lostCallText(['tides'])).toBe(
+    'My connection dropped while you made these calls: one more, to `tides`, was cut off and did not run. Make it again if it is still needed.',
+  );
+  expect(lostCallText(['tides', 'forecast'])).toBe(
+    'My connection dropped while you made these calls: 2 more, to `tides`, `forecast`, were cut off and did not run. Make them again if they are still needed.',
+  );
+});

@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import { CheckpointScheduler } from '../../../src/checkpoint/checkpoint-scheduler.ts';
+import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
+import { CapabilityMemory } from '../../../src/proxy/dialects/capability-memory.ts';
+import { NoticeBoard } from '../../../src/proxy/notices/notice-board.ts';
+import { noticedRelay } from '../../../src/proxy/notices/noticed-relay.ts';
+import { leaveThreadNote, threadNote } from '../../../src/proxy/notices/thread-notice.ts';
+import { relay } from '../../../src/proxy/relay.ts';
+import type { RunContext } from '../../../src/proxy/run.ts';
+import { newRunId } from '../../checkpoint/fixtures.ts';
+import type { Fault } from '../../provider/fault.ts';
+import type { Plan } from '../../provider/script.ts';
+import { RecordingClient } from '../../simulation/recording-client.ts';
+import {
+  configurationOf,
+  METRICS,
+  OWNER,
+  RUN,
+  runOf,
+  type SimulationOptions,
+  silentLog,
+} from '../../simulation/simulate.ts';
+import { SimulatedProvider } from '../../simulation/simulated-provider.ts';
+import { readStream } from '../../simulation/stream-reading.ts';
+import { VirtualTime } from '../../simulation/virtual-time.ts';
+
+const TTL_MS = 604_800_000;
+const TEXT = 'Kelp grips the rock through the surge.';
+const SYSTEM = { role: 'system', content: 'Be brief.' };
+const USER = { role: 'user', content: 'Tell me.' };
+const NOTICE = expect.stringMatching(/^last_partial_recovery: \{.*"partial_tail":"The holdfast"\} /);
+const refusal = (status: number): Fault => ({ kind: 'status', status, body: { error: { message: 'no' } } });
+
+/** One replica, with a note in its store for the thread `thread`. */
+class Replica {
+  readonly time = new VirtualTime();
+  readonly store = new MemoryStore({ time: this.time, ttl_ms: TTL_MS });
+  readonly #options: SimulationOptions = { request: { messages: [SYSTEM, USER] } };
+  readonly #context: Omit<RunContext, 'transport'> = {
+    configuration: configurationOf(this.#options),
+    store: this.store,
+    scheduler: new CheckpointScheduler({ interval_ms: 100, time: this.time }),
+    capabilities: new CapabilityMemory(this.time),
+    metrics: METRICS,
+    log: silentLog(),
+    time: this.time,
+    random: () => 0.5,
+  };
+  readonly #board = new NoticeBoard(this.#context);
+
+  async leave(): Promise<void> {
+    const end = { status: 'recovered_from_partial', at_ms: 0 } as const;
+    const cut = { run: newRunId(), created_at_ms: 0, model: 'm', end, text: 'The holdfast' };
+    await leaveThreadNote(this.store.notes, OWNER, 'thread', threadNote(cut), TTL_MS);
+  }
+
+  /** Relays one run of the thread and returns what its provider was asked. */
+  async ask(plan: Plan | ((attempt: number) => Plan), id = RUN) {
+    const provider = new SimulatedProvider(plan, this.time);
+    const client = new RecordingClient();
+    const run = { ...runOf(this.#options, new AbortController().signal, true), id, thread: 'thread' };
+    const context = { ...this.#context, transport: provider };
+    const outcome = await this.time.drive(noticedRelay(relay, this.#board)(run, client, context));
+    const messages = provider.requests.map(({ body }) => body.messages);
+    const left = provider.requests.map(({ aborted }) => aborted);
+    return { outcome, client, messages, left };
+  }
+}
+
+async function told(plan: Plan | ((attempt: number) => Plan)) {
+  const replica = new Replica();
+  await replica.leave();
+  return { replica, ...(await replica.ask(plan)) };
+}
+
+const WHOLE: Plan = { parts: [{ text: TEXT }] };
+const textOf = ({ body }: RecordingClient) => readStream(body, { live: false }).text;
+
+describe('the model is told', () => {
+  test('by the next request of the thread, and by no other', async () => {
+    const { replica, messages } = await told(WHOLE);
+    expect(messages).toEqual([[SYSTEM, { role: 'system', content: NOTICE }, USER]]);
+    expect((await replica.ask(WHOLE, newRunId())).messages).toEqual([[SYSTEM, USER]]);
+  });
+
+  test('by every request that is made for the run', async () => {
+    const { messages, client } = await told({ ...WHOLE, faults: [{ kind: 'reset', at: { event: 4 } }] });
+    expect(messages).toHaveLength(2);
+    expect(messages[1]?.slice(0, 3)).toEqual([SYSTEM, { role: 'system', content: NOTICE }, USER]);
+    expect(messages[1]?.map(({ role }) => role).slice(3)).toEqual(['assistant', 'user']);
+    expect(textOf(client)).toBe(TEXT);
+  });
+
+  test('while the journal keeps what the client sent', async () => {
+    const { replica } = await told(WHOLE);
+    const stored = await replica.store.read(RUN, OWNER, 0);
+    expect(JSON.parse(stored?.records[0]?.header?.body ?? '')).toMatchObject({ messages: [SYSTEM, USER] });
+  });
+
+  test('again, when the first request was rejected', async () => {
+    const { replica, client } = await told({ ...WHOLE, faults: [refusal(401)] });
+    expect(client.rejection?.status).toBe(401);
+    const { messages } = await replica.ask(WHOLE, newRunId());
+    expect(messages[0]?.[1]).toEqual({ role: 'system', content: NOTICE });
+  });
+});
+
+describe('a provider that refuses a second system message', () => {
+  const refusing =
+    (attempts: number) =>
+    (attempt: number): Plan =>
+      attempt <= attempts ? { ...WHOLE, faults: Array(attempts).fill(refusal(400)) } : WHOLE;
+
+  test('is told in the first one, on a connection that does not wait for the end of the refusal', async () => {
+    const { messages, client, left } = await told(refusing(1));
+    expect(left[0]).toBe(true);
+    expect(messages[1]).toEqual([
+      { role: 'system', content: expect.stringMatching(/^Be brief\.\n\nlast_partial_recovery: /) },
+      USER,
+    ]);
+    expect(textOf(client)).toBe(TEXT);
+  });
+
+  test('and that one as well costs its client nothing', async () => {
+    const { replica, messages, client } = await told(refusing(2));
+    expect(messages).toHaveLength(3);
+    expect(messages[2]).toEqual([SYSTEM, USER]);
+    expect(textOf(client)).toBe(TEXT);
+    // It would be refused again.
+    expect((await replica.ask(WHOLE, newRunId())).messages).toEqual([[SYSTEM, USER]]);
+  });
+
+  test('is not to blame when it refuses the request in any form', async () => {
+    const { replica, messages, client } = await told({ ...WHOLE, faults: Array(3).fill(refusal(400)) });
+    expect(messages).toHaveLength(3);
+    expect(client.rejection?.status).toBe(400);
+    const { messages: next } = await replica.ask(WHOLE, newRunId());
+    expect(next[0]?.[1]).toEqual({ role: 'system', content: NOTICE });
+  });
+});

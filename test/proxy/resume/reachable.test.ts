@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'vitest';
+import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
+import type { Holder, RunId, StoredRun } from '../../../src/checkpoint/store.ts';
+import { reachable } from '../../../src/proxy/resume/reachable.ts';
+import type { Position } from '../../../src/proxy/resume/reader.ts';
+
+const RUN: RunId = `run_${'0'.repeat(22)}`;
+const HEADER = {
+  wire: 'chat_completions',
+  created_at_ms: 1_700_000_000_000,
+  model: 'model',
+  upstream: 'default',
+  events: 'none',
+} as const;
+
+const chunk = (content: string): string =>
+  JSON.stringify({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content } }] });
+const kept = (content: string): JournalEvent => ({
+  deltas: [{ kind: 'text', text: content }],
+  payload: chunk(content),
+});
+const plain = (text: string): JournalEvent => ({ deltas: [{ kind: 'text', text }] });
+
+/** Four events, `a` to `d`; the first one with its payload. */
+function storedRun(changes: Partial<StoredRun> = {}): StoredRun {
+  return {
+    status: 'running',
+    epoch: 1,
+    holder: { state: 'lost' },
+    takeovers: [],
+    seq: 4,
+    records: [
+      { seq: 0, header: HEADER, events: [] },
+      { seq: 2, events: [kept('a'), plain('b')] },
+      { seq: 4, events: [plain('c'), plain('d')] },
+    ],
+    ...changes,
+  };
+}
+
+const at = (cursor: number, tail: readonly string[] = [], epoch?: number): Position => ({
+  run: RUN,
+  cursor,
+  tail,
+  ...(epoch !== undefined && { epoch }),
+});
+const alive: Holder = { state: 'alive', silent_ms: 0 };
+
+describe('a client within the log', () => {
+  test.each([0, 1, 3, 4])('after %i events', (cursor) => {
+    expect(reachable(storedRun(), at(cursor))).toBe(true);
+  });
+
+  test('that says of its last events what the log says', () => {
+    expect(reachable(storedRun(), at(3, [chunk('a'), chunk('b'), chunk('c')]))).toBe(true);
+  });
+
+  test.each([
+    ['an event whose payload is stored', at(2, [chunk('x'), chunk('b')])],
+    ['an event of which only the text is stored', at(3, [chunk('b'), chunk('x')])],
+    ['an end where the log goes on', at(3, [chunk('b'), '[DONE]'])],
+  ])('that says otherwise of %s', (_, position) => {
+    expect(reachable(storedRun(), position)).toBe(false);
+  });
+
+  test('that brings more events than it says it has', () => {
+    expect(reachable(storedRun(), at(1, [chunk('a'), chunk('b')]))).toBe(false);
+  });
+});
+
+describe('a client ahead of the log', () => {
+  test('waits for a replica that lives', () => {
+    expect(reachable(storedRun({ holder: alive }), at(6))).toBe(true);
+  });
+
+  test.each(['lost', 'released'] as const)('of a replica that is %s brings what is missing', (state) => {
+    const stored = storedRun({ holder: { state } });
+
+    expect(reachable(stored, at(6))).toBe(false);
+    expect(reachable(stored, at(6, [chunk('f')]))).toBe(false);
+    expect(reachable(stored, at(6, [chunk('e'), chunk('f')]))).toBe(true);
+    expect(reachable(stored, at(6, [chunk('d'), chunk('e'), chunk('f')]))).toBe(true);
+    expect(reachable(stored, at(6, [chunk('x'), chunk('e'), chunk('f')]))).toBe(false);
+  });
+
+  test('brings nothing that no run could have sent', () => {
+    expect(reachable(storedRun(), at(5, ['{"choices":']))).toBe(false);
+    expect(reachable(storedRun(), at(5, ['"text"']))).toBe(false);
+    expect(reachable(storedRun(), at(5, ['[DONE] ']))).toBe(false);
+  });
+
+  test('is not ahead of a run that is over', () => {
+    const end = { status: 'complete', at_ms: 1 } as const;
+    const done = { seq: 5, events: [{ deltas: [], payload: '[DONE]' }] };
+    const stored = storedRun({ status: 'complete', end, holder: { state: 'released' } });
+    const whole = { ...stored, seq: 5, records: [...stored.records, done] };
+
+    expect(reachable(whole, at(5))).toBe(true);
+    expect(reachable(whole, at(6, [chunk('f')]))).toBe(false);
+  });
+
+  test('may have the error that ends a run which did not end itself', () => {
+    const end = { status: 'recovered_from_partial', at_ms: 1 } as const;
+    const stored = storedRun({ status: 'recovered_from_partial', end, holder: { state: 'released' } });
+
+    expect(reachable(stored, at(5))).toBe(true);
+    expect(reachable(stored, at(6))).toBe(false);
+  });
+});
+
+describe('a client that knows the epoch of its last event', () => {
+  const taken = (holder: Holder = { state: 'lost' }) => storedRun({ epoch: 2, takeovers: [3], holder });
+
+  test('has what came before the takeover', () => {
+    expect(reachable(taken(), at(3, [], 1))).toBe(true);
+    expect(reachable(taken(), at(4, [], 2))).toBe(true);
+  });
+
+  test('has not what its epoch lost, and another one put in its place', () => {
+    expect(reachable(taken(), at(4, [], 1))).toBe(false);
+    expect(reachable(taken(alive), at(5, [], 1))).toBe(false);
+  });
+
+  test('has it if it can tell what that is', () => {
+    expect(reachable(taken(), at(4, [chunk('d')], 1))).toBe(true);
+    expect(reachable(taken(), at(4, [chunk('x')], 1))).toBe(false);
+    expect(reachable(taken(), at(5, [chunk('e')], 1))).toBe(false);
+  });
+
+  test('that the log does not know: whatever the log had of it was lost', () => {
+    expect(reachable(taken(), at(4, [], 3))).toBe(false);
+    expect(reachable(taken(alive), at(4, [chunk('d')], 3))).toBe(false);
+    expect(reachable(taken(), at(4, [chunk('a'), chunk('b'), chunk('c'), chunk('d')], 3))).toBe(true);
+    expect(reachable(taken(), at(0, [], 3))).toBe(true);
+  });
+});
+
+describe('a client that only counts its events', () => {
+  const taken = (holder: Holder = { state: 'lost' }) => storedRun({ epoch: 2, takeovers: [3], holder });
+
+  test('has what no takeover can have replaced', () => {
+    expect(reachable(storedRun(), at(4))).toBe(true);
+    expect(reachable(taken(), at(3))).toBe(true);
+    expect(reachable(taken(), at(0))).toBe(true);
+  });
+
+  test('may have what another replica put something else in the place of, unless it can tell', () => {
+    expect(reachable(taken(), at(4))).toBe(false);
+    expect(reachable(taken(alive), at(4))).toBe(false);
+    expect(reachable(taken(), at(4, [chunk('d')]))).toBe(true);
+    expect(reachable(taken(), at(4, [chunk('x')]))).toBe(false);
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
+import { Delivery } from '../../../src/proxy/delivery.ts';
+import { Replay } from '../../../src/proxy/resume/replay.ts';
+import { ChatCompletionsReader } from '../../../src/proxy/wires/chat-completions.ts';
+import { HEADER_RECORD } from '../../checkpoint/fixtures.ts';
+import { payloadsOf } from '../../simulation/fleet.ts';
+import { RecordingClient } from '../../simulation/recording-client.ts';
+import { RUN } from '../../simulation/simulate.ts';
+import { VirtualTime } from '../../simulation/virtual-time.ts';
+
+const ENVELOPE = {
+  id: 'c',
+  object: 'chat.completion.chunk',
+  created: 1,
+  model: 'm',
+  system_fingerprint: 'f',
+};
+const chunkOf = (delta: object, more: object = {}, choice: object = {}): string =>
+  JSON.stringify({ ...ENVELOPE, ...more, choices: [{ index: 0, delta, ...choice, finish_reason: null }] });
+
+/** What is delivered of these events of a provider, and what somebody who comes later is sent of it. */
+function delivered(payloads: readonly string[]) {
+  const client = new RecordingClient();
+  const events: JournalEvent[] = [];
+  const delivery = new Delivery({
+    client,
+    time: new VirtualTime(),
+    events: 'none',
+    legacyFunctions: false,
+    headers: () => ({}),
+    journal: { record: (event) => events.push(event), stored: async () => {} },
+  });
+  const reader = new ChatCompletionsReader(() => 0);
+  for (const data of payloads) {
+    const event = reader.read({ data });
+    if (event.kind !== 'chunk') throw new Error('no chunk');
+    delivery.show(event.deltas, event, true);
+  }
+  delivery.end();
+  const replay = new Replay({ run: RUN, resumable: false, cursor: 0 });
+  const pieces = [...replay.pieces([HEADER_RECORD, { seq: events.length, events }], [])];
+  return { sent: payloadsOf(client.body), replayed: payloadsOf(pieces.join('')), events };
+}
+
+const SHARED = { citations: ['https://kelp.test'], provider: { name: 'p' } };
+const FIRST = chunkOf({ role: 'assistant', content: 'Kelp' }, SHARED);
+const isKept = ({ payload }: JournalEvent) => payload !== undefined;
+
+describe('a replay', () => {
+  test.each([
+    [
+      'log probabilities',
+      chunkOf({ content: ' grips' }, {}, { logprobs: { content: [{ token: ' grips' }] } }),
+    ],
+    ['annotations', chunkOf({ content: ' grips', annotations: [{ type: 'url_citation' }] })],
+    ['verdicts of a filter', chunkOf({ content: ' grips' }, {}, { content_filter_results: { hate: {} } })],
+    ['parts of content', chunkOf({ content: [{ type: 'text', text: ' grips' }] })],
+    ['fields of the provider', chunkOf({ content: ' grips' }, { citations: ['https://surge.test'] })],
+  ])('has all that a chunk said besides its text: %s', (_, payload) => {
+    const { sent, replayed } = delivered([FIRST, payload, payload]);
+    expect(replayed).toEqual(sent);
+    expect(replayed).toEqual([FIRST, payload, payload]);
+  });
+
+  test.each([
+    ['nothing else', {}, {}],
+    ['padding', { obfuscation: 'ab1c' }, {}],
+    ['fields without a value', { usage: null }, { logprobs: null, content_filter_results: {} }],
+    ['fields that all chunks share', SHARED, {}],
+  ])('of chunks with text and %s needs no more than the text', (_, more, choice) => {
+    const payload = chunkOf({ content: ' grips', refusal: null }, more, choice);
+    const { replayed, events } = delivered([FIRST, payload, payload]);
+    expect(events.map(isKept)).toEqual([true, false, false]);
+    expect(JSON.parse(replayed[2] ?? '')).toEqual(JSON.parse(chunkOf({ content: ' grips' }, SHARED)));
+  });
+});

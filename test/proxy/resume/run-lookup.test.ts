@@ -1,0 +1,175 @@
+import { describe, expect, it } from 'vitest';
+import { requestDigest } from '../../../src/proxy/resume/run-lookup.ts';
+import { newRunId, OWNER, STRANGER } from '../../checkpoint/fixtures.ts';
+
+import { begin, finish, LEASE_MS, lookupOf } from './lookup-setting.ts';
+
+describe('a request that was made before', () => {
+  it('gets its run when the replica is lost', async () => {
+    const setting = lookupOf();
+    const { run } = await begin(setting, 'Hel', 'lo');
+    await setting.other.close();
+    expect(await setting.find(setting.ask())).toBe(run);
+    expect(setting.time.now()).toBe(0);
+  });
+
+  it('gets its run when that was handed over', async () => {
+    const setting = lookupOf();
+    const lease = await begin(setting, 'Hello');
+    await setting.other.release(lease);
+    expect(await setting.find(setting.ask())).toBe(lease.run);
+  });
+
+  it('gets it once: of two who ask, one gets a run of its own', async () => {
+    const setting = lookupOf();
+    const { run } = await begin(setting, 'Hello');
+    await setting.other.close();
+    const found = [await setting.find(setting.ask()), await setting.find(setting.ask())];
+    expect(found).toEqual([run, undefined]);
+    // Once the run goes on, a repetition may be in want of it again.
+    setting.lookup.remember(setting.ask(), run);
+    expect(await setting.find(setting.ask())).toBe(run);
+  });
+
+  it.each([
+    ['of somebody else', { owner: STRANGER }],
+    ['that says something else', { digest: requestDigest('secret', '{"model":"other"}', 'none') }],
+    ['that wants other events', { digest: requestDigest('secret', '{"model":"m"}', 'chunks') }],
+  ])('is not one %s', async (_, more) => {
+    const setting = lookupOf();
+    await begin(setting, 'Hello');
+    await setting.other.close();
+    expect(await setting.find(setting.ask(more))).toBeUndefined();
+  });
+
+  it('is a new run while nothing was delivered, without delay', async () => {
+    const setting = lookupOf();
+    await begin(setting);
+    expect(await setting.find(setting.ask())).toBeUndefined();
+    await setting.other.close();
+    expect(await setting.find(setting.ask())).toBeUndefined();
+    expect(setting.time.now()).toBe(0);
+  });
+
+  it.each(['complete', 'failed', 'cancelled', 'recovered_from_partial'] as const)(
+    'is a new run when the first one is %s',
+    async (status) => {
+      const setting = lookupOf();
+      const lease = await begin(setting, 'Hello');
+      await finish(setting.other, lease, status);
+      expect(await setting.find(setting.ask())).toBeUndefined();
+    },
+  );
+
+  it('is a new run, without delay, while the first one is delivered here', async () => {
+    const setting = lookupOf();
+    const { run } = await begin(setting, 'Hello');
+    const active = setting.registry.begin(OWNER);
+    setting.registry.hold(run, active);
+    expect(await setting.find(setting.ask())).toBeUndefined();
+    expect(setting.time.now()).toBe(0);
+    active.end();
+    // It can be found again should its replica die after all.
+    await setting.other.close();
+    expect(await setting.find(setting.ask())).toBe(run);
+  });
+
+  it('is not looked for when that is not wanted, nor when a key says what it is', async () => {
+    const setting = lookupOf({ match_requests: false });
+    await begin(setting, 'Hello');
+    await setting.other.close();
+    expect(await setting.find(setting.ask())).toBeUndefined();
+
+    const keyed = lookupOf();
+    await begin(keyed, 'Hello');
+    await keyed.other.close();
+    expect(await keyed.find(keyed.ask({ key: 'a new key' }))).toBeUndefined();
+    keyed.lookup.remember(keyed.ask({ digest: 'of a keyed request', key: 'key' }), newRunId());
+    expect(await keyed.store.notes.get(OWNER, { kind: 'request', name: 'of a keyed request' })).toBe(
+      undefined,
+    );
+  });
+});
+
+describe('a replica that looks alive', () => {
+  it('and gives another sign of life, keeps its run', async () => {
+    const setting = lookupOf();
+    const { run } = await begin(setting, 'Hello');
+    const { time, store } = setting;
+    store.holder = () => ({ state: 'alive', silent_ms: (900 + time.now()) % 1000 });
+    expect(await setting.find(setting.ask())).toBeUndefined();
+    expect(time.now()).toBeLessThanOrEqual(LEASE_MS / 2);
+    store.holder = () => ({ state: 'lost' });
+    expect(await setting.find(setting.ask())).toBe(run);
+  });
+
+  it('and gives none, loses it when its lease lapses', async () => {
+    const setting = lookupOf();
+    const { run } = await begin(setting, 'Hello');
+    const { time, store } = setting;
+    store.holder = () => {
+      const silent_ms = 500 + time.now();
+      return silent_ms <= LEASE_MS ? { state: 'alive', silent_ms } : { state: 'lost' };
+    };
+    expect(await setting.find(setting.ask())).toBe(run);
+    expect(time.now()).toBeGreaterThan(LEASE_MS - 500);
+    expect(time.now()).toBeLessThanOrEqual(LEASE_MS);
+  });
+
+  it('holds nobody up for longer than its lease', async () => {
+    const setting = lookupOf();
+    await begin(setting, 'Hello');
+    setting.store.holder = () => ({ state: 'alive', silent_ms: 0 });
+    expect(await setting.find(setting.ask())).toBeUndefined();
+    expect(setting.time.now()).toBeLessThanOrEqual(LEASE_MS * 1.1);
+  });
+
+  it('is waited for no longer than the client waits', async () => {
+    const setting = lookupOf();
+    await begin(setting, 'Hello');
+    setting.store.holder = () => ({ state: 'alive', silent_ms: 0 });
+    const client = new AbortController();
+    setting.time.after(100, () => client.abort());
+    expect(await setting.find(setting.ask({ signal: client.signal }))).toBeUndefined();
+    expect(setting.time.now()).toBeLessThan(LEASE_MS / 2);
+  });
+});
+
+describe('a store that does not answer', () => {
+  const silence = () => Promise.withResolvers<never>().promise;
+
+  it('delays a request for a moment, and the next ones not at all', async () => {
+    const setting = lookupOf();
+    await begin(setting, 'Hello');
+    await setting.other.close();
+    setting.store.gate = silence();
+    expect(await setting.find(setting.ask())).toBeUndefined();
+    expect(setting.time.now()).toBe(250);
+    const { reads } = setting.store;
+    for (let request = 0; request < 10; request++) await setting.find(setting.ask());
+    expect(setting.time.now()).toBe(250);
+    expect(setting.store.reads).toBe(reads);
+  });
+
+  it('is asked again after a while', async () => {
+    const setting = lookupOf();
+    const { time, store } = setting;
+    const { run } = await begin(setting, 'Hello');
+    await setting.other.close();
+    store.gate = silence();
+    await setting.find(setting.ask());
+    store.gate = undefined;
+    await time.drive(new Promise<void>((resolve) => time.after(5000, resolve)));
+    setting.lookup.remember(setting.ask(), run);
+    expect(await setting.find(setting.ask())).toBe(run);
+  });
+
+  it('keeps no key from being used', async () => {
+    const setting = lookupOf();
+    setting.store.notes.claim = silence;
+    expect(await setting.find(setting.ask({ key: 'key' }))).toBeUndefined();
+    setting.store.notes.claim = () => Promise.reject(new Error('connection lost'));
+    expect(await setting.find(setting.ask({ key: 'key' }))).toBeUndefined();
+    expect(setting.time.now()).toBe(250);
+  });
+});

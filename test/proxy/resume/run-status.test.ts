@@ -1,0 +1,72 @@
+import { expect, it } from 'vitest';
+import type { StoredRun } from '../../../src/checkpoint/store.ts';
+import { runStatus } from '../../../src/proxy/resume/run-status.ts';
+import { HEADER, HEADER_RECORD, newRunId, SMALL_RUN, textRecord } from '../../checkpoint/fixtures.ts';
+
+const RUN = newRunId();
+const RUNNING: StoredRun = {
+  status: 'running',
+  epoch: 2,
+  holder: { state: 'alive', silent_ms: 5 },
+  takeovers: [1],
+  seq: 2,
+  records: [{ ...HEADER_RECORD, header: { ...HEADER, thread: 'a thread' } }, textRecord(0, 'Hel', 'lo')],
+};
+
+it('a run under way', () => {
+  expect(runStatus(RUN, RUNNING)).toEqual({
+    id: RUN,
+    object: 'holdfast.run',
+    wire: 'chat_completions',
+    status: 'running',
+    created_at: 1_700_000_000,
+    model: 'gpt-test',
+    upstream: 'provider',
+    thread: 'a thread',
+    cursor: 2,
+    epoch: 2,
+    takeovers: 1,
+    holder: 'alive',
+    text: 'Hello',
+    reasoning: '',
+    tool_calls: [],
+    finish_reason: null,
+    partial: true,
+    end: null,
+  });
+});
+
+it('a finished run, with the calls that were closed', () => {
+  const end = { status: 'complete', at_ms: 1_700_000_001_999 } as const;
+  const stored: StoredRun = { ...RUNNING, status: 'complete', end, seq: 7, records: SMALL_RUN };
+  expect(runStatus(RUN, stored)).toMatchObject({
+    status: 'complete',
+    thread: null,
+    cursor: 7,
+    tool_calls: [{ id: 'call_a', name: 'forecast', arguments: '{"city":"Paris"}' }],
+    finish_reason: 'tool_calls',
+    partial: false,
+    end: { status: 'complete', at: 1_700_000_001, cause: null },
+  });
+});
+
+it('half a call is not shown, and why a run ended is', () => {
+  const end = { status: 'recovered_from_partial', at_ms: 1_700_000_001_000, cause: 'lost' } as const;
+  const stored: StoredRun = { ...RUNNING, status: end.status, end, records: SMALL_RUN.slice(0, 3) };
+  expect(runStatus(RUN, stored)).toMatchObject({
+    text: 'Grüße 🙂, world',
+    tool_calls: [],
+    partial: true,
+    end: { status: 'recovered_from_partial', cause: 'lost' },
+  });
+});
+
+it('a run of which nothing can be read', () => {
+  expect(runStatus(RUN, { ...RUNNING, seq: 0, records: [] })).toMatchObject({
+    wire: null,
+    created_at: null,
+    model: null,
+    text: '',
+    status: 'running',
+  });
+});

@@ -1,0 +1,86 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { DIALECT_NAMES } from '../../../src/config/dialect-names.ts';
+import type { EventsMode } from '../../../src/proxy/run.ts';
+import type { Plan } from '../../provider/script.ts';
+import { faults, plans, TOOLS } from '../../simulation/arbitraries.ts';
+import { assertTakeoverInvariants } from '../../simulation/takeover-invariants.ts';
+import {
+  type Fate,
+  type Manner,
+  simulateTakeovers,
+  type TakeoverOptions,
+} from '../../simulation/takeovers.ts';
+
+/** `HOLDFAST_SEED` and `HOLDFAST_CASES` look further; a failure prints the seed that reproduces it. */
+const SEED = Number(process.env.HOLDFAST_SEED ?? 20_261_121);
+const CASES = Number(process.env.HOLDFAST_CASES ?? 2_500);
+
+interface Case {
+  readonly plan: Plan;
+  readonly options: TakeoverOptions;
+}
+
+const deaths = fc.record({ append: fc.integer({ min: 1, max: 8 }), stored: fc.boolean() });
+
+const fates = (manner: Manner): fc.Arbitrary<Fate> => {
+  const event = fc.record({ kind: fc.constant('event' as const), event: fc.nat(40) });
+  const handOver = fc.record({ kind: fc.constant('hand_over' as const), event: fc.nat(30) });
+  const append = deaths.map((death) => ({ kind: 'append' as const, ...death }));
+  // A client that comes back with nothing is one whose run does not go on without it.
+  if (manner === 'anew') return fc.oneof(event, append, handOver);
+  const leave = fc.record(
+    { kind: fc.constant('leave' as const), event: fc.nat(30), death: deaths },
+    { requiredKeys: ['kind', 'event'] },
+  );
+  return fc.oneof(event, append, handOver, leave);
+};
+
+const cases: fc.Arbitrary<Case> = fc
+  .constantFrom<Manner>('wrapper', 'wrapper', 'event_id', 'anew')
+  .chain((manner) =>
+    fc.record({
+      manner: fc.constant(manner),
+      plan: plans(),
+      faults: fc.array(fc.option(faults(), { nil: null, freq: 3 }), { minLength: 0, maxLength: 2 }),
+      fates: fc.array(fates(manner), { minLength: 1, maxLength: 3 }),
+      dialect: fc.constantFrom(...DIALECT_NAMES),
+      durability: fc.constantFrom('interval' as const, 'write_ahead' as const),
+      events: fc.constantFrom<EventsMode>('none', 'none', 'chunks', 'comments'),
+      tool_proof: fc.constantFrom(1 as const, 2 as const, 3 as const),
+      piece_bytes: fc.constantFrom(7, 64, 300, 1000, Number.POSITIVE_INFINITY),
+      pace_ms: fc.constantFrom(0, 0, 15, 60),
+      usage: fc.boolean(),
+      declared: fc.boolean(),
+    }),
+  )
+  .map(({ plan, faults, dialect, tool_proof, usage, declared, ...options }) => ({
+    plan: { ...plan, faults, prefill: dialect === 'openai' || dialect === 'generic' ? 'any' : dialect },
+    options: {
+      ...options,
+      dialect,
+      recovery: { tool_proof },
+      request: { stream_options: { include_usage: usage }, ...(declared && { tools: TOOLS }) },
+    },
+  }));
+
+describe('whichever replica is lost, wherever, however its client comes back', () => {
+  test(`the invariants hold (${CASES} cases, seed ${SEED})`, { timeout: 300_000 }, async () => {
+    const ends: Record<string, number> = {};
+    let takeovers = 0;
+    await fc.assert(
+      fc.asyncProperty(cases, async (each) => {
+        const run = await simulateTakeovers(each.plan, each.options);
+        ends[run.outcome] = (ends[run.outcome] ?? 0) + 1;
+        takeovers += run.outcomes.length - 1;
+        assertTakeoverInvariants(each.plan, each.options, run);
+      }),
+      { seed: SEED, numRuns: CASES, endOnFailure: process.env.HOLDFAST_SHRINK === undefined },
+    );
+    // A property over cases in which nothing is lost, or nothing goes on, would prove nothing.
+    expect(takeovers).toBeGreaterThan(CASES / 2);
+    expect(ends.recovered).toBeGreaterThan(CASES / 4);
+    expect(ends.salvaged).toBeGreaterThan(CASES / 100);
+    expect(ends.replayed).toBeGreaterThan(CASES / 100);
+  });
+});

@@ -1,0 +1,168 @@
+import type { JournalRecord } from '../../src/checkpoint/journal.ts';
+import type { Notes } from '../../src/checkpoint/notes.ts';
+import type { Lease, Orphan, Owner, RunEnd, RunId, Store, StoredRun } from '../../src/checkpoint/store.ts';
+import type { Transport, TransportRequest, TransportResponse } from '../../src/proxy/transport.ts';
+import { sleep, type Time } from '../../src/time.ts';
+
+/** One replica's life. When it is over, nothing the replica has begun ever comes back to it: as after SIGKILL. */
+export class Life {
+  readonly #over = new AbortController();
+
+  get isOver(): boolean {
+    return this.#over.signal.aborted;
+  }
+
+  get end(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  kill(): void {
+    this.#over.abort();
+  }
+
+  /** What comes of `work` if the replica lives to see it. */
+  async within<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.isOver) return never();
+    try {
+      const result = await work();
+      return this.isOver ? never() : result;
+    } catch (error) {
+      if (this.isOver) return never();
+      throw error;
+    }
+  }
+}
+
+const never = (): Promise<never> => new Promise(() => {});
+
+/** Time that ends with a life. */
+export class MortalTime implements Time {
+  readonly #time: Time;
+  readonly #life: Life;
+
+  constructor(time: Time, life: Life) {
+    this.#time = time;
+    this.#life = life;
+  }
+
+  now(): number {
+    return this.#time.now();
+  }
+
+  wall(): number {
+    return this.#time.wall();
+  }
+
+  after(delay_ms: number, callback: () => void): () => void {
+    return this.#time.after(delay_ms, () => {
+      if (!this.#life.isOver) callback();
+    });
+  }
+}
+
+/** A provider as one replica reaches it. `pace_ms`: what comes between two pieces of a body. */
+export class MortalTransport implements Transport {
+  readonly #transport: Transport;
+  readonly #life: Life;
+  readonly #pace: { readonly time: Time; readonly pace_ms: number };
+  readonly #onOpen: () => void;
+
+  constructor(
+    transport: Transport,
+    life: Life,
+    pace: { readonly time: Time; readonly pace_ms: number },
+    onOpen: () => void,
+  ) {
+    this.#transport = transport;
+    this.#life = life;
+    this.#pace = pace;
+    this.#onOpen = onOpen;
+  }
+
+  async open(request: TransportRequest): Promise<TransportResponse> {
+    const { time, pace_ms } = this.#pace;
+    if (!this.#life.isOver) this.#onOpen();
+    const { body, ...response } = await this.#life.within(() => this.#transport.open(request));
+    return {
+      ...response,
+      body: {
+        consume: (take) =>
+          this.#life.within(() =>
+            body.consume(async (piece) => {
+              if (pace_ms > 0) await this.#life.within(() => sleep(time, pace_ms, request.signal));
+              await this.#life.within(async () => take(piece));
+            }),
+          ),
+      },
+    };
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** Dies at an append: before the store has it, or after that and before the replica knows. */
+export interface DeathAtAppend {
+  readonly append: number;
+  readonly stored: boolean;
+}
+
+/** A store as one replica reaches it. */
+export class MortalStore implements Store {
+  readonly #store: Store;
+  readonly #life: Life;
+  readonly #death: DeathAtAppend | undefined;
+  #appends = 0;
+
+  constructor(store: Store, life: Life, death?: DeathAtAppend) {
+    this.#store = store;
+    this.#life = life;
+    this.#death = death;
+    life.end.addEventListener('abort', () => void store.close());
+  }
+
+  get name(): Store['name'] {
+    return this.#store.name;
+  }
+
+  get notes(): Notes {
+    return this.#store.notes;
+  }
+
+  acquire(run: RunId, owner: Owner, after?: number): Promise<Lease> {
+    return this.#life.within(() => this.#store.acquire(run, owner, after));
+  }
+
+  append(lease: Lease, records: readonly JournalRecord[]): Promise<number> {
+    const dies = ++this.#appends === this.#death?.append;
+    if (dies && !this.#death?.stored) this.#life.kill();
+    return this.#life.within(async () => {
+      const seq = await this.#store.append(lease, records);
+      if (dies) this.#life.kill();
+      return seq;
+    });
+  }
+
+  finish(lease: Lease, end: RunEnd): Promise<void> {
+    return this.#life.within(() => this.#store.finish(lease, end));
+  }
+
+  release(lease: Lease): Promise<void> {
+    return this.#life.within(() => this.#store.release(lease));
+  }
+
+  read(run: RunId, owner: Owner, from: number): Promise<StoredRun | null> {
+    return this.#life.within(() => this.#store.read(run, owner, from));
+  }
+
+  orphans(limit: number): Promise<readonly Orphan[]> {
+    return this.#life.within(() => this.#store.orphans(limit));
+  }
+
+  check(): Promise<void> {
+    return this.#life.within(() => this.#store.check());
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+}

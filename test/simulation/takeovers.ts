@@ -1,0 +1,199 @@
+import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
+import { foldJournal } from '../../src/checkpoint/journal-fold.ts';
+import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
+import { relay } from '../../src/proxy/relay.ts';
+import { follow } from '../../src/proxy/resume/follow.ts';
+import { reachable } from '../../src/proxy/resume/reachable.ts';
+import type { Reader } from '../../src/proxy/resume/reader.ts';
+import { HAND_OVER, type Outcome, type RunContext } from '../../src/proxy/run.ts';
+import type { Plan } from '../provider/script.ts';
+import { type DeathAtAppend, Life, MortalStore, MortalTime, MortalTransport } from './mortal.ts';
+import { RecordingClient } from './recording-client.ts';
+import {
+  configurationOf,
+  METRICS,
+  OWNER,
+  RUN,
+  runOf,
+  type Simulation,
+  type SimulationOptions,
+  silentLog,
+} from './simulate.ts';
+import { SimulatedProvider } from './simulated-provider.ts';
+import { readStream } from './stream-reading.ts';
+import { VirtualTime } from './virtual-time.ts';
+
+/**
+ * What becomes of a replica. `event`: it dies while it writes the event after this many. `append`: see
+ * {@link DeathAtAppend}. `leave`: its client's connection breaks after this many events and it goes on without; it
+ * dies at the append, if there is one. `hand_over`: it shuts down after this many events.
+ */
+export type Fate =
+  | { readonly kind: 'event'; readonly event: number }
+  | ({ readonly kind: 'append' } & DeathAtAppend)
+  | { readonly kind: 'hand_over'; readonly event: number }
+  | { readonly kind: 'leave'; readonly event: number; readonly death?: DeathAtAppend };
+
+/**
+ * How the client comes back. `wrapper`: with its cursor and everything it has. `event_id`: with the id of its last
+ * event, and with everything it has only if that is not enough. `anew`: with nothing, as a stock SDK.
+ */
+export type Manner = 'wrapper' | 'event_id' | 'anew';
+
+export interface TakeoverOptions extends SimulationOptions {
+  /** One per replica in turn; further ones live. */
+  readonly fates: readonly Fate[];
+  readonly manner: Manner;
+  readonly durability: 'interval' | 'write_ahead';
+  readonly pace_ms?: number;
+}
+
+export interface Takeovers extends Simulation {
+  /** How every replica's part in it ended; undefined for those that died. */
+  readonly outcomes: readonly (Outcome | undefined)[];
+  /** The last replica made a request of its own. */
+  readonly asked: boolean;
+  readonly violations: readonly string[];
+}
+
+/** Events, and comments between them, as they were received whole. */
+interface Received {
+  readonly payloads: string[];
+  readonly ids: string[];
+  body: string;
+}
+
+/** One run that is delivered by one replica after the other, on virtual time. */
+export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): Promise<Takeovers> {
+  const time = new VirtualTime();
+  const provider = new SimulatedProvider(plan, time, options.piece_bytes);
+  const runs = new MemoryRuns();
+  const violations: string[] = [];
+  const outcomes: (Outcome | undefined)[] = [];
+  let received: Received = { payloads: [], ids: [], body: '' };
+  let client = new RecordingClient();
+  let { manner } = options;
+  const askers = new Set<number>();
+
+  for (let replica = 0; ; replica++) {
+    const fate = options.fates[replica];
+    const life = new Life();
+    const { promise: broken, resolve: breakConnection } = Promise.withResolvers<undefined>();
+    const had = manner === 'anew' ? { payloads: [], ids: [], body: '' } : received;
+    const end = fate && fate.kind !== 'append' ? fate.event : Number.POSITIVE_INFINITY;
+    const shutDown = new AbortController();
+    client = new RecordingClient(({ body }) => {
+      if (life.isOver || eventsIn(body) <= end) return;
+      if (fate?.kind === 'hand_over') return shutDown.abort(HAND_OVER);
+      if (fate?.kind === 'event') life.kill();
+      breakConnection(undefined);
+    });
+    life.end.addEventListener('abort', () => breakConnection(undefined));
+    const death = fate?.kind === 'append' ? fate : fate?.kind === 'leave' ? fate.death : undefined;
+    const mortalTime = new MortalTime(time, life);
+    const context: RunContext = {
+      configuration: withDurability(options),
+      transport: new MortalTransport(
+        provider,
+        life,
+        { time: mortalTime, pace_ms: options.pace_ms ?? 0 },
+        () => {
+          askers.add(replica);
+          const settled = /"tool_calls":\[/.test(had.body + client.body);
+          if (settled && (options.events ?? 'none') === 'none')
+            violations.push('asked the provider again after a call was delivered');
+        },
+      ),
+      store: new MortalStore(new MemoryStore({ time, ttl_ms: 604_800_000, runs }), life, death),
+      scheduler: new CheckpointScheduler({ interval_ms: 100, time: mortalTime }),
+      capabilities: new CapabilityMemory(mortalTime),
+      metrics: METRICS,
+      log: options.log ?? silentLog(),
+      time: mortalTime,
+      random: options.random ?? (() => 0.5),
+    };
+    const delivery = deliver({ ...options, manner }, had, client, context, shutDown.signal);
+    const outcome = await time.drive(Promise.race([delivery, broken]));
+    outcomes.push(outcome);
+    received = append(had, client.body, fate?.kind === 'hand_over' ? Number.POSITIVE_INFINITY : end);
+    const turnedAway = outcome === 'rejected' && client.rejection?.status === 409;
+    if (turnedAway) manner = 'wrapper';
+    else if (outcome !== undefined && outcome !== 'handed_over') break;
+  }
+
+  const stored = await new MemoryStore({ time, ttl_ms: 604_800_000, runs }).read(RUN, OWNER, 0);
+  const stream = readStream(received.body, { live: (options.events ?? 'none') !== 'none' });
+  received.ids.forEach((id, index) => {
+    if (Number(id.split('.').at(-1)) !== index + 1) violations.push(`event ${index + 1} has the id ${id}`);
+  });
+  return {
+    outcome: outcomes.at(-1) ?? 'failed',
+    outcomes,
+    asked: askers.has(outcomes.length - 1),
+    client,
+    stream,
+    requests: provider.requests,
+    journal: foldJournal(stored?.records ?? []),
+    elapsed_ms: time.now(),
+    violations,
+  };
+}
+
+async function deliver(
+  options: TakeoverOptions,
+  had: Received,
+  client: RecordingClient,
+  context: RunContext,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const isResumable = options.manner !== 'anew';
+  const run = runOf(options, signal, isResumable);
+  const stored = await context.store.read(RUN, OWNER, 0);
+  if (!stored) {
+    if (had.payloads.length > 0) throw new Error('the store has forgotten the run');
+    return relay(run, client, context);
+  }
+  const id = had.ids.at(-1)?.split('.');
+  const told: Reader = {
+    run: RUN,
+    owner: OWNER,
+    cursor: had.payloads.length,
+    tail: had.payloads,
+    signal,
+    resumable: isResumable,
+    revive: () => run,
+    onTakenOver: () => {},
+  };
+  const byId: Reader = { ...told, tail: [], ...(id && { epoch: Number(id[1]) }) };
+  const reader = options.manner === 'event_id' && reachable(stored, byId) ? byId : told;
+  if (!reachable(stored, reader)) throw new Error('what the client has is not a part of the log');
+  return follow(reader, stored, client, context);
+}
+
+function withDurability(options: TakeoverOptions) {
+  const configuration = configurationOf(options);
+  const { durability } = options;
+  return { ...configuration, checkpoint: { ...configuration.checkpoint, durability } };
+}
+
+const eventsIn = (body: string): number =>
+  body.split('\ndata: ').length - (body.startsWith('data: ') ? 0 : 1);
+
+/** What a client has after it received the first `limit` events of `body` whole, and something of the next. */
+function append({ payloads, ids, body: had }: Received, body: string, limit: number): Received {
+  const received: Received = { payloads: [...payloads], ids: [...ids], body: had };
+  let events = 0;
+  for (const block of body.split(/(?<=\n\n)/)) {
+    if (!block.endsWith('\n\n') || events === limit) break;
+    events++;
+    for (const line of block.split('\n')) {
+      if (line.startsWith('data: ')) received.payloads.push(line.slice('data: '.length));
+      if (line.startsWith('id: ')) received.ids.push(line.slice('id: '.length));
+      if (!line.startsWith('id: ') && line !== '') received.body += `${line}\n`;
+    }
+    received.body += '\n';
+  }
+  return received;
+}
