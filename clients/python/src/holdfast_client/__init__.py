@@ -1,0 +1,45 @@
+"""A streamed answer survives the death of the Holdfast replica that serves it.
+
+    OpenAI(base_url=…, http_client=httpx.Client(transport=ResumableTransport(endpoints=[…])))
+    AsyncOpenAI(base_url=…, http_client=httpx.AsyncClient(transport=AsyncResumableTransport(endpoints=[…])))
+
+The same classes for httpx2, which openai-python 3 is built on, are in `holdfast_client.httpx2`.
+"""
+
+import httpx
+
+from ._async import AsyncExchange, AsyncTransport
+from ._library import Library
+from ._sync import SyncExchange, SyncTransport
+
+__all__ = ["AsyncResumableTransport", "ResumableTransport"]
+
+_LIBRARY = Library.of(httpx)
+
+
+class _SyncExchange(SyncExchange, httpx.SyncByteStream):
+    pass
+
+
+class _AsyncExchange(AsyncExchange, httpx.AsyncByteStream):
+    pass
+
+
+class ResumableTransport(SyncTransport[httpx.BaseTransport], httpx.BaseTransport):
+    """Makes streamed chat completions go on where they broke, on whichever replica there is.
+
+    A response that breaks is resumed after the last event that the application has; a request that found no
+    replica is made again. All but `POST …/chat/completions` with `stream: true` goes through untouched.
+    """
+
+    _library = _LIBRARY
+    _exchange = _SyncExchange
+    _default = httpx.HTTPTransport
+
+
+class AsyncResumableTransport(AsyncTransport[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport):
+    """`ResumableTransport` for asynchronous clients."""
+
+    _library = _LIBRARY
+    _exchange = _AsyncExchange
+    _default = httpx.AsyncHTTPTransport

@@ -1,0 +1,60 @@
+"""How often, how soon and how long a run is tried to be resumed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
+
+from ._options import Options
+
+#: Several clients that lost the same replica should not come to the next one in step.
+_RETRY_AFTER_SPREAD = 0.1
+
+_DECIMAL = re.compile(r"\d+(\.\d+)?")
+_DELAY_HEADERS = (("retry-after-ms", 0.001), ("x-ms-retry-after-ms", 0.001), ("retry-after", 1.0))
+
+
+class Budget:
+    """Retries in a row that bring no new event, and the time in which nothing at all is heard."""
+
+    def __init__(self, options: Options, clock: Callable[[], float], jitter: Callable[[], float]) -> None:
+        """`jitter` is at least 0 and less than 1."""
+        self._options = options
+        self._clock = clock
+        self._jitter = jitter
+        self._retries = 0
+        self._heard_at_s = clock()
+
+    def heard(self) -> None:
+        """Something came, be it a keep-alive: a replica that sends them is at work."""
+        self._heard_at_s = self._clock()
+
+    def progressed(self) -> None:
+        """New events came."""
+        self._retries = 0
+
+    def next_s(self, retry_after_s: float | None = None) -> float | None:
+        """Takes one retry: how long to wait before it, None when there is none left."""
+        options = self._options
+        if self._retries >= options.max_retries:
+            return None
+        longest_s = min(options.backoff_s * 2.0**self._retries, options.backoff_max_s)
+        backoff_s = longest_s * (0.5 + 0.5 * self._jitter())
+        asked_s = min(retry_after_s or 0.0, options.retry_after_max_s)
+        wait_s = max(backoff_s, asked_s * (1 + _RETRY_AFTER_SPREAD * self._jitter()))
+        self._retries += 1
+        remaining_s = self._heard_at_s + options.give_up_s - self._clock()
+        return wait_s if wait_s < remaining_s else None
+
+
+def retry_after_s(headers: Mapping[str, str], wall_clock_s: float) -> float | None:
+    """How long a response asks to wait; None if it does not."""
+    for name, unit_s in _DELAY_HEADERS:
+        value = headers.get(name, "").strip()
+        if _DECIMAL.fullmatch(value):
+            return float(value) * unit_s
+    try:
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - wall_clock_s)
+    except (TypeError, ValueError):
+        return None

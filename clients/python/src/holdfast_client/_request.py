@@ -1,0 +1,108 @@
+"""What is asked of replicas on behalf of one application, all with its own credential."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
+
+from ._endpoints import CHAT_PATH
+from ._options import Options
+from ._steps import Call, Headers
+
+#: Whoever closes a response does not want to wait.
+CANCEL_S = 2.0
+
+_JSON = (b"content-type", b"application/json")
+#: Events that are compressed cannot be told apart as they come.
+_PLAIN = (b"accept-encoding", b"identity")
+_RESUMABLE = (b"holdfast-resume", b"1")
+
+#: Of the message, not of the run.
+_MESSAGE_HEADERS = (b"content-length", b"transfer-encoding", b"accept-encoding", b"holdfast-resume")
+#: Of the request that began the run: from then on the path names it.
+_BEGINNING_HEADERS = (b"content-type", b"idempotency-key", b"holdfast-run-id")
+
+
+def may_stream(method: str, url: str, headers: Headers) -> bool:
+    """Whether the body is worth a look. With `Last-Event-ID` an application resumes by itself."""
+    if method != "POST" or not CHAT_PATH.search(urlsplit(url).path):
+        return False
+    return _header(headers, b"last-event-id") is None
+
+
+def asks_for_stream(body: bytes) -> bool:
+    # Bodies can be large, and most that are not for us do not have the word.
+    if b'"stream"' not in body:
+        return False
+    try:
+        fields = json.loads(body)
+    except ValueError:
+        return False
+    return isinstance(fields, dict) and fields.get("stream") is True
+
+
+@dataclass(frozen=True)
+class StreamRequest:
+    """`POST …/chat/completions` with `stream: true`, as the application made it."""
+
+    url: str
+    headers: Headers
+    body: bytes
+
+    @property
+    def root(self) -> str:
+        """The replica, or the load balancer, that the application named."""
+        url = urlsplit(self.url)
+        return f"{url.scheme}://{url.netloc}{CHAT_PATH.sub('', url.path)}"
+
+
+class RunRequests:
+    """The requests of one run, to any replica, given by its root."""
+
+    def __init__(self, request: StreamRequest, options: Options) -> None:
+        self._request = request
+        self._root = request.root
+        self._limits_s = dict.fromkeys(("connect", "read", "write"), min(options.idle_s, options.give_up_s))
+        has_key = _header(request.headers, b"idempotency-key")
+        # Repeated, the request leads to the same run by its key.
+        key = (b"idempotency-key", f"holdfast-{secrets.token_hex(16)}".encode())
+        self._original_headers = [_RESUMABLE] if has_key else [key, _RESUMABLE]
+
+    def original(self, root: str) -> Call:
+        """The application's own request."""
+        url = urlsplit(self._request.url)
+        query = f"?{url.query}" if url.query else ""
+        here = self._request.url if root == self._root else f"{root}/v1/chat/completions{query}"
+        headers = self._headers(root, *self._original_headers)
+        return Call("POST", here, headers, self._request.body, self._limits_s)
+
+    def rest(self, root: str, run: str, cursor: int, tail: list[str], last_id: bytes | None) -> Call:
+        """The rest of a run after event `cursor`, of which `last_id` is the id."""
+        # By the epoch in it, events that were lost with a log are told from those that took their place.
+        last = [(b"last-event-id", last_id)] if last_id else []
+        headers = self._headers(root, _RESUMABLE, _JSON, *last, without=_BEGINNING_HEADERS)
+        body = json.dumps({"cursor": cursor, "tail": tail}, ensure_ascii=False, separators=(",", ":"))
+        return Call("POST", f"{_run_url(root, run)}/resume", headers, body.encode(), self._limits_s)
+
+    def cancellation(self, root: str, run: str) -> Call:
+        headers = self._headers(root, without=_BEGINNING_HEADERS)
+        limits_s = dict.fromkeys(("connect", "read", "write", "pool"), CANCEL_S)
+        return Call("DELETE", _run_url(root, run), headers, b"", limits_s)
+
+    def _headers(self, root: str, *more: tuple[bytes, bytes], without: tuple[bytes, ...] = ()) -> Headers:
+        """All the application sent go along: a replica that takes a run over sends them to the provider."""
+        # Another replica has another name.
+        host = () if root == self._root else (b"host",)
+        left_out = (*_MESSAGE_HEADERS, *without, *host)
+        kept = [(name, value) for name, value in self._request.headers if name.lower() not in left_out]
+        return [*kept, _PLAIN, *more]
+
+
+def _run_url(root: str, run: str) -> str:
+    return f"{root}/holdfast/v1/runs/{quote(run, safe='')}"
+
+
+def _header(headers: Headers, name: bytes) -> bytes | None:
+    return next((value for key, value in headers if key.lower() == name), None)

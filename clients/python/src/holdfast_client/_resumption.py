@@ -1,0 +1,231 @@
+"""The course of one run: what is asked of whom, what the application is given, and when it is given up.
+
+No input or output of its own, so that one text serves every transport.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Generator
+from random import random
+from typing import NoReturn, Union
+
+from ._answer import UNAVAILABLE, is_turned_away, opens_run
+from ._budget import Budget, retry_after_s
+from ._endpoints import Endpoints
+from ._events import EventReader, EventTooLargeError
+from ._options import Options
+from ._request import RunRequests, StreamRequest
+from ._steps import (
+    Call,
+    Deliver,
+    Drop,
+    Interruption,
+    Open,
+    Outcome,
+    PassOn,
+    Read,
+    ReadWhole,
+    Reply,
+    Result,
+    Send,
+    Sleep,
+    Work,
+)
+from ._tail import Tail
+
+_DONE = "[DONE]"
+
+Steps = Generator[Union[Work, Result], Outcome, None]
+
+
+class Resumption:
+    """One run, from the request to the last event the application is given."""
+
+    def __init__(
+        self,
+        request: StreamRequest,
+        options: Options,
+        endpoints: Endpoints,
+        truncated: Callable[[str], Exception],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        jitter: Callable[[], float] = random,
+    ) -> None:
+        """`truncated` makes the error for a response that ends before its answer does."""
+        self._requests = RunRequests(request, options)
+        self._endpoints = endpoints
+        self._truncated = truncated
+        self._budget = Budget(options, clock, jitter)
+        #: The replica that is asked.
+        self._root = endpoints.first(request.root)
+        self._run: str | None = None
+        self._events = EventReader()
+        self._cursor = 0
+        self._last_id: bytes | None = None
+        self._tail = Tail()
+        #: What broke the stream first since the last event.
+        self._broken: Exception | None = None
+        self._has_ended = False
+
+    def steps(self) -> Steps:
+        """To be taken in order. Raises what the application is to be told when there is no going on."""
+        if not (yield from self._begin()):
+            yield PassOn()
+            return
+        yield Open()
+        while not self._has_ended:
+            try:
+                data = yield from self._read()
+            except Interruption as interruption:
+                self._broken = self._broken or interruption.error
+            else:
+                if data is not None:
+                    delivered = self._take(data)
+                    if delivered:
+                        yield Deliver(delivered)
+                    continue
+                self._broken = self._broken or self._truncated("The stream ended before the answer did")
+            yield from self._resume(self._broken)
+        yield from self._drain()
+
+    def cancellation(self) -> Call | None:
+        """The request that cancels the run; None when there is nothing to cancel."""
+        if self._run is None or self._has_ended:
+            return None
+        return self._requests.cancellation(self._root, self._run)
+
+    def _begin(self) -> Generator[Work, Outcome, bool]:
+        """Whether the response at hand is the stream of a run; if not, it is the answer."""
+        while True:
+            error: Exception | None = None
+            reply: Reply | None = None
+            try:
+                reply = yield from self._send(self._requests.original(self._root))
+                if self._attach(reply):
+                    return True
+                if reply.status not in UNAVAILABLE or not is_turned_away((yield from self._read_whole())):
+                    return False
+            except Interruption as interruption:
+                error = interruption.error
+            wait_s = self._move_on(reply)
+            if wait_s is not None:
+                yield Drop()
+                yield Sleep(wait_s)
+            elif error:
+                raise error
+            else:
+                return False
+
+    def _resume(self, broken: Exception) -> Generator[Work, Outcome, None]:
+        """Opens the stream again that `broken` interrupted, or raises that if it cannot."""
+        self._events = EventReader()
+        reply: Reply | None = None
+        while True:
+            yield Drop()
+            wait_s = self._move_on(reply)
+            if wait_s is None:
+                self._give_up(broken)
+            yield Sleep(wait_s)
+            try:
+                reply = yield from self._send(self._next_call())
+            except Interruption:
+                reply = None
+                continue
+            if self._attach(reply):
+                return
+            # With nothing to lose, the request can simply be made again.
+            if reply.status == 404 and self._cursor == 0 and self._run is not None:
+                self._run = None
+            # 409: the checkpoint is behind what the application has, and whoever writes it may be about to.
+            elif reply.status not in (409, 429) and reply.status < 500:
+                yield Drop()
+                self._give_up(broken)
+
+    def _next_call(self) -> Call:
+        if self._run is None:
+            return self._requests.original(self._root)
+        tail = self._tail.payloads()
+        return self._requests.rest(self._root, self._run, self._cursor, tail, self._last_id)
+
+    def _attach(self, reply: Reply) -> bool:
+        if not opens_run(reply):
+            return False
+        self._endpoints.answered(self._root)
+        self._run = reply.headers["holdfast-run-id"]
+        return True
+
+    def _move_on(self, reply: Reply | None) -> float | None:
+        """Turns to the next replica. How long to wait before it is asked; None when the budget is spent."""
+        self._endpoints.failed(self._root)
+        self._root = self._endpoints.after(self._root)
+        # What one replica asks for need not keep another waiting.
+        is_fresh = not self._endpoints.has_failed(self._root)
+        return self._budget.next_s(
+            None if reply is None or is_fresh else retry_after_s(reply.headers, time.time())
+        )
+
+    def _take(self, data: bytes) -> bytes:
+        """What these bytes complete, up to the last event of the answer."""
+        self._budget.heard()
+        try:
+            events = self._events.feed(data)
+        except EventTooLargeError as error:
+            # It would be as large the next time.
+            self._give_up(self._truncated(str(error)))
+        frames = []
+        for event in events:
+            frames.append(event.frame)
+            if event.payload is None:
+                continue
+            self._cursor += 1
+            self._last_id = event.id
+            self._tail.append(event.payload)
+            self._budget.progressed()
+            self._broken = None
+            if _ends_answer(event.payload):
+                self._has_ended = True
+                break
+        return b"".join(frames)
+
+    def _drain(self) -> Generator[Work, Outcome, None]:
+        """Of a complete answer only the end of the message is missing; the connection can be used after it."""
+        try:
+            while (yield from self._read()) is not None:
+                pass
+        except Interruption:
+            pass
+
+    def _give_up(self, error: Exception) -> NoReturn:
+        self._has_ended = True
+        raise error
+
+    def _send(self, call: Call) -> Generator[Work, Outcome, Reply]:
+        outcome = yield Send(call)
+        assert isinstance(outcome, Reply)
+        return outcome
+
+    def _read(self) -> Generator[Work, Outcome, bytes | None]:
+        outcome = yield Read()
+        assert not isinstance(outcome, Reply)
+        return outcome
+
+    def _read_whole(self) -> Generator[Work, Outcome, bytes]:
+        outcome = yield ReadWhole()
+        assert isinstance(outcome, bytes)
+        return outcome
+
+
+def _ends_answer(payload: str) -> bool:
+    """`[DONE]`, or an error: the replica has said what there is to say."""
+    if payload.strip() == _DONE:
+        return True
+    # Next to no event has the word, and parsing all would cost more than all the rest.
+    if '"error"' not in payload:
+        return False
+    try:
+        chunk = json.loads(payload)
+    except ValueError:
+        return False
+    return isinstance(chunk, dict) and chunk.get("error") is not None

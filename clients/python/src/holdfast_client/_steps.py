@@ -1,0 +1,87 @@
+"""What `Resumption` asks a transport to do, one step at a time, and what it is told in return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Union
+
+Headers = list[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request to make."""
+
+    method: str
+    url: str
+    headers: Headers
+    body: bytes
+    #: For the parts of it that a library has timeouts for, where the application allows more.
+    limits_s: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Send:
+    """Make this request; its response becomes the one at hand. Answered by a `Reply`."""
+
+    call: Call
+
+
+@dataclass(frozen=True)
+class Read:
+    """Read the response at hand. Answered by bytes, or None at its end."""
+
+
+@dataclass(frozen=True)
+class ReadWhole:
+    """Read the response at hand to its end, and keep it. Answered by bytes."""
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Close the response at hand."""
+
+
+@dataclass(frozen=True)
+class Sleep:
+    delay_s: float
+
+
+@dataclass(frozen=True)
+class PassOn:
+    """The response at hand goes to the application as it is. The last step."""
+
+
+@dataclass(frozen=True)
+class Open:
+    """The head of the response at hand goes to the application; the body will come in `Deliver` steps."""
+
+
+@dataclass(frozen=True)
+class Deliver:
+    """Whole events, for the application."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The head of a response. Names of headers are looked up in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+
+
+class Interruption(Exception):  # noqa: N818 - it is what happened, and not always an error
+    """Thrown into `Resumption` where a step came to nothing because of the network."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+#: Steps that the transport takes by itself, and those that the application waits for.
+Work = Union[Send, Read, ReadWhole, Drop, Sleep]
+Result = Union[PassOn, Open, Deliver]
+Outcome = Union[Reply, bytes, None]

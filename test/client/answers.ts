@@ -1,0 +1,41 @@
+import { chunksOf, contentOf } from '../provider/reading.ts';
+
+/** A chunk of a chat completion. */
+export const chunk = (delta: object, more: object = {}): string =>
+  JSON.stringify({
+    id: 'chatcmpl-1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, delta, finish_reason: null, ...more }],
+  });
+
+export const DONE = '[DONE]';
+const FINISH = chunk({}, { finish_reason: 'stop' });
+
+/** The events of an answer that says these words. */
+export const saying = (...words: readonly string[]): string[] => [
+  chunk({ role: 'assistant', content: '' }),
+  ...words.map((content) => chunk({ content })),
+  FINISH,
+  DONE,
+];
+
+/** Words with characters of one to four bytes. */
+export const words = (count: number): string[] =>
+  Array.from({ length: count }, (_, index) => [`w${index} `, 'à ', '満', '🌊'][index % 4] ?? '');
+
+/** What a client without an SDK sends. */
+export const request = (more: object = {}): RequestInit => ({
+  method: 'POST',
+  headers: { 'content-type': 'application/json', authorization: 'Bearer client-key' },
+  body: JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'Tides?' }] }),
+  ...more,
+});
+
+/** Every event in the form in which a caller is to read it. */
+export const framesOf = (events: readonly string[]): string =>
+  events.map((event) => `data: ${event}\n\n`).join('');
+
+export const textOf = (body: string): string =>
+  contentOf(chunksOf(body).filter(({ choices }) => choices !== undefined));

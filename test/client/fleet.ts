@@ -1,0 +1,235 @@
+import { once } from 'node:events';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json, text } from 'node:stream/consumers';
+import { onTestFinished } from 'vitest';
+
+/** One request as a replica saw it. */
+export interface Asked {
+  readonly replica: number;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: unknown;
+}
+
+/** What a replica would send of a run, and where. */
+export interface Telling {
+  readonly response: ServerResponse;
+  /** The whole body that is due: events after the client's cursor. */
+  readonly body: Buffer;
+  /** Sends the headers of a stream. */
+  open(): void;
+}
+
+/** How one request is answered, whatever it asks for. */
+export type Step = (telling: Telling) => Promise<void> | void;
+
+export interface FleetOptions {
+  readonly replicas?: number;
+  /** How many events the store of the fleet has; what is beyond must come from the client. All when absent. */
+  readonly stored?: number;
+  /** Frames of one event, instead of the server's. */
+  frame?(payload: string, id: string): string;
+  /** Sent with every response. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Answers paths of its own. */
+  other?(request: IncomingMessage, response: ServerResponse): void;
+}
+
+const frameOf = (payload: string, id: string) => `id: ${id}\ndata: ${payload}\n\n`;
+
+/**
+ * Replicas on 127.0.0.1 that keep the HTTP contract of resuming over one list of events, and break where they are told
+ * to: each request takes the next step of the script, and is answered whole when there is none left.
+ */
+export class Fleet {
+  readonly urls: string[] = [];
+  readonly asked: Asked[] = [];
+  readonly #events: readonly string[];
+  readonly #options: FleetOptions;
+  readonly #runs = new Map<string, string>();
+  readonly #script: Step[] = [];
+  readonly #servers: http.Server[] = [];
+  #connections = 0;
+  #waiting: (() => void)[] = [];
+
+  private constructor(events: readonly string[], options: FleetOptions) {
+    this.#events = events;
+    this.#options = options;
+  }
+
+  /** Closed when the test ends. */
+  static async start(events: readonly string[], options: FleetOptions = {}): Promise<Fleet> {
+    const fleet = await Fleet.open(events, options);
+    onTestFinished(() => fleet.close());
+    return fleet;
+  }
+
+  static async open(events: readonly string[], options: FleetOptions = {}): Promise<Fleet> {
+    const fleet = new Fleet(events, options);
+    for (let replica = 0; replica < (options.replicas ?? 2); replica += 1) {
+      const server = http.createServer((request, response) => void fleet.#answer(replica, request, response));
+      server.on('connection', (socket) => {
+        fleet.#connections += 1;
+        socket.on('error', () => {});
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      fleet.#servers.push(server);
+      fleet.urls.push(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    }
+    return fleet;
+  }
+
+  /** Base URL of the first replica. */
+  get base(): string {
+    return `${this.urls[0]}/v1`;
+  }
+
+  get chatUrl(): string {
+    return `${this.base}/chat/completions`;
+  }
+
+  get connections(): number {
+    return this.#connections;
+  }
+
+  script(...steps: readonly Step[]): void {
+    this.#script.push(...steps);
+  }
+
+  /** Resolves when that many requests have come, all in all. */
+  async requested(count: number): Promise<void> {
+    while (this.asked.length < count) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  close(): void {
+    for (const server of this.#servers) {
+      server.closeAllConnections();
+      server.close();
+    }
+  }
+
+  async #answer(replica: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url = '', headers } = request;
+    const { pathname } = new URL(url, 'http://fleet');
+    const isOurs = pathname === '/v1/chat/completions' || pathname.startsWith('/holdfast/v1/runs/');
+    for (const [name, value] of Object.entries(this.#options.headers ?? {})) response.setHeader(name, value);
+    if (!isOurs || method === 'OPTIONS') {
+      if (this.#options.other) this.#options.other(request, response);
+      else fail(response, 404, 'not_found');
+      return;
+    }
+    const body = method === 'POST' ? await json(request) : await text(request);
+    this.asked.push({ replica, method, path: url, headers, body });
+    for (const wake of this.#waiting.splice(0)) wake();
+
+    if (method === 'DELETE') return void response.writeHead(200).end('{}');
+    const place = pathname.startsWith('/holdfast') ? this.#rest(pathname, body) : this.#begin(headers);
+    const step = this.#script.shift() ?? whole;
+    if (typeof place === 'number') return fail(response, place, place === 409 ? 'cursor_ahead' : 'refused');
+    await step(this.#telling(place, response));
+  }
+
+  #begin(headers: IncomingMessage['headers']): Place {
+    const key = String(headers['idempotency-key']);
+    const run = this.#runs.get(key) ?? `run_${String(this.#runs.size).padStart(22, '0')}`;
+    this.#runs.set(key, run);
+    return { run, cursor: 0 };
+  }
+
+  /** A place in a known run, or the status that says why there is none. */
+  #rest(path: string, body: unknown): Place | number {
+    const [, run = ''] = /^\/holdfast\/v1\/runs\/([^/]+)\/resume$/.exec(path) ?? [];
+    if (![...this.#runs.values()].includes(run)) return 404;
+    const { cursor, tail } = body as { cursor: number; tail: string[] };
+    // What a client says it has been told is what it was told.
+    if (String(tail) !== String(this.#events.slice(cursor - tail.length, cursor))) return 400;
+    return cursor - tail.length > (this.#options.stored ?? this.#events.length) ? 409 : { run, cursor };
+  }
+
+  #telling({ run, cursor }: Place, response: ServerResponse): Telling {
+    const frame = this.#options.frame ?? frameOf;
+    const due = this.#events
+      .slice(cursor)
+      .map((event, index) => frame(event, `${run}.1.${cursor + index + 1}`));
+    return {
+      response,
+      body: Buffer.from(due.join('')),
+      open() {
+        response.writeHead(200, { 'content-type': 'text/event-stream', 'holdfast-run-id': run });
+        response.flushHeaders();
+      },
+    };
+  }
+}
+
+interface Place {
+  readonly run: string;
+  readonly cursor: number;
+}
+
+export function fail(
+  response: ServerResponse,
+  status: number,
+  code: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify({ error: { code, message: code, type: 'server_error', param: null } }));
+}
+
+export const whole: Step = ({ open, response, body }) => {
+  open();
+  response.end(body);
+};
+
+/**
+ * Sends that many bytes of the body, and then breaks the connection in one way or another. `reset` and `fin` may
+ * overtake what was sent: who wants to be sure that it was read lets them wait for that.
+ */
+export const cut =
+  (bytes: number, how: 'reset' | 'fin' | 'eof' = 'reset', read: Promise<unknown> = Promise.resolve()): Step =>
+  async (telling) => {
+    const { response } = telling;
+    const begun = telling.body.subarray(0, bytes);
+    telling.open();
+    if (how === 'eof') return void response.end(begun);
+    const { socket } = response;
+    // A chunk that promises one byte more than it has.
+    const chunk = Buffer.concat([Buffer.from(`${(begun.length + 1).toString(16)}\r\n`), begun]);
+    await new Promise((resolve) => socket?.write(chunk, resolve));
+    await read;
+    if (how === 'fin') socket?.end();
+    else socket?.resetAndDestroy();
+  };
+
+/** No answer at all: the connection is reset. */
+export const reset: Step = ({ response }) => void response.socket?.resetAndDestroy();
+
+/** Sends that many bytes of the body, without headers if there are none, and then nothing any more. */
+export const stall =
+  (bytes?: number): Step =>
+  (telling) => {
+    if (bytes === undefined) return;
+    telling.open();
+    if (bytes > 0) telling.response.write(telling.body.subarray(0, bytes));
+  };
+
+export const refuse =
+  (status: number, code: string, headers: Readonly<Record<string, string>> = {}): Step =>
+  ({ response }) =>
+    fail(response, status, code, headers);
+
+/** One piece after the other, each of at most `size` bytes. */
+export const pieces =
+  (size: number): Step =>
+  async (telling) => {
+    telling.open();
+    for (let at = 0; at < telling.body.length; at += size) {
+      telling.response.write(telling.body.subarray(at, at + size));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    telling.response.end();
+  };

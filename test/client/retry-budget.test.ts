@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { RetryBudget } from '../../src/client/retry-budget.ts';
+
+const LIMITS = {
+  max_retries: 8,
+  give_up_ms: 120_000,
+  backoff_ms: 50,
+  backoff_max_ms: 2_000,
+  retry_after_max_ms: 10_000,
+};
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+const random = (value: number) => vi.spyOn(Math, 'random').mockReturnValue(value);
+const waits = (budget: RetryBudget, count: number) => Array.from({ length: count }, () => budget.next());
+
+describe('the wait', () => {
+  test('doubles up to its limit, and is at most that', () => {
+    random(1);
+    expect(waits(new RetryBudget(LIMITS), 8)).toEqual([50, 100, 200, 400, 800, 1600, 2000, 2000]);
+  });
+
+  test('is at least half of that', () => {
+    random(0);
+    expect(waits(new RetryBudget(LIMITS), 8)).toEqual([25, 50, 100, 200, 400, 800, 1000, 1000]);
+  });
+
+  test('is what the replica asked for, if that is longer, and a little more', () => {
+    random(0);
+    expect(new RetryBudget(LIMITS).next(1_500)).toBe(1_500);
+    expect(new RetryBudget(LIMITS).next(1)).toBe(25);
+    random(1);
+    expect(new RetryBudget(LIMITS).next(1_500)).toBeCloseTo(1_650);
+  });
+
+  test('is not as long as any replica asks for', () => {
+    random(0);
+    expect(new RetryBudget(LIMITS).next(3_600_000)).toBe(10_000);
+  });
+});
+
+describe('the budget', () => {
+  test('is spent after as many retries', () => {
+    const budget = new RetryBudget(LIMITS);
+    expect(waits(budget, 9).at(-1)).toBeUndefined();
+  });
+
+  test('is whole again after new events', () => {
+    random(1);
+    const budget = new RetryBudget(LIMITS);
+    waits(budget, 8);
+    budget.progressed();
+    expect(waits(budget, 9)).toEqual([50, 100, 200, 400, 800, 1600, 2000, 2000, undefined]);
+  });
+
+  test('is spent when nothing was heard for long', () => {
+    random(1);
+    const budget = new RetryBudget(LIMITS);
+    vi.advanceTimersByTime(119_949);
+    expect(budget.remaining_ms).toBe(51);
+    expect(budget.next()).toBe(50);
+    expect(budget.next()).toBeUndefined();
+    budget.heard();
+    expect(budget.next()).toBe(200);
+  });
+
+  test('of no retries is none', () => {
+    expect(new RetryBudget({ ...LIMITS, max_retries: 0 }).next()).toBeUndefined();
+  });
+});
