@@ -1,4 +1,7 @@
 import { EventEmitter, once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { type Provider, startProvider } from '../provider/provider.ts';
 import type { RecordedRequest } from '../provider/recorded-request.ts';
 import { completionRequest, textOf } from '../provider/request.ts';
@@ -16,9 +19,9 @@ const IMPATIENT_CLOCKS = {
 
 /**
  * `h1` is a provider over HTTP/1.1, `h2` one over TLS and HTTP/2. `impatient` is the first one again, with clocks
- * that run out soon. `brief` is, too, with little time for an attempt as a whole.
+ * that run out soon. `brief` is, too, with little time for an attempt as a whole, and `vllm` one that takes prefills.
  */
-export type Upstream = 'h1' | 'h2' | 'impatient' | 'brief';
+export type Upstream = 'h1' | 'h2' | 'impatient' | 'brief' | 'vllm';
 
 /** Which upstream a request goes to is told by its model. */
 export const modelOf = (upstream: string): string => `${upstream}-model`;
@@ -34,17 +37,34 @@ export interface DeploymentOptions {
   readonly recovery?: object;
   readonly checkpoint?: object;
   readonly limits?: object;
+  readonly resume?: object;
+  /** Needed where the store is not a directory, in which one is kept. */
+  readonly secret?: string;
+  /** How many processes share the file store; 1 by default. */
+  readonly replicas?: number;
+  /** Every other replica is mistaken about the time of day by so much, in one direction or the other. */
+  readonly clock_skew_ms?: number;
+  /** Sent to providers that take prefills in place of the client's own. */
+  readonly apiKey?: string;
 }
 
-/** A Holdfast process with a file store, and the providers behind it. */
+/** Holdfast processes with a file store, and the providers behind them. */
 export class Deployment {
-  readonly holdfast: HoldfastProcess;
+  readonly #replicas: HoldfastProcess[] = [];
+  readonly #startReplica: () => Promise<HoldfastProcess>;
+  /** Of all replicas. The secret is kept there, too. */
+  readonly store: string;
   readonly #providers: readonly Provider[];
   readonly #runs = new Map<string, PlannedRun>();
   readonly #arrivals = new EventEmitter();
 
-  private constructor(holdfast: HoldfastProcess, providers: readonly Provider[]) {
-    this.holdfast = holdfast;
+  private constructor(
+    startReplica: () => Promise<HoldfastProcess>,
+    store: string,
+    providers: readonly Provider[],
+  ) {
+    this.#startReplica = startReplica;
+    this.store = store;
     this.#providers = providers;
     this.#arrivals.setMaxListeners(0);
     for (const provider of providers) {
@@ -58,29 +78,61 @@ export class Deployment {
   }
 
   static async start(options: DeploymentOptions = {}): Promise<Deployment> {
+    const { apiKey } = options;
     const [h1, h2] = await Promise.all([
       startProvider({ protocol: 'http1' }),
       startProvider({ protocol: 'h2' }),
     ]);
+    const store = join(mkdtempSync(join(tmpdir(), 'holdfast-e2e-')), 'store');
     const upstreams = {
       h1: { base_url: h1.url },
       h2: { base_url: h2.url, ca_file: 'ca.pem' },
       impatient: { base_url: h1.url, clocks: IMPATIENT_CLOCKS },
       brief: { base_url: h1.url, clocks: { attempt_ms: 400 } },
+      vllm: { base_url: h1.url, dialect: 'vllm', ...(apiKey !== undefined && { api_key: apiKey }) },
       ...options.upstreams,
     };
     const configuration = {
+      ...(options.secret !== undefined && { secret: options.secret }),
       upstreams,
       routes: Object.keys(upstreams).map((upstream) => ({
         model: modelOf(upstream),
         targets: [{ upstream }],
       })),
       recovery: { backoff_ms: 1, backoff_max_ms: 10, ...options.recovery },
-      checkpoint: { store: 'file:store', ...options.checkpoint },
+      checkpoint: { store: `file:${store}`, ...options.checkpoint },
       limits: { ...options.limits },
+      resume: { ...options.resume },
     };
-    const holdfast = await HoldfastProcess.start(configuration, { 'ca.pem': h2.ca ?? '' });
-    return new Deployment(holdfast, [h1, h2]);
+    const { clock_skew_ms = 0 } = options;
+    const skews = [0, clock_skew_ms, 0, -clock_skew_ms];
+    let started = 0;
+    const startReplica = () =>
+      HoldfastProcess.start(configuration, { 'ca.pem': h2.ca ?? '' }, skews[started++ % skews.length]);
+    const deployment = new Deployment(startReplica, store, [h1, h2]);
+    await Promise.all(Array.from({ length: options.replicas ?? 1 }, () => deployment.addReplica()));
+    return deployment;
+  }
+
+  /** One more process on the same store, as after a restart. */
+  async addReplica(): Promise<HoldfastProcess> {
+    const replica = await this.#startReplica();
+    this.#replicas.push(replica);
+    return replica;
+  }
+
+  get replicas(): readonly HoldfastProcess[] {
+    return this.#replicas;
+  }
+
+  /** The first of the replicas, or the only one. */
+  get holdfast(): HoldfastProcess {
+    return this.#replica(0);
+  }
+
+  /** The second of the replicas. */
+  get other(): HoldfastProcess {
+    return this.#replica(1);
   }
 
   /** Whoever asks this, as the first user message, is told this. Every run needs a question of its own. */
@@ -110,7 +162,17 @@ export class Deployment {
 
   /** Rejects if the process had complaints, or a provider was told to do something it could not. */
   async close(): Promise<void> {
-    await Promise.all([this.holdfast, ...this.#providers].map((each) => each.close()));
+    try {
+      await Promise.all([...this.replicas, ...this.#providers].map((each) => each.close()));
+    } finally {
+      rmSync(dirname(this.store), { recursive: true });
+    }
+  }
+
+  #replica(index: number): HoldfastProcess {
+    const replica = this.replicas[index];
+    if (!replica) throw new Error(`this deployment has no replica ${index}`);
+    return replica;
   }
 }
 

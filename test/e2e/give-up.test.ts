@@ -122,11 +122,17 @@ describe('on the wire', () => {
       holdfast: {
         run_id,
         root_request_id: run_id,
+        stream_id: answer.chunks[0]?.id,
+        created_at: expect.any(Number),
         cause: 'provider_5xx',
         attempts: MAX_ATTEMPTS,
         retryable: true,
+        terminal_message: message,
         partial: true,
         partial_chars: answer.text.length,
+        partial_text: answer.text,
+        partial_text_truncated: false,
+        parts: [{ type: 'text', text: answer.text }],
         tool_calls: [],
       },
     });

@@ -19,7 +19,7 @@ export interface LogLine {
 
 /** `holdfast serve` as a process of its own, with a directory of its own. */
 export class HoldfastProcess {
-  /** Holds the configuration file, and `store` if the configuration says so. */
+  /** Holds the configuration file. */
   readonly directory: string;
   readonly #child: ChildProcess;
   readonly #log: LogLine[] = [];
@@ -42,10 +42,14 @@ export class HoldfastProcess {
     });
   }
 
-  /** `tree` is the configuration as a file would have it; `files` are put beside it. */
+  /**
+   * `tree` is the configuration as a file would have it; `files` are put beside it. `clock_skew_ms` is by how much the
+   * process is mistaken about the time of day.
+   */
   static async start(
     tree: Record<string, unknown>,
     files: Readonly<Record<string, string>> = {},
+    clock_skew_ms = 0,
   ): Promise<HoldfastProcess> {
     const directory = mkdtempSync(join(tmpdir(), 'holdfast-e2e-'));
     for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
@@ -54,7 +58,11 @@ export class HoldfastProcess {
     writeFileSync(configuration, JSON.stringify({ listen: { port: 0, admin_port: 0 }, ...tree }));
     const child = spawn(
       process.execPath,
-      ['--disable-warning=ExperimentalWarning', CLI, 'serve', '--config', configuration],
+      [
+        '--disable-warning=ExperimentalWarning',
+        ...(clock_skew_ms === 0 ? [] : ['--import', skewedClock(clock_skew_ms)]),
+        ...[CLI, 'serve', '--config', configuration],
+      ],
       {
         cwd: directory,
         env: { PATH: process.env.PATH },
@@ -75,6 +83,10 @@ export class HoldfastProcess {
     return `${this.#address('api')}/v1`;
   }
 
+  get adminUrl(): string {
+    return this.#address('admin');
+  }
+
   get log(): readonly LogLine[] {
     return this.#log;
   }
@@ -91,7 +103,7 @@ export class HoldfastProcess {
 
   /** The value of every series, by name and labels as `/metrics` spells them. */
   async metrics(): Promise<ReadonlyMap<string, number>> {
-    const text = await (await fetch(`${this.#address('admin')}/metrics`)).text();
+    const text = await (await fetch(`${this.adminUrl}/metrics`)).text();
     const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     return new Map(
       samples.map((line) => {
@@ -105,6 +117,13 @@ export class HoldfastProcess {
   async kill(signal: NodeJS.Signals): Promise<void> {
     this.#child.kill(signal);
     await this.#exited;
+  }
+
+  /** Asks the process to stop, and resolves once it has. */
+  async stop(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    await this.kill('SIGTERM');
+    const { exitCode, signalCode } = this.#child;
+    return { code: exitCode, signal: signalCode };
   }
 
   /** Rejects if the process logged an error or warned of anything. */
@@ -125,3 +144,18 @@ export class HoldfastProcess {
     return String(listening?.[name]);
   }
 }
+
+/** A module that shifts the clock of its process. */
+const skewedClock = (skew_ms: number): string =>
+  `data:text/javascript,${encodeURIComponent(`
+    const now = Date.now;
+    globalThis.Date = class extends Date {
+      constructor(...parts) {
+        if (parts.length > 0) super(...parts);
+        else super(now() + ${skew_ms});
+      }
+      static now() {
+        return now() + ${skew_ms};
+      }
+    };
+  `)}`;

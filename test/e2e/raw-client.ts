@@ -25,8 +25,9 @@ export function post(
   body: object,
   headers: Readonly<Record<string, string>> = {},
   signal?: AbortSignal,
+  send: typeof fetch = fetch,
 ): Promise<Response> {
-  return fetch(`${url}/chat/completions`, {
+  return send(`${url}/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: 'Bearer client-key', ...headers },
     body: JSON.stringify(body),

@@ -66,8 +66,17 @@ async function wreck(name: string, after_ms: number): Promise<Wreck> {
   await holdfast.kill('SIGKILL');
   await Promise.all(clients.map((client) => client.ended()));
 
-  const directory = join(holdfast.directory, 'store');
-  const store = await openStore(`file:${directory}`, { time: systemTime, ttl_s: 3600, onError: () => {} });
+  const directory = deployment.store;
+  const store = await openStore(`file:${directory}`, {
+    time: systemTime,
+    ttl_s: 3600,
+    lease_ms: 3000,
+    sealing_keys: [],
+    on_unreachable: 'fail',
+    onError: () => {},
+    onOutage: () => {},
+    onRecovery: () => {},
+  });
   onTestFinished(() => store.close());
   const owner = ownerOf(await loadOrCreateSecret(directory), { authorization: 'Bearer client-key' });
   const remains = clients.map(async ({ run, events }): Promise<Remains> => {

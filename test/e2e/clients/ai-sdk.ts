@@ -3,17 +3,18 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { jsonSchema, type LanguageModel, streamText, type ToolSet, tool } from 'ai';
 import { type Answer, API_KEY, type ChatClient, type Question } from './chat-client.ts';
 
-export function aiSdkOpenai(baseURL: string): ChatClient {
-  const provider = createOpenAI({ baseURL, apiKey: API_KEY });
+export function aiSdkOpenai(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
+  const provider = createOpenAI({ baseURL, apiKey: API_KEY, ...(fetch && { fetch }) });
   return { name: 'ai with @ai-sdk/openai', ask: (question) => ask(provider.chat(question.model), question) };
 }
 
-export function aiSdkCompatible(baseURL: string): ChatClient {
+export function aiSdkCompatible(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
   const provider = createOpenAICompatible({
     name: 'holdfast',
     baseURL,
     apiKey: API_KEY,
     includeUsage: true,
+    ...(fetch && { fetch }),
   });
   return {
     name: 'ai with @ai-sdk/openai-compatible',

@@ -2,11 +2,16 @@ import type { AIMessageChunk } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
 import { API_KEY, type ChatClient, functionTools } from './chat-client.ts';
 
-export function langchain(baseURL: string): ChatClient {
+export function langchain(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
   return {
     name: '@langchain/openai',
     async ask({ model, content, tools }) {
-      const chat = new ChatOpenAI({ model, apiKey: API_KEY, maxRetries: 0, configuration: { baseURL } });
+      const chat = new ChatOpenAI({
+        model,
+        apiKey: API_KEY,
+        maxRetries: 0,
+        configuration: { baseURL, fetch },
+      });
       const runnable = tools.length > 0 ? chat.bindTools(functionTools(tools)) : chat;
       let message: AIMessageChunk | undefined;
       for await (const chunk of await runnable.stream(content)) message = message?.concat(chunk) ?? chunk;

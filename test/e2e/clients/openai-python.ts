@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { type Answer, API_KEY, type ChatClient, functionTools, type Question } from './chat-client.ts';
 
 const SCRIPT = fileURLToPath(new URL('../python/ask.py', import.meta.url));
+const PACKAGES = fileURLToPath(new URL('../../../clients/python/src', import.meta.url));
 
 /** `chunks`: the synchronous client, chunk by chunk. `helper`: the asynchronous one with `.stream()`. */
 export type PythonManner = 'chunks' | 'helper';
@@ -14,6 +15,13 @@ interface Result {
   readonly id: number;
   readonly answer?: Answer;
   readonly error?: { readonly name: string; readonly message: string };
+}
+
+/** Options of the transports of `clients/python`. */
+export interface TransportOptions {
+  readonly endpoints: readonly string[];
+  readonly idle_s?: number;
+  readonly max_retries?: number;
 }
 
 /** What the Python client raised. */
@@ -33,8 +41,11 @@ export class OpenaiPython implements ChatClient {
   readonly #waiting = new Map<number, PromiseWithResolvers<Answer>>();
   #id = 0;
 
-  constructor(interpreter: string, manner: PythonManner, baseURL: string) {
-    const child = spawn(interpreter, [SCRIPT, baseURL, API_KEY], { stdio: 'pipe' });
+  /** With `options`, its requests go through the transport of `clients/python`. */
+  constructor(interpreter: string, manner: PythonManner, baseURL: string, options?: TransportOptions) {
+    const words = [SCRIPT, baseURL, API_KEY, ...(options ? [JSON.stringify(options)] : [])];
+    const env = { ...process.env, PYTHONPATH: PACKAGES, PYTHONDONTWRITEBYTECODE: '1' };
+    const child = spawn(interpreter, words, { stdio: 'pipe', env });
     this.name = `openai for Python, ${manner}`;
     this.#manner = manner;
     this.#child = child;

@@ -2,7 +2,8 @@ import OpenAI from 'openai';
 import { type Answer, API_KEY, type ChatClient, functionTools, type Question } from './chat-client.ts';
 
 /** Retries are off everywhere: what is to be recovered is for Holdfast to recover. */
-const connect = (baseURL: string) => new OpenAI({ baseURL, apiKey: API_KEY, maxRetries: 0 });
+const connect = (baseURL: string, fetch?: typeof globalThis.fetch) =>
+  new OpenAI({ baseURL, apiKey: API_KEY, maxRetries: 0, fetch });
 
 const requestOf = ({ model, content, tools, parameters }: Question) => ({
   model,
@@ -14,8 +15,8 @@ const requestOf = ({ model, content, tools, parameters }: Question) => ({
 });
 
 /** The chunks as they come, put together by the application. */
-export function openaiChunks(baseURL: string): ChatClient {
-  const client = connect(baseURL);
+export function openaiChunks(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
+  const client = connect(baseURL, fetch);
   return {
     name: 'openai, chunk by chunk',
     async ask(question) {
@@ -46,8 +47,8 @@ export function openaiChunks(baseURL: string): ChatClient {
 }
 
 /** The helper that puts the message together itself. */
-export function openaiHelper(baseURL: string): ChatClient {
-  const client = connect(baseURL);
+export function openaiHelper(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
+  const client = connect(baseURL, fetch);
   return {
     name: 'openai, .stream()',
     async ask(question): Promise<Answer> {

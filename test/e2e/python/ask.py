@@ -1,9 +1,10 @@
 """Asks what it is told to on standard input, one JSON object per line, and answers on standard output.
 
-    python ask.py BASE_URL API_KEY
+    python ask.py BASE_URL API_KEY [OPTIONS]
     {"id", "manner": "chunks" | "helper", "request"} -> {"id", "answer"} | {"id", "error": {"name", "message"}}
 
-`chunks` is the synchronous client, in threads; `helper` the asynchronous one, with `.stream()`.
+`chunks` is the synchronous client, in threads; `helper` the asynchronous one, with `.stream()`. With OPTIONS, a JSON
+object, both send their requests through the transport of `clients/python`.
 """
 
 import asyncio
@@ -81,9 +82,24 @@ def serve(line):
         print(json.dumps({"id": task["id"], **result}), flush=True)
 
 
+def resumable(options):
+    """One client for each of the two libraries that openai takes clients of."""
+    import httpx
+    import httpx2
+
+    import holdfast_client
+    import holdfast_client.httpx2
+
+    return (
+        httpx2.Client(transport=holdfast_client.httpx2.ResumableTransport(**options)),
+        httpx.AsyncClient(transport=holdfast_client.AsyncResumableTransport(**options)),
+    )
+
+
+http_clients = resumable(json.loads(sys.argv[3])) if len(sys.argv) > 3 else (None, None)
 options = {"base_url": sys.argv[1], "api_key": sys.argv[2], "max_retries": 0}
-client = OpenAI(**options)
-async_client = AsyncOpenAI(**options)
+client = OpenAI(**options, http_client=http_clients[0])
+async_client = AsyncOpenAI(**options, http_client=http_clients[1])
 loop = asyncio.new_event_loop()
 loop_thread = threading.Thread(target=loop.run_forever)
 loop_thread.start()

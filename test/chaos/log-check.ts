@@ -1,0 +1,59 @@
+import type { Redis } from 'ioredis';
+import { parseId } from '../../src/checkpoint/redis/redis-log.ts';
+
+export interface LogFacts {
+  readonly epochs: number;
+  /** What shows that two replicas wrote at once, or that something is missing. */
+  readonly violations: readonly string[];
+}
+
+interface OpeningLine {
+  readonly epoch: number;
+  readonly holder?: string;
+  readonly base: number;
+}
+
+/** Looks at the log of a run as Redis has it, with nothing of the store in between but the shape of an id. */
+export async function checkLog(redis: Redis, run: string): Promise<LogFacts> {
+  const entries = await redis.xrange(`holdfast:{${run}}:log`, '-', '+');
+  const violations: string[] = [];
+  const holders: (string | undefined)[] = [];
+  let epoch = 0;
+  let seq = -1;
+  let ended = false;
+  for (const [id, fields] of entries) {
+    const entry = parseId(id);
+    if (ended) violations.push(`${id} comes after the end`);
+    if (entry.kind === 'opening') {
+      const opening = JSON.parse(lineOf(fields)) as OpeningLine;
+      if (entry.epoch !== epoch + 1) violations.push(`epoch ${entry.epoch} follows epoch ${epoch}`);
+      if (opening.base !== seq)
+        violations.push(`epoch ${entry.epoch} goes on after ${opening.base}, not ${seq}`);
+      if (opening.holder !== undefined && holders.at(-1) === opening.holder)
+        violations.push(`epoch ${entry.epoch} has the holder of the one before`);
+      holders.push(opening.holder);
+      epoch = entry.epoch;
+      continue;
+    }
+    if (entry.epoch !== epoch) violations.push(`${id} was written in epoch ${epoch}`);
+    if (entry.kind === 'end') ended = true;
+    else {
+      const [last, segments] = JSON.parse(lineOf(fields)) as [number, readonly (readonly unknown[])[]];
+      const events = segments.reduce((sum, segment) => sum + eventsOf(segment), 0);
+      if (last !== entry.seq || last - events !== Math.max(seq, 0))
+        violations.push(`${id} has events ${last - events + 1} to ${last} after ${seq}`);
+      seq = last;
+    }
+  }
+  return { epochs: epoch, violations };
+}
+
+/** Without the checksum in front. */
+function lineOf(fields: readonly string[]): string {
+  const line = fields[fields.indexOf('l') + 1] ?? '';
+  return line.slice(line.indexOf(' ') + 1);
+}
+
+/** A series of merged events names the length of each; any other segment is one event. */
+const eventsOf = ([code, , lengths]: readonly unknown[]): number =>
+  code === 'e' || !Array.isArray(lengths) ? 1 : lengths.length;

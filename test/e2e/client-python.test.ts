@@ -1,0 +1,129 @@
+import { setTimeout } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Plan } from '../provider/script.ts';
+import type { Answer } from './clients/chat-client.ts';
+import { OpenaiPython, type PythonManner, type TransportOptions } from './clients/openai-python.ts';
+import { Deployment, type DeploymentOptions, modelOf } from './deployment.ts';
+import { pythonEnvironment } from './python/environment.ts';
+import { callTo, TIDES, textOf } from './situations.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const SEED = Number(process.env.HOLDFAST_SEED ?? 20_261_120);
+const LEASE_MS = 600;
+const CLIENTS = 4;
+const MANNERS: readonly PythonManner[] = ['chunks', 'helper'];
+const TEXT = Array.from({ length: 150 }, (_, index) => `w${index} à 満潮 🌊`).join(' ');
+/** Says something every 3 ms or so. */
+const PLAN: Plan = { parts: [{ text: TEXT }, { tool: callTo('call_brest', 'Brest') }], delay_ms: 3 };
+
+const environment = await pythonEnvironment();
+const suite = 'missing' in environment ? describe.skip : describe;
+const reason = 'missing' in environment ? ` (skipped: ${environment.missing})` : '';
+
+async function deploy(options: DeploymentOptions = {}): Promise<Deployment> {
+  const deployment = await Deployment.start({
+    replicas: 2,
+    ...options,
+    checkpoint: { lease_ms: LEASE_MS, ...options.checkpoint },
+  });
+  onTestFinished(() => deployment.close());
+  return deployment;
+}
+
+function connect(
+  { holdfast, replicas }: Deployment,
+  manner: PythonManner,
+  more: Partial<TransportOptions> = {},
+) {
+  if ('missing' in environment) throw new Error(environment.missing);
+  const options = { endpoints: replicas.map(({ url }) => url), max_retries: 20, ...more };
+  const client = new OpenaiPython(environment.interpreter, manner, holdfast.url, options);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+/** Asks, and has the question answered by its plan. */
+function ask(client: OpenaiPython, deployment: Deployment, content: string): Promise<Answer> {
+  deployment.plan(content, PLAN);
+  return client.ask({ model: modelOf('vllm'), content, tools: [TIDES] });
+}
+
+/** Every manner, several times at once. Resolves when providers have been asked by all of them. */
+async function askInEveryManner(deployment: Deployment, name: string, more: Partial<TransportOptions> = {}) {
+  const questions: string[] = [];
+  const answers = MANNERS.flatMap((manner) => {
+    const client = connect(deployment, manner, more);
+    return Array.from({ length: CLIENTS }, (_, index) => {
+      const question = `${name}: ${manner} ${index}`;
+      questions.push(question);
+      return ask(client, deployment, question);
+    });
+  });
+  await Promise.all(questions.map((question) => deployment.asked(question)));
+  return { questions, answers };
+}
+
+function expectWhole({ text, toolCalls, finish, usage }: Answer): void {
+  expect(text).toBe(textOf(PLAN));
+  expect(toolCalls).toEqual([{ id: 'call_brest', name: 'tides', arguments: { port: 'Brest', days: 3 } }]);
+  expect(finish).toBe('tool_calls');
+  expect(usage).toMatchObject({ total_tokens: expect.any(Number) });
+}
+
+suite(`openai for Python does not notice${reason}`, () => {
+  const MOMENTS = fc.sample(fc.integer({ min: 0, max: 400 }), { seed: SEED, numRuns: 3 });
+
+  test.each(MOMENTS)(
+    `that its replica was killed %i ms after the beginning (seed ${SEED})`,
+    async (after_ms) => {
+      const deployment = await deploy();
+      const { questions, answers } = await askInEveryManner(deployment, `killed after ${after_ms}`);
+      await setTimeout(after_ms);
+      await deployment.holdfast.kill('SIGKILL');
+      for (const answer of await Promise.all(answers)) expectWhole(answer);
+      expect(questions.map((question) => deployment.requests(question).length)).toEqual(
+        questions.map(() => 2),
+      );
+    },
+  );
+
+  test('that one replica after the other was killed', async () => {
+    const deployment = await deploy({ replicas: 4 });
+    const question = 'killed three times';
+    const answer = ask(connect(deployment, 'chunks'), deployment, question);
+    for (const [index, replica] of deployment.replicas.slice(0, 3).entries()) {
+      await deployment.asked(question, index + 1);
+      await setTimeout(100);
+      await replica.kill('SIGKILL');
+    }
+    expectWhole(await answer);
+  });
+
+  test('that its replica was killed in write_ahead mode', async () => {
+    const deployment = await deploy({ checkpoint: { durability: 'write_ahead' } });
+    const { answers } = await askInEveryManner(deployment, 'killed in write_ahead mode');
+    await setTimeout(200);
+    await deployment.holdfast.kill('SIGKILL');
+    for (const answer of await Promise.all(answers)) expectWhole(answer);
+  });
+
+  test('that its replica was asked to go', async () => {
+    const deployment = await deploy({ limits: { drain_ms: 1 }, checkpoint: { lease_ms: 60_000 } });
+    const { answers } = await askInEveryManner(deployment, 'terminated');
+    await setTimeout(200);
+    await deployment.holdfast.kill('SIGTERM');
+    for (const answer of await Promise.all(answers)) expectWhole(answer);
+  });
+
+  test('that its replica froze', async () => {
+    const deployment = await deploy();
+    const { answers } = await askInEveryManner(deployment, 'frozen', { idle_s: 1 });
+    await setTimeout(200);
+    process.kill(deployment.holdfast.pid, 'SIGSTOP');
+    const whole = await Promise.all(answers);
+    process.kill(deployment.holdfast.pid, 'SIGCONT');
+    for (const answer of whole) expectWhole(answer);
+  });
+});

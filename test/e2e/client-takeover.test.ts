@@ -1,0 +1,201 @@
+import { setTimeout } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { type ResumableOptions, resumable } from '../../src/client/index.ts';
+import { callsOf, chunksOf, contentOf, finishOf } from '../provider/reading.ts';
+import type { Plan } from '../provider/script.ts';
+import { aiSdkCompatible, aiSdkOpenai } from './clients/ai-sdk.ts';
+import type { ChatClient } from './clients/chat-client.ts';
+import { langchain } from './clients/langchain.ts';
+import { openaiChunks, openaiHelper } from './clients/openai.ts';
+import { Deployment, type DeploymentOptions, modelOf } from './deployment.ts';
+import { streamRequest } from './raw-client.ts';
+import { callTo, TIDES } from './situations.ts';
+
+// Every test starts processes of its own.
+vi.setConfig({ testTimeout: 60_000 });
+
+const SEED = Number(process.env.HOLDFAST_SEED ?? 20_261_120);
+const LEASE_MS = 600;
+const CREDENTIAL = { authorization: 'Bearer client-key' };
+const TOOLS = [{ type: 'function', function: TIDES }];
+const TEXT = Array.from({ length: 150 }, (_, index) => `w${index} à 満潮 🌊`).join(' ');
+const CALL = callTo('call_brest', 'Brest');
+/** Says something every 3 ms or so. */
+const PLAN: Plan = { parts: [{ text: TEXT }, { tool: CALL }], delay_ms: 3 };
+
+async function deploy(options: DeploymentOptions = {}): Promise<Deployment> {
+  const deployment = await Deployment.start({
+    replicas: 2,
+    ...options,
+    checkpoint: { lease_ms: LEASE_MS, ...options.checkpoint },
+  });
+  onTestFinished(() => deployment.close());
+  return deployment;
+}
+
+const connect = ({ replicas }: Deployment, options: ResumableOptions = {}) =>
+  resumable({ endpoints: replicas.map(({ url }) => url), max_retries: 20, ...options });
+
+/** One answer read through the client, and told about as it grows. */
+async function read(
+  fetch: typeof globalThis.fetch,
+  deployment: Deployment,
+  question: string,
+  onProgress: (body: string) => void = () => {},
+): Promise<{ readonly run: string; readonly body: string }> {
+  const response = await fetch(`${deployment.holdfast.url}/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...CREDENTIAL },
+    body: JSON.stringify(streamRequest(modelOf('vllm'), question, { tools: TOOLS })),
+  });
+  let said = '';
+  for await (const text of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    said += text;
+    onProgress(said);
+  }
+  return { run: response.headers.get('holdfast-run-id') ?? '', body: said };
+}
+
+function expectWhole({ body }: { readonly body: string }): void {
+  const chunks = chunksOf(body);
+  expect(chunks.filter(({ error }) => error !== undefined)).toEqual([]);
+  const choices = chunks.filter(({ choices }) => choices.length > 0);
+  expect(contentOf(choices)).toBe(TEXT);
+  expect(callsOf(choices)).toEqual([CALL]);
+  expect(finishOf(choices)).toEqual(['tool_calls']);
+  expect(chunks.filter(({ usage }) => usage)).toHaveLength(1);
+  expect(body.split('data: [DONE]\n\n')).toHaveLength(2);
+  expect(body.endsWith('data: [DONE]\n\n')).toBe(true);
+}
+
+describe(`a replica that dies (seed ${SEED})`, () => {
+  const MOMENTS = fc.sample(fc.noBias(fc.integer({ min: 0, max: 1500 })), { seed: SEED, numRuns: 3 });
+
+  test.each(MOMENTS)('after %i ms: every client has the whole answer', async (after_ms) => {
+    const deployment = await deploy();
+    const fetch = connect(deployment);
+    const questions = Array.from({ length: 8 }, (_, index) => `killed after ${after_ms}: ${index}`);
+    for (const question of questions) deployment.plan(question, PLAN);
+    const reading = questions.map((question) => read(fetch, deployment, question));
+    await Promise.all(questions.map((question) => deployment.asked(question)));
+    await setTimeout(after_ms);
+    await deployment.holdfast.kill('SIGKILL');
+    for (const answer of await Promise.all(reading)) expectWhole(answer);
+  });
+
+  test('and the next, and the one after that', async () => {
+    const deployment = await deploy({ replicas: 4 });
+    const question = 'killed three times';
+    deployment.plan(question, PLAN);
+    const killed: Promise<void>[] = [];
+    const answer = await read(connect(deployment), deployment, question, (said) => {
+      const place = TEXT.length * (killed.length + 1) * 0.25;
+      if (killed.length < 3 && contentOf(chunksOf(said)).length > place) {
+        killed.push(deployment.replicas[killed.length]?.kill('SIGKILL') ?? Promise.reject());
+      }
+    });
+    await Promise.all(killed);
+    expect(killed).toHaveLength(3);
+    expectWhole(answer);
+  });
+
+  test('in write_ahead mode', async () => {
+    const deployment = await deploy({ checkpoint: { durability: 'write_ahead' } });
+    const question = 'killed in write_ahead mode';
+    deployment.plan(question, PLAN);
+    let killed: Promise<void> | undefined;
+    const answer = await read(connect(deployment), deployment, question, (said) => {
+      if (said.includes('w70')) killed ??= deployment.holdfast.kill('SIGKILL');
+    });
+    await killed;
+    expectWhole(answer);
+  });
+});
+
+describe('a replica that is asked to go', () => {
+  test('hands its runs over at once', async () => {
+    const deployment = await deploy({ limits: { drain_ms: 1 }, checkpoint: { lease_ms: 60_000 } });
+    const question = 'terminated';
+    deployment.plan(question, PLAN);
+    let killed: Promise<void> | undefined;
+    const answer = await read(connect(deployment), deployment, question, (said) => {
+      if (said.includes('w70')) killed ??= deployment.holdfast.kill('SIGTERM');
+    });
+    await killed;
+    expectWhole(answer);
+  });
+});
+
+describe('a replica that freezes', () => {
+  test('is left when nothing comes for idle_ms, and does no harm when it wakes up', async () => {
+    const deployment = await deploy();
+    const question = 'frozen';
+    deployment.plan(question, PLAN);
+    const { pid } = deployment.holdfast;
+    let isFrozen = false;
+    const answer = await read(connect(deployment, { idle_ms: 1_000 }), deployment, question, (said) => {
+      if (!isFrozen && said.includes('w70')) isFrozen = process.kill(pid, 'SIGSTOP');
+    });
+    process.kill(pid, 'SIGCONT');
+    expectWhole(answer);
+    // It finds out that it was taken over.
+    await deployment.holdfast.logged(({ msg }) => msg === 'run ended');
+    const url = new URL(`/holdfast/v1/runs/${answer.run}`, deployment.other.url);
+    const status = await (await globalThis.fetch(url, { headers: CREDENTIAL })).json();
+    expect(status).toMatchObject({ status: 'complete', text: TEXT, takeovers: 1 });
+  });
+});
+
+describe('SDKs do not notice that a replica died', () => {
+  const CLIENTS: readonly [string, (url: string, fetch: typeof globalThis.fetch) => ChatClient][] = [
+    ['openai, chunk by chunk', openaiChunks],
+    ['openai, .stream()', openaiHelper],
+    ['ai with @ai-sdk/openai', aiSdkOpenai],
+    ['ai with @ai-sdk/openai-compatible', aiSdkCompatible],
+    ['@langchain/openai', langchain],
+  ];
+
+  test('any of them', async () => {
+    const deployment = await deploy();
+    const fetch = connect(deployment);
+    const clients = CLIENTS.map(([name, connectSdk]) => ({
+      name: name.padEnd(40, '.'),
+      client: connectSdk(deployment.holdfast.url, fetch),
+    }));
+    const ask = ({ name, client }: (typeof clients)[number], how: string) => {
+      const content = `${name} ${how}`;
+      deployment.plan(content, PLAN);
+      return { content, answer: client.ask({ model: modelOf('vllm'), content, tools: [TIDES] }) };
+    };
+    const uncut = await Promise.all(clients.map((each) => ask(each, 'uncut').answer));
+    const cut = clients.map((each) => ask(each, 'cut..'));
+    await Promise.all(cut.map(({ content }) => deployment.asked(content)));
+    await setTimeout(200);
+    await deployment.holdfast.kill('SIGKILL');
+    for (const [index, { content, answer }] of cut.entries()) {
+      expect(await answer, content).toEqual(uncut[index]);
+      expect((await answer).text).toBe(TEXT);
+      expect(deployment.requests(content)).toHaveLength(2);
+    }
+  });
+});
+
+test('an abort ends the run at the provider, though it was resumable', async () => {
+  const deployment = await deploy({ replicas: 1 });
+  const question = 'aborted';
+  deployment.plan(question, PLAN);
+  const controller = new AbortController();
+  const response = await connect(deployment)(`${deployment.holdfast.url}/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...CREDENTIAL },
+    body: JSON.stringify(streamRequest(modelOf('vllm'), question)),
+    signal: controller.signal,
+  });
+  await response.body?.getReader().read();
+  controller.abort();
+  // By itself, the replica would only end it after resume.detached_ms.
+  await deployment.abandoned(question);
+  const line = await deployment.holdfast.logged(({ msg }) => msg === 'run ended');
+  expect(line.outcome).toBe('cancelled');
+});
