@@ -25,7 +25,8 @@ import { chooseTargets } from './targets.ts';
 
 const USAGE = `npm run bench -- [options]
   --full                  longer windows, more rounds, and bursts besides spread arrivals
-  --store STORE           file (default), memory or redis://…; again to measure several side by side
+  --store STORE           file (default), memory, redis (a server of its own) or redis://…, with ,write_ahead at the end
+                          for that durability; again to measure several side by side
   --arrivals MODE         spread (default: streams evenly interleaved) or bursts (the events of a millisecond at once)
   --streams N             paced streams (default 200)
   --events-per-second N   of each paced stream (default 50)

@@ -15,12 +15,23 @@ export function checkBudgets(results: Results): BudgetResult[] {
   const streaming = ARRIVALS.flatMap((arrivals) => {
     const rounds = results.paced[arrivals];
     if (rounds === undefined) return [];
+    const redis = rounds['holdfast-redis'] && summarise(rounds, 'holdfast-redis');
     const own = rounds.holdfast === undefined ? undefined : summarise(rounds, 'holdfast');
     return [
       budget(`CPU per event, holdfast / pipe (${arrivals})`, '×', own?.cpu_ratio.pipe, 1.15),
       ...(rounds.nginx === undefined
         ? []
         : [budget(`CPU per event, holdfast / nginx (${arrivals})`, '×', own?.cpu_ratio.nginx, 2.6)]),
+      ...(redis?.cpu_ratio['holdfast-memory'] === undefined
+        ? []
+        : [
+            budget(
+              `CPU per event, redis / memory (${arrivals})`,
+              '×',
+              redis.cpu_ratio['holdfast-memory'],
+              1.3,
+            ),
+          ]),
       budget(
         `added latency per event, p50 (${arrivals})`,
         'ms',

@@ -23,6 +23,8 @@ export type ClientAnswer =
 
 export interface Window {
   readonly events: number;
+  /** Of the response, framing included. */
+  readonly bytes: number;
   readonly duration_us: number;
 }
 

@@ -11,6 +11,7 @@ type OpenOrder = Extract<ClientOrder, { order: 'open' }>;
 const CONTENT = '"content":"';
 
 let window_start_us = micros();
+let window_bytes = 0;
 let latencies_us: number[] = [];
 let lastWindowLatencies_us: number[] = [];
 let first_token_us: number[] = [];
@@ -79,6 +80,7 @@ function openOne(order: OpenOrder, index: number): void {
   socket.setNoDelay();
   socket.on('data', (bytes) => {
     received_us = micros();
+    window_bytes += bytes.length;
     try {
       reader.feed(bytes);
       if (reader.complete) socket.end();
@@ -113,7 +115,8 @@ function mark(): void {
   window_start_us = now_us;
   lastWindowLatencies_us = latencies_us;
   latencies_us = [];
-  say({ answer: 'marked', events: lastWindowLatencies_us.length, duration_us });
+  say({ answer: 'marked', events: lastWindowLatencies_us.length, bytes: window_bytes, duration_us });
+  window_bytes = 0;
 }
 
 function reportOutcome(): void {

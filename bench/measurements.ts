@@ -14,6 +14,8 @@ export interface StreamingFigures {
   readonly events_per_s: number;
   /** User and system time of the proxy's processes; the direct way has none. */
   readonly cpu_us_per_event: number | undefined;
+  /** Bytes sent to the store for each byte that was delivered, where that can be told. */
+  readonly stored_per_delivered?: number;
   readonly latency_us: Quantiles;
   readonly first_token_us: Quantiles;
   /** Per cent of one core. `other` is everything on the machine that is no part of the benchmark. */
@@ -85,9 +87,11 @@ async function measureStreaming(
   await begin();
   await load.mark();
   const before = cpuTimes(bench, target);
+  const stored_before = await target.storedBytes?.();
   await untilWindowEnds();
-  const { events, duration_us } = await load.mark();
+  const { events, bytes, duration_us } = await load.mark();
   const after = cpuTimes(bench, target);
+  const stored_after = await target.storedBytes?.();
   const outcome = await load.finish();
   assertIntact(target, outcome);
   const spent_ms = (name: keyof typeof after) => after[name] - before[name];
@@ -96,6 +100,8 @@ async function measureStreaming(
   return {
     events_per_s: (events * 1e6) / duration_us,
     cpu_us_per_event: target.pid === undefined ? undefined : (spent_ms('proxy') * 1000) / events,
+    ...(stored_before !== undefined &&
+      stored_after !== undefined && { stored_per_delivered: (stored_after - stored_before) / bytes }),
     latency_us: outcome.latency_us,
     first_token_us: outcome.first_token_us,
     busy_percent: {

@@ -24,11 +24,16 @@ export function startScript(path: string, ...words: string[]): Running {
   return running(fork(path, words, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
 }
 
-/** Starts a program; what it prints is appended to `log_path`. */
-export function startProgram(program: string, words: readonly string[], log_path: string): Running {
+/** Starts a program; what it prints is appended to `log_path`, and `environment` is laid over this process's own. */
+export function startProgram(
+  program: string,
+  words: readonly string[],
+  log_path: string,
+  environment: Readonly<Record<string, string>> = {},
+): Running {
   const log = openSync(log_path, 'a');
   const stdio: StdioOptions = ['ignore', log, log];
-  const child = spawn(program, words, { stdio });
+  const child = spawn(program, words, { stdio, env: { ...process.env, ...environment } });
   closeSync(log);
   return running(child);
 }

@@ -37,7 +37,7 @@ function noiseWarning({ paced }: Results): string[] {
 }
 
 function pacedTable(rounds: Rounds<StreamingFigures>): string[][] {
-  const heading = ['', 'CPU µs/event', 'of pipe', 'of nginx'];
+  const heading = ['', 'CPU µs/event', 'of pipe', 'of nginx', 'of memory store', 'stored/delivered'];
   const added = ['added latency p50 µs', 'p99', 'p99.9', 'added first token p50 µs'];
   const busy = ['proxy', 'client', 'provider', 'other %'];
   const rows = Object.keys(rounds).map((name) => {
@@ -48,6 +48,8 @@ function pacedTable(rounds: Rounds<StreamingFigures>): string[][] {
       range(summary.cpu_us_per_event, 1),
       range(summary.cpu_ratio.pipe, 2),
       range(summary.cpu_ratio.nginx, 2),
+      range(summary.cpu_ratio['holdfast-memory'], 2),
+      range(summary.stored_per_delivered, 2),
       ...[p50, p99, p999, summary.added_first_token_us.p50].map((added_us) => range(added_us, 0)),
       ...busyCells(summary.busy_percent),
     ];

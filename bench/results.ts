@@ -29,13 +29,15 @@ export interface Summary {
   readonly events_per_s: Spread;
   readonly cpu_us_per_event: Spread;
   readonly cpu_ratio: Readonly<Record<string, Spread>>;
+  readonly stored_per_delivered: Spread | undefined;
   /** Over the direct way in the same round; of the direct way itself, its own latency. */
   readonly added_latency_us: { readonly p50: Spread; readonly p99: Spread; readonly p999: Spread };
   readonly added_first_token_us: { readonly p50: Spread; readonly p99: Spread };
   readonly busy_percent: StreamingFigures['busy_percent'];
 }
 
-const BASELINES = ['pipe', 'nginx'];
+/** The last one is Holdfast with a store that costs next to nothing: what another store adds. */
+const BASELINES = ['pipe', 'nginx', 'holdfast-memory'];
 
 export function summarise(rounds: Rounds<StreamingFigures>, name: string): Summary {
   const own = rounds[name] ?? [];
@@ -58,6 +60,9 @@ export function summarise(rounds: Rounds<StreamingFigures>, name: string): Summa
         each((figures, round) => cpu(figures) / cpu(rounds[baseline]?.[round])),
       ]),
     ),
+    stored_per_delivered: own.some((figures) => figures.stored_per_delivered !== undefined)
+      ? each((figures) => figures.stored_per_delivered ?? Number.NaN)
+      : undefined,
     added_latency_us: {
       p50: added((figures) => figures.latency_us.p50),
       p99: added((figures) => figures.latency_us.p99),

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { freePort, nextMessage, type Running, startProgram, startScript, untilHttpOk } from './processes.ts';
+import { HeapInspector, type LiveHeap } from './soak/live-heap.ts';
 import { type Sample, takeSample } from './soak/samples.ts';
 import { Streams } from './soak/streams.ts';
 import { judge } from './soak/verdict.ts';
@@ -24,6 +25,7 @@ const { values: options } = parseArgs({
 const RAMP_MS = 5000;
 const SAMPLE_MS = 1000;
 const SAMPLES_PER_LINE = 15;
+const SAMPLES_PER_COLLECTION = 30;
 /** The first part of the time, in which heaps and caches reach their size. */
 const WARM_UP_SHARE = 0.2;
 const CLOSING_MS = 10_000;
@@ -44,25 +46,32 @@ async function main(): Promise<void> {
   console.log(
     `seed ${options.seed}, ${options.streams} streams, ${options.minutes} min, store ${options.store}`,
   );
-  const { port, admin_port } = await startHoldfast(await startProvider());
+  const { port, admin_port, inspector_port } = await startHoldfast(await startProvider());
+  const inspector = await HeapInspector.connect(inspector_port);
   const started_ms = performance.now();
   const before = await takeSample(admin_port, started_ms);
   const streams = new Streams(port);
   const samples: Sample[] = [];
+  const heaps: LiveHeap[] = [];
   await rampUp(streams);
   while (performance.now() - started_ms < soak_ms) {
     await pause(SAMPLE_MS);
     const sample = await takeSample(admin_port, started_ms);
     samples.push(sample);
-    if (samples.length % SAMPLES_PER_LINE === 0) console.log(line(sample, streams));
+    if (samples.length % SAMPLES_PER_COLLECTION === 0) heaps.push(await inspector.measure(started_ms));
+    if (samples.length % SAMPLES_PER_LINE === 0) console.log(line(sample, heaps.at(-1), streams));
   }
   await streams.stop();
   await pause(CLOSING_MS);
   const after = await takeSample(admin_port, started_ms);
-  console.log(line(after, streams));
+  heaps.push(await inspector.measure(started_ms));
+  inspector.close();
+  console.log(line(after, heaps.at(-1), streams));
 
+  const isWarm = ({ minutes }: { minutes: number }) => minutes * 60_000 > WARM_UP_SHARE * soak_ms;
   const checks = judge({
-    samples: samples.filter(({ minutes }) => minutes * 60_000 > WARM_UP_SHARE * soak_ms),
+    samples: samples.filter(isWarm),
+    heaps: heaps.slice(0, -1).filter(isWarm),
     before,
     after,
     streams: streams.counts,
@@ -81,17 +90,29 @@ async function startProvider(): Promise<number> {
   return port;
 }
 
-async function startHoldfast(upstream_port: number): Promise<{ port: number; admin_port: number }> {
-  const [port, admin_port] = [await freePort(), await freePort()];
+async function startHoldfast(upstream_port: number): Promise<{
+  port: number;
+  admin_port: number;
+  inspector_port: number;
+}> {
+  const [port, admin_port, inspector_port] = [await freePort(), await freePort(), await freePort()];
   const store = options.store === 'file' ? `file:${join(directory, 'store')}` : options.store;
   const words = [
-    ...[CLI_PATH, 'serve', '--port', String(port), '--admin-port', String(admin_port)],
+    ...[
+      `--inspect=127.0.0.1:${inspector_port}`,
+      CLI_PATH,
+      'serve',
+      '--port',
+      String(port),
+      '--admin-port',
+      String(admin_port),
+    ],
     ...['--upstream', `http://127.0.0.1:${upstream_port}/v1`, '--store', store],
   ];
   const holdfast = startProgram(process.execPath, words, log_path);
   started.push(holdfast);
   await untilHttpOk(`http://127.0.0.1:${admin_port}/readyz`, holdfast);
-  return { port, admin_port };
+  return { port, admin_port, inspector_port };
 }
 
 async function rampUp(streams: Streams): Promise<void> {
@@ -103,11 +124,12 @@ async function rampUp(streams: Streams): Promise<void> {
   }
 }
 
-function line(sample: Sample, { counts }: Streams): string {
+function line(sample: Sample, live: LiveHeap | undefined, { counts }: Streams): string {
   const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(0)} MB`;
   return [
     `${sample.minutes.toFixed(2).padStart(6)} min`,
     `heap ${megabytes(sample.heap_bytes)}`,
+    ...(live ? [`live ${megabytes(live.bytes)}`] : []),
     `RSS ${megabytes(sample.resident_bytes)}`,
     `files ${sample.open_fds}`,
     `handles ${sample.handles}`,

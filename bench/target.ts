@@ -4,6 +4,8 @@ export interface Target {
   readonly port: number;
   /** Absent for the direct way. */
   readonly pid?: number;
+  /** Bytes that its store has been sent so far, where that can be told. */
+  storedBytes?(): Promise<number>;
   stop(): Promise<void>;
 }
 

@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { findNginx, startNginx } from './nginx.ts';
 import { freePort, nextMessage, startProgram, startScript, untilHttpOk } from './processes.ts';
+import { findRedis, type Redis, startRedis } from './redis.ts';
 import type { StartTarget } from './target.ts';
 
 /**
@@ -21,19 +23,40 @@ const startPipe: StartTarget = async (upstream_port) => {
 const startDirect: StartTarget = (upstream_port) =>
   Promise.resolve({ name: 'direct', port: upstream_port, stop: () => Promise.resolve() });
 
-/** `store` as the command line takes it; a bare `file` gets a temporary folder. */
-function startHoldfast(name: string, store: string): StartTarget {
+/**
+ * `store` as the command line takes it; a bare `file` gets a temporary folder, a bare `redis` a server of its own.
+ * `,write_ahead` at the end asks for that durability.
+ */
+function startHoldfast(name: string, spec: string): StartTarget {
   return async (upstream_port, directory) => {
+    const [store = spec, durability = 'interval'] = spec.split(',');
+    const redis = store === 'redis' ? await startOwnRedis(directory) : undefined;
     const [port, admin_port] = [await freePort(), await freePort()];
     const words = [
       ...[...NODE_FLAGS, CLI_PATH, 'serve', '--port', String(port), '--admin-port', String(admin_port)],
       ...['--upstream', `http://127.0.0.1:${upstream_port}/v1`],
-      ...['--store', store === 'file' ? `file:${join(directory, `${name}-store`)}` : store],
+      ...['--store', redis?.url ?? (store === 'file' ? `file:${join(directory, `${name}-store`)}` : store)],
     ];
-    const running = startProgram(process.execPath, words, join(directory, `${name}.log`));
+    const environment = { HOLDFAST_SECRET: randomUUID(), HOLDFAST_CHECKPOINT_DURABILITY: durability };
+    const running = startProgram(process.execPath, words, join(directory, `${name}.log`), environment);
     await untilHttpOk(`http://127.0.0.1:${admin_port}/readyz`, running);
-    return { name, port, pid: running.pid, stop: () => running.stop() };
+    return {
+      name,
+      port,
+      pid: running.pid,
+      ...(redis && { storedBytes: () => redis.figure('total_net_input_bytes') }),
+      async stop() {
+        await running.stop();
+        await redis?.stop();
+      },
+    };
   };
+}
+
+function startOwnRedis(directory: string): Promise<Redis> {
+  const program = findRedis();
+  if (program === undefined) throw new Error('redis-server is not installed');
+  return startRedis(program, directory);
 }
 
 /**
@@ -55,8 +78,10 @@ export function chooseTargets(stores: readonly string[]): {
   if (!existsSync(CLI_PATH)) skipped.set('holdfast', 'dist/cli.js is missing: run `npm run build`');
   else {
     for (const [index, store] of stores.entries()) {
-      const name = index === 0 ? 'holdfast' : `holdfast-${store.split(':', 1)[0]}`;
-      starts.set(name, startHoldfast(name, store));
+      const name = index === 0 ? 'holdfast' : `holdfast-${store.replace(/:[^,]*/, '').replace(/\W/g, '-')}`;
+      if (store.startsWith('redis') && !store.includes(':') && findRedis() === undefined) {
+        skipped.set(name, 'redis-server is not installed');
+      } else starts.set(name, startHoldfast(name, store));
     }
   }
   return { starts, skipped };

@@ -8,6 +8,8 @@ export interface Act {
   readonly title: string;
   readonly question: string;
   readonly script: Plan & { readonly faults: readonly Fault[] };
+  /** When this many characters were shown, the replica that delivers the answer is killed. */
+  readonly killed_at?: number;
 }
 
 /** About as fast as people read models' answers come. */
@@ -23,6 +25,10 @@ holdfast they came from grows new ones.`;
 
 const SURGE = `Surge is the back-and-forth of water above the sea floor as waves pass over it. It is strongest in \
 the shallows, where one wave can move everything that is not attached by several metres, and then carry it back.`;
+
+const FOREST = `Kelp grows where the water is cold, clear and never still: along the coasts of Norway and Brittany, of \
+California, Chile and Tasmania. It needs rock to hold on to, light to live by and surge to bring it food, so its forests \
+follow the shore in a narrow band, rarely deeper than thirty metres.`;
 
 const call = (id: string, name: string, args: object): ToolCall => ({
   id,
@@ -86,6 +92,13 @@ export const ACTS: readonly Act[] = [
       faults: [{ kind: 'clean_eof', at: { event: 34 } }],
       delay_ms: TOKEN_MS,
     },
+  },
+  {
+    model: 'demo-replica',
+    title: 'Two replicas; the one that delivers the answer is killed',
+    question: 'Where does kelp grow?',
+    script: { parts: [{ text: FOREST }], faults: [], delay_ms: TOKEN_MS },
+    killed_at: 150,
   },
 ];
 

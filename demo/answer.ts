@@ -26,15 +26,22 @@ export interface Usage {
   readonly total_tokens: number;
 }
 
-/** Asks with the plain SDK; where the answer comes from is decided by `base_url` alone. Text is told as it comes. */
+/** Where the answer comes from. */
+export interface Source {
+  readonly base_url: string;
+  /** Given to the SDK in place of the platform's. */
+  readonly fetch?: typeof fetch;
+}
+
+/** Asks with the plain SDK. Text is told as it comes. */
 export async function ask(
-  base_url: string,
+  source: Source,
   act: Act,
   onText: (text: string) => void = () => {},
 ): Promise<Answer> {
   const signal = AbortSignal.timeout(ANSWER_MAX_MS);
   try {
-    return await stream(base_url, act, onText, signal);
+    return await stream(source, act, onText, signal);
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new Error(`no whole answer to "${act.question}" within ${ANSWER_MAX_MS} ms`);
@@ -42,12 +49,12 @@ export async function ask(
 }
 
 async function stream(
-  base_url: string,
+  { base_url, fetch }: Source,
   { model, question }: Act,
   onText: (text: string) => void,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const client = new OpenAI({ baseURL: base_url, apiKey: 'demo', maxRetries: 0 });
+  const client = new OpenAI({ baseURL: base_url, apiKey: 'demo', maxRetries: 0, ...(fetch && { fetch }) });
   const chunks = client.chat.completions.stream(
     {
       model,

@@ -6,8 +6,9 @@
  *
  * Exits with 1 if an answer is not what the provider says uncut.
  */
+import { resumable } from '../src/client/index.ts';
 import { ACTS, type Act } from './acts.ts';
-import { ask } from './answer.ts';
+import { ask, type Source } from './answer.ts';
 import { isTold, type LogLine, narrated } from './narration.ts';
 import { IDLE_MS, type Stage, setStage } from './stage.ts';
 import { table } from './table.ts';
@@ -27,7 +28,7 @@ async function main(words: readonly string[]): Promise<void> {
     for (const act of acts) {
       const shown = await play(act, stage);
       // The provider has broken as often as it was to: the same request is answered uncut now.
-      const whole = ask(stage.provider_url, act).then((uncut) => ({ act, uncut, ...shown }));
+      const whole = ask({ base_url: stage.provider_url }, act).then((uncut) => ({ act, uncut, ...shown }));
       // Looked at when the last act is over.
       whole.catch(() => {});
       played.push(whole);
@@ -56,33 +57,59 @@ function stopOnSignal(stage: Stage): void {
   }
 }
 
-function introduce({ provider_url, holdfast_url }: Stage): void {
+function introduce({ provider_url, replicas }: Stage): void {
+  const [{ url }] = replicas;
+  const urls = replicas.map((replica) => replica.url).join(' and ');
   terminal.line(`provider   ${provider_url}, scripted to break`, 'dim');
-  terminal.line(`holdfast   ${holdfast_url}, idle_ms: ${IDLE_MS}, store: file`, 'dim');
-  terminal.line(`client     new OpenAI({ baseURL: '${holdfast_url}' })`, 'dim');
+  terminal.line(`holdfast   ${urls}, idle_ms: ${IDLE_MS}, store: file`, 'dim');
+  terminal.line(`client     new OpenAI({ baseURL: '${url}' })`, 'dim');
 }
 
 /** Asks through Holdfast, and shows what its log says where it says it. */
-async function play(act: Act, { holdfast, holdfast_url }: Stage): Promise<Pick<PlayedAct, 'answer' | 'log'>> {
+async function play(act: Act, { replicas }: Stage): Promise<Pick<PlayedAct, 'answer' | 'log'>> {
   terminal.heading(`${ACTS.indexOf(act) + 1}  ${act.title}`);
   const log: LogLine[] = [];
-  const stop = holdfast.listen((line) => {
-    // Processes that are being stopped interrupt each other.
-    if (!isTold(line) || stopping) return;
-    log.push(line);
-    terminal.aside(narrated(line));
-  });
-  const ended = holdfast.said(({ msg }) => msg === 'run ended');
+  const stops = replicas.map(({ service }) =>
+    service.listen((line) => {
+      // Processes that are being stopped interrupt each other.
+      if (!isTold(line) || stopping) return;
+      log.push(line);
+      terminal.aside(narrated(line));
+    }),
+  );
+  const [first] = replicas;
+  // A replica that is killed does not say that the run has ended; the one after it does.
+  const last = act.killed_at === undefined ? first : (replicas.at(-1) ?? first);
+  const ended = last.service.said(({ msg }) => msg === 'run ended');
   // Waited for when the answer is there; without an answer, that is the failure to tell.
   ended.catch(() => {});
+  let shown = 0;
+  const show = (text: string) => {
+    terminal.text(text);
+    const before = shown;
+    shown += text.length;
+    const { killed_at = Number.POSITIVE_INFINITY } = act;
+    if (before >= killed_at || shown < killed_at) return;
+    terminal.aside('the replica that delivers this is killed');
+    void first.service.kill();
+  };
   try {
-    const answer = await ask(holdfast_url, act, (text) => terminal.text(text));
+    const answer = await ask(sourceOf(act, replicas), act, show);
     for (const { name, arguments: text } of answer.calls) terminal.line(`${name}(${text})`, 'cyan');
     await ended;
     return { answer, log };
   } finally {
-    stop();
+    for (const stop of stops) stop();
   }
+}
+
+/** One URL is enough while its replica lives. A stream that is to outlive it needs another one, and who asks there. */
+function sourceOf({ killed_at }: Act, replicas: Stage['replicas']): Source {
+  const [{ url }] = replicas;
+  if (killed_at === undefined) return { base_url: url };
+  const endpoints = replicas.map((replica) => replica.url);
+  terminal.line(`client     new OpenAI({ baseURL, fetch: resumable({ endpoints }) })`, 'dim');
+  return { base_url: url, fetch: resumable({ endpoints }) };
 }
 
 function conclude(played: readonly PlayedAct[]): void {

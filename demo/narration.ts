@@ -1,6 +1,8 @@
+const TOLD = ['interrupted', 'recovered', 'taken over'] as const;
+
 /** A line of Holdfast's log that tells of an interruption or of its end. */
 export interface LogLine {
-  readonly msg: 'interrupted' | 'recovered';
+  readonly msg: (typeof TOLD)[number];
   readonly attempt: number;
   readonly cause: string;
   readonly plan: string;
@@ -9,6 +11,8 @@ export interface LogLine {
   /** `interrupted`: what was observed. */
   readonly evidence?: Readonly<Record<string, unknown>>;
   readonly status?: number;
+  /** `taken over`: the last event that the store has. */
+  readonly from?: number;
 }
 
 const PLANS: Readonly<Record<string, string>> = {
@@ -19,11 +23,12 @@ const PLANS: Readonly<Record<string, string>> = {
 };
 
 export const isTold = (line: object): line is LogLine =>
-  'msg' in line && (line.msg === 'interrupted' || line.msg === 'recovered');
+  'msg' in line && TOLD.some((msg) => msg === line.msg);
 
 /** The line in words. */
 export function narrated(line: LogLine): string {
-  const { msg, attempt, cause, plan, gap_ms } = line;
+  const { msg, attempt, cause, plan, gap_ms, from } = line;
+  if (msg === 'taken over') return `the other replica takes the run over, after event ${from}`;
   if (msg === 'recovered') return `attempt ${attempt}: goes on after ${gap_ms} ms`;
   return `attempt ${attempt}: ${cause} (${evidenceOf(line)}) → ${PLANS[plan] ?? plan}`;
 }
@@ -36,6 +41,8 @@ function evidenceOf({ evidence = {}, status }: LogLine): string {
       return `GOAWAY, code ${evidence.code}`;
     case 'clock':
       return `${evidence.clock} clock`;
+    case 'replica_lost':
+      return 'the replica was lost';
     case 'clean_eof':
       return 'no finish reason';
     case 'error_event':

@@ -62,6 +62,12 @@ export class Service {
     }
   }
 
+  /** Ends the process without a warning, as a lost machine would. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#exited.catch(() => {});
+  }
+
   async stop(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     this.#child.kill('SIGTERM');

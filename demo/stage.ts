@@ -13,17 +13,26 @@ const HOLDFAST = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
 /** How long Holdfast lets the provider be silent. The default of 90 s would make for a dull demo. */
 export const IDLE_MS = 1_200;
 
+/** How soon a replica that was killed is missed. The default is 3 s. */
+const LEASE_MS = 900;
+const REPLICAS = 2;
+
+export interface Replica {
+  readonly service: Service;
+  /** Base URL for an SDK. */
+  readonly url: string;
+}
+
 /** The processes of the demo, and where they listen. */
 export interface Stage {
-  readonly holdfast: Service;
-  /** Base URLs for an SDK. */
   readonly provider_url: string;
-  readonly holdfast_url: string;
+  /** They share a store. */
+  readonly replicas: readonly [Replica, ...Replica[]];
   /** Stops the processes. Their files are removed when this one exits. */
   strike(): Promise<void>;
 }
 
-/** Starts the provider that breaks, and Holdfast in front of it. */
+/** Starts the provider that breaks, and two replicas of Holdfast in front of it. */
 export async function setStage(acts: readonly Act[]): Promise<Stage> {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-demo-'));
   process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
@@ -39,17 +48,26 @@ export async function setStage(acts: readonly Act[]): Promise<Stage> {
     trust(String(ca_file));
 
     const upstream = { base_url: url, ca_file, clocks: { idle_ms: IDLE_MS } };
-    const config = write(directory, 'holdfast.yaml', stringify({ upstreams: { provider: upstream } }));
-    const store = `file:${join(directory, 'runs')}`;
-    const words = ['serve', '--config', config, '--store', store, '--port', '0', '--admin-port', '0'];
-    const holdfast = new Service('holdfast', [HOLDFAST, ...words]);
-    services.push(holdfast);
-    const { api } = await holdfast.said((line) => line.msg === 'listening');
-    return { holdfast, provider_url: String(url), holdfast_url: `${api}/v1`, strike };
+    const checkpoint = { store: `file:${join(directory, 'runs')}`, lease_ms: LEASE_MS };
+    const configuration = { upstreams: { provider: upstream }, checkpoint };
+    const config = write(directory, 'holdfast.yaml', stringify(configuration));
+    const [first, ...others] = await Promise.all(
+      Array.from({ length: REPLICAS }, () => startReplica(config, services)),
+    );
+    if (!first) throw new Error('there is no replica');
+    return { provider_url: String(url), replicas: [first, ...others], strike };
   } catch (error) {
     await strike();
     throw error;
   }
+}
+
+async function startReplica(config: string, services: Service[]): Promise<Replica> {
+  const words = ['serve', '--config', config, '--port', '0', '--admin-port', '0'];
+  const service = new Service('holdfast', [HOLDFAST, ...words]);
+  services.push(service);
+  const { api } = await service.said((line) => line.msg === 'listening');
+  return { service, url: `${api}/v1` };
 }
 
 const scriptsOf = (acts: readonly Act[]) =>

@@ -24,7 +24,7 @@ export function judge({ act, answer, log, uncut }: PlayedAct): Verdict {
   const plans = interrupted.map(({ plan = '' }) => plan);
   const differences = [
     // An answer that was never cut would prove nothing.
-    interrupted.length < act.script.faults.length && 'it was not cut',
+    interrupted.length < act.script.faults.length + (act.killed_at === undefined ? 0 : 1) && 'it was not cut',
     answer.text !== uncut.text && 'the text differs',
     !areWhole(answer.calls, uncut.calls, plans.includes('R2')) && 'the calls differ',
     answer.finish !== uncut.finish && 'the finish reason differs',

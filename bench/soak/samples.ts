@@ -38,15 +38,3 @@ function sumByName(text: string): Map<string, number> {
   }
   return sums;
 }
-
-/** The floor of the saw-tooth that garbage collection makes, one point per `width_minutes`. */
-export function heapFloor(
-  samples: readonly Sample[],
-  width_minutes: number,
-): [minutes: number, bytes: number][] {
-  const buckets = Map.groupBy(samples, ({ minutes }) => Math.floor(minutes / width_minutes));
-  return [...buckets].map(([bucket, inBucket]) => [
-    bucket * width_minutes,
-    Math.min(...inBucket.map(({ heap_bytes }) => heap_bytes)),
-  ]);
-}

@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import { existsSync, mkdirSync } from 'node:fs';
+import { connect } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { freePort, startProgram } from './processes.ts';
+
+const PATIENCE_MS = 10_000;
+
+export interface Redis {
+  readonly url: string;
+  /** One number of `INFO`. */
+  figure(name: string): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** Valkey speaks the same protocol and is as good. */
+export function findRedis(): string | undefined {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/local/bin'];
+  const programs = folders.flatMap((folder) => [join(folder, 'redis-server'), join(folder, 'valkey-server')]);
+  return programs.find((path) => existsSync(path));
+}
+
+/** A server of its own, on a free port, which keeps nothing on disk. */
+export async function startRedis(program: string, directory: string): Promise<Redis> {
+  const port = await freePort();
+  const home = join(directory, `redis-${port}`);
+  mkdirSync(home, { recursive: true });
+  const words = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    home,
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+  ];
+  const running = startProgram(program, words, join(home, 'output.log'));
+  const deadline = performance.now() + PATIENCE_MS;
+  while (!(await info(port).catch(() => ''))) {
+    if (performance.now() > deadline) throw new Error(`${program} did not answer within ${PATIENCE_MS} ms`);
+    await pause(50);
+  }
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    async figure(name) {
+      const value = new RegExp(`^${name}:(\\d+)`, 'm').exec(await info(port))?.[1];
+      if (value === undefined) throw new Error(`INFO says nothing about ${name}`);
+      return Number(value);
+    },
+    stop: () => running.stop(),
+  };
+}
+
+/** `INFO` as text: a bulk string, `$<bytes>\r\n<text>\r\n`. */
+async function info(port: number): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    socket.write('INFO\r\n');
+    let answer = '';
+    for await (const bytes of socket) {
+      answer += bytes;
+      const head = /^\$(\d+)\r\n/.exec(answer);
+      if (head && answer.length >= head[0].length + Number(head[1])) return answer.slice(head[0].length);
+    }
+    throw new Error('the connection ended before the answer');
+  } finally {
+    socket.destroy();
+  }
+}

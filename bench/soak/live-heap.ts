@@ -1,0 +1,52 @@
+import { once } from 'node:events';
+
+/** What survived a full garbage collection. */
+export interface LiveHeap {
+  /** Minutes since the start of the soak. */
+  readonly minutes: number;
+  readonly bytes: number;
+}
+
+/**
+ * Measures the heap of another Node process (started with `--inspect`) right after a full collection that it is made
+ * to do: what the process itself reports lies anywhere between two collections.
+ */
+export class HeapInspector {
+  readonly #socket: WebSocket;
+  #commands = 0;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+  }
+
+  static async connect(inspector_port: number): Promise<HeapInspector> {
+    const response = await fetch(`http://127.0.0.1:${inspector_port}/json/list`);
+    const [target] = (await response.json()) as { webSocketDebuggerUrl: string }[];
+    if (!target) throw new Error('the process offers nothing to inspect');
+    const socket = new WebSocket(target.webSocketDebuggerUrl);
+    await once(socket, 'open');
+    return new HeapInspector(socket);
+  }
+
+  async measure(started_ms: number): Promise<LiveHeap> {
+    await this.#call('HeapProfiler.collectGarbage');
+    const { usedSize: bytes } = (await this.#call('Runtime.getHeapUsage')) as { usedSize: number };
+    return { minutes: (performance.now() - started_ms) / 60_000, bytes };
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  /** One command at a time. */
+  async #call(method: string): Promise<unknown> {
+    const id = ++this.#commands;
+    const answered = once(this.#socket, 'message');
+    this.#socket.send(JSON.stringify({ id, method }));
+    const [event] = (await answered) as [{ data: string }];
+    const answer = JSON.parse(event.data) as { id: number; result?: unknown; error?: { message: string } };
+    if (answer.id !== id || answer.error)
+      throw new Error(`${method}: ${answer.error?.message ?? event.data}`);
+    return answer.result;
+  }
+}
