@@ -1,6 +1,8 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { logKey } from '../../../src/checkpoint/redis/redis-keys.ts';
 import { JournalGapError, StaleLeaseError } from '../../../src/checkpoint/store.ts';
 import { redisBinary, valkeyBinary } from '../../redis/binaries.ts';
+import { LossyWire } from '../../redis/lossy-wire.ts';
 import { LEASE_MS, type ObservedJournal, ObservedStore, SETTLES_MS } from '../../redis/observed-store.ts';
 import { RedisCluster } from '../../redis/redis-cluster.ts';
 import { follow, RedisSentinel } from '../../redis/redis-sentinel.ts';
@@ -205,24 +207,15 @@ function describeDegradation(binary: string): void {
   });
 
   test('that was acquired without an answer is given back', async () => {
-    const { server, observed } = await start();
-    const monitor = await server.admin.monitor();
-    onTestFinished(() => monitor.disconnect());
-    let run = newRunId();
-    // The run is listed first: what follows reaches a server that is stopped, and is carried out when it goes on.
-    monitor.on('monitor', (_time: string, words: string[]) => {
-      if (words[0] === 'sadd' && words[2] === `${run}:1`) server.pause();
-    });
-    const isAnswered = () =>
-      observed.store.acquire(run, OWNER).then(
-        () => true,
-        () => false,
-      );
-    while (await isAnswered()) {
-      server.resume();
-      run = newRunId();
-    }
-    server.resume();
+    const { server } = await start();
+    const wire = await LossyWire.to(server.port);
+    onTestFinished(() => wire.close());
+    const observed = await ObservedStore.open(`redis://127.0.0.1:${wire.port}`);
+    await observed.journal();
+    const run = newRunId();
+    wire.loseAnswerTo(logKey(run));
+    await observed.failure((store) => store.acquire(run, OWNER));
+    wire.mend();
     await vi.waitFor(
       async () => {
         const stored = await observed.store.read(run, OWNER, 0);
