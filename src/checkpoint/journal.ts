@@ -20,9 +20,12 @@ export interface JournalRecord {
   readonly events: readonly JournalEvent[];
 }
 
+/** The API surface a run is delivered on. */
+export type WireName = 'chat_completions';
+
 /** What a replay, and a replica that takes the run over, need besides the events. */
 export interface RunHeader {
-  readonly wire: 'chat_completions';
+  readonly wire: WireName;
   readonly created_at_ms: number;
   /** As the client asked for it. */
   readonly model: string;

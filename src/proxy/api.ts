@@ -16,6 +16,7 @@ import { type Ask, requestDigest } from './resume/run-lookup.ts';
 import type { Run, Target } from './run.ts';
 import { runOptions, threadOf } from './run-options.ts';
 import { attend, beforehand } from './run-session.ts';
+import { chatWire } from './wires/chat-wire.ts';
 
 /** `POST /v1/chat/completions`: streams are relayed as runs, everything else is passed through with its body as it came. */
 export function chatCompletionsRoutes(api: FastifyInstance, context: ApiContext): void {
@@ -91,6 +92,7 @@ async function streamCompletion(
     const run: Run = {
       id: fresh,
       owner,
+      wire: chatWire,
       target,
       body: body.text,
       digest,

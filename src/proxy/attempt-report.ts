@@ -1,7 +1,7 @@
 import type { AttemptEnd } from '../interrupts/attempt-end.ts';
 import type { Phase } from '../interrupts/interruption.ts';
 import type { Refusal } from './attempt.ts';
-import type { Ending } from './delivery.ts';
+import type { Ending } from './wires/wire.ts';
 
 /** How an attempt went, whichever replica made it. */
 export interface AttemptReport {

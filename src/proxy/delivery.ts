@@ -6,15 +6,15 @@ import { eventFrame } from './event-frame.ts';
 import { FrameWriter } from './frame-writer.ts';
 import type { RestoredRun } from './resume/restored-run.ts';
 import type { Client, EventsMode } from './run.ts';
-import { ShownCalls } from './shown-calls.ts';
-import { ChatEnvelope, type ChunkEvent } from './wires/chat-envelope.ts';
+import type { ChatFacts } from './wires/chat-facts.ts';
+import type { AnswerEvent, AnswerWriter, Ending, Wire } from './wires/wire.ts';
 
 export interface DeliveryOptions {
+  readonly wire: Wire;
   readonly client: Client;
   readonly time: Time;
   readonly events: EventsMode;
-  /** The legacy `functions` interface: a call is delivered as `function_call`, without an id. */
-  readonly legacyFunctions: boolean;
+  readonly facts: ChatFacts;
   /** Asked for when the response is opened. */
   readonly headers: () => Readonly<Record<string, string>>;
   /** Is given every `data:` event, in the order in which they are sent. */
@@ -25,55 +25,49 @@ export interface DeliveryOptions {
   readonly restored?: RestoredRun;
 }
 
-/** How an answer ends. */
-export interface Ending {
-  readonly reason: string;
-  /** The provider's finish chunk, and what it sent after it: usage, filter results. */
-  readonly finish?: ChunkEvent;
-  readonly after: readonly ChunkEvent[];
-  /** Put in place of what the provider reported; without it, its own report stands. */
-  readonly usage?: Usage;
-  /** The client asked for a usage report and must get one. */
-  readonly usageAsked: boolean;
-}
-
 /**
- * The client's view of a run. Sends what can be sent as the bytes that came, rebuilds the rest as standard chunks,
- * and holds back what might have to be taken back: a role before any content, a tool call before it is closed.
- *
- * Frames are collected, and written by {@link flush} once for everything that arrived together.
+ * The client's view of a run: every event that the wire's writer has to say is numbered, recorded and sent, in that
+ * order. Frames are collected, and written by {@link flush} once for everything that arrived together.
  */
 export class Delivery {
   readonly #options: DeliveryOptions;
-  readonly #calls: ShownCalls;
+  readonly #answer: AnswerWriter;
   readonly #idOf: ((seq: number) => string) | undefined;
   readonly #frames: FrameWriter;
   #seq = 0;
-  #envelope: ChatEnvelope | undefined;
-  /** Chunks of the current attempt that came before any content. */
-  #early: ChunkEvent[] = [];
-  #advisories: Advisory[] = [];
   /** Deltas without an event of their own; recorded with the next one. */
   #silent: Delta[] = [];
   #needsStored = false;
   #recovering = false;
 
   constructor(options: DeliveryOptions) {
+    const { wire, events, facts, restored } = options;
     this.#options = options;
-    this.#calls = new ShownCalls({ live: options.events !== 'none', legacy: options.legacyFunctions });
     this.#idOf = options.idOf;
-    if (options.restored) this.#restore(options.restored);
     this.#frames = new FrameWriter({ ...options, onSilence: () => this.#breakSilence() });
+    this.#answer = wire.writer({
+      events,
+      facts,
+      sink: {
+        send: (payload, deltas, keepPayload) => this.#send(payload, deltas, keepPayload),
+        comment: (text) => this.#frames.add(`: ${text}\n`),
+        keep: (delta) => void this.#silent.push(delta),
+      },
+    });
+    if (restored) {
+      this.#seq = restored.seq;
+      restored.restore(this.#answer);
+    }
   }
 
   /** True once content was sent: from then on the answer has an identity that stays. */
   get begun(): boolean {
-    return this.#envelope !== undefined;
+    return this.#answer.begun;
   }
 
-  /** `id` of the chunks, once there are any. */
+  /** What the provider calls the answer, once there is any of it. */
   get stream_id(): string | undefined {
-    return this.#envelope?.id;
+    return this.#answer.id;
   }
 
   /**
@@ -92,51 +86,28 @@ export class Delivery {
   /**
    * Shows `deltas`, which `event` brought. `intact`: nothing was taken out of the event, so it may pass as it came.
    */
-  show(deltas: readonly Delta[], event: ChunkEvent, intact: boolean): void {
-    const envelope = this.#envelope;
-    if (envelope && intact && !event.role && envelope.fits(event.chunk) && isProse(deltas)) {
-      const isText = deltas.length === 1 && deltas[0]?.kind === 'text';
-      this.#send(event.payload, deltas, !isText || !envelope.rebuilds(event.chunk));
-      return;
-    }
-    if (deltas.length === 0) this.#showEmpty(event, intact);
-    else if (isProse(deltas)) this.#showProse(deltas, event, intact);
-    else for (const delta of deltas) this.#showOne(delta, event);
+  show(deltas: readonly Delta[], event: AnswerEvent, intact: boolean): void {
+    this.#answer.show(deltas, event, intact);
   }
 
   /** An event of a request that is never spliced: sent as it came. */
-  forward(event: ChunkEvent): void {
-    this.#envelope ??= new ChatEnvelope(event.chunk);
-    this.#send(
-      event.payload,
-      event.deltas.filter((delta) => delta.kind === 'text'),
-      true,
-    );
+  forward(event: AnswerEvent): void {
+    this.#answer.forward(event);
   }
 
   /** A new attempt begins: what the last one sent before any content is forgotten. */
   restart(): void {
-    this.#early = [];
+    this.#answer.restart();
     this.#recovering = true;
   }
 
   /** The calls were cut: what was held of them is dropped, what was shown is announced as cancelled. */
   cancelCalls(indexes: readonly number[], reason: string, attempt: number): void {
-    for (const index of indexes) {
-      const cancelled = this.#calls.cancel(index);
-      if (!cancelled) continue;
-      this.#silent.push({ kind: 'tool_cancel', index: cancelled.position });
-      this.advise({ type: 'ToolCallCancel', id: cancelled.id, name: cancelled.name, reason, attempt });
-    }
+    this.#answer.cancelCalls(indexes, reason, attempt);
   }
 
   advise(advisory: Advisory): void {
-    const { events } = this.#options;
-    if (events === 'none') return;
-    // Not before the role: clients take the first chunk for the beginning of the message.
-    if (!this.#envelope) this.#advisories.push(advisory);
-    else if (events === 'comments') this.#frames.add(`: holdfast ${JSON.stringify(advisory)}\n`);
-    else this.#send(this.#envelope.emptyChunk(advisory), [], true);
+    this.#answer.advise(advisory);
   }
 
   /** The recovery is felt no more: new content has come. */
@@ -150,34 +121,24 @@ export class Delivery {
     return this.#frames.flush();
   }
 
-  /** Collects the last chunk, the usage report and `[DONE]`, which leave with the {@link end} of the response. */
-  finish({ reason, finish, after, usage, usageAsked }: Ending): void {
-    const role = finish ? this.#begin(finish) : false;
-    const envelope = this.#require();
-    const deltas: Delta[] = [{ kind: 'finish', reason }];
-    if (!finish) this.#send(envelope.finishChunk(reason, role), deltas, true);
-    else if (role || finish.deltas.length > 1)
-      this.#send(envelope.finishOf(finish.chunk, role, usage), deltas, true);
-    else this.#sendTail(finish, deltas, usage);
-    for (const event of after) this.#sendTail(event, event.deltas.filter(isUsage), usage);
-    const reported = [finish, ...after].some((event) => event?.deltas.some(isUsage));
-    this.finishRest(usageAsked && !reported ? usage : undefined);
+  /** Collects what ends the answer, which leaves with the {@link end} of the response. */
+  finish(ending: Ending): void {
+    this.#answer.finish(ending);
   }
 
-  /** What comes after the finish chunk, and after the provider's usage report. */
+  /** What comes after the end of the answer, where that was sent already. */
   finishRest(usage: Usage | undefined): void {
-    if (usage) this.#send(this.#require().usageChunk(usage), [{ kind: 'usage', usage }], true);
-    this.#send('[DONE]', [], true);
+    this.#answer.finishRest(usage);
   }
 
   /** The stream of a request that is never spliced has ended as it should. */
   finishForwarded(): void {
-    this.#send('[DONE]', [], true);
+    this.#answer.finishForwarded();
   }
 
-  /** The answer could not be finished: one error event, no finish reason, no `[DONE]`. */
+  /** The answer could not be finished: one error event, and nothing that looks like an end. */
   fail(error: object): void {
-    this.#send(JSON.stringify({ error }), [], true);
+    this.#answer.fail(error);
   }
 
   /** Writes what was collected together with the end of the response. */
@@ -188,83 +149,6 @@ export class Delivery {
   /** Nothing more is sent: the client has gone or was answered without a stream, or the run is not ours any more. */
   close(): void {
     this.#frames.close();
-  }
-
-  #restore({ seq, envelope, transcript }: RestoredRun): void {
-    this.#seq = seq;
-    this.#envelope = envelope;
-    this.#calls.restore(transcript.toolCalls);
-  }
-
-  #showEmpty(event: ChunkEvent, intact: boolean): void {
-    // A ping in the shape of an event is for us; the client's SDK would choke on it.
-    if (!intact || !Array.isArray(event.chunk.choices)) return;
-    if (!this.#envelope) this.#early.push(event);
-    else this.#send(this.#envelope.payloadOf(event, false), [], true);
-  }
-
-  #showProse(deltas: readonly Delta[], event: ChunkEvent, intact: boolean): void {
-    const role = this.#begin(event);
-    const envelope = this.#require();
-    const payload = intact ? envelope.payloadOf(event, role) : envelope.textChunk(deltas, role);
-    this.#send(payload, deltas, true);
-  }
-
-  #showOne(delta: Delta, event: ChunkEvent): void {
-    switch (delta.kind) {
-      case 'text':
-      case 'refusal':
-      case 'reasoning':
-        this.#showProse([delta], event, false);
-        return;
-      case 'tool_start':
-      case 'tool_arguments':
-      case 'tool_close': {
-        const shown = this.#calls.take(delta);
-        if (shown) {
-          const role = this.#begin(event);
-          this.#send(this.#require().toolChunk(shown, role), shown.deltas, true);
-        } else if (this.#calls.live) {
-          this.#silent.push(this.#calls.positioned(delta));
-        }
-      }
-    }
-  }
-
-  /** Fixes the answer's identity with its first content. True if that content must bring the role itself. */
-  #begin(event: ChunkEvent): boolean {
-    if (this.#envelope) return false;
-    // Some providers send a first chunk without identity, about the prompt.
-    const first = this.#early.find(({ chunk }) => chunk.id && chunk.model) ?? event;
-    const envelope = new ChatEnvelope(first.chunk, event.chunk);
-    this.#envelope = envelope;
-    const opening = this.#early.find(({ role }) => role);
-    if (opening) this.#send(envelope.payloadOf(opening, true), [], true);
-    for (const early of this.#early) {
-      if (early !== opening && opening) this.#send(envelope.payloadOf(early, false), [], true);
-    }
-    this.#early = [];
-    const advisories = this.#advisories;
-    this.#advisories = [];
-    if (opening) for (const advisory of advisories) this.advise(advisory);
-    return !opening;
-  }
-
-  #require(): ChatEnvelope {
-    if (!this.#envelope) throw new Error('nothing was delivered yet');
-    return this.#envelope;
-  }
-
-  #sendTail(event: ChunkEvent, deltas: readonly Delta[], usage: Usage | undefined): void {
-    const envelope = this.#require();
-    const reports = event.deltas.find(isUsage);
-    if (!reports || !usage) this.#send(envelope.payloadOf(event, false), deltas, true);
-    else
-      this.#send(
-        envelope.finishOf(event.chunk, false, usage),
-        [...deltas.filter((d) => !isUsage(d)), { kind: 'usage', usage }],
-        true,
-      );
   }
 
   #send(payload: string, deltas: readonly Delta[], keepPayload: boolean): void {
@@ -279,22 +163,13 @@ export class Delivery {
     this.#options.journal.record(keepPayload ? { deltas: said, payload } : { deltas: said });
   }
 
-  /** While a recovery takes long: a chunk that says nothing. */
+  /** While a recovery takes long: an event that says nothing. */
   #breakSilence(): boolean {
-    if (!this.#recovering || !this.#envelope) return false;
-    this.#send(this.#envelope.emptyChunk(), [], true);
+    if (!this.#recovering || !this.#answer.breakSilence()) return false;
     // After so long a silence the run may be another replica's, which would give this ordinal to another event.
     void this.#options.journal.stored().then(() => this.flush());
     return true;
   }
 }
 
-function isProse(deltas: readonly Delta[]): boolean {
-  for (const { kind } of deltas) {
-    if (kind !== 'text' && kind !== 'reasoning' && kind !== 'refusal' && kind !== 'usage') return false;
-  }
-  return deltas.length > 0;
-}
-
 const isCancel = (delta: Delta): boolean => delta.kind === 'tool_cancel';
-const isUsage = (delta: Delta): boolean => delta.kind === 'usage';

@@ -6,7 +6,7 @@ import type { GiveUp } from '../plans/decide.ts';
 import type { Transcript } from '../plans/transcript.ts';
 import { failureDetails } from './failure-details.ts';
 import type { Run } from './run.ts';
-import { isObject } from './wires/chat-chunk.ts';
+import { WIRES } from './wires/registry.ts';
 
 export interface Failure {
   readonly interruption: Interruption;
@@ -54,7 +54,9 @@ export function storedFailureEvent(
   const calls = tool_calls.filter(({ closed }) => closed !== undefined);
   const { message } = error;
   const created_at_ms = header?.created_at_ms;
-  const stream_id = chunkIdOf(events.find(({ payload }) => payload !== undefined)?.payload);
+  const first = events.find(({ payload }) => payload !== undefined)?.payload;
+  const stream_id =
+    first === undefined ? undefined : WIRES[header?.wire ?? 'chat_completions'].delivered.idOf(first);
   return {
     ...error,
     holdfast: failureDetails(
@@ -62,11 +64,6 @@ export function storedFailureEvent(
       { reasoning, text, refusal, calls },
     ),
   };
-}
-
-function chunkIdOf(payload: string | undefined): string | undefined {
-  const chunk: unknown = payload === undefined || payload === '[DONE]' ? undefined : JSON.parse(payload);
-  return isObject(chunk) && typeof chunk.id === 'string' ? chunk.id : undefined;
 }
 
 /** The same as a response, where none was opened yet. */

@@ -10,8 +10,7 @@ import type { Answer, AttemptReport } from './attempt-report.ts';
 import type { PlannedAttempt } from './recovery-request.ts';
 import type { RunContext } from './run.ts';
 import type { Turn } from './turn.ts';
-import { ChatCompletionsReader } from './wires/chat-completions.ts';
-import type { ChunkEvent } from './wires/chat-envelope.ts';
+import type { AnswerEvent, WireReader } from './wires/wire.ts';
 
 /** After the finish reason only a usage report and `[DONE]` are expected; some servers then just stay silent. */
 const FINISH_WAIT_MS = 2_000;
@@ -34,11 +33,11 @@ export class Reading implements AttemptReport {
   readonly #attempt: Attempt;
   readonly #context: RunContext;
   readonly #ledger: AttemptLedger;
-  readonly #reader: ChatCompletionsReader;
+  readonly #reader: WireReader;
   readonly #offset: number;
   #end: AttemptEnd | undefined;
-  #event: ChunkEvent | undefined;
-  #after: ChunkEvent[] = [];
+  #event: AnswerEvent | undefined;
+  #after: AnswerEvent[] = [];
   #isDone = false;
   #finishedChoices = 0;
   #batches = 0;
@@ -49,7 +48,7 @@ export class Reading implements AttemptReport {
     this.#attempt = attempt;
     this.#context = context;
     this.#ledger = turn.beginAttempt(planned);
-    this.#reader = new ChatCompletionsReader(turn.nextCall);
+    this.#reader = turn.run.wire.reader(turn.nextCall);
     this.#offset = turn.transcript.size;
   }
 
@@ -103,10 +102,10 @@ export class Reading implements AttemptReport {
   #take(message: EventSourceMessage): void {
     const event = this.#reader.read(message);
     switch (event.kind) {
-      case 'chunk':
+      case 'answer':
         if (this.#turn.facts.choices > 1 || event.manyChoices) this.#forward(event);
         else if (this.ending) this.#takeAfterFinish(event);
-        else this.#takeChunk(event);
+        else this.#takeAnswer(event);
         return;
       case 'done':
         this.#isDone = true;
@@ -123,7 +122,7 @@ export class Reading implements AttemptReport {
     }
   }
 
-  #takeChunk(event: ChunkEvent): void {
+  #takeAnswer(event: AnswerEvent): void {
     const { deltas } = event;
     this.#event = event;
     const reason = this.#note(deltas);
@@ -137,15 +136,15 @@ export class Reading implements AttemptReport {
   }
 
   /** A usage report, filter results; not pings, and no second answer. */
-  #takeAfterFinish(event: ChunkEvent): void {
-    const isReport = Array.isArray(event.chunk.choices) && event.deltas.every((delta) => !isContent(delta));
+  #takeAfterFinish(event: AnswerEvent): void {
+    const isReport = !event.ping && event.deltas.every((delta) => !isContent(delta));
     if (!isReport || this.#after.length >= AFTER_FINISH_MAX) return;
     this.#note(event.deltas);
     this.#after.push(event);
   }
 
   /** Takes what is new out of the deltas, and makes it part of the run. */
-  #accept(said: readonly Delta[], event: ChunkEvent, intact: boolean): void {
+  #accept(said: readonly Delta[], event: AnswerEvent, intact: boolean): void {
     const { splice } = this.#planned;
     const joined = splice && !splice.isOpen ? said.flatMap((delta) => splice.accept(delta)) : said;
     const isWhole = intact && joined === said;
@@ -193,7 +192,7 @@ export class Reading implements AttemptReport {
     return reason;
   }
 
-  #finish(reason: string, event?: ChunkEvent): void {
+  #finish(reason: string, event?: AnswerEvent): void {
     const held = this.#planned.splice?.end() ?? [];
     const carrier = event ?? this.#event;
     if (carrier && held.length > 0) this.#turn.accept(held, carrier, false);
@@ -204,7 +203,7 @@ export class Reading implements AttemptReport {
   }
 
   /** Requests that are never spliced pass as they came; only their end is looked at. */
-  #forward(event: ChunkEvent): void {
+  #forward(event: AnswerEvent): void {
     this.#event = event;
     this.#note(event.deltas);
     this.#finishedChoices += event.deltas.filter(({ kind }) => kind === 'finish').length;

@@ -138,9 +138,9 @@ export class RunJournal {
   }
 
   #header(): RunHeader {
-    const { request, target, events, thread, digest, resumable, body } = this.#run;
+    const { wire, request, target, events, thread, digest, resumable, body } = this.#run;
     return {
-      wire: 'chat_completions',
+      wire: wire.name,
       created_at_ms: this.created_at_ms,
       model: request.model,
       upstream: target.name,

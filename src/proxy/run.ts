@@ -8,6 +8,7 @@ import type { Time } from '../time.ts';
 import type { CapabilityMemory } from './dialects/capability-memory.ts';
 import type { Transport } from './transport.ts';
 import type { ChatRequest } from './wires/chat-request.ts';
+import type { Wire } from './wires/wire.ts';
 
 /** Where a run is sent: one upstream, and the model name to ask it for when it differs from the client's. */
 export interface Target {
@@ -23,6 +24,7 @@ export type EventsMode = 'none' | 'chunks' | 'comments';
 export interface Run {
   readonly id: RunId;
   readonly owner: Owner;
+  readonly wire: Wire;
   readonly target: Target;
   /** The body as it came; attempt 1 sends exactly this. */
   readonly body: string;

@@ -13,8 +13,8 @@ import type { PlannedAttempt } from './recovery-request.ts';
 import { type RestoredRun, restoredRun } from './resume/restored-run.ts';
 import { type Client, HAND_OVER, type Resumption, type Run, type RunContext } from './run.ts';
 import { RunJournal } from './run-journal.ts';
-import type { ChunkEvent } from './wires/chat-envelope.ts';
 import { type ChatFacts, factsOf } from './wires/chat-facts.ts';
+import type { AnswerEvent } from './wires/wire.ts';
 
 /** What the end of a run waits for the store at most. */
 const PERSIST_WAIT_MAX_MS = 1000;
@@ -51,7 +51,7 @@ export class Turn {
   #flushed_ms: number;
   #calls = 0;
   /** The last event with content: what has to be said without one of its own is said in its name. */
-  #event: ChunkEvent | undefined;
+  #event: AnswerEvent | undefined;
   #content_ms: number | undefined;
   #recovery: Recovery | undefined;
 
@@ -84,10 +84,11 @@ export class Turn {
     for (const event of this.restored?.healed ?? []) this.#journal.record(event);
     const epoch = FIRST_EPOCH + (resumption?.stored.takeovers.length ?? 0);
     this.delivery = new Delivery({
+      wire: run.wire,
       client,
       time: context.time,
       events: run.events,
-      legacyFunctions: this.facts.legacyFunctions,
+      facts: this.facts,
       headers: () => ({
         'holdfast-run-id': run.id,
         'holdfast-attempts': String(this.attempts),
@@ -132,7 +133,7 @@ export class Turn {
   }
 
   /** Makes `deltas` part of the run and shows them. `intact`: they are all that the event said. */
-  accept(deltas: readonly Delta[], event: ChunkEvent, intact: boolean): void {
+  accept(deltas: readonly Delta[], event: AnswerEvent, intact: boolean): void {
     this.#event = event;
     const folded = this.#fold(deltas);
     if (this.#recovery && deltas.length > 0) this.#announceRecovery(this.#recovery);
@@ -140,7 +141,7 @@ export class Turn {
   }
 
   /** An event of a request that is never spliced. */
-  forward(event: ChunkEvent): void {
+  forward(event: AnswerEvent): void {
     for (const delta of event.deltas) if (delta.kind === 'text') this.transcript.fold(delta);
     this.delivery.forward(event);
   }

@@ -8,12 +8,14 @@ import type { GiveUp } from '../../src/plans/decide.ts';
 import type { Transcript } from '../../src/plans/transcript.ts';
 import { failureEvent, failureResponse, storedFailureEvent } from '../../src/proxy/failure.ts';
 import type { Run } from '../../src/proxy/run.ts';
+import { chatWire } from '../../src/proxy/wires/chat-wire.ts';
 import { HEADER, HEADER_RECORD, textRecord } from '../checkpoint/fixtures.ts';
 import { call, close, reasoning, refusal, text, transcriptOf } from '../plans/saying.ts';
 
 const run: Run = {
   id: 'run_x',
   owner: 'owner' as Owner,
+  wire: chatWire,
   target: { name: 'main', upstream: { base_url: 'https://llm.example.com/v1', dialect: 'generic' } },
   body: '{}',
   request: { model: 'gpt', messages: [], stream: true },

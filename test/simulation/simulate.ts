@@ -11,6 +11,7 @@ import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts'
 import { relay } from '../../src/proxy/relay.ts';
 import type { EventsMode, Outcome, Run } from '../../src/proxy/run.ts';
 import type { ChatRequest } from '../../src/proxy/wires/chat-request.ts';
+import { chatWire } from '../../src/proxy/wires/chat-wire.ts';
 import type { Plan } from '../provider/script.ts';
 import { RecordingClient } from './recording-client.ts';
 import { SimulatedProvider, type SimulatedRequest } from './simulated-provider.ts';
@@ -80,6 +81,7 @@ export function runOf(options: SimulationOptions, signal: AbortSignal, resumable
   return {
     id: RUN,
     owner: OWNER,
+    wire: chatWire,
     target: { name: 'default', upstream: upstreamOf(options) },
     body: JSON.stringify(request),
     request,

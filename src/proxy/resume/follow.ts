@@ -11,7 +11,6 @@ import { letGo, underLease } from '../under-lease.ts';
 import { agrees } from './reachable.ts';
 import type { Position, Reader } from './reader.ts';
 import { Replay } from './replay.ts';
-import { endOf } from './restored-run.ts';
 import { withEnding } from './stored-ending.ts';
 import { takeOver } from './takeover.ts';
 
@@ -101,7 +100,7 @@ class Following {
 
   /** What the client has beyond the log turns out to be something else. */
   #isContradicted({ records }: StoredRun): boolean {
-    return this.#replay.seen < this.#reader.cursor && !agrees(records, this.#reader);
+    return this.#replay.seen < this.#reader.cursor && !agrees(records, this.#reader, this.#replay.wire);
   }
 
   /** The client has events that neither the log nor its tail has: nothing can be said to it yet. */
@@ -215,18 +214,13 @@ class Following {
   }
 
   async #end(): Promise<Outcome> {
-    if (!this.#isEnded()) {
+    if (!this.#replay.ended) {
       const whole = await this.#patiently(() => this.#read(0));
       if (!whole) return this.#breakOff();
       await this.#send(withEnding(this.#reader.run, whole));
     }
     this.#client.end('');
-    return this.#replay.last === '[DONE]' ? 'replayed' : 'failed';
-  }
-
-  #isEnded(): boolean {
-    const { last } = this.#replay;
-    return last !== undefined && endOf(last) !== undefined;
+    return this.#replay.ended === 'done' ? 'replayed' : 'failed';
   }
 
   /** The run stays as it is: a client that brings its request can still have the rest of it. */

@@ -2,7 +2,9 @@ import type { JournalEvent, JournalRecord } from '../../checkpoint/journal.ts';
 import type { StoredRun } from '../../checkpoint/store.ts';
 import type { Delta } from '../../plans/delta.ts';
 import { FIRST_EPOCH } from '../event-frame.ts';
-import { ChatCompletionsReader } from '../wires/chat-completions.ts';
+import type { DeliveredReader } from '../wires/delivered-events.ts';
+import { wireOf } from '../wires/registry.ts';
+import type { Wire } from '../wires/wire.ts';
 import type { Position } from './reader.ts';
 import { readableTail } from './restored-run.ts';
 import { withEnding } from './stored-ending.ts';
@@ -14,22 +16,24 @@ import { withEnding } from './stored-ending.ts';
  */
 export function reachable(stored: StoredRun, { run, cursor, epoch, tail }: Position): boolean {
   const told_from = cursor - tail.length;
-  if (told_from < 0 || !readableTail(tail)) return false;
+  const wire = wireOf(stored);
+  if (told_from < 0 || !readableTail(tail, wire)) return false;
   const { status, holder, seq, records, takeovers } = withEnding(run, stored);
   if (cursor > seq) {
     const isOnItsWay = status === 'running' && holder.state === 'alive';
     if (!isOnItsWay && (status !== 'running' || told_from > seq)) return false;
   }
   // What a later epoch put in place of the client's last events can only be compared with what it has of them.
-  return replacedFrom(takeovers, epoch) >= told_from && agrees(records, { cursor, tail });
+  return replacedFrom(takeovers, epoch) >= told_from && agrees(records, { cursor, tail }, wire);
 }
 
 /** Whether these records say the same of the client's events as it does itself, as far as it does. */
 export function agrees(
   records: readonly JournalRecord[],
   { cursor, tail }: Pick<Position, 'cursor' | 'tail'>,
+  wire: Wire,
 ): boolean {
-  const reader = new ChatCompletionsReader(() => 0);
+  const reader = wire.delivered.reader();
   const told_from = cursor - tail.length;
   return records.every(({ events, seq }) => {
     const first = seq - events.length + 1;
@@ -46,15 +50,11 @@ export function replacedFrom(takeovers: readonly number[], epoch: number = FIRST
   return later > takeovers.length ? 0 : Math.min(...takeovers.slice(Math.max(later, 0)));
 }
 
-function saysTheSame(
-  event: JournalEvent,
-  payload: string | undefined,
-  reader: ChatCompletionsReader,
-): boolean {
+function saysTheSame(event: JournalEvent, payload: string | undefined, reader: DeliveredReader): boolean {
   if (payload === undefined) return true;
   if (event.payload !== undefined) return event.payload === payload;
-  const read = reader.read({ data: payload });
-  return read.kind === 'chunk' && textOf(read.deltas) === textOf(event.deltas);
+  const read = reader.read(payload, 0);
+  return read !== undefined && textOf(read.deltas) === textOf(event.deltas);
 }
 
 const textOf = (deltas: readonly Delta[]): string =>

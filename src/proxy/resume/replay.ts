@@ -1,9 +1,11 @@
 import type { JournalEvent, JournalRecord } from '../../checkpoint/journal.ts';
 import type { RunId } from '../../checkpoint/store.ts';
+import type { Delta } from '../../plans/delta.ts';
 import type { Advisory } from '../advisory.ts';
 import { eventFrame, eventId, FIRST_EPOCH } from '../event-frame.ts';
 import type { EventsMode } from '../run.ts';
-import { ChatEnvelope } from '../wires/chat-envelope.ts';
+import { WIRES } from '../wires/registry.ts';
+import type { Wire } from '../wires/wire.ts';
 
 /** What is put together before it is written: a slow client holds no more of a run in memory than this, and a socket's buffer. */
 const PIECE_CHARACTERS = 65_536;
@@ -26,7 +28,8 @@ export class Replay {
   readonly #options: ReplayOptions;
   readonly #calls = new Map<number, { readonly id: string; readonly name: string }>();
   #events: EventsMode = 'none';
-  #envelope: ChatEnvelope | undefined;
+  #wire: Wire = WIRES.chat_completions;
+  #rebuild: ((deltas: readonly Delta[]) => string) | undefined;
   /** Events looked at, in order. */
   #seen = 0;
   #sent: number;
@@ -35,6 +38,11 @@ export class Replay {
   constructor(options: ReplayOptions) {
     this.#options = options;
     this.#sent = options.cursor;
+  }
+
+  /** Known from the first records on. */
+  get wire(): Wire {
+    return this.#wire;
   }
 
   /** How many events the client has. */
@@ -47,9 +55,9 @@ export class Replay {
     return this.#seen;
   }
 
-  /** The last event that was looked at, if its payload was stored. */
-  get last(): string | undefined {
-    return this.#last;
+  /** Whether the last event that was looked at ends the stream, and how. */
+  get ended(): 'done' | 'error' | undefined {
+    return this.#last === undefined ? undefined : this.#wire.delivered.endOf(this.#last);
   }
 
   /**
@@ -59,7 +67,10 @@ export class Replay {
   *pieces(records: readonly JournalRecord[], takeovers: readonly number[]): Generator<string> {
     let piece = '';
     for (const { seq: last, events, header } of records) {
-      if (header) this.#events = header.events;
+      if (header) {
+        this.#wire = WIRES[header.wire];
+        this.#events = header.events;
+      }
       let seq = last - events.length;
       for (const event of events) {
         if (++seq <= this.#seen) continue;
@@ -88,11 +99,12 @@ export class Replay {
 
   #payload({ payload, deltas }: JournalEvent): string {
     if (payload !== undefined) {
-      if (!this.#envelope && payload !== '[DONE]') this.#envelope = new ChatEnvelope(JSON.parse(payload));
+      if (!this.#rebuild && this.#wire.delivered.hasIdentity(payload))
+        this.#rebuild = this.#wire.delivered.rebuilder(payload);
       return payload;
     }
-    if (!this.#envelope) throw new Error('the first event of a run was stored without its payload');
-    return this.#envelope.textChunk(deltas, false);
+    if (!this.#rebuild) throw new Error('the first event of a run was stored without its payload');
+    return this.#rebuild(deltas);
   }
 
   /** Comments are no events and were not stored, but without this one a cancelled call would look like an open one. */

@@ -8,12 +8,12 @@ import { Transcript } from '../../plans/transcript.ts';
 import { AttemptLedger } from '../attempt-ledger.ts';
 import type { AttemptReport } from '../attempt-report.ts';
 import type { Resumption, Run } from '../run.ts';
-import { type ChatChunk, isObject } from '../wires/chat-chunk.ts';
-import { ChatCompletionsReader, type ChatEvent } from '../wires/chat-completions.ts';
-import { ChatEnvelope, type ChunkEvent } from '../wires/chat-envelope.ts';
 import type { ChatFacts } from '../wires/chat-facts.ts';
+import type { DeliveredEvent, DeliveredReader } from '../wires/delivered-events.ts';
+import type { AnswerEvent, AnswerWriter, Wire } from '../wires/wire.ts';
 
 interface RestorationRules {
+  readonly wire: Wire;
   readonly schemas: ToolSchemas;
   readonly tool_proof: Proof;
   /** Fragments of tool calls were shown as they came. */
@@ -33,33 +33,33 @@ export class RestoredRun {
   seq = 0;
   #phase: Phase = 'connect';
   readonly #rules: RestorationRules;
-  /** Calls are not read by it: in what was delivered they are told by their positions alone. */
-  readonly #reader = new ChatCompletionsReader(() => 0);
-  #first: ChatChunk | undefined;
-  #content: ChatChunk | undefined;
+  readonly #reader: DeliveredReader;
+  /** Has the identity of the answer. */
+  #first: string | undefined;
+  #content: string | undefined;
   #last: string | undefined;
 
   /** `tail` must have been found {@link readableTail readable}. */
   constructor({ stored, tail }: Pick<Resumption, 'stored' | 'tail'>, rules: RestorationRules) {
     this.#rules = rules;
+    this.#reader = rules.wire.delivered.reader();
     for (const { events } of stored.records) for (const event of events) this.#takeStored(event);
     this.healed = tail.map((payload) => this.#takeBrought(payload));
   }
 
-  /** The identity of the answer; none while nothing was sent. */
-  get envelope(): ChatEnvelope | undefined {
-    return this.#first && new ChatEnvelope(this.#first, this.#content);
+  /** Has the answer go on where it was left: with its identity, if any of it was sent, and its calls in their places. */
+  restore(answer: AnswerWriter): void {
+    answer.restore({ first: this.#first, content: this.#content, calls: this.transcript.toolCalls });
   }
 
   /** Stands for all that was sent, where something has to be said in the name of an event. */
-  get event(): ChunkEvent | undefined {
-    if (!this.#first) return undefined;
-    return { kind: 'chunk', payload: '', chunk: this.#first, deltas: [], role: false, manyChoices: false };
+  get event(): AnswerEvent | undefined {
+    return this.#first === undefined ? undefined : this.#rules.wire.delivered.standIn(this.#first);
   }
 
   /** The last event of the stream was sent: `[DONE]`, or the error. */
   get ended(): 'done' | 'error' | undefined {
-    return this.#last === undefined ? undefined : endOf(this.#last);
+    return this.#last === undefined ? undefined : this.#rules.wire.delivered.endOf(this.#last);
   }
 
   /** The same as an attempt, which was lost with its replica unless the answer was finished. */
@@ -80,22 +80,21 @@ export class RestoredRun {
   }
 
   #takeBrought(payload: string): JournalEvent {
-    const event = this.#reader.read({ data: payload });
-    const deltas = event.kind === 'chunk' ? this.#deltasOf(event) : [];
+    const event = this.#reader.read(payload, this.transcript.toolCalls.length);
+    const deltas = event ? this.#deltasOf(event) : [];
     this.#note(payload, deltas.length > 0);
     return { deltas, payload };
   }
 
   /** The deltas of an event, with those that are not to be seen in it: of calls that were closed or cancelled. */
-  #deltasOf({ deltas: said, chunk }: ChunkEvent): readonly Delta[] {
+  #deltasOf({ deltas: said, cancelled: id }: DeliveredEvent): readonly Delta[] {
     const { live, forwarded } = this.#rules;
     const deltas: Delta[] = [];
     const add = (delta: Delta) => {
       this.#fold(delta);
       deltas.push(delta);
     };
-    const calls = callDeltas(chunk, this.transcript.toolCalls.length);
-    for (const delta of calls.length > 0 ? calls : said) {
+    for (const delta of said) {
       if (forwarded && delta.kind !== 'text') continue;
       for (const end of this.#endsBefore(delta)) add(end);
       add(delta);
@@ -103,7 +102,7 @@ export class RestoredRun {
     // Held calls are sent when they are closed, and whole.
     if (!live)
       for (const { index } of this.transcript.openCalls) add({ kind: 'tool_close', index, proof: 1 });
-    const cancelled = this.transcript.openCalls.find(({ id }) => id === cancelledCallOf(chunk));
+    const cancelled = this.transcript.openCalls.find((call) => call.id === id);
     if (cancelled) add({ kind: 'tool_cancel', index: cancelled.index });
     return deltas;
   }
@@ -137,20 +136,21 @@ export class RestoredRun {
   #note(payload: string | undefined, hasContent: boolean): void {
     this.seq++;
     this.#last = payload;
-    if (payload === undefined || (this.#content && this.#first)) return;
-    const chunk = chunkOf(payload);
-    this.#first ??= chunk;
-    if (hasContent) this.#content ??= chunk;
+    if (payload === undefined || (this.#content !== undefined && this.#first !== undefined)) return;
+    if (!this.#rules.wire.delivered.hasIdentity(payload)) return;
+    this.#first ??= payload;
+    if (hasContent) this.#content ??= payload;
   }
 }
 
 export function restoredRun(
   resumption: Resumption,
-  { events }: Run,
+  { wire, events }: Run,
   { schemas, choices }: ChatFacts,
   { tool_proof }: Policy,
 ): RestoredRun {
   return new RestoredRun(resumption, {
+    wire,
     schemas,
     tool_proof,
     live: events !== 'none',
@@ -159,51 +159,9 @@ export function restoredRun(
 }
 
 /** True if every one of these payloads is an event that a run could have sent. */
-export function readableTail(tail: readonly string[]): boolean {
-  const reader = new ChatCompletionsReader(() => 0);
-  const isEvent = ({ kind }: ChatEvent) => kind === 'chunk' || kind === 'error_event';
-  return tail.every((data) => data === '[DONE]' || isEvent(reader.read({ data })));
-}
-
-/** Whether this payload ends a stream, and how. */
-export function endOf(payload: string): 'done' | 'error' | undefined {
-  if (payload === '[DONE]') return 'done';
-  if (!payload.startsWith('{"error":')) return undefined;
-  // A chunk of a provider may begin like this, too.
-  return chunkOf(payload) ? undefined : 'error';
-}
-
-function chunkOf(payload: string): ChatChunk | undefined {
-  if (payload === '[DONE]') return undefined;
-  const chunk: unknown = JSON.parse(payload);
-  return isObject(chunk) && Array.isArray(chunk.choices) ? chunk : undefined;
-}
-
-/** The fragments of calls in an event as it was delivered. `next`: the position of the next call to begin. */
-function callDeltas(chunk: ChatChunk, next: number): readonly Delta[] {
-  const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
-  const delta = isObject(choice) && isObject(choice.delta) ? choice.delta : {};
-  const legacy = isObject(delta.function_call) ? delta.function_call : undefined;
-  const fragments = legacy
-    ? [{ index: typeof legacy.name === 'string' ? next : next - 1, id: '', function: legacy }]
-    : Array.isArray(delta.tool_calls)
-      ? delta.tool_calls.filter(isObject)
-      : [];
-  return fragments.flatMap(({ index, id, function: call }): Delta[] => {
-    if (typeof index !== 'number' || !isObject(call)) return [];
-    const { name, arguments: text } = call;
-    const start = typeof name === 'string' && typeof id === 'string' && index === next;
-    return [
-      ...(start ? [{ kind: 'tool_start', index, id, name } as const] : []),
-      ...(typeof text === 'string' && text !== '' && (start || index < next)
-        ? [{ kind: 'tool_arguments', index, text } as const]
-        : []),
-    ];
-  });
-}
-
-function cancelledCallOf({ holdfast }: ChatChunk): unknown {
-  return isObject(holdfast) && holdfast.type === 'ToolCallCancel' ? holdfast.id : undefined;
+export function readableTail(tail: readonly string[], wire: Wire): boolean {
+  const reader = wire.delivered.reader();
+  return tail.every((payload) => reader.read(payload, 0) !== undefined);
 }
 
 function phaseOf({ kind }: Delta): Phase | undefined {

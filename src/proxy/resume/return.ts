@@ -11,6 +11,7 @@ import { revivedRequestHeaders } from '../headers.ts';
 import type { Run } from '../run.ts';
 import type { RunOptions } from '../run-options.ts';
 import { attend, beforehand } from '../run-session.ts';
+import { WIRES } from '../wires/registry.ts';
 import type { Cursor } from './cursor.ts';
 import { graceOf } from './grace.ts';
 import { reachable, replacedFrom } from './reachable.ts';
@@ -109,6 +110,7 @@ function revive(header: RunHeader | undefined, back: Return, context: ApiContext
   return {
     id: run,
     owner: active.owner,
+    wire: WIRES[header?.wire ?? 'chat_completions'],
     target,
     body,
     digest: requestDigest(context.secret, body, events),

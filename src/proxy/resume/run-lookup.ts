@@ -6,6 +6,7 @@ import { sleep } from '../../time.ts';
 import type { EventsMode, RunContext } from '../run.ts';
 import type { RunRegistry } from '../run-registry.ts';
 import { StorePatience } from '../store-patience.ts';
+import { wireOf } from '../wires/registry.ts';
 import { withEnding } from './stored-ending.ts';
 
 /** How long the run of a known key may take to be in the store: it begins right after the key was claimed. */
@@ -106,7 +107,9 @@ export class RunLookup {
     if (status === 'running' || status === 'complete') return true;
     if (status === 'failed' || status === 'cancelled') return false;
     const whole = await this.#patience.answerOf(this.#context.store.read(run, owner, 0));
-    return whole ? withEnding(run, whole).records.at(-1)?.events.at(-1)?.payload === '[DONE]' : false;
+    if (!whole) return false;
+    const last = withEnding(run, whole).records.at(-1)?.events.at(-1)?.payload;
+    return last !== undefined && wireOf(whole).delivered.endOf(last) === 'done';
   }
 
   /** Another request with the same key may be a moment ahead of this one. */

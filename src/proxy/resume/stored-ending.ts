@@ -3,10 +3,8 @@ import { foldJournal, type JournalFold } from '../../checkpoint/journal-fold.ts'
 import type { RunEnd, RunId, StoredRun } from '../../checkpoint/store.ts';
 import { errorObject } from '../../errors.ts';
 import { storedFailureEvent } from '../failure.ts';
-import { ChatEnvelope } from '../wires/chat-envelope.ts';
-import { endOf } from './restored-run.ts';
-
-const DONE: JournalEvent = { deltas: [], payload: '[DONE]' };
+import { wireOf } from '../wires/registry.ts';
+import type { Wire } from '../wires/wire.ts';
 
 /**
  * A run that is over, with the events that end its stream, which its replica may have had no time to write: always the
@@ -16,21 +14,26 @@ const DONE: JournalEvent = { deltas: [], payload: '[DONE]' };
 export function withEnding(run: RunId, stored: StoredRun): StoredRun {
   const { end, records } = stored;
   const last = records.at(-1)?.events.at(-1)?.payload;
-  if (!end || (last !== undefined && endOf(last))) return stored;
-  const events = endingOf(run, foldJournal(records), end);
+  const wire = wireOf(stored);
+  if (!end || (last !== undefined && wire.delivered.endOf(last))) return stored;
+  const events = endingOf(run, foldJournal(records), end, wire);
   const seq = stored.seq + events.length;
   return { ...stored, seq, records: [...records, { seq, events }] };
 }
 
-function endingOf(run: RunId, journal: JournalFold, end: RunEnd): readonly JournalEvent[] {
-  if (journal.finish !== undefined) return [DONE];
+function endingOf(
+  run: RunId,
+  journal: JournalFold,
+  end: RunEnd,
+  { delivered }: Wire,
+): readonly JournalEvent[] {
+  if (journal.finish !== undefined) return [delivered.done];
   const first = journal.events[0]?.payload;
   const settled = journal.tool_calls.find(({ closed }) => closed !== undefined);
   if (!first || !settled || !isSalvaged(end)) return [failure(run, journal, end)];
   // Every call has an id, but for the one of the legacy `functions` interface.
   const reason = settled.id === '' ? 'function_call' : 'tool_calls';
-  const payload = new ChatEnvelope(JSON.parse(first)).finishChunk(reason, false);
-  return [{ deltas: [{ kind: 'finish', reason }], payload }, DONE];
+  return delivered.ending(first, reason);
 }
 
 const isSalvaged = ({ status }: RunEnd): boolean =>

@@ -2,6 +2,7 @@ import { AcquireRefusedError, type Lease, type StoredRun } from '../../checkpoin
 import type { Bar } from '../../plans/decide.ts';
 import type { Resumption, Run, RunContext } from '../run.ts';
 import { underLease } from '../under-lease.ts';
+import { wireOf } from '../wires/registry.ts';
 import { reachable } from './reachable.ts';
 import type { Position, Reader } from './reader.ts';
 import { RestoredRun } from './restored-run.ts';
@@ -100,17 +101,20 @@ function barOf(
 /** Settled calls are delivered whatever else is missing, and an answer that is finished needs only its end. */
 function endsWithoutRequest(stored: StoredRun, position: Position): boolean {
   const live = stored.records[0]?.header?.events !== 'none';
-  const rules = { schemas: new Map(), tool_proof: 1, live, forwarded: false } as const;
+  const wire = wireOf(stored);
+  const rules = { wire, schemas: new Map(), tool_proof: 1, live, forwarded: false } as const;
   const { transcript, ended } = new RestoredRun({ stored, tail: beyond(stored, position) }, rules);
   return ended !== undefined || transcript.finish !== undefined || transcript.closedCalls.length > 0;
 }
 
 /** Stands for a run of which only the stored part can be delivered: nothing is ever sent anywhere in its name. */
-function unknownRun({ run, owner, resumable, signal }: Reader, { records }: StoredRun): Run {
+function unknownRun({ run, owner, resumable, signal }: Reader, stored: StoredRun): Run {
+  const { records } = stored;
   const { model = '', upstream = '', events = 'none' } = records[0]?.header ?? {};
   return {
     id: run,
     owner,
+    wire: wireOf(stored),
     target: { name: upstream, upstream: { base_url: '', dialect: 'generic' } },
     body: '',
     request: { model, messages: [], stream: true },

@@ -1,29 +1,24 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import { failureStatusOf } from '../../interrupts/finish-reason.ts';
-import { type ProviderError, providerErrorIn } from '../../interrupts/provider-error.ts';
+import { providerErrorIn } from '../../interrupts/provider-error.ts';
 import type { Delta, Usage } from '../../plans/delta.ts';
 import { type ChatChoice, type ChatChunk, type ChatDelta, isObject } from './chat-chunk.ts';
 import { ChatToolCalls } from './chat-tool-calls.ts';
 import { ChunkMould } from './chunk-mould.ts';
+import type { AnswerEvent, WireEvent, WireReader } from './wire.ts';
 
-/** What one event of a chat completion stream turned out to be. */
-export type ChatEvent =
-  | {
-      readonly kind: 'chunk';
-      readonly payload: string;
-      readonly chunk: ChatChunk;
-      /** `chunk` is that of an earlier event, which differs from this one in its text alone. */
-      readonly moulded?: true;
-      readonly deltas: readonly Delta[];
-      /** The chunk brings a role. */
-      readonly role: boolean;
-      /** More than one choice, or another than the first: `n > 1`, which is forwarded but never spliced. */
-      readonly manyChoices: boolean;
-    }
-  | { readonly kind: 'done' }
-  | { readonly kind: 'error_event'; readonly error: ProviderError }
-  | { readonly kind: 'bad_finish'; readonly reason: string; readonly status: number }
-  | { readonly kind: 'malformed' };
+/** A chunk of the answer. */
+export interface ChunkEvent extends AnswerEvent {
+  /** As it came, on one line. */
+  readonly payload: string;
+  readonly chunk: ChatChunk;
+  /** `chunk` is that of an earlier event, which differs from this one in its text alone. */
+  readonly moulded?: true;
+  /** The chunk brings a role. */
+  readonly role: boolean;
+}
+
+export type ChatEvent = WireEvent<ChunkEvent>;
 
 const NO_DELTAS: readonly Delta[] = [];
 /** Some providers send padding or a clock with every chunk, and no mould fits twice. */
@@ -33,7 +28,7 @@ const USELESS_MOULDS_MAX = 4;
 export const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
 
 /** Reads the events of one attempt on `/v1/chat/completions`. */
-export class ChatCompletionsReader {
+export class ChatCompletionsReader implements WireReader<ChunkEvent> {
   readonly #toolCalls: ChatToolCalls;
   #mould: ChunkMould | undefined;
   #mouldIsUsed: boolean = true;
@@ -50,7 +45,7 @@ export class ChatCompletionsReader {
     if (text !== undefined && this.#mould) {
       this.#mouldIsUsed = true;
       return {
-        kind: 'chunk',
+        kind: 'answer',
         payload: data,
         chunk: this.#mould.chunk,
         moulded: true,
@@ -85,12 +80,13 @@ export class ChatCompletionsReader {
     if (!Array.isArray(choices) || choices.length === 0) {
       // Pings, prompt filters, the usage report: nothing of the answer, yet the client's own provider would send it.
       return {
-        kind: 'chunk',
+        kind: 'answer',
         payload: data,
         chunk,
         deltas: usageDeltas(chunk.usage),
         role: false,
         manyChoices: false,
+        ...(!Array.isArray(choices) && { ping: true }),
       };
     }
     const choice: unknown = choices[0];
@@ -106,7 +102,7 @@ export class ChatCompletionsReader {
     const saysMore = finishes || role || manyChoices || Boolean(chunk.usage) || Boolean(chunk.error);
     if (!saysMore && isObject(choice.delta) && isOnlyText(choice.delta)) this.#makeMould(data, chunk);
     return {
-      kind: 'chunk',
+      kind: 'answer',
       payload: data,
       chunk,
       deltas: this.#deltas(choice, chunk.usage),

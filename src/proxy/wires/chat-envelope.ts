@@ -1,9 +1,7 @@
 import type { Delta, Usage } from '../../plans/delta.ts';
 import type { ShownFragment } from '../shown-calls.ts';
 import { type ChatChoice, type ChatChunk, type ChatDelta, isObject } from './chat-chunk.ts';
-import { type ChatEvent, REASONING_FIELDS } from './chat-completions.ts';
-
-export type ChunkEvent = Extract<ChatEvent, { kind: 'chunk' }>;
+import { type ChunkEvent, REASONING_FIELDS } from './chat-completions.ts';
 
 /**
  * What all chunks of one answer share: `id`, `created`, `model` and whatever else the first chunk had at its top.

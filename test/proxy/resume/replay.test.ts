@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
 import { Delivery } from '../../../src/proxy/delivery.ts';
 import { Replay } from '../../../src/proxy/resume/replay.ts';
-import { ChatCompletionsReader } from '../../../src/proxy/wires/chat-completions.ts';
+import { factsOf } from '../../../src/proxy/wires/chat-facts.ts';
+import { chatWire } from '../../../src/proxy/wires/chat-wire.ts';
 import { HEADER_RECORD } from '../../checkpoint/fixtures.ts';
 import { payloadsOf } from '../../simulation/fleet.ts';
 import { RecordingClient } from '../../simulation/recording-client.ts';
@@ -24,17 +25,18 @@ function delivered(payloads: readonly string[]) {
   const client = new RecordingClient();
   const events: JournalEvent[] = [];
   const delivery = new Delivery({
+    wire: chatWire,
     client,
     time: new VirtualTime(),
     events: 'none',
-    legacyFunctions: false,
+    facts: factsOf({ model: 'm', messages: [], stream: true }),
     headers: () => ({}),
     journal: { record: (event) => events.push(event), stored: async () => {} },
   });
-  const reader = new ChatCompletionsReader(() => 0);
+  const reader = chatWire.reader(() => 0);
   for (const data of payloads) {
     const event = reader.read({ data });
-    if (event.kind !== 'chunk') throw new Error('no chunk');
+    if (event.kind !== 'answer') throw new Error('no chunk');
     delivery.show(event.deltas, event, true);
   }
   delivery.end();

@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest';
 import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
 import type { StoredRun } from '../../../src/checkpoint/store.ts';
 import type { Delta } from '../../../src/plans/delta.ts';
-import { endOf, RestoredRun } from '../../../src/proxy/resume/restored-run.ts';
+import { RestoredRun } from '../../../src/proxy/resume/restored-run.ts';
+import { factsOf } from '../../../src/proxy/wires/chat-facts.ts';
+import { chatWire } from '../../../src/proxy/wires/chat-wire.ts';
+import type { AnswerWriter } from '../../../src/proxy/wires/wire.ts';
 
 const chunkOf = (delta: object, finish_reason: string | null = null, more: object = {}): string =>
   JSON.stringify({
@@ -39,7 +42,20 @@ function restored({ events = [], tail = [], live = false, forwarded = false }: M
     seq: events.length,
     records: [{ seq: events.length, events }],
   };
-  return new RestoredRun({ stored, tail }, { schemas: new Map(), tool_proof: 1, live, forwarded });
+  const rules = { wire: chatWire, schemas: new Map(), tool_proof: 1, live, forwarded } as const;
+  return new RestoredRun({ stored, tail }, rules);
+}
+
+/** The answer as this replica goes on with it. */
+function answerOf(run: RestoredRun) {
+  const sent: string[] = [];
+  const writer: AnswerWriter = chatWire.writer({
+    events: 'none',
+    facts: factsOf({ model: 'm', messages: [], stream: true }),
+    sink: { send: (payload) => sent.push(payload), comment: () => {}, keep: () => {} },
+  });
+  run.restore(writer);
+  return { writer, sent };
 }
 
 const healed = (made: Made): readonly Delta[] => restored(made).healed.flatMap(({ deltas }) => deltas);
@@ -81,13 +97,13 @@ describe('what the journal has', () => {
       ],
     });
 
-    expect(JSON.parse(run.envelope?.textChunk([{ kind: 'reasoning', text: 'So.' }], false) ?? '')).toEqual(
-      JSON.parse(chunkOf({ reasoning: 'So.' })),
-    );
+    const { writer, sent } = answerOf(run);
+    if (run.event) writer.show([{ kind: 'reasoning', text: 'So.' }], run.event, false);
+    expect(sent.map((payload) => JSON.parse(payload))).toEqual([JSON.parse(chunkOf({ reasoning: 'So.' }))]);
   });
 
   test('has no identity while nothing was sent', () => {
-    expect(restored({}).envelope).toBeUndefined();
+    expect(answerOf(restored({})).writer.begun).toBe(false);
     expect(restored({}).event).toBeUndefined();
   });
 
@@ -108,7 +124,7 @@ describe('what the journal has', () => {
     [JSON.stringify({ error: null, choices: [] }), undefined],
     [ROLE, undefined],
   ] as const)('ends with %s: %s', (payload, end) => {
-    expect(endOf(payload)).toBe(end);
+    expect(chatWire.delivered.endOf(payload)).toBe(end);
   });
 });
 
@@ -121,7 +137,7 @@ describe('what the client brings', () => {
       { deltas: [], payload: tail[0] },
       { deltas: [{ kind: 'text', text: 'Kelp' }], payload: tail[1] },
     ]);
-    expect([run.seq, run.transcript.text, run.envelope !== undefined]).toEqual([2, 'Kelp', true]);
+    expect([run.seq, run.transcript.text, answerOf(run).writer.begun]).toEqual([2, 'Kelp', true]);
   });
 
   test('is a closed call where calls are held until then', () => {

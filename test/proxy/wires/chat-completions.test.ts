@@ -24,7 +24,7 @@ const chunkOf = (delta: unknown, more: object = {}) => ({
 
 function deltasOf(data: unknown): unknown {
   const event = read(data);
-  return event.kind === 'chunk' ? event.deltas : event.kind;
+  return event.kind === 'answer' ? event.deltas : event.kind;
 }
 
 describe('what a chunk says', () => {
@@ -138,12 +138,12 @@ describe('kinds of events', () => {
     ['text that is no JSON', '{"choices":', undefined, { kind: 'malformed' }],
     ['JSON that is no object', '5', undefined, { kind: 'malformed' }],
     ['a choice that is none', { choices: ['x'] }, undefined, { kind: 'malformed' }],
-    ['a ping', { type: 'ping' }, 'ping', { kind: 'chunk', deltas: [] }],
+    ['a ping', { type: 'ping' }, 'ping', { kind: 'answer', deltas: [] }],
     [
       'prompt filter results (Azure)',
       { id: '', choices: [], prompt_filter_results: [] },
       undefined,
-      { kind: 'chunk', deltas: [] },
+      { kind: 'answer', deltas: [] },
     ],
     [
       'an error',
@@ -204,7 +204,7 @@ describe('kinds of events', () => {
       'a chunk whose error is null',
       { ...chunkOf({ content: 'Hi' }), error: null },
       undefined,
-      { kind: 'chunk' },
+      { kind: 'answer' },
     ],
   ])('%s', (_, data, event, expected) => {
     expect(read(data, event)).toMatchObject(expected);
@@ -223,7 +223,7 @@ describe('a chunk', () => {
 
   test('of several lines becomes one, for clients take only one', () => {
     const event = read('{"choices":\n[]}');
-    expect(event).toMatchObject({ kind: 'chunk', payload: '{"choices": []}' });
+    expect(event).toMatchObject({ kind: 'answer', payload: '{"choices": []}' });
   });
 
   test.each<[string, object | null, boolean]>([
@@ -266,7 +266,7 @@ describe('tool calls, in every shape they come in', () => {
     for (const fragments of chunks) {
       const data = JSON.stringify(chunkOf({ tool_calls: [fragments].flat() }));
       const event = reader.read({ data, event: undefined, id: undefined });
-      if (event.kind === 'chunk') for (const delta of event.deltas) transcript.fold(delta);
+      if (event.kind === 'answer') for (const delta of event.deltas) transcript.fold(delta);
     }
     return transcript.toolCalls.map(({ id, name, arguments: text }) => `${id} ${name}(${text})`);
   }
@@ -406,7 +406,7 @@ describe('tool calls, in every shape they come in', () => {
     const reader = new ChatCompletionsReader(() => next++);
     const data = JSON.stringify(chunkOf({ tool_calls: [fragment({ index: 0, id: 'a' }, 'now', '{}')] }));
     const event = reader.read({ data, event: undefined, id: undefined });
-    expect(event.kind === 'chunk' && event.deltas).toStrictEqual([
+    expect(event.kind === 'answer' && event.deltas).toStrictEqual([
       { kind: 'tool_start', index: 5, id: 'a', name: 'now' },
       { kind: 'tool_arguments', index: 5, text: '{}' },
     ]);
@@ -436,7 +436,7 @@ describe('tool calls, in every shape they come in', () => {
     ]) {
       const data = JSON.stringify(chunkOf({ role: 'assistant', content: null, function_call }));
       const event = reader.read({ data, event: undefined, id: undefined });
-      if (event.kind === 'chunk') for (const delta of event.deltas) transcript.fold(delta);
+      if (event.kind === 'answer') for (const delta of event.deltas) transcript.fold(delta);
     }
     expect(transcript.toolCalls).toMatchObject([{ id: '', name: 'weather', arguments: '{"city":1}' }]);
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ChatChunk } from '../../../src/proxy/wires/chat-chunk.ts';
-import { ChatEnvelope, type ChunkEvent } from '../../../src/proxy/wires/chat-envelope.ts';
+import type { ChunkEvent } from '../../../src/proxy/wires/chat-completions.ts';
+import { ChatEnvelope } from '../../../src/proxy/wires/chat-envelope.ts';
 
 const chunkOf = (delta: unknown, more: object = {}, choice: object = {}): ChatChunk => ({
   id: 'chatcmpl-1',
@@ -13,7 +14,7 @@ const chunkOf = (delta: unknown, more: object = {}, choice: object = {}): ChatCh
 });
 
 const eventOf = (chunk: ChatChunk, role = false): ChunkEvent => ({
-  kind: 'chunk',
+  kind: 'answer',
   payload: JSON.stringify(chunk),
   chunk,
   deltas: [],

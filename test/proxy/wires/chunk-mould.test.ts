@@ -11,11 +11,11 @@ const chunkWith = (delta: string, more = '') =>
   `{"id":"c-1","model":"gpt","choices":[{"index":0,"delta":${delta},"finish_reason":null}]${more}}`;
 const said = (text: string) => chunkWith(`{"content":${JSON.stringify(text)}}`);
 
-const isMoulded = (event: ChatEvent) => event.kind === 'chunk' && event.moulded === true;
+const isMoulded = (event: ChatEvent) => event.kind === 'answer' && event.moulded === true;
 
 /** What an event means, however it was read. */
 function meaningOf(event: ChatEvent): unknown {
-  if (event.kind !== 'chunk') return event;
+  if (event.kind !== 'answer') return event;
   const { payload, deltas, role, manyChoices } = event;
   const adopted: unknown = JSON.parse(new ChatEnvelope({ id: 'other' }).payloadOf(event, true));
   return { payload, deltas, role, manyChoices, adopted };
