@@ -1,13 +1,11 @@
+import { LastFindings } from './last-findings.ts';
 import type { Damage, RunId } from './store.ts';
 import { DamagedRunError } from './store.ts';
-
-/** Damaged runs that are remembered. Beyond that, the one remembered longest may be reported again. */
-const RUNS_MAX = 1000;
 
 /** Tells of a damaged run once, however often its clients read it. */
 export class DamageReports {
   readonly #onError: (error: DamagedRunError) => void;
-  readonly #known = new Map<RunId, string>();
+  readonly #found = new LastFindings<RunId>();
 
   constructor(onError: (error: DamagedRunError) => void) {
     this.#onError = onError;
@@ -15,13 +13,9 @@ export class DamageReports {
 
   /** `damage` was found by reading: it is told unless it was before. */
   found(run: RunId, damage: Damage): void {
-    const error = new DamagedRunError(run, damage);
-    if (this.#known.get(run) === error.message) return;
-    this.#known.delete(run);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size >= RUNS_MAX && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(run, error.message);
-    this.#onError(error);
+    // The place alone: how much is missing and discarded behind it grows for as long as the run goes on.
+    const place = `${damage.record} ${damage.seq}`;
+    if (this.#found.isNew(run, place)) this.#onError(new DamagedRunError(run, damage));
   }
 
   /** The run goes on from there, so that this is told in any case. */

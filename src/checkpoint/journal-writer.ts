@@ -1,17 +1,16 @@
 import type { Delta } from '../plans/delta.ts';
 import type { CheckpointScheduler, Sweepable } from './checkpoint-scheduler.ts';
-import { unitsOf } from './event-units.ts';
 import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
+import { JournalBacklog } from './journal-backlog.ts';
 import type { Lease, RunEnd, Store } from './store.ts';
 import { JournalGapError, StaleLeaseError } from './store.ts';
+import { StoreCalls } from './store-calls.ts';
+import { StoredWaiters } from './stored-waiters.ts';
 
 /** Events after which a journal is stored without waiting for the interval; more of them while the store is slow. */
 const EVENTS_PER_RECORD = 32;
 /** What a run may hold in memory while the store fails, besides what was on its way when that began. */
 export const HELD_UNITS_MAX = 1024 * 1024;
-const RETRY_MAX_MS = 2000;
-/** A store that has not answered an append for this long no longer holds back what is delivered. */
-const ANSWER_MAX_MS = 1000;
 /** How long a finished run keeps trying to be stored. */
 const CLOSE_WAIT_MAX_MS = 10_000;
 
@@ -63,11 +62,6 @@ export interface JournalWriterOptions {
 
 export const createJournalWriter = (options: JournalWriterOptions): JournalWriter => new Writer(options);
 
-interface Waiter {
-  readonly seq: number;
-  readonly resolve: (stored: boolean) => void;
-}
-
 interface Closing {
   /** Undefined: the run is handed over. */
   readonly end: JournalEnd | undefined;
@@ -79,70 +73,49 @@ interface Closing {
 class Writer implements JournalWriter, Sweepable {
   readonly #options: JournalWriterOptions;
   readonly #scheduler: CheckpointScheduler;
+  readonly #backlog: JournalBacklog;
+  readonly #waiters = new StoredWaiters();
+  readonly #calls: StoreCalls;
   #state: 'open' | 'stale' | 'closed' = 'open';
-
-  #seq: number;
-  #stored_seq: number;
-  #header: RunHeader | undefined;
-  #pending: JournalEvent[] = [];
-  #pending_units = 0;
-  /** Handed to the store and not yet acknowledged; sent again exactly as it is, so that nothing is stored twice. */
-  #batch: JournalRecord[] = [];
-
   #spoke: boolean = false;
   #urgent: boolean = false;
-  #lost: boolean = false;
-  #sending: boolean = false;
-  #sent_at_ms = 0;
-  #swept_at_ms = 0;
-  /** The append under way has not been answered in time. */
-  #stalled: boolean = false;
-  #failures = 0;
-  #retry_at_ms = 0;
-  #waiters: Waiter[] = [];
   #closing: Closing | undefined;
 
   constructor(options: JournalWriterOptions) {
     this.#options = options;
     this.#scheduler = options.scheduler;
     const { start } = options;
-    this.#header = typeof start === 'number' ? undefined : start;
-    this.#seq = typeof start === 'number' ? start : 0;
-    this.#stored_seq = this.#seq;
+    this.#backlog = new JournalBacklog(start);
+    this.#calls = new StoreCalls(options.scheduler.interval_ms);
     // Without its request nobody could go on with the run, however soon its replica is lost.
-    if (this.#header?.body !== undefined) this.#hurry();
+    if (typeof start !== 'number' && start.body !== undefined) this.#hurry();
   }
 
   get seq(): number {
-    return this.#seq;
+    return this.#backlog.seq;
   }
 
   get stored_seq(): number {
-    return this.#stored_seq;
+    return this.#backlog.stored_seq;
   }
 
   get degraded(): boolean {
-    return this.#lost || this.#stalled || this.#failures > 0 || this.#state === 'stale';
+    return this.#backlog.isLost || this.#calls.isFailing || this.#state === 'stale';
   }
 
   record(event: JournalEvent): void {
-    this.#seq++;
-    if (this.#lost || this.#state !== 'open') return;
-    this.#pending.push(event);
-    this.#pending_units += unitsOf(event);
-    const isFailing = this.#failures > 0 || this.#stalled;
-    if (isFailing && this.#pending_units > HELD_UNITS_MAX) this.#lose();
+    if (!this.#backlog.add(event)) return;
+    if (this.#calls.isFailing && this.#backlog.waiting_units > HELD_UNITS_MAX) this.#lose();
     else if (this.#isUrgent(event)) this.#hurry();
-    else if (this.#pending.length === 1) this.#scheduler.later(this);
+    else if (this.#backlog.waiting === 1) this.#scheduler.later(this);
   }
 
   flush(): Promise<boolean> {
-    if (this.#stored_seq === this.#seq) return Promise.resolve(true);
+    if (this.stored_seq === this.seq) return Promise.resolve(true);
     if (this.degraded || this.#state !== 'open') return Promise.resolve(false);
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    this.#waiters.push({ seq: this.#seq, resolve });
+    const stored = this.#waiters.wait(this.seq);
     this.#hurry();
-    return promise;
+    return stored;
   }
 
   close(end: JournalEnd): Promise<boolean> {
@@ -164,12 +137,8 @@ class Writer implements JournalWriter, Sweepable {
 
   sweep(now_ms: number): void {
     if (this.#state !== 'open') return;
-    // This process was stopped: the store had no chance to be heard, and may have to say that the lease is lost.
-    const slept_ms = now_ms - this.#swept_at_ms - this.#scheduler.interval_ms;
-    if (this.#sending && slept_ms >= ANSWER_MAX_MS) this.#sent_at_ms = now_ms;
-    this.#swept_at_ms = now_ms;
-    if (this.#sending) this.#watch(now_ms);
-    else if (this.#isDue(now_ms)) this.#send(now_ms);
+    if (this.#calls.watch(now_ms)) this.#waiters.refuse();
+    if (!this.#calls.isUnderWay && this.#isDue(now_ms)) this.#send(now_ms);
     if (this.#closing && now_ms >= this.#closing.until_ms) this.#abandon();
     if (this.#hasWork()) this.#scheduler.later(this);
   }
@@ -180,14 +149,14 @@ class Writer implements JournalWriter, Sweepable {
       return true;
     }
     if (event.deltas.some(settles)) return true;
-    return !this.#urgent && this.#pending.length >= EVENTS_PER_RECORD * this.#scheduler.cadence.stretch;
+    return !this.#urgent && this.#backlog.waiting >= EVENTS_PER_RECORD * this.#scheduler.cadence.stretch;
   }
 
   #isDue(now_ms: number): boolean {
-    if (now_ms < this.#retry_at_ms) return false;
+    if (!this.#calls.mayBegin(now_ms)) return false;
     const { cadence, interval_ms } = this.#scheduler;
-    if (this.#urgent || this.#closing || this.#batch.length > 0 || cadence.stretch === 1) return true;
-    return now_ms - this.#sent_at_ms >= interval_ms * cadence.stretch;
+    if (this.#urgent || this.#closing || this.#backlog.hasBatch || cadence.stretch === 1) return true;
+    return now_ms - this.#calls.turn_ms >= interval_ms * cadence.stretch;
   }
 
   #hurry(): void {
@@ -197,32 +166,23 @@ class Writer implements JournalWriter, Sweepable {
 
   #hasWork(): boolean {
     if (this.#state !== 'open') return false;
-    return this.#sending || this.#pending.length > 0 || this.#batch.length > 0 || this.#closing !== undefined;
+    return this.#calls.isUnderWay || !this.#backlog.isEmpty || this.#closing !== undefined;
   }
 
   #send(now_ms: number): void {
-    if (this.#batch.length === 0) this.#take();
-    this.#sent_at_ms = now_ms;
-    if (this.#batch.length > 0) void this.#append(this.#batch);
+    // What is sent again leaves behind what has become urgent meanwhile.
+    if (!this.#backlog.hasBatch) this.#urgent = false;
+    const batch = this.#backlog.next();
+    this.#calls.takeTurn(now_ms);
+    if (batch.length > 0) void this.#append(batch);
     else if (this.#closing) void this.#finish(this.#closing);
-  }
-
-  /** Makes the next batch of everything pending. */
-  #take(): void {
-    this.#urgent = false;
-    if (this.#header) this.#batch.push({ seq: 0, header: this.#header, events: [] });
-    this.#header = undefined;
-    if (this.#pending.length > 0) this.#batch.push({ seq: this.#seq, events: this.#pending });
-    this.#pending = [];
-    this.#pending_units = 0;
   }
 
   async #append(batch: readonly JournalRecord[]): Promise<void> {
     const { store, lease } = this.#options;
     if (!(await this.#attempt(() => store.append(lease, batch)))) return;
-    this.#stored_seq = batch.at(-1)?.seq ?? this.#stored_seq;
-    this.#batch = [];
-    while (this.#waiters[0] && this.#waiters[0].seq <= this.#stored_seq) this.#waiters.shift()?.resolve(true);
+    this.#backlog.acknowledge();
+    this.#waiters.storedUpTo(this.stored_seq);
     if (this.#urgent || this.#closing) this.#scheduler.soon(this);
   }
 
@@ -234,7 +194,7 @@ class Writer implements JournalWriter, Sweepable {
   }
 
   #endOf({ status, ...end }: JournalEnd): RunEnd {
-    const isWhole = status !== 'complete' || !this.#lost;
+    const isWhole = status !== 'complete' || !this.#backlog.isLost;
     return {
       ...end,
       status: isWhole ? status : 'recovered_from_partial',
@@ -244,18 +204,16 @@ class Writer implements JournalWriter, Sweepable {
 
   /** One call of the store; true when it succeeded and still matters. */
   async #attempt(call: () => Promise<unknown>): Promise<boolean> {
-    this.#sending = true;
     const started_ms = this.#scheduler.time.now();
+    this.#calls.begin();
     try {
       await call();
     } catch (error) {
+      this.#calls.fail();
       this.#fail(error);
       return false;
-    } finally {
-      this.#sending = false;
     }
-    this.#stalled = false;
-    this.#failures = 0;
+    this.#calls.succeed();
     const elapsed_ms = this.#scheduler.time.now() - started_ms;
     this.#scheduler.cadence.observe(elapsed_ms);
     this.#options.onAppend(elapsed_ms);
@@ -263,7 +221,6 @@ class Writer implements JournalWriter, Sweepable {
   }
 
   #fail(error: unknown): void {
-    this.#stalled = false;
     if (this.#state !== 'open') return;
     if (error instanceof StaleLeaseError) {
       this.#end('stale', false);
@@ -273,37 +230,27 @@ class Writer implements JournalWriter, Sweepable {
     if (error instanceof JournalGapError) {
       this.#options.onError(error);
       // Nothing is left that could follow what the store has: not even an end.
-      if (this.#lost) this.#abandon();
+      if (this.#backlog.isLost) this.#abandon();
       else this.#lose();
-      this.#batch = [];
+      this.#backlog.dropBatch();
       this.#scheduler.later(this);
       return;
     }
-    const { interval_ms, time } = this.#scheduler;
-    this.#retry_at_ms = time.now() + Math.min(interval_ms * 2 ** this.#failures++, RETRY_MAX_MS);
-    this.#refuseWaiters();
+    this.#calls.backOff(this.#scheduler.time.now());
+    this.#waiters.refuse();
     this.#options.onError(error);
     this.#scheduler.later(this);
   }
 
-  #watch(now_ms: number): void {
-    if (now_ms - this.#sent_at_ms < ANSWER_MAX_MS) return;
-    this.#stalled = true;
-    this.#refuseWaiters();
-  }
-
-  /** Once an event is gone, the later ones can never be stored: they would not follow the last one that is. */
   #lose(): void {
-    this.#lost = true;
-    this.#pending = [];
-    this.#pending_units = 0;
-    this.#refuseWaiters();
-    this.#options.onError(new JournalLostError(this.#options.lease.run, this.#stored_seq));
+    this.#backlog.lose();
+    this.#waiters.refuse();
+    this.#options.onError(new JournalLostError(this.#options.lease.run, this.stored_seq));
   }
 
   #abandon(): void {
     const { store, lease, onError } = this.#options;
-    onError(new JournalLostError(lease.run, this.#stored_seq));
+    onError(new JournalLostError(lease.run, this.stored_seq));
     this.#end('closed', false);
     // A lease that nobody uses would keep the run from everybody for as long as this process lives.
     void store.release(lease).catch(() => {});
@@ -311,15 +258,9 @@ class Writer implements JournalWriter, Sweepable {
 
   #end(state: 'stale' | 'closed', sealed: boolean): void {
     this.#state = state;
-    this.#pending = [];
-    this.#batch = [];
-    this.#refuseWaiters();
+    this.#backlog.end();
+    this.#waiters.refuse();
     this.#closing?.resolve(sealed);
-  }
-
-  #refuseWaiters(): void {
-    for (const waiter of this.#waiters) waiter.resolve(false);
-    this.#waiters = [];
   }
 }
 

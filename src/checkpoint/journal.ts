@@ -21,7 +21,7 @@ export interface JournalRecord {
 }
 
 /** The API surface a run is delivered on. */
-export type WireName = 'chat_completions';
+export type WireName = 'chat_completions' | 'completions' | 'messages' | 'responses';
 
 /** What a replay, and a replica that takes the run over, need besides the events. */
 export interface RunHeader {

@@ -3,6 +3,9 @@ import type { Owner } from './store.ts';
 /**
  * Small facts that any replica may need later: which run an idempotency key stands for, what the next request of a
  * thread has to be told. A note belongs to one owner, nobody else can find it, and it goes when its time is over.
+ *
+ * A note that cannot be read, because the key it was sealed with is gone or because it is damaged, counts as none: it
+ * is told of once, and makes way for whatever is put or claimed in its place.
  */
 export interface Notes {
   /** Keeps `value`, in place of an older one. */
@@ -16,9 +19,20 @@ export interface Notes {
 
 /** `name` may come from a client and be of any length and content: stores keep a digest of it. */
 export interface NoteKey {
-  readonly kind: 'idempotency' | 'request' | 'thread' | 'lost_call' | 'reader' | 'salvage';
+  readonly kind: 'idempotency' | 'request' | 'thread' | 'lost_call' | 'reader' | 'told' | 'answer_id';
   readonly name: string;
 }
 
 /** Values are JSON of a few hundred bytes; the tail of a partial is the longest there is. */
 export const NOTE_CHARACTERS_MAX = 16_384;
+
+/** A note that counts as none. What it said, and whom it belongs to, is not known; `digest` is its name in the store. */
+export class UnreadableNoteError extends Error {
+  override readonly name = 'UnreadableNoteError';
+
+  constructor(digest: string, kind: NoteKey['kind']) {
+    super(
+      `the ${kind} note ${digest} is damaged, or sealed with a key that is not configured; it counts as none`,
+    );
+  }
+}

@@ -20,7 +20,7 @@ export interface OpenStoreOptions {
   readonly on_unreachable: 'fail' | 'warn';
   /** File store only: when written data is forced to the disk. Default `finish`. */
   readonly fsync?: FsyncPolicy;
-  /** Damaged runs that were read, and failures of the store's own upkeep. */
+  /** Damaged runs that were read, notes that cannot be, and failures of the store's own upkeep. */
   onError(error: Error): void;
   /** Redis only: once when it stops working for this process, and once when it works again. */
   onOutage(error: Error): void;

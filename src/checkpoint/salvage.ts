@@ -26,7 +26,10 @@ export interface SalvageOptions {
   readonly random: () => number;
   /** How long an orphan waits for its client. */
   readonly after_ms: number;
-  /** Called before the run is sealed: when this rejects, the run is left for another sweep. */
+  /**
+   * Called before the run is sealed: when this rejects, the run is left for another sweep. When the run cannot be sealed
+   * after it, it is called again for the same run, by whichever replica.
+   */
   keep(salvaged: SalvagedRun): Promise<void>;
   /** Called once the run is sealed. */
   onSalvaged(salvaged: SalvagedRun): void;

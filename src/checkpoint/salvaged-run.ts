@@ -1,3 +1,4 @@
+import { isPartial } from '../plans/partial.ts';
 import type { JournalEvent } from './journal.ts';
 import { foldJournal, type JournalFold } from './journal-fold.ts';
 import type { Owner, RunEnd, RunId, StoredRun } from './store.ts';
@@ -37,9 +38,9 @@ function endOf(
   return { status: 'recovered_from_partial', at_ms, cause };
 }
 
-/** Whether there is a partial at all. */
-export const saysAnything = ({ text, refusal, reasoning, tool_calls }: JournalFold): boolean =>
-  text !== '' || refusal !== '' || reasoning !== '' || tool_calls.length > 0;
+/** Whether there is a partial at all: of a run that nobody ends, calls that its client saw are part of one. */
+export const saysAnything = (journal: JournalFold): boolean =>
+  isPartial(journal) || journal.tool_calls.length > 0;
 
 /** The part of an error event of ours that says what it was for. */
 interface GivenUp {

@@ -18,6 +18,15 @@ test('damage is told once per run, again when it is another, and whenever a run 
   expect(told).toHaveLength(4);
 });
 
+test('the same damage is not told again because more of the run is behind it by now', () => {
+  const told: string[] = [];
+  const reports = new DamageReports((error) => told.push(error.message));
+  const run = newRunId();
+  for (let last = 6; last < 20; last++)
+    reports.found(run, { ...DAMAGE, reason: `checksum mismatch; discarded: events 6 to ${last}` });
+  expect(told).toHaveLength(1);
+});
+
 test('the damage of a bounded number of runs is remembered', () => {
   let told = 0;
   const reports = new DamageReports(() => told++);

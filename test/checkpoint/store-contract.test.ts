@@ -3,16 +3,18 @@ import { FileStore } from '../../src/checkpoint/file/file-store.ts';
 import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
 import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
 import type { NoteKey } from '../../src/checkpoint/notes.ts';
-import { NOTE_CHARACTERS_MAX } from '../../src/checkpoint/notes.ts';
+import { NOTE_CHARACTERS_MAX, UnreadableNoteError } from '../../src/checkpoint/notes.ts';
+import { createSeal } from '../../src/checkpoint/seal.ts';
 import type { Lease, Orphan, RunEnd, RunId, Store, StoredRun } from '../../src/checkpoint/store.ts';
 import { AcquireRefusedError, JournalGapError, StaleLeaseError } from '../../src/checkpoint/store.ts';
 import { systemTime } from '../../src/time.ts';
-import { redisDeployments } from '../redis/deployments.ts';
+import { type ReplicaOptions, redisDeployments } from '../redis/deployments.ts';
 import {
   COMPLETE,
   HEADER_RECORD,
   newRunId,
   OWNER,
+  SEALING_KEY,
   SMALL_RUN,
   STRANGER,
   temporaryDirectory,
@@ -27,7 +29,7 @@ const NOTE_TTL_MS = 60_000;
 const FAILED: RunEnd = { status: 'failed', at_ms: 1_700_000_002_000, cause: 'connection_reset' };
 
 /** Opens the store of one more replica of a deployment. */
-type OpenReplica = () => Store | Promise<Store>;
+type OpenReplica = (own?: ReplicaOptions) => Store | Promise<Store>;
 
 /** By name: makes a deployment of its own for every test. */
 const deployments: Record<string, () => OpenReplica> = {
@@ -35,17 +37,18 @@ const deployments: Record<string, () => OpenReplica> = {
     const runs = new MemoryRuns();
     return () => new MemoryStore({ time: systemTime, ttl_ms: TTL_MS, runs });
   },
-  file: () => {
-    const options = {
-      dir: temporaryDirectory(),
-      fsync: 'never',
-      ttl_ms: TTL_MS,
-      lease_ms: LEASE_MS,
-      onError: (error: Error) => expect.unreachable(error.message),
-    } as const;
-    return () => new FileStore(options);
-  },
+  file: () => files(),
+  'sealed file': () => files(SEALING_KEY),
 };
+
+function files(common_key?: string): OpenReplica {
+  const options = { dir: temporaryDirectory(), fsync: 'never', ttl_ms: TTL_MS, lease_ms: LEASE_MS } as const;
+  const unexpected = (error: Error) => expect.unreachable(error.message);
+  return ({ sealing_key = common_key, onError = unexpected } = {}) => {
+    const seal = sealing_key === undefined ? undefined : createSeal([sealing_key]);
+    return new FileStore({ ...options, seal, onError });
+  };
+}
 
 for (const [name, deploy] of Object.entries(await redisDeployments())) {
   if ('missing' in deploy) test.skip(`the ${name} store (skipped: ${deploy.missing})`, () => {});
@@ -533,5 +536,76 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
         expect(await (stores[1] as Store).notes.get(OWNER, key)).toBeUndefined();
       }
     });
+  });
+});
+
+const sealed = Object.keys(deployments).filter((name) => name.startsWith('sealed'));
+
+describe.each(sealed)('a note in the %s store whose key is gone', (name) => {
+  const KEY: NoteKey = { kind: 'idempotency', name: 'a private name' };
+  const LATER_KEY = 'l'.repeat(32);
+
+  /** A replica with the key that is gone elsewhere, two without it, and what these two have told. */
+  async function rotate() {
+    const openReplica = deployments[name]?.() as OpenReplica;
+    const told: [Error[], Error[]] = [[], []];
+    const open = async (own?: ReplicaOptions) => {
+      const store = await openReplica(own);
+      onTestFinished(() => store.close());
+      return store.notes;
+    };
+    const before = await open();
+    const [first, second] = told;
+    const after = [
+      await open({ sealing_key: LATER_KEY, onError: (error) => first.push(error) }),
+      await open({ sealing_key: LATER_KEY, onError: (error) => second.push(error) }),
+    ] as const;
+    return { before, after, told };
+  }
+
+  test('counts as none, which every replica tells once', async () => {
+    const { before, after, told } = await rotate();
+    await before.put(OWNER, KEY, 'old', NOTE_TTL_MS);
+    for (let time = 0; time < 3; time++)
+      for (const notes of after) expect(await notes.get(OWNER, KEY)).toBeUndefined();
+    for (const errors of told) {
+      expect(errors).toEqual([expect.any(UnreadableNoteError)]);
+      expect(errors[0]?.message).not.toContain(KEY.name);
+    }
+    const other: NoteKey = { ...KEY, name: 'another' };
+    await before.put(OWNER, other, 'old', NOTE_TTL_MS);
+    expect(await after[0].get(OWNER, other)).toBeUndefined();
+    expect(told[0]).toHaveLength(2);
+  });
+
+  test('is replaced by one that is put, and removed by whoever takes it', async () => {
+    const { before, after } = await rotate();
+    await before.put(OWNER, KEY, 'old', NOTE_TTL_MS);
+    await after[0].put(OWNER, KEY, 'new', NOTE_TTL_MS);
+    expect(await after[1].get(OWNER, KEY)).toBe('new');
+    await before.put(OWNER, KEY, 'old', NOTE_TTL_MS);
+    expect(await after[0].take(OWNER, KEY)).toBeUndefined();
+    expect(await before.get(OWNER, KEY)).toBeUndefined();
+  });
+
+  test('gives way to one that is claimed, the same for all who claim it at once', async () => {
+    const { before, after, told } = await rotate();
+    for (let round = 0; round < 20; round++) {
+      const key: NoteKey = { kind: 'idempotency', name: `round ${round}` };
+      await before.claim(OWNER, key, 'old', NOTE_TTL_MS);
+      const kept = await Promise.all(
+        Array.from({ length: 8 }, (_, i) =>
+          (i % 2 === 0 ? after[0] : after[1]).claim(OWNER, key, `claim ${i}`, NOTE_TTL_MS),
+        ),
+      );
+      expect(new Set(kept).size).toBe(1);
+      expect(kept[0]).toMatch(/^claim \d$/);
+      for (const notes of after) {
+        expect(await notes.get(OWNER, key)).toBe(kept[0]);
+        expect(await notes.claim(OWNER, key, 'later', NOTE_TTL_MS)).toBe(kept[0]);
+      }
+    }
+    for (const errors of told) expect(errors.length).toBeLessThanOrEqual(20);
+    expect(told.flat().length).toBeGreaterThanOrEqual(20);
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, expect } from 'vitest';
 import { parseRedisUrl } from '../../src/checkpoint/redis/redis-address.ts';
-import { RedisStore } from '../../src/checkpoint/redis/redis-store.ts';
-import { createSeal, type Seal } from '../../src/checkpoint/seal.ts';
+import { RedisStore, type RedisStoreOptions } from '../../src/checkpoint/redis/redis-store.ts';
+import { createSeal } from '../../src/checkpoint/seal.ts';
 import { SEALING_KEY } from '../checkpoint/fixtures.ts';
 import { redisBinary, type ServerBinary, valkeyBinary } from './binaries.ts';
 import { RedisCluster } from './redis-cluster.ts';
@@ -12,8 +12,16 @@ export interface DeploymentOptions {
   readonly lease_ms: number;
 }
 
+/** What one replica of a deployment has of its own. */
+export interface ReplicaOptions {
+  /** In place of the one that the others seal with, and read with. */
+  readonly sealing_key?: string;
+  /** By default, nothing may be found wrong. */
+  onError?(error: Error): void;
+}
+
 /** Opens the store of one more replica of a deployment. */
-type OpenReplica = () => Promise<RedisStore>;
+type OpenReplica = (own?: ReplicaOptions) => Promise<RedisStore>;
 type Deploy = (options: DeploymentOptions) => OpenReplica;
 
 /**
@@ -22,10 +30,9 @@ type Deploy = (options: DeploymentOptions) => OpenReplica;
  */
 export async function redisDeployments(): Promise<Record<string, Deploy | { readonly missing: string }>> {
   const [redis, valkey] = await Promise.all([redisBinary(), valkeyBinary()]);
-  const seal = createSeal([SEALING_KEY]);
   return {
     Redis: deployment(redis, singleServer),
-    'sealed Redis': deployment(redis, singleServer, seal),
+    'sealed Redis': deployment(redis, singleServer, SEALING_KEY),
     'Redis Cluster': deployment(redis, cluster),
     Valkey: deployment(valkey, singleServer),
   };
@@ -39,17 +46,18 @@ type Starter = (
 function deployment(
   binary: ServerBinary,
   start: Starter,
-  seal?: Seal,
+  common_key?: string,
 ): Deploy | { readonly missing: string } {
   if ('missing' in binary) return binary;
   let started: ReturnType<Starter> | undefined;
   afterAll(async () => (await started)?.stop());
   return (options) => {
     let url: Promise<string> | undefined;
-    return async () => {
+    return async ({ sealing_key = common_key, onError = unexpected } = {}) => {
       started ??= start(binary.path);
       url ??= started.then(({ emptied }) => emptied());
-      return openRedisStore(await url, { ...options, seal });
+      const seal = sealing_key === undefined ? undefined : createSeal([sealing_key]);
+      return openRedisStore(await url, { ...options, seal, onError });
     };
   };
 }
@@ -69,16 +77,16 @@ const cluster: Starter = async (binary) => {
   return { emptied, stop: () => nodes.stop() };
 };
 
-/** A store that must find nothing wrong. */
+const unexpected = (error: Error): never => expect.unreachable(error.message);
+
 async function openRedisStore(
   url: string,
-  options: DeploymentOptions & { readonly seal?: Seal | undefined },
+  options: DeploymentOptions & Pick<RedisStoreOptions, 'seal' | 'onError'>,
 ): Promise<RedisStore> {
   const store = new RedisStore({
     address: parseRedisUrl(url),
     ...options,
-    onError: (error) => expect.unreachable(error.message),
-    onOutage: (error) => expect.unreachable(error.message),
+    onOutage: unexpected,
     onRecovery: () => expect.unreachable('there was an outage'),
   });
   await store.start({ required: true });

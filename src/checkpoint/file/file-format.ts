@@ -1,3 +1,4 @@
+import { isObject } from '../../json.ts';
 import { NOTHING_STORED } from '../append-order.ts';
 import { bodyOf, checkedLine, openLine } from '../checked-line.ts';
 import type { JournalRecord } from '../journal.ts';
@@ -170,6 +171,3 @@ class RunReader {
     this.#end = end as unknown as RunEnd;
   }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

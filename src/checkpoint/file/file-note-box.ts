@@ -1,17 +1,26 @@
-import { decodeNote, digestOfNote, encodeNote } from '../note-codec.ts';
+import { digestOfNote, encodeNote } from '../note-codec.ts';
+import { type NoteReader, REPLACEMENTS_MAX } from '../note-reader.ts';
 import type { NoteKey, Notes } from '../notes.ts';
 import type { Seal } from '../seal.ts';
 import type { Owner } from '../store.ts';
 import type { FileWriter } from './file-writer.ts';
 
+export interface FileNoteBoxOptions {
+  readonly writer: FileWriter;
+  readonly seal: Seal | undefined;
+  readonly reader: NoteReader;
+}
+
 /** The notes of a file store on the thread that serves: what they say is sealed and opened here. */
 export class FileNoteBox implements Notes {
   readonly #writer: FileWriter;
   readonly #seal: Seal | undefined;
+  readonly #reader: NoteReader;
 
-  constructor(writer: FileWriter, seal: Seal | undefined) {
+  constructor({ writer, seal, reader }: FileNoteBoxOptions) {
     this.#writer = writer;
     this.#seal = seal;
+    this.#reader = reader;
   }
 
   async put(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<void> {
@@ -20,24 +29,27 @@ export class FileNoteBox implements Notes {
 
   async claim(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<string> {
     const note = this.#encode(owner, key, value, ttl_ms);
-    const kept = decodeNote(note.digest, await this.#writer.request('claim_note', note), this.#seal);
-    if (kept !== undefined) return kept;
-    // It was sealed with a key that is gone, so that nobody can know what was claimed.
-    await this.#writer.request('put_note', note);
-    return value;
+    let kept = await this.#writer.request('claim_note', note);
+    for (let attempt = 0; ; attempt++) {
+      const known = this.#reader.read(note.digest, key.kind, kept);
+      if (known !== undefined) return known;
+      if (attempt === REPLACEMENTS_MAX) throw new Error('the note is being claimed by too many at once');
+      kept = await this.#writer.request('claim_note', { ...note, in_place_of: kept });
+    }
   }
 
   async get(owner: Owner, key: NoteKey): Promise<string | undefined> {
-    return this.#ask('get_note', digestOfNote(owner, key));
+    return this.#ask('get_note', owner, key);
   }
 
   async take(owner: Owner, key: NoteKey): Promise<string | undefined> {
-    return this.#ask('take_note', digestOfNote(owner, key));
+    return this.#ask('take_note', owner, key);
   }
 
-  async #ask(kind: 'get_note' | 'take_note', digest: string): Promise<string | undefined> {
+  async #ask(kind: 'get_note' | 'take_note', owner: Owner, key: NoteKey): Promise<string | undefined> {
+    const digest = digestOfNote(owner, key);
     const text = await this.#writer.request(kind, { digest });
-    return text === undefined ? undefined : decodeNote(digest, text, this.#seal);
+    return text === undefined ? undefined : this.#reader.read(digest, key.kind, text);
   }
 
   #encode(owner: Owner, key: NoteKey, value: string, ttl_ms: number) {

@@ -43,7 +43,7 @@ export interface Exchanges {
   forget(request: { readonly slot: number }): void;
   orphans(request: { readonly limit: number }): readonly Orphan[];
   put_note(request: NewNote): void;
-  claim_note(request: NewNote): string;
+  claim_note(request: NewNote & { readonly in_place_of?: string }): string;
   get_note(request: Note): string | undefined;
   take_note(request: Note): string | undefined;
   check(request: undefined): void;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { isAfter, recordsToAppend } from '../append-order.ts';
 import { DamageReports } from '../damage-reports.ts';
 import type { JournalRecord } from '../journal.ts';
+import { NoteReader } from '../note-reader.ts';
 import type { Notes } from '../notes.ts';
 import { encodeRecord } from '../record-codec.ts';
 import { isSameOwner } from '../same-owner.ts';
@@ -35,7 +36,7 @@ export interface FileStoreOptions {
   readonly lease_ms: number;
   /** Encrypts records and notes. Without it they are readable by whoever can read the files. */
   readonly seal?: Seal | undefined;
-  /** Damaged runs that were read or taken over, and failures of the store's own upkeep. */
+  /** Damaged runs that were read or taken over, notes that cannot be read, and failures of the store's own upkeep. */
   onError(error: Error): void;
 }
 
@@ -72,7 +73,8 @@ export class FileStore implements Store {
     const sealing_keys = seal?.keys ?? [];
     this.#writer = new FileWriter({ dir, ttl_ms, lease_ms, fsync, replica, sealing_keys }, onError);
     this.#damages = new DamageReports(onError);
-    this.notes = new FileNoteBox(this.#writer, seal);
+    const reader = new NoteReader(seal, onError);
+    this.notes = new FileNoteBox({ writer: this.#writer, seal, reader });
   }
 
   async acquire(run: RunId, owner: Owner, after = 0): Promise<Lease> {

@@ -38,7 +38,8 @@ const handlers: RequestHandlers = {
   orphans: ({ limit }) => orphans.find(limit),
   check: () => log.check(),
   put_note: ({ digest, text, expires_at_ms }) => notes.put(digest, text, expires_at_ms),
-  claim_note: ({ digest, text, expires_at_ms }) => notes.claim(digest, text, expires_at_ms),
+  claim_note: ({ digest, text, expires_at_ms, in_place_of }) =>
+    notes.claim(digest, text, expires_at_ms, in_place_of),
   get_note: ({ digest }) => notes.get(digest),
   take_note: ({ digest }) => notes.take(digest),
   close: () => {

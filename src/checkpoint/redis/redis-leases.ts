@@ -12,6 +12,8 @@ import type { Mismatch } from './redis-scripts.ts';
 const KEEP_AFTER = 0.25;
 /** Leases that could not be given back wait until Redis can be told, and no more of them than this. */
 const UNRETURNED_MAX = 10_000;
+/** How many of them are given back at the same time. */
+const RETURNED_AT_ONCE = 100;
 
 export interface RedisLeasesOptions {
   readonly connection: RedisConnection;
@@ -129,18 +131,31 @@ export class RedisLeases {
 
   /** Gives back what could not be given back when it should have been; what fails now is left for another time. */
   returnLeases(): Promise<void> {
-    this.#returning ??= this.#returnLeases()
-      .catch(ignore)
-      .finally(() => {
-        this.#returning = undefined;
-      });
+    this.#returning ??= this.#returnLeases().finally(() => {
+      this.#returning = undefined;
+    });
     return this.#returning;
   }
 
   async #returnLeases(): Promise<void> {
-    for (const held of [...this.#unreturned]) {
+    const unreturned = [...this.#unreturned];
+    for (let start = 0; start < unreturned.length; start += RETURNED_AT_ONCE) {
+      const batch = unreturned.slice(start, start + RETURNED_AT_ONCE);
+      const returned = await Promise.all(batch.map((held) => this.#tryToReturn(held)));
+      // Most likely it is Redis that does not work, and the others would only wait for the same failure.
+      if (!returned.includes(true)) return;
+    }
+  }
+
+  /** True when there is nothing left to give back. Otherwise all others have their turn before this one. */
+  async #tryToReturn(held: RedisLease): Promise<boolean> {
+    try {
       await this.#handOver(held);
       this.#unreturned.delete(held);
+      return true;
+    } catch {
+      this.#remember(held);
+      return false;
     }
   }
 
@@ -174,6 +189,7 @@ export class RedisLeases {
   }
 
   #remember(held: RedisLease): void {
+    this.#unreturned.delete(held);
     const [oldest] = this.#unreturned;
     if (oldest && this.#unreturned.size >= UNRETURNED_MAX) this.#unreturned.delete(oldest);
     this.#unreturned.add(held);

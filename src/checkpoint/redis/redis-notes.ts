@@ -1,17 +1,26 @@
-import { decodeNote, digestOfNote, encodeNote } from '../note-codec.ts';
+import { digestOfNote, encodeNote } from '../note-codec.ts';
+import { type NoteReader, REPLACEMENTS_MAX } from '../note-reader.ts';
 import type { NoteKey, Notes } from '../notes.ts';
 import type { Seal } from '../seal.ts';
 import type { Owner } from '../store.ts';
 import type { RedisConnection } from './redis-connection.ts';
 import { noteKey } from './redis-keys.ts';
 
+export interface RedisNotesOptions {
+  readonly connection: RedisConnection;
+  readonly seal: Seal | undefined;
+  readonly reader: NoteReader;
+}
+
 export class RedisNotes implements Notes {
   readonly #connection: RedisConnection;
   readonly #seal: Seal | undefined;
+  readonly #reader: NoteReader;
 
-  constructor(connection: RedisConnection, seal: Seal | undefined) {
+  constructor({ connection, seal, reader }: RedisNotesOptions) {
     this.#connection = connection;
     this.#seal = seal;
+    this.#reader = reader;
   }
 
   async put(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<void> {
@@ -22,24 +31,32 @@ export class RedisNotes implements Notes {
 
   async claim(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<string> {
     const digest = digestOfNote(owner, key);
-    const text = encodeNote(digest, value, this.#seal);
-    const kept = await this.#connection.ask((client) =>
-      client.set(noteKey(digest), text, 'PX', Math.ceil(ttl_ms), 'NX', 'GET'),
-    );
-    return this.#decode(digest, kept) ?? value;
+    const [stored, text] = [noteKey(digest), encodeNote(digest, value, this.#seal)];
+    const ttl = Math.ceil(ttl_ms);
+    let kept = await this.#connection.ask((client) => client.setBuffer(stored, text, 'PX', ttl, 'NX', 'GET'));
+    for (let attempt = 0; kept !== null; attempt++) {
+      const known = this.#reader.read(digest, key.kind, kept.toString());
+      if (known !== undefined) return known;
+      if (attempt === REPLACEMENTS_MAX) throw new Error('the note is being claimed by too many at once');
+      const unreadable = kept;
+      kept = await this.#connection.ask((client) =>
+        client.holdfastReplaceBuffer(stored, unreadable, text, String(ttl)),
+      );
+    }
+    return value;
   }
 
   async get(owner: Owner, key: NoteKey): Promise<string | undefined> {
     const digest = digestOfNote(owner, key);
-    return this.#decode(digest, await this.#connection.ask((client) => client.get(noteKey(digest))));
+    return this.#read(digest, key, await this.#connection.ask((client) => client.get(noteKey(digest))));
   }
 
   async take(owner: Owner, key: NoteKey): Promise<string | undefined> {
     const digest = digestOfNote(owner, key);
-    return this.#decode(digest, await this.#connection.ask((client) => client.getdel(noteKey(digest))));
+    return this.#read(digest, key, await this.#connection.ask((client) => client.getdel(noteKey(digest))));
   }
 
-  #decode(digest: string, text: string | null): string | undefined {
-    return text === null ? undefined : decodeNote(digest, text, this.#seal);
+  #read(digest: string, { kind }: NoteKey, text: string | null): string | undefined {
+    return text === null ? undefined : this.#reader.read(digest, kind, text);
   }
 }

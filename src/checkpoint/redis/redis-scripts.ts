@@ -1,8 +1,8 @@
 import type { Result } from 'ioredis';
 
 /*
- * Each is one atomic step on the log of one run. What it has seen of the log decides whether it writes: the caller
- * says which entry it takes for the last one, and is told which one it is when it is mistaken.
+ * Each is one atomic step on the log of one run, or on one note. What it has seen of the log decides whether it writes:
+ * the caller says which entry it takes for the last one, and is told which one it is when it is mistaken.
  */
 
 const last = `redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]`;
@@ -41,10 +41,18 @@ local epoch = string.match(last[1], '^%d+')
 local opening = ${entry(`epoch .. '-0'`)}
 return {last[1], opening or {}, redis.call('XRANGE', KEYS[1], epoch .. '-' .. ARGV[1], '+', 'COUNT', ARGV[2])}`;
 
+/** KEYS: note. ARGV: what it must be if there is one, what it is to be, ttl_ms. */
+const REPLACE = `
+local kept = redis.call('GET', KEYS[1])
+if kept and kept ~= ARGV[1] then return kept end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return false`;
+
 export const REDIS_SCRIPTS = {
   holdfastOpen: { lua: OPEN, numberOfKeys: 1 },
   holdfastWrite: { lua: WRITE, numberOfKeys: 1 },
   holdfastTail: { lua: TAIL, numberOfKeys: 1 },
+  holdfastReplace: { lua: REPLACE, numberOfKeys: 1 },
 };
 
 /** Nothing was written, because the last entry is this one, or the opening has this token. Empty for what is not there. */
@@ -65,5 +73,12 @@ declare module 'ioredis' {
       readonly [last_id: Buffer, opening: RawEntry | readonly [], entries: readonly RawEntry[]] | null,
       Context
     >;
+    /** Null when it was replaced, or else what the note is. */
+    holdfastReplaceBuffer(
+      note: string,
+      expected: Buffer,
+      text: string,
+      ttl_ms: string,
+    ): Result<Buffer | null, Context>;
   }
 }

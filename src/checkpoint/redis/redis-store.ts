@@ -1,11 +1,13 @@
 import { isAfter, NOTHING_STORED, recordsToAppend } from '../append-order.ts';
+import { DamageReports } from '../damage-reports.ts';
 import type { JournalRecord } from '../journal.ts';
+import { NoteReader } from '../note-reader.ts';
 import type { Notes } from '../notes.ts';
 import { encodeRecord } from '../record-codec.ts';
 import { isSameOwner } from '../same-owner.ts';
 import type { Seal } from '../seal.ts';
 import type { Holder, Lease, Orphan, Owner, RunEnd, RunId, Store, StoredRun } from '../store.ts';
-import { AcquireRefusedError, DamagedRunError, isRunId, StaleLeaseError } from '../store.ts';
+import { AcquireRefusedError, isRunId, StaleLeaseError } from '../store.ts';
 import type { RedisAddress } from './redis-address.ts';
 import { RedisConnection } from './redis-connection.ts';
 import { RELEASED } from './redis-keys.ts';
@@ -28,7 +30,7 @@ export interface RedisStoreOptions {
   readonly ttl_ms: number;
   readonly lease_ms: number;
   readonly seal?: Seal | undefined;
-  /** Damaged runs that were read. */
+  /** Damaged runs that were read or taken over, and notes that cannot be read. */
   onError(error: Error): void;
   /** Once when Redis stops working for this replica, and once when it works again. */
   onOutage(error: Error): void;
@@ -47,7 +49,7 @@ export class RedisStore implements Store {
   readonly #lists: RedisRunLists;
   readonly #runs: RedisRuns;
   readonly #leases: RedisLeases;
-  readonly #onError: (error: Error) => void;
+  readonly #damages: DamageReports;
   #closing: Promise<void> | undefined;
 
   constructor(options: RedisStoreOptions) {
@@ -55,8 +57,8 @@ export class RedisStore implements Store {
     const ttl_ms = Math.ceil(options.ttl_ms);
     const connection = new RedisConnection(options.address);
     this.#connection = connection;
-    this.#onError = onError;
-    this.notes = new RedisNotes(connection, seal);
+    this.#damages = new DamageReports(onError);
+    this.notes = new RedisNotes({ connection, seal, reader: new NoteReader(seal, onError) });
     const keep_ms = Math.max(ttl_ms, LISTED_LEASES * lease_ms);
     this.#lists = new RedisRunLists(connection, keep_ms);
     this.#runs = new RedisRuns(connection, seal);
@@ -123,7 +125,7 @@ export class RedisStore implements Store {
     if (!log) return null;
     const { damage, records, seq } = log.prefix;
     const isOwn = log.opening !== undefined && isSameOwner(log.opening.owner, owner);
-    if (damage && (isOwn || !log.opening)) this.#onError(new DamagedRunError(run, damage));
+    if (damage && (isOwn || !log.opening)) this.#damages.found(run, damage);
     if (!isOwn) return null;
     return {
       status: log.end?.status ?? 'running',
@@ -171,9 +173,12 @@ export class RedisStore implements Store {
       if (log.end) throw new AcquireRefusedError(run, 'finished');
       if (log.epoch !== after) throw new AcquireRefusedError(run, 'taken');
       // The opening says which event it goes on after, so nothing may be appended between the reading and it.
-      const base = log.prefix.seq;
+      const { seq: base, damage } = log.prefix;
       const takeovers = [...(log.opening?.takeovers ?? []), Math.max(base, 0)];
-      if (await this.#leases.open(lease, log.last_id, { base, takeovers })) return lease;
+      if (await this.#leases.open(lease, log.last_id, { base, takeovers })) {
+        if (damage) this.#damages.rewound(run, damage);
+        return lease;
+      }
       await this.#runs.readOn(log);
     }
     throw new Error(`${run} cannot be taken over now: its holder appends too fast`);

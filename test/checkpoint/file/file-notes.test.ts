@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { FileDirectory } from '../../../src/checkpoint/file/file-directory.ts';
 import { FileNotes } from '../../../src/checkpoint/file/file-notes.ts';
+import { FileStore } from '../../../src/checkpoint/file/file-store.ts';
 import type { FileSystem } from '../../../src/checkpoint/file/file-system.ts';
-import { temporaryDirectory } from '../fixtures.ts';
+import { UnreadableNoteError } from '../../../src/checkpoint/notes.ts';
+import { OWNER, temporaryDirectory } from '../fixtures.ts';
 import { InterruptedFileSystem } from './interrupted-file-system.ts';
 
 const DIGEST = 'd'.repeat(64);
@@ -46,14 +48,16 @@ function interrupt(
 }
 
 describe('at every moment', () => {
-  test.each<[string, (notes: FileNotes) => void]>([
+  test.each<[string, (notes: FileNotes, dir: string) => void, string?]>([
     ['is new', () => {}],
     ['was there before', (notes) => notes.put(DIGEST, 'old', anHourAgo())],
-  ])('two who claim a note that %s keep the same', (_, prepare) => {
+    ['cannot be read', (notes) => notes.put(DIGEST, 'unreadable', inAnHour()), 'unreadable'],
+    ['is damaged', (_, dir) => node_fs.writeFileSync(join(dir, DIGEST), 'no note'), ''],
+  ])('two who claim a note that %s keep the same', (_, prepare, in_place_of) => {
     interrupt(
       prepare,
-      (notes) => notes.claim(DIGEST, 'one', inAnHour()),
-      (notes) => notes.claim(DIGEST, 'two', inAnHour()),
+      (notes) => notes.claim(DIGEST, 'one', inAnHour(), in_place_of),
+      (notes) => notes.claim(DIGEST, 'two', inAnHour(), in_place_of),
       (one, two, notes) => {
         expect(one).toBe(two);
         expect(notes.get(DIGEST)).toBe(one);
@@ -115,6 +119,23 @@ test('a sweep removes what is over, is damaged, or was left behind, once it has 
   notes.put(fresh, 'x', anHourAgo());
   notes.sweep();
   expect(node_fs.readdirSync(dir).sort()).toEqual([kept, fresh]);
+});
+
+test('a damaged note is none, which the store tells once, and makes way for a new one', async () => {
+  const dir = temporaryDirectory();
+  const errors: Error[] = [];
+  const settings = { fsync: 'never', ttl_ms: 3_600_000, lease_ms: 3000 } as const;
+  const store = new FileStore({ dir, ...settings, onError: (error) => errors.push(error) });
+  onTestFinished(() => store.close());
+  const { notes } = store;
+  const key = { kind: 'thread', name: 'x' } as const;
+  await notes.put(OWNER, key, 'old', 60_000);
+  const [digest = ''] = node_fs.readdirSync(join(dir, 'notes'));
+  node_fs.truncateSync(join(dir, 'notes', digest), 0);
+  for (let time = 0; time < 3; time++) expect(await notes.get(OWNER, key)).toBeUndefined();
+  expect(await notes.claim(OWNER, key, 'new', 60_000)).toBe('new');
+  expect(await notes.claim(OWNER, key, 'newer', 60_000)).toBe('new');
+  expect(errors).toEqual([expect.any(UnreadableNoteError)]);
 });
 
 test('notes are private', () => {

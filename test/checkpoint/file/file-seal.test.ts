@@ -59,13 +59,3 @@ test('runs and notes outlive a change of keys, and a run that is taken over is s
   const after = openWith(dir, [NEW_KEY]);
   expect(await after.read(run, OWNER, 0)).toMatchObject({ status: 'complete', records: SMALL_RUN });
 });
-
-test('a note whose key is gone counts as none', async () => {
-  const dir = temporaryDirectory();
-  await openWith(dir, [OLD_KEY]).notes.put(OWNER, NOTE, 'lost', HOUR_MS);
-  const store = openWith(dir, [NEW_KEY]);
-  expect(await store.notes.get(OWNER, NOTE)).toBeUndefined();
-  expect(await store.notes.claim(OWNER, NOTE, 'new', HOUR_MS)).toBe('new');
-  expect(await store.notes.claim(OWNER, NOTE, 'newer', HOUR_MS)).toBe('new');
-  expect(await store.notes.take(OWNER, NOTE)).toBe('new');
-});

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { JournalRecord } from '../../../src/checkpoint/journal.ts';
+import { encodeRecord } from '../../../src/checkpoint/record-codec.ts';
 import type { RunId, StoredRun } from '../../../src/checkpoint/store.ts';
 import { redisBinary } from '../../redis/binaries.ts';
 import { ObservedStore } from '../../redis/observed-store.ts';
@@ -60,15 +61,18 @@ function describeDamage(path: string): void {
   /** Whatever was done to the log: nothing that is read was not said, and nothing cut off passes for complete. */
   async function expectSoundPrefix(observed: ObservedStore, run: RunId): Promise<StoredRun | null> {
     const { store, damages } = observed;
-    damages.length = 0;
+    const told = damages.length;
     expect(await store.read(run, STRANGER, 0)).toBeNull();
-    damages.length = 0;
     const stored = await store.read(run, OWNER, 0);
     if (!stored) return stored;
     expect(stored.records).toEqual(SMALL_RUN.slice(0, stored.records.length));
     expect(stored.seq).toBe(Math.max(stored.records.at(-1)?.seq ?? 0, 0));
     if (stored.status === 'complete') expect(stored.records).toEqual(SMALL_RUN);
-    if (stored.damage) expect(damages).toHaveLength(1);
+    if (!stored.damage) expect(damages).toHaveLength(told);
+    else {
+      const place = `is damaged in record ${stored.damage.record} (`;
+      expect(damages.map(({ message }) => message)).toContainEqual(expect.stringContaining(place));
+    }
     for (const from of [1, 3, 4, 6, 7]) {
       const tail = await store.read(run, OWNER, from);
       expect(tail?.records).toEqual(
@@ -91,7 +95,7 @@ function describeDamage(path: string): void {
         await replace(run, entries.with(position, entry));
         const stored = await expectSoundPrefix(observed, run);
         expect(stored?.status).not.toBe('complete');
-        expect(observed.damages.length).toBeGreaterThan(0);
+        expect(stored).toHaveProperty('damage');
       }
     }
   });
@@ -138,15 +142,57 @@ function describeDamage(path: string): void {
     expect(await observed.store.read(run, OWNER, 0)).toBeNull();
   });
 
+  /** A running log of which one entry is damaged. */
+  async function damagedLog(observed: ObservedStore, position: number) {
+    const { run, entries } = await storedLog(observed);
+    const damage = async (at: number) => {
+      const running = entries.slice(0, -1);
+      const [id, fields] = running[at] as Entry;
+      const line = Buffer.from(fields[LINE] as Buffer);
+      line[20] = (line[20] as number) ^ 1;
+      await replace(run, running.with(at, [id, fields.with(LINE, line)]));
+    };
+    await damage(position);
+    return { run, damage };
+  }
+
+  test('is told of once, however often it is read, and again when more is found to be wrong', async () => {
+    const observed = await ObservedStore.open(server.url);
+    const { store, damages } = observed;
+    const { run, damage } = await damagedLog(observed, 3);
+    for (let reading = 0; reading < 5; reading++) {
+      for (const from of [0, 3, 7]) expect(await store.read(run, OWNER, from)).toMatchObject({ seq: 3 });
+    }
+    expect(damages.map(({ message }) => message)).toEqual([expect.stringMatching(/events 4 to 5/)]);
+    await damage(2);
+    for (let reading = 0; reading < 5; reading++)
+      expect(await store.read(run, OWNER, 7)).toMatchObject({ seq: 0 });
+    expect(damages).toHaveLength(2);
+    // Whoever held the run goes on, and knows nothing of it.
+    for (let seq = 8; seq < 13; seq++) {
+      await server.admin.xadd(keyOf(run), `2-${seq + 1}`, 'l', encodeRecord(textRecord(seq - 1, 'x')));
+      expect((await store.read(run, OWNER, 7))?.damage?.reason).toContain(`discarded: events 4 to ${seq}`);
+    }
+    expect(damages).toHaveLength(2);
+    // Another replica has not told yet.
+    const other = await ObservedStore.open(server.url);
+    for (let reading = 0; reading < 5; reading++) await other.store.read(run, OWNER, 0);
+    expect(other.damages).toHaveLength(1);
+  });
+
+  test('is told of by who takes it over without having read it', async () => {
+    const observed = await ObservedStore.open(server.url);
+    const { run } = await damagedLog(observed, 3);
+    await observed.store.acquire(run, OWNER, 2);
+    expect(observed.damages.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/it goes on after event 3/),
+    ]);
+  });
+
   test('is gone on with after its sound part, and sound from then on', async () => {
     const observed = await ObservedStore.open(server.url);
     const { store, damages } = observed;
-    const { run, entries } = await storedLog(observed);
-    const running = entries.slice(0, -1);
-    const [id, fields] = running[2] as Entry;
-    const line = Buffer.from(fields[LINE] as Buffer);
-    line[20] = (line[20] as number) ^ 1;
-    await replace(run, running.with(2, [id, fields.with(LINE, line)]));
+    const { run } = await damagedLog(observed, 2);
     const damaged = await store.read(run, OWNER, 0);
     expect(damaged).toMatchObject({ status: 'running', seq: 0, records: [HEADER_RECORD], epoch: 2 });
     expect(damages.at(-1)?.message).toMatch(/events 1 to 3/);

@@ -232,6 +232,24 @@ function describeStore(path: string): void {
     expect(dumped.join('\n')).not.toMatch(/legible|gpt-test|name of a thread/);
   });
 
+  test('makes way for a note in the place of one that is damaged, and tells of that once', async () => {
+    const [{ store, damages }, other] = await openPair();
+    const key = { kind: 'idempotency', name: 'a key' } as const;
+    await store.notes.put(OWNER, key, 'old', 10_000);
+    const [name = ''] = await server.admin.keys('holdfast:note:*');
+    await server.admin.set(name, Buffer.from([0xff, 0x00, 0xc3]));
+    for (let time = 0; time < 3; time++) expect(await store.notes.get(OWNER, key)).toBeUndefined();
+    expect(damages.map(({ message }) => message)).toEqual([
+      `the idempotency note ${name.slice('holdfast:note:'.length)} is damaged, ` +
+        'or sealed with a key that is not configured; it counts as none',
+    ]);
+    expect(await store.notes.claim(OWNER, key, 'new', 10_000)).toBe('new');
+    expect(await server.admin.pttl(name)).toBeGreaterThan(0);
+    expect(await other.store.notes.claim(OWNER, key, 'newer', 10_000)).toBe('new');
+    expect(damages).toHaveLength(1);
+    expect(other.damages).toEqual([]);
+  });
+
   describe('lets everything expire', () => {
     test('that it has ever written', async () => {
       const [{ store }, other] = await openPair();

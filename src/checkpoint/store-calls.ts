@@ -1,0 +1,78 @@
+/** A store that has not answered for this long no longer holds back what is delivered. */
+const ANSWER_MAX_MS = 1000;
+const RETRY_MAX_MS = 2000;
+
+/** One journal's calls of its store, one at a time: how the one under way does, and when the next may be made. */
+export class StoreCalls {
+  readonly #interval_ms: number;
+  #isUnderWay: boolean = false;
+  #turn_ms = 0;
+  #watched_ms = 0;
+  /** The one under way has not been answered in time. */
+  #isStalled: boolean = false;
+  #failures = 0;
+  #retry_at_ms = 0;
+
+  /** `interval_ms`: how often they are watched, and the wait after a first failure, which doubles with every further one. */
+  constructor(interval_ms: number) {
+    this.#interval_ms = interval_ms;
+  }
+
+  get isUnderWay(): boolean {
+    return this.#isUnderWay;
+  }
+
+  /** The store fails, or does not answer. */
+  get isFailing(): boolean {
+    return this.#isStalled || this.#failures > 0;
+  }
+
+  /** When it was last the journal's turn. */
+  get turn_ms(): number {
+    return this.#turn_ms;
+  }
+
+  /** Whether the store has been left alone for long enough after it failed. */
+  mayBegin(now_ms: number): boolean {
+    return now_ms >= this.#retry_at_ms;
+  }
+
+  /** It is the journal's turn to make one, if it has anything to store. */
+  takeTurn(now_ms: number): void {
+    this.#turn_ms = now_ms;
+  }
+
+  begin(): void {
+    this.#isUnderWay = true;
+  }
+
+  succeed(): void {
+    this.#end();
+    this.#failures = 0;
+  }
+
+  fail(): void {
+    this.#end();
+  }
+
+  /** The store, which has failed, may do better at the next one. */
+  backOff(now_ms: number): void {
+    this.#retry_at_ms = now_ms + Math.min(this.#interval_ms * 2 ** this.#failures++, RETRY_MAX_MS);
+  }
+
+  /** To be called every interval. True if the answer to the one under way is overdue. */
+  watch(now_ms: number): boolean {
+    // This process was stopped: the store had no chance to be heard, and may have to say that the lease is lost.
+    const slept_ms = now_ms - this.#watched_ms - this.#interval_ms;
+    if (this.#isUnderWay && slept_ms >= ANSWER_MAX_MS) this.#turn_ms = now_ms;
+    this.#watched_ms = now_ms;
+    const isOverdue = this.#isUnderWay && now_ms - this.#turn_ms >= ANSWER_MAX_MS;
+    if (isOverdue) this.#isStalled = true;
+    return isOverdue;
+  }
+
+  #end(): void {
+    this.#isUnderWay = false;
+    this.#isStalled = false;
+  }
+}
