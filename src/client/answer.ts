@@ -1,7 +1,7 @@
 import { retryAfterMs } from '../interrupts/retry-after.ts';
 
-/** Codes of errors that are no answer to the request: the replica could not look at it. */
-const TRY_ELSEWHERE: readonly unknown[] = ['shutting_down', 'store_unavailable'];
+/** Codes of errors that are no answer to the request: the replica could not look at it, or has it no more. */
+const TRY_ELSEWHERE: readonly unknown[] = ['shutting_down', 'store_unavailable', 'run_taken_over'];
 
 /** The stream of a run. Any other stream is not Holdfast's, and nobody could resume it. */
 export const opensRun = (response: Response): boolean =>

@@ -26,7 +26,8 @@ export class ResumableRun {
   /** The replica that is asked. */
   #root: string;
   #connection: Connection;
-  #run = '';
+  /** Empty while nobody has told. */
+  #run: string;
 
   constructor(request: ChatRequest, settings: Settings, endpoints: Endpoints) {
     this.#settings = settings;
@@ -36,10 +37,22 @@ export class ResumableRun {
     this.#signal = AbortSignal.any([this.#left.signal, ...(request.signal ? [request.signal] : [])]);
     this.#root = endpoints.first(this.#requests.root);
     this.#connection = new Connection(this.#signal);
+    this.#run = this.#requests.run;
   }
 
   /** Resolves with the stream, or with the answer that came instead of one. */
   async start(): Promise<Response> {
+    this.#signal.throwIfAborted();
+    try {
+      return await this.#begin();
+    } catch (error) {
+      // A request that nobody has answered may have begun a run all the same.
+      if (this.#signal.aborted) this.leave();
+      throw error;
+    }
+  }
+
+  async #begin(): Promise<Response> {
     for (;;) {
       let answer: Response | undefined;
       let failure: unknown;

@@ -12,10 +12,13 @@ export class RunRequests {
   readonly #request: ChatRequest;
   /** The replica, or the load balancer, that the caller named. */
   readonly root: string;
+  /** The run that the caller named, empty if it named none. */
+  readonly run: string;
 
   constructor(request: ChatRequest) {
     this.#request = request;
     this.root = request.url.origin + request.url.pathname.replace(CHAT_PATH, '');
+    this.run = request.headers.get('holdfast-run-id') ?? '';
   }
 
   /** The caller's own request. Repeated, its `Idempotency-Key` leads to the same run. */
@@ -35,9 +38,11 @@ export class RunRequests {
     return this.#to(`${urlOf(root, run)}/resume`, { method: 'POST', headers, body });
   }
 
+  /** Of a run whose id is not known yet, `run` is empty: the key stands for it. */
   cancellation(root: string, run: string): RunRequest {
-    const headers = this.#headersWithout('content-type', 'content-length', 'idempotency-key');
-    return this.#to(urlOf(root, run), { method: 'DELETE', headers });
+    const headers = this.#headersWithout('content-type', 'content-length');
+    if (run !== '') headers.delete('idempotency-key');
+    return this.#to(run === '' ? `${root}${RUNS_PATH}` : urlOf(root, run), { method: 'DELETE', headers });
   }
 
   #to(url: string, init: RequestInit): RunRequest {
@@ -51,4 +56,6 @@ export class RunRequests {
   }
 }
 
-const urlOf = (root: string, run: string): string => `${root}/holdfast/v1/runs/${encodeURIComponent(run)}`;
+const RUNS_PATH = '/holdfast/v1/runs';
+
+const urlOf = (root: string, run: string): string => `${root}${RUNS_PATH}/${encodeURIComponent(run)}`;

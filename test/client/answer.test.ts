@@ -20,6 +20,7 @@ describe('an answer that turns the request away', () => {
   test.each([
     [503, '{"error":{"code":"shutting_down"}}', true],
     [503, '{"error":{"code":"store_unavailable"}}', true],
+    [503, '{"error":{"code":"run_taken_over"}}', true],
     [503, '{"error":{"code":"upstream_unavailable"}}', false],
     [502, '{"error":{"message":"The server had an error"}}', false],
     [502, '{"error":"bad gateway"}', true],

@@ -114,7 +114,7 @@ export class Fleet {
   async #answer(replica: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url = '', headers } = request;
     const { pathname } = new URL(url, 'http://fleet');
-    const isOurs = pathname === '/v1/chat/completions' || pathname.startsWith('/holdfast/v1/runs/');
+    const isOurs = pathname === '/v1/chat/completions' || /^\/holdfast\/v1\/runs(\/|$)/.test(pathname);
     for (const [name, value] of Object.entries(this.#options.headers ?? {})) response.setHeader(name, value);
     if (!isOurs || method === 'OPTIONS') {
       if (this.#options.other) this.#options.other(request, response);

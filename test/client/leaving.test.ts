@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { type ResumableOptions, resumable } from '../../src/client/index.ts';
 import { framesOf, request, saying, words } from './answers.ts';
-import { cut, Fleet, pieces, refuse, type Step, stall, type Telling, whole } from './fleet.ts';
+import { cut, Fleet, pieces, refuse, reset, type Step, stall, type Telling, whole } from './fleet.ts';
 
 const EVENTS = saying(...words(12));
 const BEGUN = 800;
@@ -72,7 +72,7 @@ describe('an abort', () => {
     await left;
   });
 
-  test('before the headers: the request ends, and there is no run to end', async () => {
+  test('before the headers: the request ends, and the run, which is known by its key', async () => {
     const { fleet, fetch } = await start();
     const { step, left } = watched(stall());
     fleet.script(step);
@@ -82,7 +82,40 @@ describe('an abort', () => {
     controller.abort(REASON);
     await expect(fetching).rejects.toBe(REASON);
     await left;
-    expect(fleet.asked).toHaveLength(1);
+    await fleet.requested(2);
+    const [asked, deletion] = fleet.asked;
+    expect(deletion).toMatchObject({ method: 'DELETE', path: '/holdfast/v1/runs', replica: 0 });
+    expect(deletion?.headers).toMatchObject({
+      authorization: 'Bearer client-key',
+      'idempotency-key': asked?.headers['idempotency-key'],
+    });
+    expect(deletion?.headers['content-type']).toBeUndefined();
+  });
+
+  test('before the headers: the run ends, which the caller named itself', async () => {
+    const { fleet, fetch } = await start();
+    fleet.script(stall());
+    const controller = new AbortController();
+    const headers = { authorization: 'Bearer client-key', 'holdfast-run-id': 'run_mine' };
+    const fetching = fetch(fleet.chatUrl, request({ headers, signal: controller.signal }));
+    await fleet.requested(1);
+    controller.abort(REASON);
+    await expect(fetching).rejects.toBe(REASON);
+    await fleet.requested(2);
+    expect(fleet.asked[1]).toMatchObject({ method: 'DELETE', path: '/holdfast/v1/runs/run_mine' });
+  });
+
+  test('before the headers: no run ends where that is not wanted', async () => {
+    const { fleet, fetch } = await start({ cancel_on_abort: false });
+    fleet.script(stall());
+    const controller = new AbortController();
+    const fetching = fetch(fleet.chatUrl, request({ signal: controller.signal }));
+    await fleet.requested(1);
+    controller.abort(REASON);
+    await expect(fetching).rejects.toBe(REASON);
+    // A request that was to be sent before this one would have come before it.
+    await (await fetch(fleet.chatUrl, request())).text();
+    expect(deletions(fleet)).toEqual([]);
   });
 
   test('before anything: nothing is asked', async () => {
@@ -93,12 +126,15 @@ describe('an abort', () => {
 
   test('during a wait before the headers: at once', async () => {
     const { fleet, fetch } = await start({ backoff_ms: 60_000, backoff_max_ms: 60_000 });
-    fleet.script(refuse(503, 'shutting_down'));
+    // The run may have begun all the same: only the connection is known to have ended.
+    fleet.script(reset);
     const controller = new AbortController();
     const fetching = fetch(fleet.chatUrl, request({ signal: controller.signal }));
     await fleet.requested(1);
     controller.abort(REASON);
     await expect(fetching).rejects.toBe(REASON);
+    await fleet.requested(2);
+    expect(fleet.asked[1]).toMatchObject({ method: 'DELETE', path: '/holdfast/v1/runs' });
   });
 
   test('during a wait after a break: at once', async () => {

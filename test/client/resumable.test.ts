@@ -197,6 +197,7 @@ describe('a replica that cannot take the request', () => {
     { name: 'resets the connection', step: reset },
     { name: 'never answers', step: stall() },
     { name: 'is shutting down', step: refuse(503, 'shutting_down', { 'retry-after': '30' }) },
+    { name: 'has lost the run', step: refuse(503, 'run_taken_over', { 'retry-after-ms': '30000' }) },
     { name: 'has no store', step: refuse(503, 'store_unavailable', { 'retry-after-ms': '30000' }) },
     {
       name: 'is behind a balancer that says 502',

@@ -5,8 +5,10 @@ import type { Plan } from '../provider/script.ts';
 import type { Answer } from './clients/chat-client.ts';
 import { OpenaiPython, type PythonManner, type TransportOptions } from './clients/openai-python.ts';
 import { Deployment, type DeploymentOptions, modelOf } from './deployment.ts';
+import type { HoldfastProcess } from './holdfast-process.ts';
 import { pythonEnvironment } from './python/environment.ts';
-import { callTo, TIDES, textOf } from './situations.ts';
+import { callTo, TIDES } from './situations.ts';
+import { requestStored } from './stored-request.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -15,8 +17,12 @@ const LEASE_MS = 600;
 const CLIENTS = 4;
 const MANNERS: readonly PythonManner[] = ['chunks', 'helper'];
 const TEXT = Array.from({ length: 150 }, (_, index) => `w${index} à 満潮 🌊`).join(' ');
-/** Says something every 3 ms or so. */
-const PLAN: Plan = { parts: [{ text: TEXT }, { tool: callTo('call_brest', 'Brest') }], delay_ms: 3 };
+/** Says something every 3 ms or so. However long a test takes, no replica that it stops gets to the end before. */
+const planOf = (stopped: number): Plan => ({
+  parts: [{ text: TEXT }, { tool: callTo('call_brest', 'Brest') }],
+  delay_ms: 3,
+  faults: Array.from({ length: stopped }, () => ({ kind: 'silence', at: { event: 130 } })),
+});
 
 const environment = await pythonEnvironment();
 const suite = 'missing' in environment ? describe.skip : describe;
@@ -32,21 +38,28 @@ async function deploy(options: DeploymentOptions = {}): Promise<Deployment> {
   return deployment;
 }
 
+/** A client that asks `first` first. */
 function connect(
   { holdfast, replicas }: Deployment,
   manner: PythonManner,
   more: Partial<TransportOptions> = {},
+  first: HoldfastProcess = holdfast,
 ) {
   if ('missing' in environment) throw new Error(environment.missing);
   const options = { endpoints: replicas.map(({ url }) => url), max_retries: 20, ...more };
-  const client = new OpenaiPython(environment.interpreter, manner, holdfast.url, options);
+  const client = new OpenaiPython(environment.interpreter, manner, first.url, options);
   onTestFinished(() => client.close());
   return client;
 }
 
-/** Asks, and has the question answered by its plan. */
-function ask(client: OpenaiPython, deployment: Deployment, content: string): Promise<Answer> {
-  deployment.plan(content, PLAN);
+/** Asks, and has the question answered in spite of so many replicas that are stopped. */
+function ask(
+  client: OpenaiPython,
+  deployment: Deployment,
+  content: string,
+  stopped: number,
+): Promise<Answer> {
+  deployment.plan(content, planOf(stopped));
   return client.ask({ model: modelOf('vllm'), content, tools: [TIDES] });
 }
 
@@ -58,7 +71,7 @@ async function askInEveryManner(deployment: Deployment, name: string, more: Part
     return Array.from({ length: CLIENTS }, (_, index) => {
       const question = `${name}: ${manner} ${index}`;
       questions.push(question);
-      return ask(client, deployment, question);
+      return ask(client, deployment, question, 1);
     });
   });
   await Promise.all(questions.map((question) => deployment.asked(question)));
@@ -66,7 +79,7 @@ async function askInEveryManner(deployment: Deployment, name: string, more: Part
 }
 
 function expectWhole({ text, toolCalls, finish, usage }: Answer): void {
-  expect(text).toBe(textOf(PLAN));
+  expect(text).toBe(TEXT);
   expect(toolCalls).toEqual([{ id: 'call_brest', name: 'tides', arguments: { port: 'Brest', days: 3 } }]);
   expect(finish).toBe('tool_calls');
   expect(usage).toMatchObject({ total_tokens: expect.any(Number) });
@@ -92,7 +105,7 @@ suite(`openai for Python does not notice${reason}`, () => {
   test('that one replica after the other was killed', async () => {
     const deployment = await deploy({ replicas: 4 });
     const question = 'killed three times';
-    const answer = ask(connect(deployment, 'chunks'), deployment, question);
+    const answer = ask(connect(deployment, 'chunks'), deployment, question, 3);
     for (const [index, replica] of deployment.replicas.slice(0, 3).entries()) {
       await deployment.asked(question, index + 1);
       await setTimeout(100);
@@ -126,4 +139,31 @@ suite(`openai for Python does not notice${reason}`, () => {
     process.kill(deployment.holdfast.pid, 'SIGCONT');
     for (const answer of whole) expectWhole(answer);
   });
+
+  test.each(MANNERS)(
+    'that its replica froze before the first byte, and woke up too late (%s)',
+    async (manner) => {
+      const deployment = await deploy();
+      const { holdfast, other, store } = deployment;
+      const content = `frozen before the first byte: ${manner}`;
+      deployment.plan(content, {
+        ...planOf(0),
+        faults: [{ kind: 'silence', at: { before_headers: true }, for_ms: 2_000 }],
+      });
+      const parameters = { extra_headers: { 'Idempotency-Key': 'one for both' } };
+      const question = { model: modelOf('vllm'), content, tools: [TIDES], parameters };
+      const second = connect(deployment, manner, { endpoints: [other.url] }, other);
+      const answers = [connect(deployment, manner).ask(question)];
+      await deployment.asked(content);
+      await requestStored(store, content);
+      process.kill(holdfast.pid, 'SIGSTOP');
+      answers.push(second.ask(question));
+      // The other replica has the run by now.
+      await deployment.asked(content, 2);
+      process.kill(holdfast.pid, 'SIGCONT');
+      for (const answer of await Promise.all(answers)) expectWhole(answer);
+      await holdfast.logged(({ msg, outcome }) => msg === 'run ended' && outcome === 'superseded');
+      expect(deployment.requests(content)).toHaveLength(2);
+    },
+  );
 });

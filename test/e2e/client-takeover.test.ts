@@ -9,8 +9,10 @@ import type { ChatClient } from './clients/chat-client.ts';
 import { langchain } from './clients/langchain.ts';
 import { openaiChunks, openaiHelper } from './clients/openai.ts';
 import { Deployment, type DeploymentOptions, modelOf } from './deployment.ts';
+import type { HoldfastProcess } from './holdfast-process.ts';
 import { streamRequest } from './raw-client.ts';
 import { callTo, TIDES } from './situations.ts';
+import { requestStored } from './stored-request.ts';
 
 // Every test starts processes of its own.
 vi.setConfig({ testTimeout: 60_000 });
@@ -43,10 +45,15 @@ async function read(
   deployment: Deployment,
   question: string,
   onProgress: (body: string) => void = () => {},
+  { replica = deployment.holdfast, key }: { replica?: HoldfastProcess; key?: string } = {},
 ): Promise<{ readonly run: string; readonly body: string }> {
-  const response = await fetch(`${deployment.holdfast.url}/chat/completions`, {
+  const response = await fetch(`${replica.url}/chat/completions`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', ...CREDENTIAL },
+    headers: {
+      'content-type': 'application/json',
+      ...CREDENTIAL,
+      ...(key !== undefined && { 'idempotency-key': key }),
+    },
     body: JSON.stringify(streamRequest(modelOf('vllm'), question, { tools: TOOLS })),
   });
   let said = '';
@@ -145,6 +152,32 @@ describe('a replica that freezes', () => {
     const status = await (await globalThis.fetch(url, { headers: CREDENTIAL })).json();
     expect(status).toMatchObject({ status: 'complete', text: TEXT, takeovers: 1 });
   });
+
+  test.each([
+    ['goes on at another one', 2],
+    ['asks it again, and is told what the other one makes of the run', 1],
+  ])('before its first byte, and wakes up too late: its client %s', async (_, endpoints) => {
+    const deployment = await deploy();
+    const { holdfast, other, store } = deployment;
+    const question = `frozen before the first byte, ${endpoints}`;
+    const key = 'one for both';
+    deployment.plan(question, {
+      ...PLAN,
+      faults: [{ kind: 'silence', at: { before_headers: true }, for_ms: 2_000 }],
+    });
+    const urls = deployment.replicas.slice(0, endpoints).map(({ url }) => url);
+    const first = read(connect(deployment, { endpoints: urls }), deployment, question, undefined, { key });
+    await deployment.asked(question);
+    await requestStored(store, question);
+    process.kill(holdfast.pid, 'SIGSTOP');
+    const second = read(globalThis.fetch, deployment, question, undefined, { key, replica: other });
+    // The other replica has the run by now.
+    await deployment.asked(question, 2);
+    process.kill(holdfast.pid, 'SIGCONT');
+    for (const answer of await Promise.all([first, second])) expectWhole(answer);
+    await holdfast.logged(({ msg, outcome }) => msg === 'run ended' && outcome === 'superseded');
+    expect(deployment.requests(question)).toHaveLength(2);
+  });
 });
 
 describe('SDKs do not notice that a replica died', () => {
@@ -163,13 +196,14 @@ describe('SDKs do not notice that a replica died', () => {
       name: name.padEnd(40, '.'),
       client: connectSdk(deployment.holdfast.url, fetch),
     }));
-    const ask = ({ name, client }: (typeof clients)[number], how: string) => {
+    const ask = ({ name, client }: (typeof clients)[number], how: string, faults: Plan['faults'] = []) => {
       const content = `${name} ${how}`;
-      deployment.plan(content, PLAN);
+      deployment.plan(content, { ...PLAN, faults });
       return { content, answer: client.ask({ model: modelOf('vllm'), content, tools: [TIDES] }) };
     };
     const uncut = await Promise.all(clients.map((each) => ask(each, 'uncut').answer));
-    const cut = clients.map((each) => ask(each, 'cut..'));
+    // However long this test takes, none is at its end when the replica is killed.
+    const cut = clients.map((each) => ask(each, 'cut..', [{ kind: 'silence', at: { event: 200 } }]));
     await Promise.all(cut.map(({ content }) => deployment.asked(content)));
     await setTimeout(200);
     await deployment.holdfast.kill('SIGKILL');
@@ -181,21 +215,40 @@ describe('SDKs do not notice that a replica died', () => {
   });
 });
 
-test('an abort ends the run at the provider, though it was resumable', async () => {
-  const deployment = await deploy({ replicas: 1 });
-  const question = 'aborted';
-  deployment.plan(question, PLAN);
-  const controller = new AbortController();
-  const response = await connect(deployment)(`${deployment.holdfast.url}/chat/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...CREDENTIAL },
-    body: JSON.stringify(streamRequest(modelOf('vllm'), question)),
-    signal: controller.signal,
+describe('an abort ends the run at the provider, though it was resumable', () => {
+  async function ask(question: string, plan: Plan) {
+    // By itself, the replica would end it long after this test.
+    const deployment = await deploy({ replicas: 1, resume: { detached_ms: 600_000 } });
+    deployment.plan(question, plan);
+    const controller = new AbortController();
+    const answer = connect(deployment)(`${deployment.holdfast.url}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...CREDENTIAL },
+      body: JSON.stringify(streamRequest(modelOf('vllm'), question)),
+      signal: controller.signal,
+    });
+    const ended = async () => {
+      await deployment.abandoned(question);
+      const line = await deployment.holdfast.logged(({ msg }) => msg === 'run ended');
+      expect(line.outcome).toBe('cancelled');
+    };
+    return { deployment, answer, leave: () => controller.abort(), ended };
+  }
+
+  test('that has begun', async () => {
+    const { answer, leave, ended } = await ask('aborted', PLAN);
+    await (await answer).body?.getReader().read();
+    leave();
+    await ended();
   });
-  await response.body?.getReader().read();
-  controller.abort();
-  // By itself, the replica would only end it after resume.detached_ms.
-  await deployment.abandoned(question);
-  const line = await deployment.holdfast.logged(({ msg }) => msg === 'run ended');
-  expect(line.outcome).toBe('cancelled');
+
+  test('of which nothing is known yet', async () => {
+    const question = 'aborted before the first byte';
+    const silence = { kind: 'silence', at: { before_headers: true } } as const;
+    const { deployment, answer, leave, ended } = await ask(question, { ...PLAN, faults: [silence] });
+    await deployment.asked(question);
+    leave();
+    await expect(answer).rejects.toMatchObject({ name: 'AbortError' });
+    await ended();
+  });
 });

@@ -47,8 +47,13 @@ class HangUp:
     """The request is read, and its connection reset."""
 
 
+@dataclass(frozen=True)
+class Silence:
+    """The request is read, and never answered."""
+
+
 #: What becomes of a request for a stream; None is all of it.
-Fate = Union[Break, Refusal, HangUp, None]
+Fate = Union[Break, Refusal, HangUp, Silence, None]
 
 
 @dataclass(frozen=True)
@@ -182,6 +187,8 @@ class Replicas:
             return self._begin(connection, request)
         if action == "resume" and request.method == "POST":
             return self._resume(connection, request, run_id)
+        if request.path == "/holdfast/v1/runs" and request.method == "DELETE":
+            return self._cancel(connection, self._keys[request.headers["idempotency-key"]])
         if run_id and request.method == "DELETE":
             return self._cancel(connection, run_id)
         return send_json(connection, 200, {"path": request.path}, {})
@@ -228,6 +235,8 @@ class Replicas:
         if isinstance(fate, HangUp):
             reset(connection)
             return False
+        if isinstance(fate, Silence):
+            return self._hang(connection)
         if isinstance(fate, Refusal):
             return send_json(
                 connection, fate.status, {"error": {"code": fate.code, "message": "no"}}, fate.headers
@@ -247,14 +256,18 @@ class Replicas:
             connection.sendall(b"0\r\n\r\n")
             return True
         if fate.how == "hang":
-            # Ends when the client has closed its side.
-            with suppress(ConnectionError):
-                connection.recv(1)
-            with self._changed:
-                self.left += 1
-                self._changed.notify_all()
+            return self._hang(connection)
         if fate.how == "reset":
             reset(connection)
+        return False
+
+    def _hang(self, connection: socket.socket) -> bool:
+        """Until the client has closed its side."""
+        with suppress(ConnectionError):
+            connection.recv(1)
+        with self._changed:
+            self.left += 1
+            self._changed.notify_all()
         return False
 
     def _complain(self, complaint: str) -> None:

@@ -36,6 +36,7 @@ def test_what_opens_a_run(status: int, headers: dict[str, str], opens: bool) -> 
         (b'{"error": "text"}', True),
         (b'{"error": {"code": "shutting_down"}}', True),
         (b'{"error": {"code": "store_unavailable"}}', True),
+        (b'{"error": {"code": "run_taken_over"}}', True),
         (b'{"error": {"code": "upstream_unavailable"}}', False),
         (b'{"error": {"message": "overloaded"}}', False),
     ],

@@ -11,6 +11,8 @@ import anyio
 import httpx
 import pytest
 from answer import EVENTS, framed, payloads_of
+from reading import Reading
+from replicas import PATIENCE_S
 
 from holdfast_client import AsyncResumableTransport, ResumableTransport
 
@@ -116,9 +118,10 @@ def test_what_interrupts_a_run(error: Exception) -> None:
 
 @pytest.mark.parametrize("error", FAULTS, ids=lambda error: type(error).__name__)
 def test_what_is_a_fault_of_its_own(error: Exception) -> None:
-    transport = ResumableTransport(transport=Inner(error))
+    inner = Inner(error)
     with pytest.raises(type(error)):
-        transport.handle_request(REQUEST)
+        ResumableTransport(transport=inner).handle_request(REQUEST)
+    assert inner.methods == ["POST"]
 
 
 def test_nothing_goes_on_after_a_fault() -> None:
@@ -159,25 +162,15 @@ def test_a_response_that_comes_after_its_reader_has_left_is_closed() -> None:
     def before(request: int) -> None:
         if request == 2:
             is_asked.set()
-            assert has_left.wait(20)
+            assert has_left.wait(PATIENCE_S)
 
     inner = Inner(Body(BEGINNING, httpx.ReadError("x")), late, before=before)
     response = ResumableTransport(transport=inner, backoff_s=0).handle_request(REQUEST)
-    errors: list[Exception] = []
-
-    def read() -> None:
-        try:
-            response.read()
-        except Exception as error:
-            errors.append(error)
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    assert is_asked.wait(20)
+    reading = Reading(response)
+    assert is_asked.wait(PATIENCE_S)
     response.close()
     has_left.set()
-    reader.join(20)
-    assert [type(error) for error in errors] == [httpx.ReadError]
+    assert type(reading.end()) is httpx.ReadError
     assert late.is_closed
     assert inner.methods == ["POST", "POST", "DELETE"]
 

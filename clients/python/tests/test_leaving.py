@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+import signal
 import threading
 import time
 
@@ -12,17 +12,12 @@ import openai
 import pytest
 from answer import EVENTS, framed
 from libraries import MANNERS, Manner, async_client_of, client_of, name_of, raw
-from replicas import Break, HangUp, Replicas
+from reading import Reading
+from replicas import PATIENCE_S, Break, HangUp, Replicas, Silence
 
 WHOLE = framed(EVENTS, "run_0000")
 MIDDLE = Break(len(WHOLE) // 2)
 HANG = Break(len(WHOLE) // 2, "hang")
-
-
-def is_waiting(thread: threading.Thread) -> bool:
-    """For another thread, and for nothing else."""
-    frame = sys._current_frames().get(thread.ident or 0)
-    return frame is not None and frame.f_code is threading.Condition.wait.__code__
 
 
 def test_ends_the_run(replicas: Replicas) -> None:
@@ -74,22 +69,10 @@ def test_from_another_thread(replicas: Replicas) -> None:
     # The system does not wake whoever reads from a socket that is closed; the replica does.
     replicas.when_cancelled("hang up")
     with client_of(replicas) as client, client.stream(**raw(replicas, "q")) as response:
-        shown = threading.Event()
-        errors: list[Exception] = []
-
-        def read() -> None:
-            try:
-                for _ in response.iter_bytes():
-                    shown.set()
-            except Exception as error:
-                errors.append(error)
-
-        reader = threading.Thread(target=read)
-        reader.start()
-        assert shown.wait(20)
+        reading = Reading(response)
+        assert reading.begun.wait(PATIENCE_S)
         response.close()
-        reader.join(20)
-    assert [type(error) for error in errors] == [httpx.ReadError]
+        assert type(reading.end()) is httpx.ReadError
     assert [request.method for request in replicas.requests] == ["POST", "DELETE"]
 
 
@@ -97,23 +80,13 @@ def test_between_two_tries(replicas: Replicas) -> None:
     replicas.plan("q", MIDDLE, HangUp(), HangUp())
     options = {"backoff_s": 60, "backoff_max_s": 60}
     with client_of(replicas, **options) as client, client.stream(**raw(replicas, "q")) as response:
-        errors: list[Exception] = []
-
-        def read() -> None:
-            try:
-                response.read()
-            except Exception as error:
-                errors.append(error)
-
-        reader = threading.Thread(target=read)
-        reader.start()
-        while not is_waiting(reader):
+        reading = Reading(response)
+        while not reading.is_waiting:
             time.sleep(0.01)
         began_s = time.monotonic()
         response.close()
-        reader.join(20)
+        assert type(reading.end()) is httpx.ReadError
         assert time.monotonic() - began_s < 10
-    assert [type(error) for error in errors] == [httpx.ReadError]
     assert len(replicas.requests_of("q")) == 1
 
 
@@ -179,6 +152,54 @@ def test_before_the_response(replicas: Replicas) -> None:
                 await asyncio.wait_for(client.request(**raw(replicas, "q")), 0.5)
 
     asyncio.run(leave())
+    # It may have begun all the same: only its connection is known to have ended.
+    assert replicas.cancelled == ["run_0000"]
+
+
+def test_a_task_that_is_cancelled_before_the_response(replicas: Replicas) -> None:
+    replicas.plan("q", Silence())
+
+    async def leave() -> None:
+        async with async_client_of(replicas) as client:
+            reader = asyncio.create_task(client.request(**raw(replicas, "q")))
+            while not replicas.requests:
+                await asyncio.sleep(0.01)
+            reader.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reader
+
+    asyncio.run(leave())
+    replicas.wait_until(lambda: replicas.left == 1)
+    assert replicas.cancelled == ["run_0000"]
+    assert [request.replica for request in replicas.requests] == [0, 0]
+
+
+def test_an_interrupt_before_the_response(replicas: Replicas) -> None:
+    replicas.plan("q", Silence())
+    main_thread = threading.get_ident()
+
+    def interrupt() -> None:
+        replicas.wait_until(lambda: len(replicas.requests) == 1)
+        signal.pthread_kill(main_thread, signal.SIGINT)
+
+    with client_of(replicas) as client:
+        threading.Thread(target=interrupt, daemon=True).start()
+        with pytest.raises(KeyboardInterrupt):
+            client.request(**raw(replicas, "q"))
+    replicas.wait_until(lambda: replicas.left == 1)
+    assert replicas.cancelled == ["run_0000"]
+
+
+def test_leaves_the_run_before_the_response_if_so_told(replicas: Replicas) -> None:
+    replicas.plan("q", Silence())
+
+    async def leave() -> None:
+        async with async_client_of(replicas, cancel_on_close=False) as client:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(client.request(**raw(replicas, "q")), 0.5)
+
+    asyncio.run(leave())
+    replicas.wait_until(lambda: replicas.left == 1)
     assert len(replicas.requests) == 1
 
 

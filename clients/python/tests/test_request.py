@@ -96,6 +96,22 @@ def test_what_cancels_a_run() -> None:
     assert set(call.limits_s) == {"connect", "read", "write", "pool"}
 
 
+def test_what_cancels_a_run_of_which_only_the_key_is_known() -> None:
+    for asked in (requests(), requests(Idempotency_Key="mine")):
+        call = asked.cancellation(B, None)
+        headers = headers_of(call)
+        assert (call.method, call.url, call.body) == ("DELETE", f"{B}/holdfast/v1/runs", b"")
+        assert headers["authorization"] == "Bearer key"
+        key = headers_of(asked.original(A))["idempotency-key"]
+        assert headers.get_list("idempotency-key") == [key]
+        assert not {"content-type", "holdfast-resume", "host"} & set(headers)
+
+
+def test_a_run_that_the_application_named_is_known() -> None:
+    assert requests(Holdfast_Run_Id="run_1").run == "run_1"
+    assert requests().run is None
+
+
 def test_a_run_cannot_lead_astray() -> None:
     assert requests().cancellation(A, "../x?y").url == f"{A}/holdfast/v1/runs/..%2Fx%3Fy"
 

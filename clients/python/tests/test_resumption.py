@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 from answer import DONE, ERROR, EVENTS, SHORT, framed, payloads_of
 from course import REFUSED, RESET, RUN, A, B, Course, Response, TruncatedError, refusal
@@ -112,6 +113,7 @@ class TestBeforeItBegins:
             REFUSED,
             refusal(503),
             refusal(503, "store_unavailable"),
+            refusal(503, "run_taken_over"),
             Response(502, b"<html>"),
             Response(504),
             Response(503, end=RESET),
@@ -127,8 +129,10 @@ class TestBeforeItBegins:
     def test_the_last_failure_is_what_the_application_sees(self) -> None:
         course = Course([refusal(503), REFUSED], max_retries=1)
         assert course.error is REFUSED
+        assert course.resumption.cancellation() is None
         course = Course([REFUSED, refusal(503)], max_retries=1)
         assert (course.error, course.passed_on) == (None, 503)
+        assert course.resumption.cancellation() is None
 
     @pytest.mark.parametrize("status", [400, 401, 404, 409, 422, 429, 500])
     def test_what_will_not_change_is_passed_on(self, status: int) -> None:
@@ -255,14 +259,23 @@ def test_a_replica_that_failed_one_run_is_not_asked_first_by_the_next() -> None:
     assert step.call.url == f"{B}{CHAT}"
 
 
-def test_a_run_can_be_cancelled_once_it_is_known() -> None:
+def test_a_run_can_be_cancelled_from_the_request_on() -> None:
     options = Options.check()
     request = StreamRequest(f"{A}{CHAT}", [], b'{"stream": true}')
     resumption = Resumption(request, options, Endpoints(()), TruncatedError)
     steps = resumption.steps()
-    assert isinstance(next(steps), Send)
     assert resumption.cancellation() is None
+    step = next(steps)
+    assert isinstance(step, Send)
+    call = resumption.cancellation()
+    assert call is not None
+    assert (call.method, call.url) == ("DELETE", f"{A}/holdfast/v1/runs")
+    keys = [httpx.Headers(each.headers)["idempotency-key"] for each in (step.call, call)]
+    assert keys[0] == keys[1]
+    # What went wrong may have gone wrong before anything was sent.
+    assert resumption.cancellation(after_fault=True) is None
     assert isinstance(steps.send(Response().reply), Open)
+    assert resumption.cancellation(after_fault=True) == resumption.cancellation()
     call = resumption.cancellation()
     assert call is not None
     assert (call.method, call.url) == ("DELETE", f"{A}/holdfast/v1/runs/{RUN}")

@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
+import { Devtools } from './devtools.ts';
 
 const run = promisify(execFile);
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
@@ -41,8 +43,16 @@ async function find(): Promise<string | undefined> {
   return undefined;
 }
 
-/** Opens a page in a headless browser of its own. The promise rejects if the browser ends by itself. */
-export function openPage(command: string, url: string): { ended: Promise<never>; close(): Promise<void> } {
+/** A page in a headless browser of its own. */
+export interface Page {
+  /** Rejects if the browser ends by itself, or cannot open the page. */
+  readonly ended: Promise<never>;
+  /** What its console has shown in red so far. */
+  readonly errors: readonly string[];
+  close(): Promise<void>;
+}
+
+export function openPage(command: string, url: string): Page {
   const profile = mkdtempSync(join(tmpdir(), 'holdfast-chromium-'));
   const sandbox = isRoot ? ['--no-sandbox'] : [];
   const quiet = [
@@ -51,21 +61,27 @@ export function openPage(command: string, url: string): { ended: Promise<never>;
     '--no-first-run',
     '--disable-background-networking',
   ];
-  const child = spawn(command, ['--headless', ...sandbox, ...quiet, `--user-data-dir=${profile}`, url], {
-    stdio: ['ignore', 'ignore', 'pipe'],
+  const watched = ['--remote-debugging-pipe', `--user-data-dir=${profile}`];
+  const child = spawn(command, ['--headless', ...sandbox, ...quiet, ...watched], {
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
   });
+  const [, , , to, from] = child.stdio;
+  const devtools = new Devtools(to as Writable, from as Readable);
   let said = '';
-  child.stderr.on('data', (bytes: Buffer) => {
+  child.stderr?.on('data', (bytes: Buffer) => {
     said = (said + bytes.toString()).slice(-4096);
   });
   const exited = once(child, 'close');
   let isClosing = false;
+  const never = new Promise<never>(() => {});
   const ended = exited.then(() => {
-    if (isClosing) return new Promise<never>(() => {});
+    if (isClosing) return never;
     throw new Error(`chromium has ended: ${said}`);
   });
+  const opened = devtools.open(url).then(() => never);
   return {
-    ended,
+    ended: Promise.race([ended, opened]),
+    errors: devtools.errors,
     async close() {
       isClosing = true;
       child.kill('SIGTERM');

@@ -1,27 +1,17 @@
-"""Asks what it is told to on standard input, one JSON object per line, and answers on standard output.
+"""Asks what it is told to with `openai`, as `serving` says.
 
     python ask.py BASE_URL API_KEY [OPTIONS]
-    {"id", "manner": "chunks" | "helper", "request"} -> {"id", "answer"} | {"id", "error": {"name", "message"}}
 
-`chunks` is the synchronous client, in threads; `helper` the asynchronous one, with `.stream()`. With OPTIONS, a JSON
-object, both send their requests through the transport of `clients/python`.
+`chunks` is the synchronous client, in threads; `helper` the asynchronous one, with `.stream()`; `events` and
+`response_helper` are the same with the Responses API. With OPTIONS, a JSON object, both clients send their requests
+through the transport of `clients/python`.
 """
 
-import asyncio
 import json
 import sys
-import threading
-import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 from openai import AsyncOpenAI, OpenAI
-
-CONCURRENCY = 16
-
-# From here on: what the interpreter says of the libraries' own imports is not about our streams.
-warnings.simplefilter("error")
-
-output = threading.Lock()
+from serving import serve
 
 
 def chunks(client, request):
@@ -56,6 +46,39 @@ async def helper(client, request):
     return answer(choice.message.content or "", calls, choice.finish_reason, completion.usage)
 
 
+def events(client, request):
+    """The events as they come, of which the last one has the response."""
+    text, response = "", None
+    with client.responses.create(**request, stream=True) as stream:
+        for event in stream:
+            if event.type == "response.output_text.delta":
+                text += event.delta
+            elif event.type == "response.completed":
+                response = event.response
+    if response is None:
+        raise RuntimeError("the stream ended without a response")
+    if text != response.output_text:
+        raise RuntimeError(f"what was said piece by piece is {text!r}")
+    return response_answer(response)
+
+
+async def response_helper(client, request):
+    """The helper that puts the response together itself."""
+    async with client.responses.stream(**request) as stream:
+        return response_answer(await stream.get_final_response())
+
+
+def response_answer(response):
+    calls = [
+        {"id": item.call_id, "name": item.name, "arguments": item.arguments}
+        for item in response.output
+        if item.type == "function_call"
+    ]
+    thoughts = [part.text for item in response.output if item.type == "reasoning" for part in item.summary]
+    finish = "tool_calls" if calls else "stop"
+    return answer(response.output_text, calls, finish, response.usage, "".join(thoughts))
+
+
 def answer(text, calls, finish, usage, reasoning=None):
     for call in calls:
         call["arguments"] = json.loads(call["arguments"])
@@ -66,20 +89,6 @@ def answer(text, calls, finish, usage, reasoning=None):
         "usage": usage and usage.to_dict(),
         **({} if reasoning is None else {"reasoning": reasoning}),
     }
-
-
-def serve(line):
-    task = json.loads(line)
-    try:
-        if task["manner"] == "chunks":
-            result = {"answer": chunks(client, task["request"])}
-        else:
-            asked = asyncio.run_coroutine_threadsafe(helper(async_client, task["request"]), loop)
-            result = {"answer": asked.result()}
-    except Exception as error:  # Whatever the client raises, warnings included, is the result.
-        result = {"error": {"name": type(error).__name__, "message": str(error)}}
-    with output:
-        print(json.dumps({"id": task["id"], **result}), flush=True)
 
 
 def resumable(options):
@@ -96,20 +105,12 @@ def resumable(options):
     )
 
 
-http_clients = resumable(json.loads(sys.argv[3])) if len(sys.argv) > 3 else (None, None)
-options = {"base_url": sys.argv[1], "api_key": sys.argv[2], "max_retries": 0}
-client = OpenAI(**options, http_client=http_clients[0])
-async_client = AsyncOpenAI(**options, http_client=http_clients[1])
-loop = asyncio.new_event_loop()
-loop_thread = threading.Thread(target=loop.run_forever)
-loop_thread.start()
-
-with ThreadPoolExecutor(CONCURRENCY) as executor:
-    for line in sys.stdin:
-        executor.submit(serve, line)
-
-client.close()
-asyncio.run_coroutine_threadsafe(async_client.close(), loop).result()
-loop.call_soon_threadsafe(loop.stop)
-loop_thread.join()
-loop.close()
+if __name__ == "__main__":
+    http_clients = resumable(json.loads(sys.argv[3])) if len(sys.argv) > 3 else (None, None)
+    options = {"base_url": sys.argv[1], "api_key": sys.argv[2], "max_retries": 0}
+    serve(
+        {"chunks": chunks, "events": events},
+        {"helper": helper, "response_helper": response_helper},
+        OpenAI(**options, http_client=http_clients[0]),
+        AsyncOpenAI(**options, http_client=http_clients[1]),
+    )

@@ -8,8 +8,8 @@ from ._steps import Reply
 
 UNAVAILABLE = frozenset({502, 503, 504})
 
-#: Codes of errors that are no answer to the request: the replica could not look at it.
-_TRY_ELSEWHERE = frozenset({"shutting_down", "store_unavailable"})
+#: Codes of errors that are no answer to the request: the replica could not look at it, or has it no more.
+_TRY_ELSEWHERE = frozenset({"shutting_down", "store_unavailable", "run_taken_over"})
 
 
 def opens_run(reply: Reply) -> bool:

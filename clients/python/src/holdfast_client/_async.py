@@ -44,7 +44,10 @@ class AsyncExchange(Exchange):
         return result.data
 
     async def aclose(self) -> None:
-        cancellation = self._cancellation()
+        await self._close()
+
+    async def _close(self, after_fault: bool = False) -> None:
+        cancellation = self._cancellation(after_fault)
         self._is_left = True
         self._left.set()
         # What closes a response is, more often than not, a task that is being cancelled.
@@ -65,8 +68,9 @@ class AsyncExchange(Exchange):
                 outcome = await self._perform(step)
             except self._library.interruptions as error:
                 self._fail(error)
-            except BaseException:
-                await self.aclose()
+            except BaseException as error:
+                # What is no `Exception` is the application's wish to leave.
+                await self._close(after_fault=isinstance(error, Exception))
                 raise
             else:
                 self._succeed(outcome)

@@ -24,6 +24,8 @@ _MESSAGE_HEADERS = (b"content-length", b"transfer-encoding", b"accept-encoding",
 #: Of the request that began the run: from then on the path names it.
 _BEGINNING_HEADERS = (b"content-type", b"idempotency-key", b"holdfast-run-id")
 
+_RUNS_PATH = "/holdfast/v1/runs"
+
 
 def may_stream(method: str, url: str, headers: Headers) -> bool:
     """Whether the body is worth a look. With `Last-Event-ID` an application resumes by itself."""
@@ -65,17 +67,19 @@ class RunRequests:
         self._request = request
         self._root = request.root
         self._limits_s = dict.fromkeys(("connect", "read", "write"), min(options.idle_s, options.give_up_s))
-        has_key = _header(request.headers, b"idempotency-key")
         # Repeated, the request leads to the same run by its key.
-        key = (b"idempotency-key", f"holdfast-{secrets.token_hex(16)}".encode())
-        self._original_headers = [_RESUMABLE] if has_key else [key, _RESUMABLE]
+        key = _header(request.headers, b"idempotency-key") or f"holdfast-{secrets.token_hex(16)}".encode()
+        self._key = (b"idempotency-key", key)
+        run = _header(request.headers, b"holdfast-run-id")
+        #: The run that the application named.
+        self.run = run.decode("latin-1") if run else None
 
     def original(self, root: str) -> Call:
         """The application's own request."""
         url = urlsplit(self._request.url)
         query = f"?{url.query}" if url.query else ""
         here = self._request.url if root == self._root else f"{root}/v1/chat/completions{query}"
-        headers = self._headers(root, *self._original_headers)
+        headers = self._headers(root, self._key, _RESUMABLE, without=(b"idempotency-key",))
         return Call("POST", here, headers, self._request.body, self._limits_s)
 
     def rest(self, root: str, run: str, cursor: int, tail: list[str], last_id: bytes | None) -> Call:
@@ -86,10 +90,13 @@ class RunRequests:
         body = json.dumps({"cursor": cursor, "tail": tail}, ensure_ascii=False, separators=(",", ":"))
         return Call("POST", f"{_run_url(root, run)}/resume", headers, body.encode(), self._limits_s)
 
-    def cancellation(self, root: str, run: str) -> Call:
-        headers = self._headers(root, without=_BEGINNING_HEADERS)
+    def cancellation(self, root: str, run: str | None) -> Call:
+        """Of a run whose id is not known yet, `run` is None: the key stands for it."""
+        url = f"{root}{_RUNS_PATH}" if run is None else _run_url(root, run)
+        key = (self._key,) if run is None else ()
+        headers = self._headers(root, *key, without=_BEGINNING_HEADERS)
         limits_s = dict.fromkeys(("connect", "read", "write", "pool"), CANCEL_S)
-        return Call("DELETE", _run_url(root, run), headers, b"", limits_s)
+        return Call("DELETE", url, headers, b"", limits_s)
 
     def _headers(self, root: str, *more: tuple[bytes, bytes], without: tuple[bytes, ...] = ()) -> Headers:
         """All the application sent go along: a replica that takes a run over sends them to the provider."""
@@ -101,7 +108,7 @@ class RunRequests:
 
 
 def _run_url(root: str, run: str) -> str:
-    return f"{root}/holdfast/v1/runs/{quote(run, safe='')}"
+    return f"{root}{_RUNS_PATH}/{quote(run, safe='')}"
 
 
 def _header(headers: Headers, name: bytes) -> bytes | None:

@@ -60,18 +60,21 @@ class Resumption:
         self._budget = Budget(options, clock, jitter)
         #: The replica that is asked.
         self._root = endpoints.first(request.root)
-        self._run: str | None = None
+        #: None while nobody has told.
+        self._run = self._requests.run
         self._events = EventReader()
         self._cursor = 0
         self._last_id: bytes | None = None
         self._tail = Tail()
         #: What broke the stream first since the last event.
         self._broken: Exception | None = None
+        self._is_asked = False
         self._has_ended = False
 
     def steps(self) -> Steps:
         """To be taken in order. Raises what the application is to be told when there is no going on."""
         if not (yield from self._begin()):
+            self._has_ended = True
             yield PassOn()
             return
         yield Open()
@@ -90,9 +93,13 @@ class Resumption:
             yield from self._resume(self._broken)
         yield from self._drain()
 
-    def cancellation(self) -> Call | None:
-        """The request that cancels the run; None when there is nothing to cancel."""
-        if self._run is None or self._has_ended:
+    def cancellation(self, *, after_fault: bool = False) -> Call | None:
+        """The request that cancels the run; None when there is nothing to cancel.
+
+        A request that nobody has answered may have begun a run all the same; one that met a fault of its own may
+        never have been sent.
+        """
+        if not self._is_asked or self._has_ended or (after_fault and self._run is None):
             return None
         return self._requests.cancellation(self._root, self._run)
 
@@ -114,7 +121,7 @@ class Resumption:
                 yield Drop()
                 yield Sleep(wait_s)
             elif error:
-                raise error
+                self._give_up(error)
             else:
                 return False
 
@@ -202,6 +209,7 @@ class Resumption:
         raise error
 
     def _send(self, call: Call) -> Generator[Work, Outcome, Reply]:
+        self._is_asked = True
         outcome = yield Send(call)
         assert isinstance(outcome, Reply)
         return outcome

@@ -45,7 +45,10 @@ class SyncExchange(Exchange):
         return result.data
 
     def close(self) -> None:
-        cancellation = self._cancellation()
+        self._close()
+
+    def _close(self, after_fault: bool = False) -> None:
+        cancellation = self._cancellation(after_fault)
         self._is_left = True
         self._left.set()
         # Of a socket that is closed under a thread that reads from it, the number may soon be that of another one:
@@ -69,8 +72,9 @@ class SyncExchange(Exchange):
                     outcome = self._perform(step)
             except self._library.interruptions as error:
                 self._fail(error)
-            except BaseException:
-                self.close()
+            except BaseException as error:
+                # What is no `Exception` is the application's wish to leave.
+                self._close(after_fault=isinstance(error, Exception))
                 raise
             else:
                 self._succeed(outcome)

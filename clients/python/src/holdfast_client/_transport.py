@@ -119,10 +119,10 @@ class Exchange:
             call.method, call.url, headers=call.headers, content=call.body, extensions=extensions
         )
 
-    def _cancellation(self) -> httpx.Request | None:
+    def _cancellation(self, after_fault: bool) -> httpx.Request | None:
         if self._is_abandoned or not self._transport._options.cancel_on_close:
             return None
-        call = self._resumption.cancellation()
+        call = self._resumption.cancellation(after_fault=after_fault)
         return self._build(call) if call else None
 
     def _opened(self, response: httpx.Response) -> httpx.Response:
