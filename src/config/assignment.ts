@@ -1,3 +1,4 @@
+import { isObject } from '../json.ts';
 import { type KeyPath, typedValue } from './key-path.ts';
 
 /** A value for one key from outside the file. */
@@ -10,9 +11,6 @@ export interface Assignment {
 
 /** Where each key's value came from. */
 export type Sources = Map<string, string>;
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** `tree` with the assigned value; unchanged where the file has something else than a section in the way. */
 export function assign(tree: unknown, path: readonly string[], text: string, parents: KeyPath = []): unknown {

@@ -1,3 +1,4 @@
+import type { BreakerLimits } from '../plans/circuit-breaker.ts';
 import type { Proof } from '../plans/delta.ts';
 import type { DialectName } from './dialect-names.ts';
 
@@ -9,6 +10,8 @@ export interface Configuration {
   readonly upstreams: Readonly<Record<string, UpstreamConfiguration>>;
   readonly routes: readonly RouteConfiguration[];
   readonly recovery: RecoveryPolicy;
+  /** When a target of a route with several counts as down. */
+  readonly breaker: BreakerLimits;
   readonly clocks: ClockLimits;
   readonly checkpoint: {
     /** `memory`, `file:<dir>` or a URL of Redis. */
@@ -29,7 +32,8 @@ export interface Configuration {
 
 export interface UpstreamConfiguration {
   readonly base_url: string;
-  readonly dialect: DialectName;
+  /** Without it, the address of the provider and what it sends decide. */
+  readonly dialect?: DialectName;
   /** Replaces the client's credential; without it the client's own passes through. */
   readonly api_key?: string;
   /** Overrides of the global clocks for this upstream. */
@@ -41,7 +45,15 @@ export interface UpstreamConfiguration {
 export interface RouteConfiguration {
   /** Exact model name or a pattern with `*`. */
   readonly model: string;
-  readonly targets: readonly { readonly upstream: string; readonly model?: string }[];
+  readonly targets: readonly TargetConfiguration[];
+}
+
+export interface TargetConfiguration {
+  readonly upstream: string;
+  /** The model name to ask it for, when it differs from the client's. */
+  readonly model?: string;
+  /** How much the model takes, prompt and answer together. */
+  readonly context_tokens?: number;
 }
 
 export type PlanName = 'R1' | 'R2' | 'R3' | 'R4';
@@ -49,7 +61,11 @@ export type PlanName = 'R1' | 'R2' | 'R3' | 'R4';
 export interface RecoveryPolicy {
   readonly plans: readonly PlanName[];
   readonly max_attempts: number;
+  /** How often a target that may work again is asked again before another one of its route is. */
+  readonly same_target_retries: number;
   readonly tool_proof: Proof;
+  /** Whether a call that repeats a settled one is dropped. */
+  readonly drop_repeated_calls: boolean;
   readonly backoff_ms: number;
   readonly backoff_max_ms: number;
   readonly retry_after_max_s: number;

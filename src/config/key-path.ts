@@ -1,4 +1,5 @@
-import { CONFIGURATION_SCHEMA, type Schema } from './schema.ts';
+import { CONFIGURATION_SCHEMA } from './schema.ts';
+import type { Schema } from './schema-terms.ts';
 
 export type KeyPath = readonly (string | number)[];
 

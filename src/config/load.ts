@@ -1,18 +1,12 @@
-import { type Assignment, assign, isObject, type Sources } from './assignment.ts';
-import type { Configuration, UpstreamConfiguration } from './configuration.ts';
+import { isObject } from '../json.ts';
+import { type Assignment, assign, type Sources } from './assignment.ts';
+import type { Configuration } from './configuration.ts';
 import { ConfigurationError, type Problem } from './configuration-error.ts';
-import type { DialectName } from './dialect-names.ts';
 import { CONFIG_VARIABLE, DEFAULT_UPSTREAM, readEnvironment, unknownVariable } from './environment.ts';
 import { readConfigurationFile } from './file.ts';
 import { formatPath } from './key-path.ts';
 import { checkReferences, doubts, NO_UPSTREAM } from './references.ts';
 import { validateTree } from './validation.ts';
-
-const DIALECT_BY_HOST: Readonly<Record<string, DialectName>> = {
-  'api.openai.com': 'openai',
-  'api.deepseek.com': 'deepseek',
-  'api.mistral.ai': 'mistral',
-};
 
 export interface ConfigurationSources {
   /** Path of the YAML file; `HOLDFAST_CONFIG` when absent, none when that is absent too. */
@@ -53,8 +47,8 @@ export function completeConfiguration(tree: unknown, sources: Sources = new Map(
     problem.path === 'upstreams' ? { ...problem, message: NO_UPSTREAM } : problem,
   );
   if (problems.length > 0) throw new ConfigurationError(located(problems, sources));
-  // The schema describes this type, but for the one default that depends on another key.
-  const configuration = withDialects(tree as Configuration);
+  // The schema describes this type.
+  const configuration = tree as Configuration;
   const faults = checkReferences(configuration);
   if (faults.length > 0) throw new ConfigurationError(located(faults, sources));
   return configuration;
@@ -66,20 +60,6 @@ function withDefaultFirst(tree: unknown): unknown {
   const { default: preferred, ...others } = tree.upstreams;
   return { ...tree, upstreams: { default: preferred, ...others } };
 }
-
-function withDialects(configuration: Configuration): Configuration {
-  const upstreams = Object.entries(configuration.upstreams).map(
-    ([name, upstream]): [string, UpstreamConfiguration] => [
-      name,
-      // The schema leaves `dialect` out only where it was not given.
-      { ...upstream, dialect: (upstream.dialect as DialectName | undefined) ?? dialectOf(upstream.base_url) },
-    ],
-  );
-  return { ...configuration, upstreams: Object.fromEntries(upstreams) };
-}
-
-const dialectOf = (base_url: string): DialectName =>
-  DIALECT_BY_HOST[URL.parse(base_url)?.hostname ?? ''] ?? 'generic';
 
 /** With the place of the key itself, or of the nearest section around it that has one. */
 function located(problems: readonly Problem[], sources: Sources): Problem[] {

@@ -1,11 +1,11 @@
-import type { Configuration, UpstreamConfiguration } from './configuration.ts';
+import type { Configuration, TargetConfiguration, UpstreamConfiguration } from './configuration.ts';
 import type { Problem } from './configuration-error.ts';
-import { formatPath } from './key-path.ts';
+import { formatPath, type KeyPath } from './key-path.ts';
 import { suggestion } from './suggestion.ts';
 
 /** What a schema cannot say: URLs, names that refer to other keys, numbers that depend on each other. */
 export function checkReferences(configuration: Configuration): Problem[] {
-  const { upstreams, routes, listen, recovery, checkpoint } = configuration;
+  const { upstreams, routes, listen, recovery, breaker, checkpoint } = configuration;
   const problems: Problem[] = [];
   const report = (path: (string | number)[], message: string | undefined) => {
     if (message !== undefined) problems.push({ path: formatPath(path), message });
@@ -13,15 +13,13 @@ export function checkReferences(configuration: Configuration): Problem[] {
 
   if (Object.keys(upstreams).length === 0) report(['upstreams'], NO_UPSTREAM);
   for (const [name, upstream] of Object.entries(upstreams)) {
-    report(['upstreams', name, 'base_url'], baseUrlFault(upstream));
+    report(['upstreams', name, 'base_url'], baseUrlFault(upstream) ?? selfFault(upstream, listen));
   }
   for (const [index, route] of routes.entries()) {
     for (const [position, target] of route.targets.entries()) {
-      if (Object.hasOwn(upstreams, target.upstream)) continue;
-      report(
-        ['routes', index, 'targets', position, 'upstream'],
-        `there is no upstream "${target.upstream}".${suggestion(target.upstream, Object.keys(upstreams)) || ` Known: ${Object.keys(upstreams).join(', ')}.`}`,
-      );
+      const path = ['routes', index, 'targets', position];
+      report([...path, 'upstream'], upstreamFault(target, Object.keys(upstreams)));
+      report(path, repetitionFault(target, route.targets.slice(0, position)));
     }
   }
   if (listen.port !== 0 && listen.port === listen.admin_port) {
@@ -29,6 +27,9 @@ export function checkReferences(configuration: Configuration): Problem[] {
   }
   if (recovery.backoff_max_ms < recovery.backoff_ms) {
     report(['recovery', 'backoff_max_ms'], 'must not be less than recovery.backoff_ms.');
+  }
+  if (breaker.open_max_ms < breaker.open_ms) {
+    report(['breaker', 'open_max_ms'], 'must not be less than breaker.open_ms.');
   }
   report(['checkpoint', 'store'], storeFault(checkpoint.store));
   return problems;
@@ -48,6 +49,40 @@ function baseUrlFault({ base_url }: UpstreamConfiguration): string | undefined {
   return undefined;
 }
 
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+const ANY = /^(0\.0\.0\.0|\[::\])$/;
+
+/** Requests would come back to where they came from. Other names of this machine are found out when one does. */
+function selfFault(
+  { base_url }: UpstreamConfiguration,
+  { host, port }: Configuration['listen'],
+): string | undefined {
+  const { protocol, hostname, port: named } = new URL(base_url);
+  if (protocol !== 'http:' || Number(named || 80) !== port) return undefined;
+  const listening = host.includes(':') ? `[${host}]` : host.toLowerCase();
+  const isOurs =
+    hostname === listening ||
+    (ANY.test(listening) && (LOOPBACK.test(hostname) || ANY.test(hostname))) ||
+    (LOOPBACK.test(listening) && (hostname === 'localhost' || ANY.test(hostname))) ||
+    (listening === 'localhost' && LOOPBACK.test(hostname));
+  if (!isOurs) return undefined;
+  return `is the address this server listens on (listen.host ${host}, listen.port ${port}): requests would go round in circles; give the provider's, or change listen.port.`;
+}
+
+function upstreamFault({ upstream }: TargetConfiguration, known: readonly string[]): string | undefined {
+  if (known.includes(upstream)) return undefined;
+  return `there is no upstream "${upstream}".${suggestion(upstream, known) || ` Known: ${known.join(', ')}.`}`;
+}
+
+function repetitionFault(
+  { upstream, model }: TargetConfiguration,
+  before: readonly TargetConfiguration[],
+): string | undefined {
+  const same = before.findIndex((target) => target.upstream === upstream && target.model === model);
+  if (same === -1) return undefined;
+  return `is the same as targets[${same}]; remove it, or give it another model (recovery.same_target_retries says how often a target is asked again).`;
+}
+
 function storeFault(store: string): string | undefined {
   if (store === 'memory') return undefined;
   if (/^file:./.test(store) || /^rediss?(\+sentinel|\+cluster)?:\/\/./.test(store)) return undefined;
@@ -55,11 +90,34 @@ function storeFault(store: string): string | undefined {
 }
 
 /** Things that work, but hardly as meant. */
-export function doubts(configuration: Configuration): string[] {
-  return Object.entries(configuration.upstreams)
-    .filter(([, { base_url }]) => new URL(base_url).pathname === '/')
-    .map(
-      ([name, { base_url }]) =>
-        `upstreams.${name}.base_url: ${base_url} has no path; most providers serve the API under /v1, like ${new URL('/v1', base_url)}.`,
-    );
+export const doubts = ({ upstreams, routes }: Configuration): string[] => [
+  ...Object.entries(upstreams).flatMap(([name, upstream]) => pathDoubt(name, upstream)),
+  ...routes.flatMap(({ targets }, index) => credentialDoubts(targets, ['routes', index], upstreams)),
+];
+
+function pathDoubt(name: string, { base_url }: UpstreamConfiguration): string[] {
+  if (new URL(base_url).pathname !== '/') return [];
+  return [
+    `upstreams.${name}.base_url: ${base_url} has no path; most providers serve the API under /v1, like ${new URL('/v1', base_url)}.`,
+  ];
+}
+
+/** A provider is not to be handed the keys of another one by mistake. Servers without TLS are somebody's own. */
+function credentialDoubts(
+  targets: readonly TargetConfiguration[],
+  route: KeyPath,
+  upstreams: Configuration['upstreams'],
+): string[] {
+  const passed = targets.flatMap(({ upstream: name }, position) => {
+    const upstream = upstreams[name];
+    if (!upstream || upstream.api_key !== undefined || !upstream.base_url.startsWith('https:')) return [];
+    return [{ name, position, origin: new URL(upstream.base_url).origin }];
+  });
+  const [first, ...others] = passed;
+  return others
+    .filter(({ origin }) => origin !== first?.origin)
+    .map(({ name, position }) => {
+      const path = formatPath([...route, 'targets', position]);
+      return `${path}: the client's own credential goes to ${first?.name} and, when that fails, to ${name}; configure upstreams.${name}.api_key unless both are to have it.`;
+    });
 }

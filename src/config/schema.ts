@@ -1,153 +1,11 @@
-import { DIALECT_NAMES } from './dialect-names.ts';
+import { BREAKER_SCHEMA } from './breaker-schema.ts';
+import { CLOCKS_SCHEMA } from './clocks-schema.ts';
+import { ROUTE_SCHEMA } from './route-schema.ts';
+import { bytes, milliseconds, port, type Schema, section } from './schema-terms.ts';
+import { UPSTREAM_SCHEMA } from './upstream-schema.ts';
 
-/** The part of JSON Schema (draft 2020-12) the configuration is described in. */
-export interface Schema {
-  readonly type: 'object' | 'array' | 'string' | 'integer' | 'boolean';
-  readonly description: string;
-  readonly default?: unknown;
-  readonly examples?: readonly unknown[];
-  readonly enum?: readonly (string | number)[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly minLength?: number;
-  readonly pattern?: string;
-  readonly minItems?: number;
-  readonly uniqueItems?: boolean;
-  readonly items?: Schema;
-  readonly required?: readonly string[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly propertyNames?: { readonly pattern: string };
-  readonly additionalProperties?: false | Schema;
-}
-
-/** The largest delay a Node timer takes; a longer one would fire at once. */
-const TIMER_MS_MAX = 2 ** 31 - 1;
-const PORT_MAX = 65535;
 /** A process that is busy for a moment is not dead. */
 const LEASE_MS_MIN = 100;
-
-const section = (description: string, properties: Record<string, Schema>): Schema => ({
-  type: 'object',
-  description,
-  default: {},
-  additionalProperties: false,
-  properties,
-});
-
-const milliseconds = (preset: number, description: string): Schema => ({
-  type: 'integer',
-  description: `${description} Milliseconds.`,
-  default: preset,
-  minimum: 1,
-  maximum: TIMER_MS_MAX,
-});
-
-const bytes = (preset: number, minimum: number, description: string): Schema => ({
-  type: 'integer',
-  description: `${description} Bytes.`,
-  default: preset,
-  minimum,
-  maximum: 2 ** 30,
-});
-
-const port = (preset: number, description: string): Schema => ({
-  type: 'integer',
-  description: `${description} 0 picks a free one, which the log line \`listening\` names.`,
-  default: preset,
-  minimum: 0,
-  maximum: PORT_MAX,
-});
-
-const clocks: Record<string, Schema> = {
-  connect_ms: milliseconds(10_000, 'Limit on DNS, TCP and TLS together.'),
-  first_byte_ms: milliseconds(120_000, 'Limit on the wait for the first byte of the response.'),
-  first_token_ms: milliseconds(120_000, 'Limit on the wait for the first token.'),
-  idle_ms: milliseconds(90_000, 'Limit on silence: no bytes at all.'),
-  progress_ms: milliseconds(300_000, 'Limit on bytes without progress: only pings and comments.'),
-  progress_reasoning_ms: milliseconds(
-    600_000,
-    'The same while the model is reasoning, which providers often do unseen.',
-  ),
-  attempt_ms: milliseconds(1_800_000, 'Limit on one attempt as a whole.'),
-};
-
-const withoutDefault = ({ default: _, ...schema }: Schema): Schema => schema;
-
-const upstream: Schema = {
-  type: 'object',
-  description: 'A provider, under the name that routes, metrics and the `Holdfast-Upstream` header use.',
-  additionalProperties: false,
-  required: ['base_url'],
-  properties: {
-    base_url: {
-      type: 'string',
-      description:
-        'Where the API lives, with its version path, as for an SDK. Only `http:` and `https:`; no query.',
-      examples: ['https://api.openai.com/v1'],
-      minLength: 1,
-    },
-    dialect: {
-      type: 'string',
-      description:
-        'How the provider deviates from the wire. Without it the host decides: `api.openai.com`, `api.deepseek.com` and `api.mistral.ai` are known, every other is `generic`.',
-      enum: DIALECT_NAMES,
-    },
-    api_key: {
-      type: 'string',
-      description:
-        "Sent as `Authorization: Bearer`, in place of the client's credential. Without it the client's own passes through.",
-      examples: [`\${OPENAI_API_KEY}`],
-      minLength: 1,
-    },
-    ca_file: {
-      type: 'string',
-      description: "PEM file of a certificate authority to trust besides the system's.",
-      minLength: 1,
-    },
-    clocks: {
-      type: 'object',
-      description: 'Overrides of `clocks` for this upstream.',
-      additionalProperties: false,
-      properties: Object.fromEntries(
-        Object.entries(clocks).map(([name, schema]) => [name, withoutDefault(schema)]),
-      ),
-    },
-  },
-};
-
-const route: Schema = {
-  type: 'object',
-  description: 'Where requests for a model go.',
-  additionalProperties: false,
-  required: ['model', 'targets'],
-  properties: {
-    model: {
-      type: 'string',
-      description: 'The model name a client asks for; `*` stands for any characters.',
-      examples: ['gpt-*'],
-      minLength: 1,
-    },
-    targets: {
-      type: 'array',
-      description: 'Upstreams in order of preference.',
-      minItems: 1,
-      items: {
-        type: 'object',
-        description: 'One upstream.',
-        additionalProperties: false,
-        required: ['upstream'],
-        properties: {
-          upstream: { type: 'string', description: 'Its name under `upstreams`.', minLength: 1 },
-          model: {
-            type: 'string',
-            description: "The model name to ask it for, when it differs from the client's.",
-            minLength: 1,
-          },
-        },
-      },
-    },
-  },
-};
 
 /** The one description of the configuration: validation, defaults, environment names and the reference come from it. */
 export const CONFIGURATION_SCHEMA: Schema & { readonly $schema: string; readonly title: string } = {
@@ -180,13 +38,13 @@ export const CONFIGURATION_SCHEMA: Schema & { readonly $schema: string; readonly
       description:
         'Providers by name. The first one serves every model without a route, and everything that is passed through.',
       propertyNames: { pattern: '^[A-Za-z][A-Za-z0-9_-]{0,62}$' },
-      additionalProperties: upstream,
+      additionalProperties: UPSTREAM_SCHEMA,
     },
     routes: {
       type: 'array',
       description: 'First match wins. Without routes the first upstream serves every model.',
       default: [],
-      items: route,
+      items: ROUTE_SCHEMA,
     },
     recovery: section('What may be done about an interruption.', {
       plans: {
@@ -208,12 +66,26 @@ export const CONFIGURATION_SCHEMA: Schema & { readonly $schema: string; readonly
         minimum: 1,
         maximum: 100,
       },
+      same_target_retries: {
+        type: 'integer',
+        description:
+          'How often, in one run, a target is asked again after a failure that may have been a passing one, before another target of its route is.',
+        default: 1,
+        minimum: 0,
+        maximum: 100,
+      },
       tool_proof: {
         type: 'integer',
         description:
           'How well it must be proven that a tool call is complete. 1: its arguments satisfy its schema; 2: a later call or text began; 3: the wire says so.',
         default: 1,
         enum: [1, 2, 3],
+      },
+      drop_repeated_calls: {
+        type: 'boolean',
+        description:
+          'Drop a tool call whose name and arguments are those of a call that is settled already. For models that say the same call again and again; others mean it.',
+        default: false,
       },
       backoff_ms: milliseconds(500, 'First backoff between attempts; doubles, with full jitter.'),
       backoff_max_ms: milliseconds(8000, 'Cap of the backoff.'),
@@ -229,7 +101,14 @@ export const CONFIGURATION_SCHEMA: Schema & { readonly $schema: string; readonly
         'Give up when nothing new was delivered for this long, counted from the last progress.',
       ),
     }),
-    clocks: section('When an attempt counts as stalled. Each can be set per upstream as well.', clocks),
+    breaker: section(
+      'When a target of a route with several counts as down, so that others are asked first.',
+      BREAKER_SCHEMA,
+    ),
+    clocks: section(
+      'When an attempt counts as stalled. Each can be set per upstream as well.',
+      CLOCKS_SCHEMA,
+    ),
     checkpoint: section('Where delivered output is kept.', {
       store: {
         type: 'string',

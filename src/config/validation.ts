@@ -1,7 +1,8 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import type { Problem } from './configuration-error.ts';
 import { formatPath, isSecretKey, type KeyPath, scalarPaths, schemaAt } from './key-path.ts';
-import { CONFIGURATION_SCHEMA, type Schema } from './schema.ts';
+import { CONFIGURATION_SCHEMA } from './schema.ts';
+import type { Schema } from './schema-terms.ts';
 import { suggestion } from './suggestion.ts';
 
 const SHOWN_CHARACTERS_MAX = 60;

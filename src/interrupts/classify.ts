@@ -67,7 +67,7 @@ function fromError(error: ProviderError, phase: Phase, evidence: Evidence): Inte
 }
 
 function fromStatus(status: number, phase: Phase, evidence: Evidence): Interruption {
-  return { cause: 'provider_5xx', phase, evidence, status };
+  return { cause: CAUSE_OF_STATUS[status] ?? 'provider_5xx', phase, evidence, status };
 }
 
 /** Some providers put a whole sentence where a code belongs. */
@@ -79,29 +79,43 @@ const says = (error: ProviderError, words: RegExp): boolean => error.words.some(
 
 /** In order: the first that fits. Types and codes decide; the status only where they say nothing. */
 const CAUSE_OF_WORD: readonly (readonly [RegExp, Cause])[] = [
-  [/insufficient_quota|quota_exceeded|billing|credit_balance|spend_limit|payment_required/, 'quota'],
-  [/context_length_exceeded|context_window_exceeded|string_above_max_length/, 'context_overflow'],
-  [/content_filter|content_policy|moderation|responsible_?ai/, 'content_filter'],
-  [/rate_limit|too_many_requests|resource_exhausted|slow_down|throttl/, 'rate_limited'],
+  // Beside a code that speaks of a quota, which is one per minute.
+  [/too_many_(?:requests|tokens)_error/, 'rate_limited'],
   [
-    /overloaded|unavailable|server_error|internal|api_error|timeout|bad_gateway|upstream|backend/,
+    /insufficient_quota|quota_?exceeded|exceeded_current_quota|billing|credit_balance|spend_limit|payment_required|arrearage/,
+    'quota',
+  ],
+  [/context_length_exceeded|context_window_exceeded|string_above_max_length/, 'context_overflow'],
+  [/content_filter|content_policy|moderation|responsible_?ai|data_?inspection/, 'content_filter'],
+  [
+    /rate_limit|too_many_requests|limit_requests|resource_exhausted|slow_down|throttl|capacity_exceeded/,
+    'rate_limited',
+  ],
+  [
+    /overloaded|unavailable|server_error|internal|api_error|timeout|bad_gateway|upstream|backend|streamerror/,
     'provider_5xx',
   ],
-  [/model_not_found|not_found_error|model_not_available/, 'model_not_found'],
+  [/model_not_found|not_?found_?error|resource_?not_?found|model_not_available/, 'model_not_found'],
   [
-    /authentication|unauthori[sz]ed|unauthenticated|permission|forbidden|invalid_api_key|access_denied/,
+    /authentication|unauthori[sz]ed|unauthenticated|permission|forbidden|invalid_api_key|access_?denied/,
     'unauthorised',
   ],
-  [/invalid_request|invalid_argument|bad_request|badrequest|validation|unprocessable/, 'invalid_request'],
+  [
+    /invalid_request|request_too_large|invalid_argument|bad_request|badrequest|validation|unprocessable/,
+    'invalid_request',
+  ],
 ];
 
 const STATUS_OF_WORD: readonly (readonly [RegExp, number])[] = [
   [/overloaded/, OVERLOADED],
   [/unavailable/, 503],
   [/timeout/, 504],
-  [/bad_gateway|upstream|backend/, BAD_GATEWAY],
+  [/bad_gateway|upstream|backend|streamerror/, BAD_GATEWAY],
   [/server_error|internal|api_error/, 500],
-  [/rate_limit|too_many_requests|resource_exhausted|slow_down|throttl/, 429],
+  [
+    /rate_limit|too_many_(?:requests|tokens)|limit_requests|resource_exhausted|slow_down|throttl|capacity_exceeded/,
+    429,
+  ],
 ];
 
 const BAD_REQUESTS: ReadonlySet<number | undefined> = new Set([400, 413, 422]);

@@ -8,6 +8,8 @@ const FAILURES: ReadonlyMap<string, number> = new Map([
   ['api_error', 500],
   ['server_error', 500],
   ['network_error', 502],
+  ['rate_limit_error', 429],
+  ['timeout_error', 504],
 ]);
 
 /** The HTTP status that a failure dressed as a finish reason stands for; unknown reasons are never guessed at. */

@@ -1,3 +1,4 @@
+import { isObject } from '../json.ts';
 import { retryAfterFromError } from './retry-after.ts';
 
 /** An error object as providers put it into a body or an event, whatever its shape. */
@@ -27,19 +28,59 @@ export function providerErrorIn(value: unknown): ProviderError | undefined {
   return unnested || bare ? fromObject(value) : undefined;
 }
 
+/** The same in the body of a response whose status says that it is an error, where a bare sentence will do. */
+export function refusalErrorIn(value: unknown): ProviderError | undefined {
+  const error = providerErrorIn(value);
+  if (error) return error;
+  const message = isObject(value) ? proseOf(value) : '';
+  return message === '' ? undefined : { words: [], message };
+}
+
 function fromObject(error: Record<string, unknown>): ProviderError {
-  const { message, http_status_code } = error;
-  const words = [error.type, error.code, error.status]
+  const { message, http_status_code, status_code, metadata } = error;
+  const words = [error.type, error.code, error.status, error.error_type]
     .filter(isWord)
     .map((word) => String(word).toLowerCase());
-  const status = statusOf(http_status_code) ?? words.map(statusOf).find((found) => found !== undefined);
+  const status =
+    statusOf(http_status_code) ??
+    statusOf(status_code) ??
+    words.map(statusOf).find((found) => found !== undefined);
   const retry_after_ms = retryAfterFromError(error);
+  // A gateway's own sentence says only that there was an error.
+  const quoted = quotedIn(isObject(metadata) ? metadata.raw : undefined);
   return {
     ...(status !== undefined && { status }),
     words,
-    message: typeof message === 'string' ? message : '',
+    message: [proseOf(message), quoted].filter(Boolean).join(': '),
     ...(retry_after_ms !== undefined && { retry_after_ms }),
   };
+}
+
+/** What a gateway quotes of the provider behind it: the provider's body, mostly as text. */
+function quotedIn(raw: unknown): string {
+  if (typeof raw !== 'string') return proseOf(raw);
+  try {
+    return proseOf(JSON.parse(raw)) || raw.slice(0, PROSE_CHARACTERS_MAX);
+  } catch {
+    return raw.slice(0, PROSE_CHARACTERS_MAX);
+  }
+}
+
+/** Bodies are the provider's: neither deep nor long ones are followed to their end. */
+const PROSE_DEPTH_MAX = 4;
+const PROSE_CHARACTERS_MAX = 4096;
+const PROSE_PARTS_MAX = 16;
+
+/** The sentence in a message that may be a list of what is wrong, or an object around it. */
+function proseOf(value: unknown, depth = PROSE_DEPTH_MAX): string {
+  if (typeof value === 'string') return value.slice(0, PROSE_CHARACTERS_MAX);
+  if (depth === 0) return '';
+  if (Array.isArray(value)) {
+    const parts = value.slice(0, PROSE_PARTS_MAX).map((part) => proseOf(part, depth - 1));
+    return parts.filter(Boolean).join('; ').slice(0, PROSE_CHARACTERS_MAX);
+  }
+  if (!isObject(value)) return '';
+  return proseOf(value.message ?? value.Message ?? value.msg ?? value.detail ?? value.error, depth - 1);
 }
 
 function statusOf(value: unknown): number | undefined {
@@ -51,6 +92,3 @@ function statusOf(value: unknown): number | undefined {
 
 const isWord = (value: unknown): value is string | number =>
   typeof value === 'string' || typeof value === 'number';
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -26,7 +26,10 @@ export interface Budget {
   readonly repeated: boolean;
 }
 
-interface Failure {
+/** How an attempt failed, as far as it tells whether the next one will fail in the same way. */
+export interface Failure {
+  /** Position of the target that failed, where there are several. */
+  readonly target?: number;
   readonly cause: Cause;
   readonly phase: Phase;
   readonly offset: number;
@@ -54,17 +57,21 @@ export interface Charge {
   /** Characters that this attempt added. */
   readonly added: number;
   readonly now_ms: number;
+  /** Position of the target that was asked, where there are several. */
+  readonly target?: number;
+  /** Another target is asked next: whatever this one fails at, that one may not. */
+  readonly moves?: boolean;
 }
 
 /** The budget after an interrupted attempt. */
 export function charge(
   budget: Budget,
   limits: BudgetLimits,
-  { interruption, offset, added, now_ms }: Charge,
+  { interruption, offset, added, now_ms, target, moves }: Charge,
 ): Budget {
   const forgive = added >= PROGRESS_CHARACTERS && budget.forgiven < limits.max_attempts;
   const { cause, phase, evidence } = interruption;
-  const failure = { cause, phase, offset, advanced: added > 0 };
+  const failure = { ...(target !== undefined && { target }), cause, phase, offset, advanced: added > 0 };
   // Then it was the way of asking that failed, not the provider; another way may do at the same place.
   const isOurs = evidence.kind === 'seam_rejected';
   return {
@@ -74,7 +81,7 @@ export function charge(
     fruitless: added > 0 || budget.attempts === 0 ? 0 : budget.fruitless + 1,
     progress_at_ms: added > 0 ? now_ms : budget.progress_at_ms,
     ...(isOurs ? budget.last && { last: budget.last } : { last: failure }),
-    repeated: !isOurs && repeats(budget.last, failure),
+    repeated: !isOurs && !moves && repeats(budget.last, failure),
   };
 }
 
@@ -82,9 +89,10 @@ export function charge(
  * A provider that dies at the same place in the same way twice will do so a third time. The attempt that got there
  * does not count: whatever cut it, the next one may be cut by chance before it says a word.
  */
-function repeats(before: Failure | undefined, now: Failure): boolean {
+export function repeats(before: Failure | undefined, now: Failure): boolean {
   // An outage refuses every request in the same way, before it has seen what is in it: that is no poison.
   if (now.phase === 'connect' || before === undefined || before.advanced) return false;
+  if (before.target !== now.target) return false;
   return before.cause === now.cause && before.phase === now.phase && before.offset === now.offset;
 }
 

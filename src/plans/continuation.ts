@@ -1,5 +1,9 @@
-/** How a continuation asks for the rest. `restart` re-issues the original because nothing is worth keeping (R4). */
-export type Mode = 'prefill' | 'nudge' | 'replay' | 'restart';
+/**
+ * How a continuation asks for the rest. `resume` comes back to the very answer, which its provider has gone on with.
+ * `restart` re-issues the original because nothing is worth keeping (R4).
+ */
+export const MODES = ['resume', 'prefill', 'nudge', 'replay', 'restart'] as const;
+export type Mode = (typeof MODES)[number];
 
 export interface ModeFacts {
   readonly plan: 'R1' | 'R3';

@@ -41,12 +41,17 @@ export interface Allowance {
   readonly delivered: boolean;
   /** `max_tokens` less what was delivered; infinite without a limit. */
   readonly tokens_left: number;
+  /** Another target may take what this one has refused for good. */
+  readonly elsewhere?: boolean;
+  /** The provider still has the answer, and goes on with it where it was cut. */
+  readonly resumable?: boolean;
 }
 
 /**
  * Chooses the plan. Pure and exhaustive.
  *
- * Settled tool calls come first, before every reason to stop: whatever else went wrong, they are delivered.
+ * Settled tool calls come first, before every reason to stop: whatever else went wrong, they are delivered. Unless the
+ * answer itself can be come back to: then nothing of it is lost, and nothing has to be made again.
  */
 export function decide(
   transcript: Transcript,
@@ -59,10 +64,13 @@ export function decide(
   const cancel = open.filter((call) => !settle.includes(call));
   const spliceable = policy.spliceable && transcript.refusal === '';
 
+  const isFinal = isPermanent(interruption.cause) && !allowance.elsewhere;
+  const mayResume = allowance.resumable && !isFinal && !allowance.exhausted;
+  if (mayResume && policy.plans.includes('R1')) return { kind: 'R1' };
   if (settle.length > 0 || transcript.closedCalls.length > 0) return { kind: 'R2', settle, cancel };
-  if (interruption.cause === 'context_overflow' && transcript.hasText)
+  if (isFinal && interruption.cause === 'context_overflow' && transcript.hasText)
     return { kind: 'finish', reason: 'length' };
-  if (isPermanent(interruption.cause)) return { kind: 'give_up', why: 'permanent' };
+  if (isFinal) return { kind: 'give_up', why: 'permanent' };
   if (!spliceable && allowance.delivered) return { kind: 'give_up', why: 'not_recoverable' };
   if (allowance.exhausted) return { kind: 'give_up', why: allowance.exhausted };
   if (transcript.hasText && allowance.tokens_left <= 0) return { kind: 'finish', reason: 'length' };

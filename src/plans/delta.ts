@@ -20,7 +20,8 @@ export type Delta =
     }
   | { readonly kind: 'tool_arguments'; readonly index: number; readonly text: string }
   | { readonly kind: 'tool_close'; readonly index: number; readonly proof: Proof }
-  | { readonly kind: 'tool_cancel'; readonly index: number }
+  /** `reason`: where it was not cut by an interruption. */
+  | { readonly kind: 'tool_cancel'; readonly index: number; readonly reason?: 'repeated' }
   | { readonly kind: 'finish'; readonly reason: string }
   | { readonly kind: 'usage'; readonly usage: Usage };
 

@@ -100,6 +100,17 @@ export class Seam {
     return this.#swallowed < this.#options.prefix.sent.length ? this.#reject('ended_early') : step;
   }
 
+  /**
+   * A call begins, and the text before it has ended: joins with what there is. Whatever text comes from now on is beside
+   * what was delivered, unless that is still being repeated.
+   */
+  release(): SeamStep {
+    this.#callsFollow = true;
+    const step = this.#state === 'holding' ? this.#decide(true) : CLEAN;
+    if (this.#state === 'aligning') this.#state = 'open';
+    return step;
+  }
+
   #swallow(text: string): SeamStep {
     const expected = this.#expected.slice(this.#swallowed, this.#swallowed + text.length);
     const same = commonPrefixLength(text, expected);

@@ -14,6 +14,8 @@ export interface SpliceOptions {
   /** The dialect was sent the reasoning too and goes on with it. */
   readonly continuesReasoning: boolean;
   readonly stops: readonly string[];
+  /** Text that comes before a call has ended when the call begins, and is shown before it. */
+  readonly ordered?: boolean;
 }
 
 const NONE: readonly Delta[] = [];
@@ -33,6 +35,9 @@ export class Splice {
   #stopped = false;
   /** The attempt has begun a tool call. */
   #calls = false;
+  /** Reasoning was left out. */
+  #thinks = false;
+  #hasText = false;
 
   constructor(options: SpliceOptions) {
     this.#options = options;
@@ -64,6 +69,11 @@ export class Splice {
     return this.#stopped;
   }
 
+  /** The stop sequence that did it. */
+  get stopSequence(): string | undefined {
+    return this.#stop.matched;
+  }
+
   /** Everything that comes from now on is new and may pass unchanged. */
   get isOpen(): boolean {
     return this.#seam.isOpen && this.#reasoning === 'passing' && !this.#stopped;
@@ -75,26 +85,42 @@ export class Splice {
       case 'reasoning':
         return this.#acceptReasoning(delta.text);
       case 'text': {
+        this.#hasText = true;
         const text = this.#text(this.#seam.push(delta.text));
         if (this.#seam.isOpen) this.#reasoning = 'passing';
         return text;
       }
       case 'tool_start':
+        this.#calls = true;
+        if (this.#options.ordered) return this.#afterText(delta);
         // Text that is still held back keeps its place among the text; to a client, calls are beside it.
         this.#reasoning = 'passing';
-        this.#calls = true;
         return [delta];
       default:
         return [delta];
     }
   }
 
+  /** A call, after the text that was held back until it began. */
+  #afterText(call: Delta): readonly Delta[] {
+    const text = this.#text(this.#seam.release());
+    if (this.#isOver) return text;
+    if (!this.#seam.isOpen) return [...text, call];
+    this.#reasoning = 'passing';
+    return [...text, ...textOf(this.#stop.end()), call];
+  }
+
   /** No more text will come: gives out what was held back, or finds that the answer does not join. */
   end(): readonly Delta[] {
     const joined = this.#text(this.#seam.end(this.#calls));
     if (this.#isOver) return joined;
-    const held = this.#stop.end();
-    return held === '' ? joined : [...joined, { kind: 'text', text: held }];
+    // Where the prefix was put among its thoughts, a model says the rest of the answer as one of them.
+    const isLost = this.#thinks && !this.#hasText && !this.#calls;
+    if (this.#options.mode === 'prefill' && isLost) {
+      this.#rejection = 'no_continuation';
+      return NONE;
+    }
+    return [...joined, ...textOf(this.#stop.end())];
   }
 
   get #isOver(): boolean {
@@ -112,7 +138,10 @@ export class Splice {
   /** Regenerated reasoning is let through only as the exact continuation of what was seen. */
   #acceptReasoning(text: string): readonly Delta[] {
     if (this.#reasoning === 'passing') return [{ kind: 'reasoning', text }];
-    if (this.#reasoning === 'swallowing') return NONE;
+    if (this.#reasoning === 'swallowing') {
+      this.#thinks = true;
+      return NONE;
+    }
     const expected = this.#options.delivered.reasoning.slice(this.#matched);
     const same = commonPrefixLength(text, expected);
     this.#matched += same;
@@ -121,3 +150,5 @@ export class Splice {
     return this.#reasoning === 'passing' ? [{ kind: 'reasoning', text: text.slice(same) }] : NONE;
   }
 }
+
+const textOf = (text: string): readonly Delta[] => (text === '' ? NONE : [{ kind: 'text', text }]);

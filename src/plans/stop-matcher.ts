@@ -7,12 +7,18 @@ export class StopMatcher {
   readonly #before: string;
   #held = '';
   #watching: boolean;
+  #matched: string | undefined;
 
   constructor(stops: readonly string[], delivered: string) {
     this.#stops = stops;
     const longest = Math.max(0, ...stops.map((stop) => stop.length));
     this.#before = delivered.slice(Math.max(0, delivered.length - longest + 1));
     this.#watching = this.#before !== '';
+  }
+
+  /** The sequence that ended the answer. */
+  get matched(): string | undefined {
+    return this.#matched;
   }
 
   /** `emit` is safe to deliver; once `stopped`, the answer is over. */
@@ -24,7 +30,10 @@ export class StopMatcher {
       const earliest = Math.max(0, this.#before.length - stop.length + 1);
       for (let start = earliest; start < this.#before.length; start++) {
         const candidate = this.#before.slice(start) + after;
-        if (candidate.startsWith(stop)) return { emit: '', stopped: true };
+        if (candidate.startsWith(stop)) {
+          this.#matched = stop;
+          return { emit: '', stopped: true };
+        }
         if (stop.startsWith(candidate)) undecided = true;
       }
     }
@@ -33,8 +42,11 @@ export class StopMatcher {
     return { emit: undecided ? '' : after, stopped: false };
   }
 
-  /** What was held back because it could have been the beginning of a stop sequence, when nothing follows. */
+  /** What was held back because it could have been the beginning of a stop sequence, when nothing follows it. */
   end(): string {
-    return this.#held;
+    const held = this.#held;
+    this.#held = '';
+    this.#watching = false;
+    return held;
   }
 }

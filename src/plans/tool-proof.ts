@@ -1,4 +1,5 @@
 import { type Schema, Validator } from '@cfworker/json-schema';
+import { isObject } from '../json.ts';
 import type { Proof } from './delta.ts';
 import type { ToolCall } from './transcript.ts';
 
@@ -48,7 +49,7 @@ function parsedObject(text: string): object | undefined {
 
 function takesNoArguments(schema: unknown): boolean {
   if (!isObject(schema)) return false;
-  const { properties, required, additionalProperties } = schema as Record<string, unknown>;
+  const { properties, required, additionalProperties } = schema;
   const declaresNone =
     properties === undefined || (isObject(properties) && Object.keys(properties).length === 0);
   const requiresNone = required === undefined || (Array.isArray(required) && required.length === 0);
@@ -71,8 +72,4 @@ function satisfies(value: object, schema: unknown): boolean {
  */
 function hasPattern(schema: object): boolean {
   return /"pattern":"|"patternProperties":/.test(JSON.stringify(schema));
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,6 +4,8 @@ import { estimatedMessageTokens, tokensOfDeltas } from './tokens.ts';
 
 /** What one attempt contributed, for the sum over attempts. */
 export interface AttemptUsage {
+  /** Who was asked; unknown of attempts that another replica made. */
+  readonly upstream?: string;
   readonly mode: 'first' | Mode;
   /** What the provider said, if it came to that. */
   readonly reported?: Usage;
@@ -26,6 +28,8 @@ export interface Count {
 export interface LedgerFacts {
   readonly request_characters: readonly number[];
 }
+
+const REPORTS_ALL: ReadonlySet<AttemptUsage['mode']> = new Set(['first', 'resume', 'replay', 'restart']);
 
 const tokensIn = (count: Count): number => tokensOfDeltas(count.deltas, count.characters);
 
@@ -52,9 +56,8 @@ export function repaidTokens(attempts: readonly AttemptUsage[]): number {
 export function logicalUsage(attempts: readonly AttemptUsage[], facts: LedgerFacts): Usage {
   const last = attempts.at(-1);
   const reported = last?.reported;
-  // These modes generate the whole answer again, so their own report is that of the whole answer.
-  if (reported && (last.mode === 'first' || last.mode === 'replay' || last.mode === 'restart'))
-    return reported;
+  // What is told in these modes is the whole answer, so their own report is that of the whole answer.
+  if (reported && REPORTS_ALL.has(last.mode)) return reported;
   const prompt_tokens = promptTokens(attempts, facts);
   const completion_tokens = completionTokens(attempts);
   return { ...reported, prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
@@ -78,4 +81,30 @@ function completionTokens(attempts: readonly AttemptUsage[]): number {
     if (!attempt.reported) return sum + keptTokens(attempt);
     return sum + Math.max(attempt.reported.completion_tokens - tokensIn(attempt.swallowed), 0);
   }, 0);
+}
+
+/** What the attempts at one upstream came to, as it reported them. */
+export interface UpstreamUsage {
+  readonly upstream: string;
+  readonly attempts: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  /** Attempts without a report: they were broken off, and what was said in them is not in these numbers. */
+  readonly unreported: number;
+  /** Estimated: tokens of the answer that the client has from it. */
+  readonly delivered_tokens: number;
+}
+
+/** Who did how much of a run, in the order in which they were asked first. */
+export function usageByUpstream(attempts: readonly AttemptUsage[]): readonly UpstreamUsage[] {
+  const byUpstream = Map.groupBy(attempts, ({ upstream }) => upstream);
+  byUpstream.delete(undefined);
+  return Array.from(byUpstream, ([upstream = '', asked]) => ({
+    upstream,
+    attempts: asked.length,
+    prompt_tokens: asked.reduce((sum, { reported }) => sum + (reported?.prompt_tokens ?? 0), 0),
+    completion_tokens: asked.reduce((sum, { reported }) => sum + (reported?.completion_tokens ?? 0), 0),
+    unreported: asked.filter(({ reported }) => !reported).length,
+    delivered_tokens: asked.reduce((sum, attempt) => sum + keptTokens(attempt), 0),
+  }));
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ConfigurationError } from '../../src/config/configuration-error.ts';
+import { DIALECT_NAMES } from '../../src/config/dialect-names.ts';
 import { type ConfigurationSources, loadConfiguration } from '../../src/config/load.ts';
 
 const BASE = 'upstreams: { main: { base_url: "https://llm.example.com/v1" } }\n';
@@ -39,17 +40,20 @@ describe('where values come from', () => {
     expect(warnings).toEqual([]);
     expect(configuration).toEqual({
       listen: { host: '127.0.0.1', port: 8080, admin_port: 9090 },
-      upstreams: { default: { base_url: 'https://api.openai.com/v1', dialect: 'openai' } },
+      upstreams: { default: { base_url: 'https://api.openai.com/v1' } },
       routes: [],
       recovery: {
         plans: ['R1', 'R2', 'R3', 'R4'],
         max_attempts: 4,
+        same_target_retries: 1,
         tool_proof: 1,
+        drop_repeated_calls: false,
         backoff_ms: 500,
         backoff_max_ms: 8000,
         retry_after_max_s: 60,
         no_progress_ms: 600_000,
       },
+      breaker: { failures: 5, failure_percent: 50, window: 20, open_ms: 5000, open_max_ms: 20_000 },
       clocks: {
         connect_ms: 10_000,
         first_byte_ms: 120_000,
@@ -136,18 +140,8 @@ describe('where values come from', () => {
     const { configuration } = load(text, { environment: { HOLDFAST_UPSTREAM: 'http://new/v1' }, flags });
     expect(Object.entries(configuration.upstreams)[0]).toEqual([
       'default',
-      { base_url: 'http://new/v1', api_key: 'key', dialect: 'generic' },
+      { base_url: 'http://new/v1', api_key: 'key' },
     ]);
-  });
-
-  it.each([
-    ['https://api.openai.com/v1', 'openai'],
-    ['https://api.deepseek.com', 'deepseek'],
-    ['https://api.mistral.ai/v1', 'mistral'],
-    ['https://api.openai.com.evil.example/v1', 'generic'],
-  ])('the dialect of %s is %s unless it is given', (base_url, dialect) => {
-    const given = `upstreams: { a: { base_url: "${base_url}" }, b: { base_url: "${base_url}", dialect: vllm } }`;
-    expect(load(given).configuration.upstreams).toMatchObject({ a: { dialect }, b: { dialect: 'vllm' } });
   });
 
   it('an upstream has clocks of its own for those it names only', () => {
@@ -261,6 +255,16 @@ describe('what is wrong is named with its place and the remedy', () => {
       'routes: [{ model: a, targets: [{ upstream: other }] }]',
       'routes[0].targets[0].upstream: there is no upstream "other". Known: main.',
     ],
+    ['routes: [{ model: a }]', 'routes[0].targets: is required. Upstreams in order of preference.'],
+    [
+      'routes: [{ model: a, targets: [{ upstream: main }, { upstream: main, model: b }, { upstream: main }] }]',
+      'routes[0].targets[2]: is the same as targets[0]; remove it, or give it another model (recovery.same_target_retries says how often a target is asked again).',
+    ],
+    [
+      'routes: [{ model: a, targets: [{ upstream: main, context_tokens: 0 }] }]',
+      'routes[0].targets[0].context_tokens: must be at least 1, not 0.',
+    ],
+    ['breaker: { open_ms: 30000 }', 'breaker.open_max_ms: must not be less than breaker.open_ms.'],
     [
       'checkpoint: { store: sqlite }',
       'checkpoint.store: must be memory, file: and a directory, like file:./data, or a URL of Redis, like redis://localhost:6379/0.',
@@ -303,9 +307,35 @@ describe('what is wrong is named with its place and the remedy', () => {
     ]);
   });
 
+  const CIRCLE =
+    /^holdfast\.yaml:\d:\d+: upstreams\.main\.base_url: is the address this server listens on \(listen\.host .*, listen\.port 8080\): requests would go round in circles; give the provider's, or change listen\.port\.$/;
+  it.each([
+    ['127.0.0.1', '127.0.0.1'],
+    ['127.0.0.1', 'localhost'],
+    ['127.0.0.1', '0.0.0.0'],
+    ['localhost', '[::1]'],
+    ['0.0.0.0', '127.0.0.1'],
+    ['0.0.0.0', '0.0.0.0'],
+    ['::', '[::1]'],
+    ['10.1.2.3', '10.1.2.3'],
+    ['proxy.internal', 'proxy.internal'],
+  ])('a server on %s whose upstream is on %s, its own address', (host, upstream) => {
+    const text = `listen: { host: "${host}" }\nupstreams: { main: { base_url: "http://${upstream}:8080/v1" } }`;
+    expect(problemsOf(text)).toEqual([expect.stringMatching(CIRCLE)]);
+  });
+
+  it.each([
+    'http://127.0.0.1:8081/v1',
+    'http://127.0.0.2:8080/v1',
+    'http://10.0.0.1:8080/v1',
+    'https://localhost:8080/v1',
+  ])('%s is not the address of a server on 127.0.0.1', (base_url) => {
+    expect(() => load(`upstreams: { main: { base_url: "${base_url}" } }`)).not.toThrow();
+  });
+
   it('an unknown dialect', () => {
     expect(problemsOf('upstreams: { main: { base_url: "http://x/v1", dialect: opnai } }')).toEqual([
-      'holdfast.yaml:1:47: upstreams.main.dialect: must be one of openai, generic, vllm, deepseek, mistral, not "opnai". Did you mean "openai"?',
+      `holdfast.yaml:1:47: upstreams.main.dialect: must be one of ${DIALECT_NAMES.join(', ')}, not "opnai". Did you mean "openai"?`,
     ]);
   });
 
@@ -380,5 +410,21 @@ describe('warnings', () => {
     expect(load('upstreams: { main: { base_url: "http://localhost:8000" } }').warnings).toEqual([
       'upstreams.main.base_url: http://localhost:8000 has no path; most providers serve the API under /v1, like http://localhost:8000/v1.',
     ]);
+  });
+
+  it("a credential of the client's that two providers would get", () => {
+    const route = (keys: { first?: string; second?: string }) =>
+      load(`
+upstreams:
+  first: { base_url: "https://one.example.com/v1"${keys.first ?? ''} }
+  second: { base_url: "https://two.example.com/v1"${keys.second ?? ''} }
+  local: { base_url: "http://localhost:8000/v1" }
+routes: [{ model: a, targets: [{ upstream: first }, { upstream: local }, { upstream: second }] }]
+`).warnings;
+    expect(route({})).toEqual([
+      "routes[0].targets[2]: the client's own credential goes to first and, when that fails, to second; configure upstreams.second.api_key unless both are to have it.",
+    ]);
+    expect(route({ first: ', api_key: key' })).toEqual([]);
+    expect(route({ second: ', api_key: key' })).toEqual([]);
   });
 });

@@ -10,6 +10,8 @@ test.each([
   ['overloaded_error', 529],
   ['api_error', 500],
   ['server_error', 500],
+  ['rate_limit_error', 429],
+  ['timeout_error', 504],
 ])('%s is a failure, as %i is', (reason, status) => {
   expect(failureStatusOf(reason)).toBe(status);
 });

@@ -5,6 +5,7 @@ import {
   type Budget,
   type BudgetLimits,
   backoffMs,
+  type Charge,
   charge,
   exhaustion,
   newBudget,
@@ -136,6 +137,30 @@ describe('nothing new for the client', () => {
     const budget = failing({ now_ms: 30_000, added: 1 }, { now_ms: 80_000 });
     expect(spent(budget, 89_999)).toBeUndefined();
     expect(spent(budget, 90_000)).toBe('no_progress');
+  });
+});
+
+describe('with several targets, a failure', () => {
+  const at = (target: number, moves = false): Charge => ({
+    interruption: errorEvent,
+    offset: 0,
+    added: 0,
+    now_ms: 0,
+    target,
+    moves,
+  });
+  const charged = (...charges: readonly Charge[]): Budget =>
+    charges.reduce((budget, each) => charge(budget, limits, each), newBudget(0));
+
+  test('repeats only where the same target is asked again', () => {
+    expect(spent(charged(at(0), at(0)))).toBe('repeated_failure');
+    expect(spent(charged(at(0), at(0, true)))).toBeUndefined();
+    expect(spent(charged(at(0, true), at(1)))).toBeUndefined();
+    expect(spent(charged(at(0, true), at(1), at(1)))).toBe('repeated_failure');
+  });
+
+  test('is charged all the same', () => {
+    expect(spent(charged(at(0, true), at(1, true), at(0, true), at(1, true)))).toBe('attempts');
   });
 });
 

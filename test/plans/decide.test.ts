@@ -178,6 +178,22 @@ describe('giving up', () => {
   });
 });
 
+describe('where another target may take what this one has refused', () => {
+  const elsewhere = { allowance: { elsewhere: true } };
+  test.each<[string, Transcript, Circumstances, string]>([
+    ['before anything was said', nothing, { interruption: because('unauthorised') }, 'R4 cancel:'],
+    ['a text that has become too long', words, { interruption: because('context_overflow') }, 'R1'],
+    ['with a call under way', halfCall, { interruption: because('model_not_found') }, 'R3 cancel:0'],
+  ])('%s', (_, transcript, circumstances, plan) => {
+    expect(decided(transcript, { ...circumstances, ...elsewhere })).toBe(plan);
+  });
+
+  test('the budget holds all the same', () => {
+    const allowance = { ...elsewhere.allowance, exhausted: 'attempts' } as const;
+    expect(decided(words, { interruption: because('quota'), allowance })).toBe('give up: attempts');
+  });
+});
+
 describe('the answer is as long as it may be', () => {
   const overflow = { interruption: because('context_overflow') };
   test.each<[string, Transcript, Circumstances, string]>([

@@ -47,6 +47,21 @@ describe('text', () => {
 });
 
 describe('an answer that cannot be joined', () => {
+  test('is one whose rest came as reasoning: it would be left out, and the answer pass for whole', () => {
+    const splice = spliceOf();
+    expect(spliced(splice, reasoning(' the rock.'))).toEqual([]);
+    expect(splice.rejection).toBe('no_continuation');
+  });
+
+  test.each([
+    ['text', [reasoning('Hm.'), text(' the rock.')]],
+    ['a call', [reasoning('Hm.'), start(0, 'now')]],
+  ])('is none that goes on with %s after it', (_, deltas) => {
+    const splice = spliceOf();
+    spliced(splice, ...deltas);
+    expect(splice.rejection).toBeUndefined();
+  });
+
   test('brings nothing any more, of whatever kind', () => {
     const splice = spliceOf({ mode: 'replay' });
     const after = [
@@ -158,4 +173,50 @@ test('text that is held back does not hold up a call', () => {
   expect(splice.accept(text('The'))).toEqual([]);
   expect(splice.accept(start(0, 'now'))).toEqual([start(0, 'now')]);
   expect(splice.end()).toEqual([text('The')]);
+});
+
+describe('where blocks follow one another', () => {
+  const ordered = (changes: Partial<SpliceOptions> & { readonly text?: string } = {}) =>
+    spliceOf({ ordered: true, ...changes });
+
+  test('text that is held back comes before the call that ends it, and what follows is new', () => {
+    const splice = ordered();
+    expect(splice.accept(text(' grips'))).toEqual([]);
+    expect(splice.accept(start(0, 'now'))).toEqual([text(' grips'), start(0, 'now')]);
+    expect(splice.isOpen).toBe(true);
+  });
+
+  test('a call at once leaves nothing to be joined, white space included', () => {
+    const splice = ordered({ text: 'The holdfast grips. ' });
+    expect(splice.accept(start(0, 'now'))).toEqual([start(0, 'now')]);
+    expect(splice.isOpen).toBe(true);
+    expect(splice.accept(text(' So.'))).toEqual([text(' So.')]);
+  });
+
+  test('text that cannot be joined rejects the call as well', () => {
+    const splice = ordered({ text: `${DELIVERED} the rock in the surge.` });
+    expect(spliced(splice, text(`${DELIVERED} the rock on the pier`), start(0, 'now'))).toEqual([]);
+    expect(splice.rejection).toBe('diverged');
+  });
+
+  test('text that might have been a stop sequence comes before the call, too', () => {
+    const splice = ordered({ text: 'It grips. E', stops: ['END'], mode: 'replay' });
+    expect(splice.accept(text('It grips. EN'))).toEqual([]);
+    expect(splice.accept(start(0, 'now'))).toEqual([text('N'), start(0, 'now')]);
+    expect(splice.end()).toEqual([]);
+  });
+
+  test('while the answer is repeated, calls pass and reasoning does not', () => {
+    const splice = ordered({ mode: 'replay' });
+    expect(splice.accept(start(0, 'now'))).toEqual([start(0, 'now')]);
+    expect(splice.accept(reasoning('Hm.'))).toEqual([]);
+    expect(spliced(splice, text(`${DELIVERED} it.`))).toEqual([text(' it.')]);
+  });
+});
+
+test('the stop sequence that ended the answer is known', () => {
+  const splice = spliceOf({ text: 'It grips. E', stops: ['STOP', 'END'] });
+  expect(splice.stopSequence).toBeUndefined();
+  spliced(splice, text('ND of it'));
+  expect(splice.stopSequence).toBe('END');
 });

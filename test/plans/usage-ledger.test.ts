@@ -6,6 +6,7 @@ import {
   type LedgerFacts,
   logicalUsage,
   repaidTokens,
+  usageByUpstream,
 } from '../../src/plans/usage-ledger.ts';
 
 const tokens = (deltas: number) => ({ deltas, characters: deltas * 4 });
@@ -138,4 +139,32 @@ describe('what recovery is judged by', () => {
   test('what came again was paid for twice', () => {
     expect(repaidTokens(attempts)).toBe(13);
   });
+});
+
+test('who did how much of it is told apart', () => {
+  const attempts = [
+    attempt('first', { text: tokens(7) }),
+    attempt('first', { upstream: 'one', text: tokens(20), tools: tokens(3) }),
+    attempt('nudge', { upstream: 'two', reported: usage(40, 12), text: tokens(10) }),
+    attempt('nudge', { upstream: 'one', reported: usage(60, 5), text: tokens(5) }),
+  ];
+  // What another replica had done by whom is not known.
+  expect(usageByUpstream(attempts)).toEqual([
+    {
+      upstream: 'one',
+      attempts: 2,
+      prompt_tokens: 60,
+      completion_tokens: 5,
+      unreported: 1,
+      delivered_tokens: 28,
+    },
+    {
+      upstream: 'two',
+      attempts: 1,
+      prompt_tokens: 40,
+      completion_tokens: 12,
+      unreported: 0,
+      delivered_tokens: 10,
+    },
+  ]);
 });

@@ -4,7 +4,13 @@ import { type Dialect, PLAIN } from './dialect.ts';
 export const deepseek: Dialect = {
   ...PLAIN,
   name: 'deepseek',
+  about: {
+    speakers: 'DeepSeek',
+    unverified: 'Whether tools are still called after a prefix: with tools there is a nudge.',
+  },
+  addresses: ['api.deepseek.com'],
   prefill: true,
+  echoes: false,
   continuesReasoning: true,
   assistantMessage: ({ text, reasoning }) => ({
     role: 'assistant',

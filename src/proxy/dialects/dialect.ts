@@ -1,5 +1,6 @@
 import type { DialectName } from '../../config/dialect-names.ts';
-import type { ChatMessage } from '../wires/chat-request.ts';
+import type { ChatMessage, ChatRequest } from '../wires/chat-request.ts';
+import type { Sign } from './sign.ts';
 
 /** The partial answer that a continuation hangs on. */
 export interface PartialAnswer {
@@ -8,31 +9,62 @@ export interface PartialAnswer {
   readonly reasoning: string;
 }
 
+/** Whether a trailing assistant message is continued; `undefined`: try it once and remember. */
+export type Prefill = boolean | undefined;
+
+/** What is the same for all models of a provider, or depends on the one that is asked. */
+export type ByModel<Value extends boolean | undefined> = Value | ((model: string) => Value);
+
+/** A request that was interrupted and is to be asked for again, with the answer so far at its end. */
+export interface Interrupted {
+  readonly request: ChatRequest;
+  /** The first event of the interrupted answer, parsed; empty if there was none. */
+  readonly first: Readonly<Record<string, unknown>>;
+}
+
+/** For the documentation. */
+export interface About {
+  /** Who speaks the dialect. */
+  readonly speakers: string;
+  /** Names of models that its rules tell apart. */
+  readonly models?: readonly string[];
+  /** What could not be verified, and what is done about it. */
+  readonly unverified?: string;
+}
+
 /** How one provider deviates on the chat completions wire. */
 export interface Dialect {
   readonly name: DialectName;
-  /** Whether a trailing assistant message is continued; `undefined`: try it once and remember. */
-  readonly prefill: boolean | undefined;
+  readonly about: About;
+  /** Hosts of the provider, with a port where that is what tells; `*` stands for any characters. */
+  readonly addresses: readonly string[];
+  /** What gives a server away whose address says nothing. */
+  readonly sign?: Sign;
+  readonly prefill: ByModel<Prefill>;
   /** Prefill may be used in a request that has tools. */
-  readonly prefillWithTools: boolean;
-  /** The answer to a prefill begins with the prefill. */
-  readonly echoes: boolean;
+  readonly prefillWithTools: ByModel<boolean>;
+  /** The answer to a prefill begins with the prefill; `undefined`: it may. */
+  readonly echoes: ByModel<boolean | undefined>;
   /** A prefill carries the reasoning too, and the model goes on with it. */
   readonly continuesReasoning: boolean;
   /** The trailing assistant message of a prefill. */
   assistantMessage(partial: PartialAnswer): ChatMessage;
   /** Parameters that make a request a prefill. */
-  readonly prefillParameters: Readonly<Record<string, unknown>>;
+  prefillParameters(interrupted: Interrupted): Readonly<Record<string, unknown>>;
   /** Where prefill requests go, when not to the same address. */
   prefillUrl?(base_url: string): string;
 }
 
 /** What every dialect is unless it says otherwise. */
 export const PLAIN = {
+  addresses: [],
   prefill: undefined,
   prefillWithTools: false,
-  echoes: false,
+  echoes: undefined,
   continuesReasoning: false,
   assistantMessage: ({ text }: PartialAnswer) => ({ role: 'assistant', content: text }),
-  prefillParameters: {},
-} as const satisfies Omit<Dialect, 'name'>;
+  prefillParameters: () => ({}),
+} as const satisfies Omit<Dialect, 'name' | 'about'>;
+
+export const forModel = <Value extends boolean | undefined>(value: ByModel<Value>, model: string): Value =>
+  typeof value === 'function' ? value(model) : value;

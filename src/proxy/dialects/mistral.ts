@@ -4,8 +4,12 @@ import { type Dialect, PLAIN } from './dialect.ts';
 export const mistral: Dialect = {
   ...PLAIN,
   name: 'mistral',
+  about: {
+    speakers: 'Mistral',
+    unverified: 'Whether tools are still called after a prefix: with tools there is a nudge.',
+  },
+  addresses: ['api.mistral.ai'],
   prefill: true,
-  prefillWithTools: true,
   echoes: true,
   assistantMessage: ({ text }) => ({ role: 'assistant', content: text, prefix: true }),
 };

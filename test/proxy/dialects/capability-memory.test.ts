@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { CapabilityMemory } from '../../../src/proxy/dialects/capability-memory.ts';
+import type { Traces } from '../../../src/proxy/dialects/sign.ts';
+import type { Target } from '../../../src/proxy/run.ts';
 import type { Time } from '../../../src/time.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -66,4 +68,79 @@ test('what is learnt anew is not the oldest any more, and pushes nothing out', (
   for (let model = 0; model < 6; model++) capabilities.rememberPrefill('local', `n${model}`, true);
   expect(capabilities.prefill('local', 'm4')).toBeUndefined();
   expect(capabilities.prefill('local', 'm5')).toBe(false);
+});
+
+const target = (upstream: Partial<Target['upstream']> = {}, more: Partial<Target> = {}): Target => ({
+  name: 'local',
+  upstream: { base_url: 'http://llm.internal:8000/v1', ...upstream },
+  ...more,
+});
+const OLLAMA: Traces = { events: [{ system_fingerprint: 'fp_ollama' }], headers: {} };
+const VLLM: Traces = { events: [{ system_fingerprint: 'vllm-0.24.0' }], headers: {} };
+
+describe('the dialect of a target', () => {
+  test('is the one that is configured, whatever its address and its events say', () => {
+    const { capabilities } = memory();
+    const given = target({ base_url: 'https://api.openai.com/v1', dialect: 'vllm' });
+    capabilities.recognise(given, 'llama', OLLAMA);
+    expect(capabilities.dialect(given, 'llama')?.name).toBe('vllm');
+  });
+
+  test('else that of its address, whatever its events say', () => {
+    const { capabilities } = memory();
+    const known = target({ base_url: 'https://api.mistral.ai/v1' });
+    capabilities.recognise(known, 'llama', OLLAMA);
+    expect(capabilities.dialect(known, 'llama')?.name).toBe('mistral');
+  });
+
+  test('else what it sent has given away', () => {
+    const { capabilities } = memory();
+    expect(capabilities.dialect(target(), 'llama')).toBeUndefined();
+    capabilities.recognise(target(), 'llama', OLLAMA);
+    expect(capabilities.dialect(target(), 'llama')?.name).toBe('ollama');
+  });
+
+  test('is that of one model: a gateway has another server behind each', () => {
+    const { capabilities } = memory();
+    capabilities.recognise(target(), 'llama', OLLAMA);
+    capabilities.recognise(target(), 'qwen', VLLM);
+    expect(capabilities.dialect(target(), 'llama')?.name).toBe('ollama');
+    expect(capabilities.dialect(target(), 'qwen')?.name).toBe('vllm');
+    expect(capabilities.dialect(target(), 'other')).toBeUndefined();
+  });
+
+  test('is known by the name that the target has for the model', () => {
+    const { capabilities } = memory();
+    const renamed = target({}, { model: 'meta/llama' });
+    capabilities.recognise(renamed, 'llama', OLLAMA);
+    expect(capabilities.dialect(renamed, 'whatever')?.name).toBe('ollama');
+    expect(capabilities.dialect(target(), 'meta/llama')?.name).toBe('ollama');
+  });
+
+  test('is not learnt from events that say nothing', () => {
+    const { capabilities } = memory();
+    capabilities.recognise(target(), 'llama', { events: [{ id: 'chatcmpl-1' }], headers: {} });
+    expect(capabilities.dialect(target(), 'llama')).toBeUndefined();
+  });
+
+  test('stays what was learnt first, and is forgotten after a day', () => {
+    const { capabilities, elapse } = memory();
+    capabilities.recognise(target(), 'llama', OLLAMA);
+    capabilities.recognise(target(), 'llama', VLLM);
+    expect(capabilities.dialect(target(), 'llama')?.name).toBe('ollama');
+    elapse(DAY_MS);
+    expect(capabilities.dialect(target(), 'llama')).toBeUndefined();
+    capabilities.recognise(target(), 'llama', VLLM);
+    expect(capabilities.dialect(target(), 'llama')?.name).toBe('vllm');
+  });
+
+  test('makes worthless what was learnt about prefill without it', () => {
+    const { capabilities } = memory();
+    capabilities.rememberPrefill('local', 'llama', false);
+    capabilities.recognise(target(), 'llama', VLLM);
+    expect(capabilities.prefill('local', 'llama')).toBeUndefined();
+    capabilities.rememberPrefill('local', 'llama', true);
+    expect(capabilities.dialect(target(), 'llama')?.name).toBe('vllm');
+    expect(capabilities.prefill('local', 'llama')).toBe(true);
+  });
 });

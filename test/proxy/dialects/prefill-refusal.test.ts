@@ -21,6 +21,24 @@ describe('this model does not continue an assistant message', () => {
       'Anthropic, thinking',
       'When `thinking` is enabled, a final `assistant` message must start with a thinking block.',
     ],
+    [
+      'Mistral',
+      'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant',
+    ],
+    [
+      'DeepSeek',
+      'The last message of deepseek-reasoner must be a user message, or an assistant message with prefix mode on (refer to https://api-docs.deepseek.com/guides/chat_prefix_completion).',
+    ],
+    ['OpenRouter', 'Provider returned error: Requests ending with a model turn are not supported.'],
+    [
+      'LiteLLM',
+      'litellm.BadRequestError: AnthropicException - {"type":"error","error":{"type":"invalid_request_error","message":"This model does not support assistant message prefill."}}',
+    ],
+    ['NIM, TensorRT-LLM', 'Extra inputs are not permitted'],
+    ['OpenAI', 'Unrecognized request argument supplied: prefix'],
+    ['OpenAI, newer', "Unknown parameter: 'continue_final_message'."],
+    ['Gemini, a field', 'Invalid JSON payload received. Unknown name "prefix": Cannot find field.'],
+    ['Groq, a field', "'messages.2' : property 'prefix' is unsupported"],
   ])('%s', (_, message) => {
     expect(refusesPrefill(message)).toBe(true);
   });
@@ -31,6 +49,7 @@ describe('something else is wrong', () => {
     'messages: final assistant content cannot end with trailing whitespace',
     'Cannot set both `continue_final_message` and `add_generation_prompt` to True.',
     'Invalid value for temperature',
+    'The model is unsupported in this region',
     '',
   ])('%j', (message) => {
     expect(refusesPrefill(message)).toBe(false);

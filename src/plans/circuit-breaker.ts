@@ -1,0 +1,116 @@
+/** When a target counts as down; `breaker.*` in the configuration. */
+export interface BreakerLimits {
+  /** Failures in a row that open it. */
+  readonly failures: number;
+  /** Failures among the last `window` outcomes that open it, in percent. */
+  readonly failure_percent: number;
+  readonly window: number;
+  /** How long it stays open the first time; doubles every time the probe fails. */
+  readonly open_ms: number;
+  readonly open_max_ms: number;
+}
+
+export type BreakerState = 'closed' | 'open' | 'half_open';
+
+/** An attempt that failed, as far as the breaker is concerned. Times in milliseconds of one monotonic clock. */
+export interface FailedAttempt {
+  readonly began_ms: number;
+  readonly now_ms: number;
+  /** It had said something before. */
+  readonly answered: boolean;
+  readonly probe: boolean;
+}
+
+/**
+ * Keeps requests from a target that is down, and finds out with one of them at a time whether it is up again. It has
+ * no clock and no timer of its own: `half_open` is what an open breaker is once its time is over.
+ */
+export class CircuitBreaker {
+  readonly #limits: BreakerLimits;
+  /** The last outcomes, true for a failure, oldest first. */
+  #outcomes: boolean[] = [];
+  #inARow = 0;
+  /** How often it has opened since it was last closed; 0 while it is closed. */
+  #openings = 0;
+  #open_until_ms = 0;
+  #closed_ms = Number.NEGATIVE_INFINITY;
+  /** When the probe under way began. */
+  #probe_ms: number | undefined;
+
+  constructor(limits: BreakerLimits) {
+    this.#limits = limits;
+  }
+
+  state(now_ms: number): BreakerState {
+    if (this.#openings === 0) return 'closed';
+    return now_ms < this.#open_until_ms ? 'open' : 'half_open';
+  }
+
+  /** False while others should be asked: it is open, or somebody is finding out already. */
+  admits(now_ms: number): boolean {
+    const state = this.state(now_ms);
+    return state === 'closed' || (state === 'half_open' && !this.#isProbed(now_ms));
+  }
+
+  /** An attempt begins. True if it is the probe, whose end must be told. */
+  begin(now_ms: number): boolean {
+    if (this.state(now_ms) !== 'half_open' || this.#isProbed(now_ms)) return false;
+    this.#probe_ms = now_ms;
+    return true;
+  }
+
+  /** The target has answered. True if that closed the breaker. */
+  succeeded(now_ms: number): boolean {
+    this.#inARow = 0;
+    if (this.#openings === 0) {
+      this.#note(false);
+      return false;
+    }
+    this.#openings = 0;
+    this.#outcomes = [];
+    this.#closed_ms = now_ms;
+    this.#probe_ms = undefined;
+    return true;
+  }
+
+  /** True if that opened the breaker, or opened it again. */
+  failed({ began_ms, now_ms, answered, probe }: FailedAttempt): boolean {
+    // What began before an outage, and is only now given up, tells nothing about the time after it.
+    if (began_ms < this.#closed_ms) return false;
+    if (this.#openings > 0) return probe && this.#probe_ms === began_ms && this.#open(now_ms);
+    this.#note(true);
+    // One connection that breaks may take many answers with it.
+    if (!answered) this.#inARow++;
+    return (this.#inARow >= this.#limits.failures || this.#failsOften) && this.#open(now_ms);
+  }
+
+  /** The probe that began then ended without telling anything. */
+  release(began_ms: number): void {
+    if (this.#probe_ms === began_ms) this.#probe_ms = undefined;
+  }
+
+  /** A probe that is not answered must not keep others from finding out for as long as its own clocks allow. */
+  #isProbed(now_ms: number): boolean {
+    return this.#probe_ms !== undefined && now_ms < this.#probe_ms + this.#limits.open_max_ms;
+  }
+
+  get #failsOften(): boolean {
+    const { window, failure_percent } = this.#limits;
+    const failures = this.#outcomes.filter((failed) => failed).length;
+    return this.#outcomes.length >= window && failures * 100 >= failure_percent * window;
+  }
+
+  #note(failed: boolean): void {
+    this.#outcomes.push(failed);
+    if (this.#outcomes.length > this.#limits.window) this.#outcomes.shift();
+  }
+
+  #open(now_ms: number): true {
+    const { open_ms, open_max_ms } = this.#limits;
+    this.#open_until_ms = now_ms + Math.min(open_max_ms, open_ms * 2 ** this.#openings);
+    this.#openings++;
+    this.#inARow = 0;
+    this.#probe_ms = undefined;
+    return true;
+  }
+}

@@ -1,0 +1,24 @@
+import { canonicalJson } from './canonical-json.ts';
+import { normalisedArguments } from './tool-proof.ts';
+import type { ToolCall } from './transcript.ts';
+
+/** Digits that a number may lose when it is parsed, so that two numbers come out as one. */
+const INEXACT = /[\d.]{16}|\d[eE][+-]?\d{2}/;
+
+/**
+ * Whether a call says the same as one that is settled: the same name, and arguments that are equal once they are parsed.
+ * Dropping a call that is none loses work, so what parsing could make equal has to be equal as it stands.
+ */
+export function isRepeated(call: ToolCall, settled: readonly ToolCall[]): boolean {
+  let said: string | undefined;
+  return settled.some(({ name, arguments: text }) => {
+    if (name !== call.name) return false;
+    said ??= comparable(call.arguments);
+    return text === call.arguments || comparable(text) === said;
+  });
+}
+
+function comparable(text: string): string {
+  const whole = normalisedArguments(text);
+  return INEXACT.test(whole) ? whole : canonicalJson(whole);
+}

@@ -1,0 +1,72 @@
+import type { Interruption } from '../../interrupts/interruption.ts';
+import type { Plan } from '../../plans/decide.ts';
+import type { Transcript } from '../../plans/transcript.ts';
+import type { AttemptReport } from '../attempt-report.ts';
+import { type PlannedAttempt, TargetRequests } from '../recovery-request.ts';
+import type { Run, RunContext, RunTarget } from '../run.ts';
+import type { RequestFacts } from '../wires/request-facts.ts';
+
+/** The requests of a run, whichever of its targets they go to. */
+export class RunRequests {
+  readonly #requestsTo: (target: RunTarget) => TargetRequests;
+  readonly #targets = new Map<RunTarget, TargetRequests>();
+  /** Names of calls that were cut out of the answer and not made again yet. */
+  readonly #cutTools = new Set<string>();
+
+  constructor(run: Run, context: RunContext, facts: RequestFacts) {
+    this.#requestsTo = (target) => new TargetRequests(target, run, context, facts);
+  }
+
+  /** The client's own request. */
+  original(target: RunTarget): PlannedAttempt {
+    return this.#of(target).original();
+  }
+
+  /** The request that comes back to the very answer, if its provider has it. */
+  resumption(planned: PlannedAttempt, report: AttemptReport): PlannedAttempt | undefined {
+    return this.#of(planned.target).resumption(planned, report);
+  }
+
+  /** The request for the rest to the first of these targets that can be asked for it; `undefined` when none can. */
+  recovery(
+    plan: Extract<Plan, { kind: 'R1' | 'R3' | 'R4' }>,
+    transcript: Transcript,
+    tokens_left: number,
+    targets: readonly RunTarget[],
+  ): PlannedAttempt | undefined {
+    if (plan.kind === 'R3') for (const { name } of plan.cancel) this.#cutTools.add(name);
+    else if (plan.kind === 'R4') this.#cutTools.clear();
+    const cutTools = [...this.#cutTools];
+    for (const target of targets) {
+      const requests = this.#of(target);
+      // Thoughts of another model are not its own to go on with.
+      const isAuthor = this.#targets.size === 1;
+      const planned = requests.recovery({ plan, transcript, tokens_left, cutTools, isAuthor });
+      if (planned) return planned;
+    }
+    return undefined;
+  }
+
+  /** True if the way of asking was at fault, not the target: another one may do. */
+  blames(planned: PlannedAttempt, interruption: Interruption): boolean {
+    return this.#of(planned.target).blames(planned, interruption);
+  }
+
+  /** The answer went on: what was only tried is known now. */
+  confirm(planned: PlannedAttempt): void {
+    this.#of(planned.target).confirm(planned);
+  }
+
+  /** Takes what an attempt shows of the server it came from, and what that will have back. */
+  hear(planned: PlannedAttempt, report: AttemptReport): void {
+    this.#of(planned.target).hear(planned, report);
+  }
+
+  #of(target: RunTarget): TargetRequests {
+    const known = this.#targets.get(target);
+    if (known) return known;
+    const requests = this.#requestsTo(target);
+    this.#targets.set(target, requests);
+    return requests;
+  }
+}

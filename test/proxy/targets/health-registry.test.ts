@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { HealthRegistry } from '../../../src/proxy/targets/health-registry.ts';
+import { targetsOfRun } from '../../../src/proxy/targets/targets-of-run.ts';
+
+const LIMITS = { failures: 2, failure_percent: 100, window: 20, open_ms: 100, open_max_ms: 1000 };
+const target = (name: string, model?: string) => ({
+  name,
+  upstream: { base_url: `http://${name}/v1`, api_key: `key of ${name}` },
+  ...(model !== undefined && { model }),
+});
+
+describe('the health of a target', () => {
+  it('is that of an upstream and a model, whichever route it is part of', () => {
+    const healths = new HealthRegistry(LIMITS);
+    const one = healths.of(target('one'));
+    expect(healths.of(target('one'))).toBe(one);
+    expect(healths.of(target('one', 'model'))).not.toBe(one);
+    expect(healths.of(target('two'))).not.toBe(one);
+  });
+
+  it('is shared by all runs', () => {
+    const healths = new HealthRegistry(LIMITS);
+    for (let run = 0; run < 2; run++) healths.of(target('one')).ask(0).failed(0);
+    const health = healths.of(target('one'));
+    expect(health.isDoubted(99)).toBe(true);
+    expect(health.isDoubted(100)).toBe(false);
+    const probe = health.ask(100);
+    expect(health.isDoubted(100)).toBe(true);
+    expect(probe.answered(110)).toBe(true);
+    expect(probe.answered(120)).toBe(false);
+    expect(health.isDoubted(120)).toBe(false);
+  });
+
+  it('knows until when it is to be left alone, by the longest time it was told', () => {
+    const health = new HealthRegistry(LIMITS).of(target('one'));
+    health.leaveAlone(500);
+    health.leaveAlone(200);
+    expect(health.ready_at_ms).toBe(500);
+  });
+});
+
+describe('the targets of a run', () => {
+  const healths = new HealthRegistry(LIMITS);
+  const headersFor = ({ api_key = '' }) => ({ authorization: api_key });
+
+  it('have each its own credential', () => {
+    const [one, two] = [target('one'), target('two', 'model')];
+    expect(targetsOfRun(one, [one, two], headersFor, healths)).toEqual({
+      target: one,
+      headers: { authorization: 'key of one' },
+      targets: [
+        { ...one, headers: { authorization: 'key of one' }, health: healths.of(one) },
+        { ...two, headers: { authorization: 'key of two' }, health: healths.of(two) },
+      ],
+    });
+  });
+
+  it('are none where there is but one', () => {
+    const one = target('one');
+    expect(targetsOfRun(one, [one], headersFor, healths)).toEqual({
+      target: one,
+      headers: { authorization: 'key of one' },
+    });
+  });
+});
