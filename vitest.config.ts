@@ -4,6 +4,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 20_000,
+    // Before a test, whole deployments of processes are started.
+    hookTimeout: 60_000,
     // Output of tests that pass is of interest to nobody.
     silent: 'passed-only',
     reporters: ['default'],

@@ -93,6 +93,12 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message: 'The request is not valid HTTP.',
   },
+  loop_detected: {
+    status: 508,
+    type: 'invalid_request_error',
+    message:
+      'This request has been here before: an upstream leads back to this server. Check the base_url of every upstream on the way.',
+  },
   not_recoverable: {
     status: 502,
     type: 'stream_interrupted',
@@ -151,6 +157,13 @@ export const ERRORS = {
     status: 503,
     type: 'server_error',
     message: 'This replica is shutting down; try again.',
+    retry_after_ms: RETRY_AFTER_MS,
+  },
+  run_taken_over: {
+    status: 503,
+    type: 'server_error',
+    message:
+      'Another replica has taken the run over; send the request again, with the same `Idempotency-Key` or `Holdfast-Run-Id`.',
     retry_after_ms: RETRY_AFTER_MS,
   },
   upstream_timeout: {

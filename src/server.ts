@@ -15,9 +15,11 @@ import type { Configuration } from './config/configuration.ts';
 import { ApiError, apiError } from './errors.ts';
 import { Metrics } from './metrics.ts';
 import { ActiveWork } from './proxy/active-work.ts';
-import { chatCompletionsRoutes, passThroughRoutes } from './proxy/api.ts';
+import { AnswerIds } from './proxy/answer-ids.ts';
+import { passThroughRoutes, wireRoutes } from './proxy/api.ts';
 import type { ApiContext, Follow, Relay } from './proxy/api-context.ts';
 import { CapabilityMemory } from './proxy/dialects/capability-memory.ts';
+import { loopGuard } from './proxy/loop-guard.ts';
 import { Models } from './proxy/models.ts';
 import { NoticeBoard } from './proxy/notices/notice-board.ts';
 import { PassThrough } from './proxy/passthrough.ts';
@@ -27,7 +29,11 @@ import { runRoutes } from './proxy/resume/runs-api.ts';
 import type { RunContext } from './proxy/run.ts';
 import { RunRegistry } from './proxy/run-registry.ts';
 import { createRunSalvage } from './proxy/run-salvage.ts';
+import { HealthRegistry } from './proxy/targets/health-registry.ts';
 import type { Transport } from './proxy/transport.ts';
+import { errorBodyOn } from './proxy/wires/error-body.ts';
+import { wireAt } from './proxy/wires/registry.ts';
+import type { Wire } from './proxy/wires/wire.ts';
 import { systemTime, type Time } from './time.ts';
 
 /** How often connections are looked over for headers and requests that take too long. */
@@ -110,8 +116,10 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     registry,
     lookup: new RunLookup(context, registry),
     notices: new NoticeBoard(context),
+    answerIds: new AnswerIds(context),
     passThrough,
     models: new Models(configuration),
+    healths: new HealthRegistry(configuration.breaker),
     draining: () => draining,
   });
   const salvage = createRunSalvage(context);
@@ -191,6 +199,8 @@ function createApiServer(context: ApiContext & { draining(): boolean }): Fastify
     throw apiError('shutting_down');
   };
   api.addHook('onRequest', refuseWhileDraining);
+  const guard = loopGuard(context.secret);
+  api.addHook('onRequest', async ({ headers }) => guard(headers));
   // The body may have taken its time.
   api.addHook('preHandler', refuseWhileDraining);
   api.setErrorHandler((error: FastifyError, request, reply) => {
@@ -199,13 +209,13 @@ function createApiServer(context: ApiContext & { draining(): boolean }): Fastify
     // A client still sending its body would see the connection reset instead of the answer; the rest is discarded
     // as it comes, and request_ms ends it.
     if (refusal.code === 'body_too_large') reply.removeHeader('connection');
-    return sendError(refusal, reply);
+    return sendError(refusal, reply, wireAt(request.url));
   });
   api.setNotFoundHandler(({ method, url }, reply) =>
     sendError(apiError('not_found', { method, path: url }), reply),
   );
   // Each in a scope of its own, because they read bodies differently.
-  for (const routes of [chatCompletionsRoutes, runRoutes, passThroughRoutes]) {
+  for (const routes of [wireRoutes, runRoutes, passThroughRoutes]) {
     api.register((scope, _options, done) => {
       routes(scope, context);
       done();
@@ -214,8 +224,8 @@ function createApiServer(context: ApiContext & { draining(): boolean }): Fastify
   return api;
 }
 
-const sendError = ({ status, headers, body }: ApiError, reply: FastifyReply) =>
-  reply.code(status).headers(headers).send(body);
+const sendError = ({ status, headers, body }: ApiError, reply: FastifyReply, wire?: Wire) =>
+  reply.code(status).headers(headers).send(errorBodyOn(wire, body));
 
 function refusalOf(error: FastifyError, { method, url }: FastifyRequest, limit_bytes: number): ApiError {
   if (error instanceof ApiError) return error;

@@ -32,6 +32,7 @@ it('a client that may ask again is told when, in both units', () => {
   for (const error of [
     apiError('shutting_down'),
     apiError('store_unavailable'),
+    apiError('run_taken_over'),
     apiError('too_many_runs', { limit: 1 }),
   ])
     expect(error.headers).toEqual({ 'content-type': 'application/json; charset=utf-8', ...retry });

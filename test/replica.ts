@@ -12,7 +12,7 @@ import { Metrics } from '../src/metrics.ts';
 import type { Follow, Relay } from '../src/proxy/api-context.ts';
 import type { Transport } from '../src/proxy/transport.ts';
 import { createServer, type Server } from '../src/server.ts';
-import { systemTime } from '../src/time.ts';
+import { systemTime, type Time } from '../src/time.ts';
 
 export const SECRET = 'a secret for tests only';
 const TTL_MS = 3_600_000;
@@ -81,6 +81,9 @@ export interface ReplicaParts {
   readonly follow?: Follow;
   /** Given to several, it makes them replicas of one deployment. */
   readonly runs?: MemoryRuns;
+  readonly transport?: Transport;
+  /** Of everything but what is stored. */
+  readonly time?: Time;
 }
 
 /** A replica on free ports, closed when the test ends. `tree` is the configuration as a file would have it. */
@@ -88,7 +91,13 @@ export async function startReplica(
   tree: Record<string, unknown>,
   parts: Relay | ReplicaParts = {},
 ): Promise<Replica> {
-  const { relay = shortRelay, follow, runs } = typeof parts === 'function' ? { relay: parts } : parts;
+  const {
+    relay = shortRelay,
+    follow,
+    runs,
+    transport = noTransport,
+    time = systemTime,
+  } = typeof parts === 'function' ? { relay: parts } : parts;
   const configuration = completeConfiguration({
     checkpoint: { store: 'memory' },
     listen: { port: 0, admin_port: 0 },
@@ -105,7 +114,8 @@ export async function startReplica(
     ...(follow && { follow }),
     store,
     metrics,
-    transport: noTransport,
+    transport,
+    time,
     secret: SECRET,
     log,
   });

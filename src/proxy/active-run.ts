@@ -13,22 +13,31 @@ export interface Grace {
   isRead(run: RunId, owner: Owner): Promise<boolean>;
 }
 
-/** One run under way on this replica, from the request to the last byte of the response, and what ends it early. */
+/** What those who count runs are told. */
+export interface RunCounter {
+  /** Called once: the client waits for nothing of the run any more. */
+  onAnswered(): void;
+  /** Called once, after {@link onAnswered}: nothing of the run is under way any more. */
+  onEnd(): void;
+}
+
+/** One run under way on this replica, from the request until it is stored, and what ends it early. */
 export class ActiveRun {
   readonly owner: Owner;
   /** Resolves once all of it is over. */
   readonly ended: Promise<void>;
   readonly #over = new AbortController();
-  readonly #onEnd: () => void;
+  readonly #counter: RunCounter;
   readonly #resolveEnded: () => void;
+  #isAnswered: boolean = false;
   #outlives: { readonly run: RunId; readonly grace: Grace } | undefined;
 
-  constructor(owner: Owner, onEnd: () => void) {
+  constructor(owner: Owner, counter: RunCounter) {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.owner = owner;
     this.ended = promise;
     this.#resolveEnded = resolve;
-    this.#onEnd = onEnd;
+    this.#counter = counter;
   }
 
   /** Aborts when nobody waits for the answer any more, or with `HAND_OVER` as its reason. */
@@ -55,9 +64,17 @@ export class ActiveRun {
     this.#over.abort(HAND_OVER);
   }
 
+  /** The client has its whole answer. The store may take a while longer. */
+  answered(): void {
+    if (this.#isAnswered) return;
+    this.#isAnswered = true;
+    this.#counter.onAnswered();
+  }
+
   end(): void {
     this.cancel();
-    this.#onEnd();
+    this.answered();
+    this.#counter.onEnd();
     this.#resolveEnded();
   }
 

@@ -21,4 +21,6 @@ export type Advisory =
       readonly attempt: number;
       /** Silence the client felt, in milliseconds. */
       readonly gap_ms: number;
+      /** Who goes on with the answer, where it is not who was interrupted. */
+      readonly upstream?: string;
     };

@@ -1,5 +1,6 @@
 import type { StoredRun } from '../checkpoint/store.ts';
 import type { ActiveWork } from './active-work.ts';
+import type { AnswerIds } from './answer-ids.ts';
 import type { Models } from './models.ts';
 import type { NoticeBoard } from './notices/notice-board.ts';
 import type { PassThrough } from './passthrough.ts';
@@ -7,6 +8,7 @@ import type { Reader } from './resume/reader.ts';
 import type { RunLookup } from './resume/run-lookup.ts';
 import type { Client, Outcome, Run, RunContext } from './run.ts';
 import type { RunRegistry } from './run-registry.ts';
+import type { HealthRegistry } from './targets/health-registry.ts';
 
 /** Delivers one run to its end; see relay.ts. */
 export type Relay = (run: Run, client: Client, context: RunContext) => Promise<Outcome>;
@@ -25,6 +27,7 @@ export interface ApiContext extends RunContext {
   readonly follow: Follow;
   readonly passThrough: PassThrough;
   readonly models: Models;
+  readonly healths: HealthRegistry;
   /** Keys the owner of a run. */
   readonly secret: string;
   /** Everything under way, for draining. */
@@ -32,4 +35,5 @@ export interface ApiContext extends RunContext {
   readonly registry: RunRegistry;
   readonly lookup: RunLookup;
   readonly notices: NoticeBoard;
+  readonly answerIds: AnswerIds;
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { UpstreamConfiguration } from '../config/configuration.ts';
 import { apiError } from '../errors.ts';
 import type { ApiContext } from './api-context.ts';
-import { checkChatRequest, MODEL_CHARACTERS_MAX } from './chat-body.ts';
 import { streamRequestHeaders } from './headers.ts';
 import { type JsonBody, readJsonBody, takeJsonBodies } from './json-body.ts';
 import type { Models } from './models.ts';
@@ -16,16 +16,26 @@ import { type Ask, requestDigest } from './resume/run-lookup.ts';
 import type { Run, Target } from './run.ts';
 import { runOptions, threadOf } from './run-options.ts';
 import { attend, beforehand } from './run-session.ts';
-import { chatWire } from './wires/chat-wire.ts';
+import { targetsOfRun } from './targets/targets-of-run.ts';
+import { WIRES } from './wires/registry.ts';
+import { MODEL_CHARACTERS_MAX } from './wires/request-checks.ts';
+import type { Wire } from './wires/wire.ts';
 
-/** `POST /v1/chat/completions`: streams are relayed as runs, everything else is passed through with its body as it came. */
-export function chatCompletionsRoutes(api: FastifyInstance, context: ApiContext): void {
+/** What every wire answers: streams are relayed as runs, everything else is passed through with its body as it came. */
+export function wireRoutes(api: FastifyInstance, context: ApiContext): void {
   takeJsonBodies(api);
-  api.post('/v1/chat/completions', async (request, reply) => {
-    const body = readJsonBody(request.body as Buffer | undefined);
-    const answer = body.fields.stream === true ? streamCompletion : passCompletion;
-    await context.work.track(answer(body, request, reply, context));
-  });
+  for (const wire of Object.values(WIRES)) {
+    api.post(`/v1${wire.path}`, async (request, reply) => {
+      const sent = readJsonBody(request.body as Buffer | undefined);
+      const owner = () => ownerOf(context.secret, request.headers);
+      const body = await context.answerIds.inPlace(wire, sent, owner);
+      const isStream = body.fields.stream === true;
+      const answer = isStream
+        ? streamAnswer(wire, body, request, reply, context)
+        : passAnswer(wire, body, request, reply, context);
+      await context.work.track(answer);
+    });
+  }
 }
 
 /** Everything else under `/v1`. Bodies are left unread for {@link PassThrough} to stream. */
@@ -38,20 +48,22 @@ export function passThroughRoutes(api: FastifyInstance, context: ApiContext): vo
   });
 }
 
-async function passCompletion(
+async function passAnswer(
+  wire: Wire,
   { text, fields }: JsonBody,
   request: FastifyRequest,
   reply: FastifyReply,
-  { configuration, models, notices, passThrough, secret }: ApiContext,
+  { configuration, capabilities, models, notices, passThrough, secret }: ApiContext,
 ): Promise<void> {
   const { headers } = request;
   const { model, messages } = fields;
   const target = typeof model === 'string' ? targetOf(model, models) : models.fallback;
   const body = target.model === undefined ? text : JSON.stringify({ ...fields, model: target.model });
   const asked = { owner: ownerOf(secret, headers), thread: threadOf(headers), messages };
-  const hasNotices = wantsNotices(headers['holdfast-notices'], configuration);
+  const hasNotices = wantsNotices(headers['holdfast-notices'], configuration) && wire.takesNotices;
   const pending = hasNotices ? await notices.take(asked) : undefined;
-  const form = pending && new NoticeForm(pending.notices, target.upstream.dialect);
+  const dialect = capabilities.dialect(target, String(model))?.name;
+  const form = pending && new NoticeForm(pending.notices, dialect);
   reply.hijack();
   await passThrough.forward(request.raw, reply.raw, target, body, form);
   if (form) await pending.settle(form.fate);
@@ -64,40 +76,43 @@ function targetOf(model: string, models: Models): Target {
 }
 
 /** A run that the request was sent for before goes on; otherwise a new one begins. */
-async function streamCompletion(
+async function streamAnswer(
+  wire: Wire,
   body: JsonBody,
   { headers }: FastifyRequest,
   reply: FastifyReply,
   context: ApiContext,
 ): Promise<void> {
-  const { configuration, registry, lookup, secret } = context;
-  const asked = checkChatRequest(body.fields);
-  const target = targetOf(asked.model, context.models);
+  const { configuration, registry, lookup, models, healths, secret } = context;
+  const asked = wire.request(body.fields);
+  const target = targetOf(asked.model, models);
   const options = runOptions(headers);
-  const hasNotices = wantsNotices(headers['holdfast-notices'], configuration);
+  const hasNotices = wantsNotices(headers['holdfast-notices'], configuration) && wire.takesNotices;
   const active = registry.begin(ownerOf(secret, headers));
   try {
     const { owner, signal } = active;
     const { events, resumable, thread, key } = options;
     const fresh = newRunId();
-    const digest = requestDigest(secret, body.text, events);
+    const repeated = { wire: wire.name, body: body.text };
+    const digest = requestDigest(secret, { ...repeated, events });
     const ask: Ask = { owner, digest, fresh, signal, ...(key !== undefined && { key }) };
     const known = options.run ?? (await beforehand(lookup.find(ask), reply, active));
     if (known !== undefined) {
       const last = (options.run === undefined ? undefined : lastEventOf(headers, known)) ?? NO_EVENTS;
       const onOpen = () => lookup.remember(ask, known);
-      const back = { run: known, options, headers, last, tail: [], body: body.text, active, onOpen };
+      const back = { run: known, options, headers, last, tail: [], repeated, active, onOpen };
       return await returnToRun(back, reply, context);
     }
+    const headersFor = (upstream: UpstreamConfiguration) => streamRequestHeaders(headers, upstream, wire);
+    const sent = targetsOfRun(target, models.targets(asked.model), headersFor, healths);
     const run: Run = {
       id: fresh,
       owner,
-      wire: chatWire,
-      target,
+      wire,
+      ...sent,
       body: body.text,
       digest,
       request: asked,
-      headers: streamRequestHeaders(headers, target.upstream),
       events,
       resumable,
       ...(thread !== undefined && { thread }),
@@ -109,8 +124,10 @@ async function streamCompletion(
     await attend(
       {
         run: run.id,
+        wire: wire.name,
         active,
-        upstream: target.name,
+        // Of several it is not known yet which it will be.
+        ...(!run.targets && { upstream: target.name }),
         resumable,
         onOpen: () => lookup.remember(ask, run.id),
         deliver: (client) => relay(run, client, context),

@@ -28,8 +28,13 @@ class Tally {
   }
 }
 
+interface Asked {
+  readonly target?: { readonly name: string };
+}
+
 /** Counts what one attempt contributes while it runs. */
 export class AttemptLedger implements AttemptUsage {
+  readonly upstream?: string;
   readonly mode: AttemptUsage['mode'];
   readonly added_messages: readonly number[];
   reported?: Usage;
@@ -37,7 +42,9 @@ export class AttemptLedger implements AttemptUsage {
   readonly #reasoning = new Tally();
   readonly #calls = new Map<number, Tally>();
 
-  constructor({ mode, added_messages }: Pick<PlannedAttempt, 'mode' | 'added_messages'>) {
+  /** There is no target where the attempts of another replica are told as one. */
+  constructor({ target, mode, added_messages }: Pick<PlannedAttempt, 'mode' | 'added_messages'> & Asked) {
+    if (target) this.upstream = target.name;
     this.mode = mode;
     this.added_messages = added_messages;
   }

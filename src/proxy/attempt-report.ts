@@ -1,6 +1,7 @@
 import type { AttemptEnd } from '../interrupts/attempt-end.ts';
 import type { Phase } from '../interrupts/interruption.ts';
 import type { Refusal } from './attempt.ts';
+import type { Traces } from './dialects/sign.ts';
 import type { Ending } from './wires/wire.ts';
 
 /** How an attempt went, whichever replica made it. */
@@ -15,6 +16,14 @@ export interface AttemptReport {
   readonly added: number;
   /** The provider's own answer, when that was no stream. */
   readonly refusal: Refusal | undefined;
+  /** What its stream shows of the server it came from. */
+  readonly traces: Traces;
+  /** What its provider calls the answer, on a wire where later requests may name it. */
+  readonly answer_id?: string | undefined;
+  /** Where its provider goes on with it, below the base URL of the upstream; nowhere if it cannot. */
+  readonly resume_path?: string | undefined;
+  /** Parts of what it said that its provider takes back only as they were. */
+  readonly sealed?: readonly object[] | undefined;
 }
 
 /** How an answer ends, as the relay knows it. */

@@ -3,7 +3,7 @@ import type { ClockLimits } from '../config/configuration.ts';
 import type { AttemptEnd } from '../interrupts/attempt-end.ts';
 import { type Deadline, nextDeadline } from '../interrupts/clocks.ts';
 import type { Clock } from '../interrupts/interruption.ts';
-import { providerErrorIn } from '../interrupts/provider-error.ts';
+import { type ProviderError, providerErrorIn, refusalErrorIn } from '../interrupts/provider-error.ts';
 import { retryAfterMs } from '../interrupts/retry-after.ts';
 import type { Time } from '../time.ts';
 import { EventDecoder, EventTooLargeError } from './event-decoder.ts';
@@ -17,7 +17,8 @@ const DRAIN_WAIT_MS = 1_000;
 export interface AttemptRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string | string[]>>;
-  readonly body: string;
+  /** Without one, the request is a GET. */
+  readonly body?: string;
 }
 
 export interface AttemptLimits {
@@ -44,6 +45,8 @@ export class Attempt {
   end: AttemptEnd | undefined;
   /** Set when the provider refused. */
   refusal: Refusal | undefined;
+  /** Of the response; none before it. */
+  headers: TransportResponse['headers'] = {};
 
   readonly #transport: Transport;
   readonly #request: AttemptRequest;
@@ -89,7 +92,7 @@ export class Attempt {
     this.#arm();
     try {
       const response = await this.#transport.open({
-        method: 'POST',
+        method: this.#request.body === undefined ? 'GET' : 'POST',
         ...this.#request,
         signal: this.#abort.signal,
         connect_ms: this.#limits.clocks.connect_ms,
@@ -98,6 +101,7 @@ export class Attempt {
       // Other clocks run from here, and one of them may be due before the one that was waited for.
       this.#rearm();
       if (isStream(response)) {
+        this.headers = response.headers;
         this.#body = response.body;
         return true;
       }
@@ -226,7 +230,7 @@ export class Attempt {
       kind: 'refused',
       status: response.status,
       content_type: String(response.headers['content-type'] ?? ''),
-      error: providerErrorIn(parsed(new TextDecoder().decode(body))),
+      error: errorIn(response.status, parsed(new TextDecoder().decode(body))),
       ...(retry_after_ms !== undefined && { retry_after_ms }),
     });
   }
@@ -288,6 +292,9 @@ function isStream({ status, headers }: TransportResponse): boolean {
   // A provider that names no type, or a careless one, may still stream; JSON and HTML certainly do not.
   return status === 200 && !/^(application\/json|application\/problem\+json|text\/html)/.test(type);
 }
+
+const errorIn = (status: number, body: unknown): ProviderError | undefined =>
+  status >= 400 ? refusalErrorIn(body) : providerErrorIn(body);
 
 function parsed(text: string): unknown {
   if (text === '') return undefined;

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ApiError } from '../errors.ts';
 import { limitStall } from './client-stall.ts';
 import type { Client } from './run.ts';
 
@@ -122,11 +121,6 @@ export class ClientResponse implements Client {
     this.#limitStall();
     this.#response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) });
     this.#response.end(body);
-  }
-
-  /** Answers with an error of ours; only before {@link open}. */
-  fail({ status, headers, body }: ApiError): void {
-    this.reject(status, headers, body);
   }
 
   /** Resolves when the client has taken the whole response, or is gone. */

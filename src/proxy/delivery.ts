@@ -6,7 +6,7 @@ import { eventFrame } from './event-frame.ts';
 import { FrameWriter } from './frame-writer.ts';
 import type { RestoredRun } from './resume/restored-run.ts';
 import type { Client, EventsMode } from './run.ts';
-import type { ChatFacts } from './wires/chat-facts.ts';
+import type { RequestFacts } from './wires/request-facts.ts';
 import type { AnswerEvent, AnswerWriter, Ending, Wire } from './wires/wire.ts';
 
 export interface DeliveryOptions {
@@ -14,7 +14,7 @@ export interface DeliveryOptions {
   readonly client: Client;
   readonly time: Time;
   readonly events: EventsMode;
-  readonly facts: ChatFacts;
+  readonly facts: RequestFacts;
   /** Asked for when the response is opened. */
   readonly headers: () => Readonly<Record<string, string>>;
   /** Is given every `data:` event, in the order in which they are sent. */
@@ -52,6 +52,9 @@ export class Delivery {
         send: (payload, deltas, keepPayload) => this.#send(payload, deltas, keepPayload),
         comment: (text) => this.#frames.add(`: ${text}\n`),
         keep: (delta) => void this.#silent.push(delta),
+        storeFirst: () => {
+          this.#needsStored = true;
+        },
       },
     });
     if (restored) {
@@ -71,11 +74,16 @@ export class Delivery {
   }
 
   /**
-   * What was collected comes after a cancelled call, and does not show it: only the journal tells that call from one
-   * that was closed, so nobody may have this before the journal has.
+   * Nobody may have what was collected before the journal has: it comes after a cancelled call, and does not show it, so
+   * that only the journal tells that call from one that was closed; or it begins what only the journal has the rest of.
    */
   get needsStored(): boolean {
     return this.#needsStored;
+  }
+
+  /** Something was collected that {@link flush} would write. */
+  get pending(): boolean {
+    return this.#frames.pending;
   }
 
   /** The whole response was handed to the client. */
@@ -95,9 +103,12 @@ export class Delivery {
     this.#answer.forward(event);
   }
 
-  /** A new attempt begins: what the last one sent before any content is forgotten. */
-  restart(): void {
-    this.#answer.restart();
+  /**
+   * A new attempt begins: what the last one sent before any content is forgotten. `isSame`: unless it comes back to the
+   * very answer of the last one.
+   */
+  restart(isSame: boolean): void {
+    if (!isSame) this.#answer.restart();
     this.#recovering = true;
   }
 
@@ -153,7 +164,7 @@ export class Delivery {
 
   #send(payload: string, deltas: readonly Delta[], keepPayload: boolean): void {
     this.#seq++;
-    this.#frames.add(eventFrame(payload, this.#idOf?.(this.#seq)));
+    this.#frames.add(eventFrame(payload, this.#options.wire, this.#idOf?.(this.#seq)));
     let said = deltas;
     if (this.#silent.length > 0) {
       said = [...this.#silent, ...deltas];

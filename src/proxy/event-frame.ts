@@ -1,4 +1,5 @@
 import type { RunId } from '../checkpoint/store.ts';
+import type { Wire } from './wires/wire.ts';
 
 /** The epoch of the ids of a run that was never taken over. */
 export const FIRST_EPOCH = 1;
@@ -9,6 +10,9 @@ export const FIRST_EPOCH = 1;
  */
 export const eventId = (run: RunId, epoch: number, seq: number): string => `${run}.${epoch}.${seq}`;
 
-/** One `data:` event as it goes over the wire; with an id only where ids were asked for, since some SDKs die of them. */
-export const eventFrame = (payload: string, id?: string): string =>
-  id === undefined ? `data: ${payload}\n\n` : `id: ${id}\ndata: ${payload}\n\n`;
+/** One `data:` event as it goes out; with an id only where ids were asked for, since some SDKs die of them. */
+export function eventFrame(payload: string, wire: Wire, id?: string): string {
+  const data = `data: ${payload}\n\n`;
+  const named = wire.eventOf ? `event: ${wire.eventOf(payload)}\n${data}` : data;
+  return id === undefined ? named : `id: ${id}\n${named}`;
+}

@@ -68,10 +68,9 @@ export function storedFailureEvent(
 
 /** The same as a response, where none was opened yet. */
 export function failureResponse(
-  run: Run,
+  { target: { name: upstream } }: Pick<Run, 'target'>,
   { interruption }: Pick<Failure, 'interruption'>,
 ): { status: number; body: string } {
-  const upstream = run.target.name;
   const { cause, evidence, message } = interruption;
   const own = PERMANENT_STATUS[cause];
   if (own !== undefined) {
@@ -115,8 +114,9 @@ function messageOf(interruption: Interruption, why: GiveUp): string {
   if (why === 'request_unknown') return errorObject('not_resumable').message;
   const reason = reasonOf(interruption);
   if (why === 'not_recoverable') {
-    return errorObject('not_recoverable', { reason: `${reason}; n > 1, logprobs and audio cannot be joined` })
-      .message;
+    return errorObject('not_recoverable', {
+      reason: `${reason}; n > 1, best_of, suffix, echo, logprobs and audio cannot be joined`,
+    }).message;
   }
   return errorObject('stream_interrupted', { reason: `${reason}; gave up: ${why}` }).message;
 }

@@ -43,6 +43,11 @@ export class FrameWriter {
     return this.#state === 'ended';
   }
 
+  /** Something was collected that {@link flush} would write. */
+  get pending(): boolean {
+    return this.#frames !== '';
+  }
+
   add(frame: string): void {
     this.#frames += frame;
   }

@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { UpstreamConfiguration } from '../config/configuration.ts';
+import { holdfastsIn } from './loop-guard.ts';
 import { CREDENTIAL_HEADERS } from './owner.ts';
+import type { Wire } from './wires/wire.ts';
 
 /** A header record that undici and `node:http` both take; names in lower case. */
 export type Headers = Record<string, string | string[]>;
@@ -21,7 +23,8 @@ const HOP_BY_HOP = [
 /**
  * What else stays here on the way up. `host` and `content-length` are the transport's; `expect` was answered by
  * this server; cookies belong to this host, and a page's session is not the provider's business; forwarding
- * headers are neither trusted nor added, because providers are not ours to tell who our clients are.
+ * headers are neither trusted nor added, because providers are not ours to tell who our clients are. Of `via` only our
+ * own entries go on, which tell a request that goes round in circles.
  */
 const NOT_FORWARDED = ['host', 'content-length', 'expect', 'cookie', 'forwarded', 'via', 'x-real-ip'];
 const NOT_FORWARDED_PREFIXES = ['holdfast-', 'x-forwarded-'];
@@ -32,15 +35,22 @@ const NOT_RETURNED = ['alt-svc'];
 const REQUEST_STRIPPED: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...NOT_FORWARDED]);
 const RESPONSE_STRIPPED: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...NOT_RETURNED]);
 
-/** Headers of a client's request as they go upstream. */
-export function requestHeaders(headers: IncomingHttpHeaders, upstream: UpstreamConfiguration): Headers {
+/** Headers of a client's request as they go upstream. `wire`: the one it is on, if it is on any. */
+export function requestHeaders(
+  headers: IncomingHttpHeaders,
+  upstream: UpstreamConfiguration,
+  wire?: Pick<Wire, 'keyHeader'>,
+): Headers {
   const forwarded = without(headers, REQUEST_STRIPPED);
   for (const name of Object.keys(forwarded)) {
     if (NOT_FORWARDED_PREFIXES.some((prefix) => name.startsWith(prefix))) delete forwarded[name];
   }
+  const via = holdfastsIn(headers.via);
+  if (via.length > 0) forwarded.via = via.join(', ');
   if (upstream.api_key === undefined) return forwarded;
   for (const name of CREDENTIAL_HEADERS) delete forwarded[name];
-  forwarded.authorization = `Bearer ${upstream.api_key}`;
+  if (wire?.keyHeader) forwarded[wire.keyHeader] = upstream.api_key;
+  else forwarded.authorization = `Bearer ${upstream.api_key}`;
   return forwarded;
 }
 
@@ -48,8 +58,12 @@ export function requestHeaders(headers: IncomingHttpHeaders, upstream: UpstreamC
 const OF_RUN = ['idempotency-key', 'last-event-id'];
 
 /** Same, for a stream we read: compressed events could not be told apart as they come. */
-export function streamRequestHeaders(headers: IncomingHttpHeaders, upstream: UpstreamConfiguration): Headers {
-  const forwarded = requestHeaders(headers, upstream);
+export function streamRequestHeaders(
+  headers: IncomingHttpHeaders,
+  upstream: UpstreamConfiguration,
+  wire?: Pick<Wire, 'keyHeader'>,
+): Headers {
+  const forwarded = requestHeaders(headers, upstream, wire);
   for (const name of OF_RUN) delete forwarded[name];
   return { ...forwarded, 'accept-encoding': 'identity' };
 }
@@ -58,8 +72,10 @@ export function streamRequestHeaders(headers: IncomingHttpHeaders, upstream: Ups
 export function revivedRequestHeaders(
   headers: IncomingHttpHeaders,
   upstream: UpstreamConfiguration,
+  wire?: Pick<Wire, 'keyHeader' | 'headers'>,
 ): Headers {
-  return { ...streamRequestHeaders(headers, upstream), 'content-type': 'application/json', accept: '*/*' };
+  const sent = streamRequestHeaders(headers, upstream, wire);
+  return { ...wire?.headers, ...sent, 'content-type': 'application/json', accept: '*/*' };
 }
 
 /** Headers of a provider's response as they go back to the client. */

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance } from 'fastify';
 import { apiError } from '../errors.ts';
+import { isObject } from '../json.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -30,12 +31,9 @@ export function readJsonBody(body: Uint8Array | undefined): JsonBody {
   } catch (error) {
     throw apiError('invalid_json', { detail: placeOf(error, text) });
   }
-  if (!isFields(fields)) throw apiError('invalid_json', { detail: 'it must be an object.' });
+  if (!isObject(fields)) throw apiError('invalid_json', { detail: 'it must be an object.' });
   return { text, fields };
 }
-
-export const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The parser quotes the text around the fault, which is the client's prompt: only its position is told. */
 function placeOf(error: unknown, text: string): string {

@@ -11,6 +11,8 @@ import { limitStall } from './client-stall.ts';
 import { type Headers, requestHeaders, responseHeaders } from './headers.ts';
 import type { NoticeForm } from './notices/notice-form.ts';
 import type { Target } from './run.ts';
+import { errorBodyOn } from './wires/error-body.ts';
+import { wireAt } from './wires/registry.ts';
 
 /** The public prefix; the path of `base_url` takes its place. */
 const PREFIX = '/v1';
@@ -48,7 +50,7 @@ export class PassThrough {
   ): Promise<void> {
     const { method = '', url = '' } = request;
     const path = upstreamPath(url, upstream);
-    if (path === undefined) return answer(response, apiError('not_found', { method, path: url }));
+    if (path === undefined) return answer(response, apiError('not_found', { method, path: url }), url);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     limitStall(response, this.#client_stall_ms);
@@ -70,7 +72,7 @@ export class PassThrough {
         );
       } while (refused);
     } catch (error) {
-      this.#fail(transportCode(error), response, name);
+      this.#fail(transportCode(error), response, name, url);
     }
   }
 
@@ -84,18 +86,19 @@ export class PassThrough {
     return pool;
   }
 
-  #fail(code: string, response: ServerResponse, upstream: string): void {
+  #fail(code: string, response: ServerResponse, upstream: string, url: string): void {
     if (response.destroyed) return;
     this.#log.warn({ upstream, code, begun: response.headersSent }, 'pass-through failed');
     if (response.headersSent) response.destroy();
-    else if (code === 'UND_ERR_HEADERS_TIMEOUT') answer(response, apiError('upstream_timeout', { upstream }));
-    else answer(response, apiError('upstream_unreachable', { upstream, reason: code }));
+    else if (code === 'UND_ERR_HEADERS_TIMEOUT')
+      answer(response, apiError('upstream_timeout', { upstream }), url);
+    else answer(response, apiError('upstream_unreachable', { upstream, reason: code }), url);
   }
 }
 
-function answer(response: ServerResponse, { status, body }: ApiError): void {
+function answer(response: ServerResponse, { status, body }: ApiError, url: string): void {
   response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' });
-  response.end(body);
+  response.end(errorBodyOn(wireAt(url), body));
 }
 
 /** An answer that does not stream may take as long to begin as an attempt may take in all; no other clock applies. */
@@ -141,7 +144,7 @@ function headersOf(
   upstream: UpstreamConfiguration,
   body: string | undefined,
 ): Headers {
-  const headers = requestHeaders(request.headers, upstream);
+  const headers = requestHeaders(request.headers, upstream, wireAt(request.url ?? ''));
   const length = request.headers['content-length'];
   return body === undefined && length !== undefined ? { ...headers, 'content-length': length } : headers;
 }

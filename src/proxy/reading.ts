@@ -7,6 +7,7 @@ import { parses } from '../plans/tool-proof.ts';
 import type { Attempt, Refusal } from './attempt.ts';
 import type { AttemptLedger } from './attempt-ledger.ts';
 import type { Answer, AttemptReport } from './attempt-report.ts';
+import type { Traces } from './dialects/sign.ts';
 import type { PlannedAttempt } from './recovery-request.ts';
 import type { RunContext } from './run.ts';
 import type { Turn } from './turn.ts';
@@ -32,6 +33,7 @@ export class Reading implements AttemptReport {
   readonly #planned: PlannedAttempt;
   readonly #attempt: Attempt;
   readonly #context: RunContext;
+  readonly #onAnswer: () => void;
   readonly #ledger: AttemptLedger;
   readonly #reader: WireReader;
   readonly #offset: number;
@@ -42,13 +44,21 @@ export class Reading implements AttemptReport {
   #finishedChoices = 0;
   #batches = 0;
 
-  constructor(turn: Turn, planned: PlannedAttempt, attempt: Attempt, context: RunContext) {
+  /** `onAnswer` is called when the attempt has said something. */
+  constructor(
+    turn: Turn,
+    planned: PlannedAttempt,
+    attempt: Attempt,
+    context: RunContext,
+    onAnswer: () => void,
+  ) {
     this.#turn = turn;
     this.#planned = planned;
     this.#attempt = attempt;
     this.#context = context;
+    this.#onAnswer = onAnswer;
     this.#ledger = turn.beginAttempt(planned);
-    this.#reader = turn.run.wire.reader(turn.nextCall);
+    this.#reader = turn.readerFor(planned);
     this.#offset = turn.transcript.size;
   }
 
@@ -64,6 +74,22 @@ export class Reading implements AttemptReport {
 
   get refusal(): Refusal | undefined {
     return this.#attempt.refusal;
+  }
+
+  get traces(): Traces {
+    return { events: this.#reader.traces ?? [], headers: this.#attempt.headers };
+  }
+
+  get answer_id(): string | undefined {
+    return this.#reader.answer_id;
+  }
+
+  get resume_path(): string | undefined {
+    return this.#reader.resume_path;
+  }
+
+  get sealed(): readonly object[] | undefined {
+    return this.#reader.sealed;
   }
 
   async run(): Promise<void> {
@@ -106,13 +132,13 @@ export class Reading implements AttemptReport {
         if (this.#turn.facts.choices > 1 || event.manyChoices) this.#forward(event);
         else if (this.ending) this.#takeAfterFinish(event);
         else this.#takeAnswer(event);
+        if (event.last) this.#done();
         return;
       case 'done':
-        this.#isDone = true;
-        this.#attempt.done();
+        this.#done();
         return;
       case 'malformed':
-        this.#context.metrics.malformedEvents.inc({ upstream: this.#turn.run.target.name });
+        this.#context.metrics.malformedEvents.inc({ upstream: this.#planned.target.name });
         return;
       case 'error_event':
       case 'bad_finish':
@@ -122,10 +148,16 @@ export class Reading implements AttemptReport {
     }
   }
 
+  #done(): void {
+    this.#isDone = true;
+    this.#attempt.done();
+  }
+
   #takeAnswer(event: AnswerEvent): void {
     const { deltas } = event;
     this.#event = event;
     const reason = this.#note(deltas);
+    if (event.progress) this.#attempt.progressed(event.progress === 'thinking');
     if (reason === undefined) {
       this.#accept(deltas, event, true);
       return;
@@ -166,6 +198,7 @@ export class Reading implements AttemptReport {
 
   /** What the attempt is doing, for its clocks and for the phase of an interruption. The finish reason, if it came. */
   #note(deltas: readonly Delta[]): string | undefined {
+    const wasSilent = this.phase === 'first_token';
     let reason: string | undefined;
     for (const delta of deltas) {
       this.#ledger.arrive(delta);
@@ -189,6 +222,7 @@ export class Reading implements AttemptReport {
       }
       this.#attempt.progressed(delta.kind === 'reasoning');
     }
+    if (wasSilent && this.phase !== 'first_token') this.#onAnswer();
     return reason;
   }
 
@@ -197,7 +231,13 @@ export class Reading implements AttemptReport {
     const carrier = event ?? this.#event;
     if (carrier && held.length > 0) this.#turn.accept(held, carrier, false);
     if (this.#stopRejected()) return;
-    this.ending = { reason, ...(event && { finish: event }), after: this.#after };
+    const stop_sequence = event ? undefined : this.#planned.splice?.stopSequence;
+    this.ending = {
+      reason,
+      ...(event && { finish: event }),
+      after: this.#after,
+      ...(stop_sequence !== undefined && { stop_sequence }),
+    };
     if (event) this.#attempt.finishWithin(FINISH_WAIT_MS);
     else this.#attempt.stop({ kind: 'eof', done: false });
   }

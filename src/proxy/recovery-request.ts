@@ -1,18 +1,21 @@
 import type { Interruption } from '../interrupts/interruption.ts';
-import { chooseMode, type Mode, type Prefix, prefixOf } from '../plans/continuation.ts';
+import { chooseMode, MODES, type Mode, type Prefix, prefixOf } from '../plans/continuation.ts';
 import type { Plan } from '../plans/decide.ts';
 import { Splice } from '../plans/splice.ts';
 import type { Transcript } from '../plans/transcript.ts';
 import type { AttemptRequest } from './attempt.ts';
-import type { Dialect } from './dialects/dialect.ts';
+import type { AttemptReport } from './attempt-report.ts';
+import { type Dialect, forModel } from './dialects/dialect.ts';
 import { refusesPrefill } from './dialects/prefill-refusal.ts';
 import { DIALECTS } from './dialects/registry.ts';
-import type { Run, RunContext } from './run.ts';
-import { continuationOf } from './wires/chat-continuation.ts';
-import type { ChatFacts } from './wires/chat-facts.ts';
+import type { Run, RunContext, RunTarget } from './run.ts';
+import { historyFor } from './targets/foreign-history.ts';
+import type { RequestFacts } from './wires/request-facts.ts';
+import type { WireRequest } from './wires/wire.ts';
 
 /** One upstream request, and how its answer is joined to what was delivered. */
 export interface PlannedAttempt {
+  readonly target: RunTarget;
   readonly mode: 'first' | Mode;
   readonly request: AttemptRequest;
   /** Characters of each message added to the client's. */
@@ -21,87 +24,133 @@ export interface PlannedAttempt {
   readonly splice?: Splice;
 }
 
-const CHAT_COMPLETIONS = '/chat/completions';
+/** What is to be asked for after an interruption. */
+export interface Rest {
+  readonly plan: Extract<Plan, { kind: 'R1' | 'R3' | 'R4' }>;
+  readonly transcript: Transcript;
+  readonly tokens_left: number;
+  /** Names of calls that were cut out of the answer and not made again yet. */
+  readonly cutTools: readonly string[];
+  /** What was said so far was said by this target. */
+  readonly isAuthor: boolean;
+}
 
-/** Builds the requests of a run: the client's own, and after an interruption the one that asks for the rest. */
-export class RecoveryRequests {
+/**
+ * Builds the requests of a run to one of its targets: the client's own, and after an interruption the one that asks
+ * for the rest.
+ */
+export class TargetRequests {
+  readonly #target: RunTarget;
   readonly #run: Run;
   readonly #context: RunContext;
-  readonly #facts: ChatFacts;
-  readonly #dialect: Dialect;
-  readonly #failed = new Set<Mode>();
-  /** Names of calls that were cut out of the answer and not made again yet. */
-  readonly #cutTools = new Set<string>();
+  readonly #facts: RequestFacts;
+  /** Of no use: the wire does not have them, or they failed in this run. */
+  readonly #failed: Set<Mode>;
+  /** It has taken a request of the run. */
+  #accepted = false;
+  /** The first event of the answer as it was begun. */
+  #first: Readonly<Record<string, unknown>> | undefined;
+  /** What the provider takes back only as it was. */
+  #sealed: readonly object[] = [];
 
-  constructor(run: Run, context: RunContext, facts: ChatFacts) {
+  constructor(target: RunTarget, run: Run, context: RunContext, facts: RequestFacts) {
+    this.#target = target;
     this.#run = run;
     this.#context = context;
     this.#facts = facts;
-    this.#dialect = DIALECTS[run.target.upstream.dialect];
+    this.#failed = new Set(MODES.filter((mode) => !run.wire.modes.includes(mode)));
   }
 
   original(): PlannedAttempt {
-    return { mode: 'first', request: this.#request(this.#originalBody()), added_messages: [] };
+    const request = this.#request(this.#originalBody());
+    return { target: this.#target, mode: 'first', request, added_messages: [] };
+  }
+
+  /** Takes what an attempt shows of the server it came from, and what that will have back. */
+  hear({ mode }: PlannedAttempt, { traces, phase, sealed = [] }: AttemptReport): void {
+    this.#accepted ||= phase !== 'connect';
+    this.#first ??= traces.events[0];
+    // The answer rests on the thoughts it was begun with: those of who goes on with it are not shown.
+    if (mode !== 'prefill' && mode !== 'nudge') this.#sealed = sealed;
+    this.#context.capabilities.recognise(this.#target, this.#model, traces);
+  }
+
+  /** The request for the rest of the very answer that was interrupted, where its provider has it. */
+  resumption({ splice }: PlannedAttempt, { resume_path }: AttemptReport): PlannedAttempt | undefined {
+    if (resume_path === undefined || splice || this.#failed.has('resume')) return undefined;
+    const { 'content-type': _, ...headers } = this.#target.headers;
+    const url = this.#target.upstream.base_url.replace(/\/$/, '') + resume_path;
+    return { target: this.#target, mode: 'resume', request: { url, headers }, added_messages: [] };
   }
 
   /** `undefined` when no way of asking is left. */
-  recovery(
-    plan: Extract<Plan, { kind: 'R1' | 'R3' | 'R4' }>,
-    transcript: Transcript,
-    tokens_left: number,
-  ): PlannedAttempt | undefined {
-    if (plan.kind === 'R3') for (const { name } of plan.cancel) this.#cutTools.add(name);
-    else if (plan.kind === 'R4') this.#cutTools.clear();
-    const mode = this.#modeFor(plan, transcript);
+  recovery(rest: Rest): PlannedAttempt | undefined {
+    const { transcript, tokens_left, cutTools, isAuthor } = rest;
+    const mode = this.#modeFor(rest);
     if (!mode) return undefined;
     const prefix = prefixOf(transcript.text);
-    const splice = this.#splice(mode, prefix, transcript);
+    const planned = { target: this.#target, mode, splice: this.#splice(mode, prefix, rest) };
     if (mode === 'replay' || mode === 'restart') {
-      return { mode, request: this.#request(this.#originalBody()), added_messages: [], splice };
+      return { ...planned, request: this.#request(this.#originalBody()), added_messages: [] };
     }
-    const { body, added_messages } = continuationOf({
-      request: this.#run.request,
+    const { body, added_messages } = this.#run.wire.continuation({
+      request: this.#asked,
       dialect: this.#dialect,
+      first: this.#first ?? {},
       mode,
       prefix,
-      reasoning: transcript.reasoning,
-      cutTools: [...this.#cutTools],
+      reasoning: isAuthor ? transcript.reasoning : '',
+      sealed: isAuthor ? this.#sealed : [],
+      cutTools,
       tokens_left,
     });
     const base_url =
-      mode === 'prefill' ? this.#dialect.prefillUrl?.(this.#run.target.upstream.base_url) : undefined;
-    return { mode, request: this.#request(this.#withModel(body), base_url), added_messages, splice };
+      mode === 'prefill' ? this.#dialect.prefillUrl?.(this.#target.upstream.base_url) : undefined;
+    return { ...planned, request: this.#request(this.#withModel(body), base_url), added_messages };
   }
 
   /** True if the way of asking was at fault, not the provider's health: the next one may do. */
   blames({ mode, splice }: PlannedAttempt, interruption: Interruption): boolean {
     if (mode === 'first' || mode === 'restart') return false;
-    const refused = interruption.evidence.kind === 'status' && interruption.cause === 'invalid_request';
-    if (!refused && interruption.evidence.kind !== 'seam_rejected') return false;
+    const { cause, evidence, message = '' } = interruption;
+    const isStatus = evidence.kind === 'status';
+    if (mode === 'resume') {
+      // It is gone, or was never there to come back to.
+      const isGone = evidence.kind === 'not_a_stream' || (isStatus && evidence.status < 500);
+      if (isGone) this.#failed.add(mode);
+      return isGone;
+    }
+    // Where the model has answered before, what is not there is the address for prefills, or what they ask for besides.
+    const hasModel = this.#accepted || (mode === 'prefill' && this.#dialect.prefillUrl !== undefined);
+    const isMissing = isStatus && cause === 'model_not_found' && hasModel;
+    // A target that has taken nothing of this run yet may refuse the request as it was, but is given one more chance.
+    const mayBeMode = this.#accepted || mode === 'prefill';
+    const refused = isMissing || (isStatus && cause === 'invalid_request' && mayBeMode);
+    if (!refused && evidence.kind !== 'seam_rejected') return false;
     this.#failed.add(mode);
-    const noPrefill = refused ? refusesPrefill(interruption.message ?? '') : splice?.rejection === 'diverged';
+    const noPrefill = refused ? isMissing || refusesPrefill(message) : splice?.rejection === 'diverged';
     if (mode === 'prefill' && noPrefill) this.#remember(false);
     return true;
   }
 
   /** The answer went on: what was only tried is known now. */
   confirm({ mode, splice }: PlannedAttempt): void {
-    if (mode === 'prefill' && splice && this.#dialect.prefill === undefined)
+    if (mode === 'prefill' && splice && forModel(this.#dialect.prefill, this.#model) === undefined)
       this.#remember(splice.seam !== 'restart');
   }
 
-  #modeFor(plan: Extract<Plan, { kind: 'R1' | 'R3' | 'R4' }>, transcript: Transcript): Mode | undefined {
-    const { continuesReasoning, prefillWithTools } = this.#dialect;
+  #modeFor({ plan, transcript, cutTools, isAuthor }: Rest): Mode | undefined {
+    const { continuesReasoning } = this.#dialect;
+    const prefillWithTools = forModel(this.#dialect.prefillWithTools, this.#model);
     const { hasTools, onlyReplay } = this.#facts;
     if (plan.kind === 'R4') {
       const onlyReasoned = transcript.reasoning !== '' && transcript.text === '' && plan.cancel.length === 0;
-      const canThinkOn = continuesReasoning && (prefillWithTools || !hasTools) && !onlyReplay;
+      const canThinkOn = isAuthor && continuesReasoning && (prefillWithTools || !hasTools) && !onlyReplay;
       return onlyReasoned && canThinkOn && !this.#failed.has('prefill') ? 'prefill' : 'restart';
     }
     return chooseMode({
-      plan: this.#cutTools.size > 0 ? 'R3' : 'R1',
-      prefill:
-        this.#dialect.prefill ?? this.#context.capabilities.prefill(this.#run.target.name, this.#model),
+      plan: cutTools.length > 0 ? 'R3' : 'R1',
+      prefill: this.#prefill,
       prefillWithTools,
       characters: prefixOf(transcript.text).sent.length,
       hasTools,
@@ -110,35 +159,67 @@ export class RecoveryRequests {
     });
   }
 
-  #splice(mode: Mode, prefix: Prefix, transcript: Transcript): Splice {
+  #splice(mode: Mode, prefix: Prefix, { transcript, isAuthor }: Rest): Splice {
     return new Splice({
       mode,
       delivered: { text: transcript.text, reasoning: transcript.reasoning },
       prefix,
-      echoes: this.#dialect.echoes && mode === 'prefill',
-      continuesReasoning: this.#dialect.continuesReasoning && mode === 'prefill',
+      echoes: mode === 'prefill' && forModel(this.#dialect.echoes, this.#model) === true,
+      continuesReasoning: isAuthor && this.#dialect.continuesReasoning && mode === 'prefill',
       stops: this.#facts.stops,
+      ordered: this.#run.wire.isOrdered === true,
     });
   }
 
+  get #dialect(): Dialect {
+    const { wire } = this.#run;
+    return wire.dialect ?? this.#context.capabilities.dialect(this.#target, this.#model) ?? DIALECTS.generic;
+  }
+
+  /**
+   * Whether the model goes on from a prefix. Where it may repeat the prefix first, a short one would not tell whether it
+   * has: that is as good as not known.
+   */
+  get #prefill(): boolean | undefined {
+    // What was learnt of this model comes before what is said of all.
+    const known = this.#learnt ?? forModel(this.#dialect.prefill, this.#model);
+    const mayEcho = forModel(this.#dialect.echoes, this.#model) === undefined;
+    return known && mayEcho ? undefined : known;
+  }
+
+  /** Whether the model continues a prefix, as far as it was tried. */
+  get #learnt(): boolean | undefined {
+    if (this.#run.wire.dialect) return undefined;
+    return this.#context.capabilities.prefill(this.#target.name, this.#model);
+  }
+
   get #model(): string {
-    return this.#run.target.model ?? this.#run.request.model;
+    return this.#target.model ?? this.#run.request.model;
   }
 
   #remember(prefill: boolean): void {
-    this.#context.capabilities.rememberPrefill(this.#run.target.name, this.#model, prefill);
+    if (this.#run.wire.dialect) return;
+    this.#context.capabilities.rememberPrefill(this.#target.name, this.#model, prefill);
   }
 
-  /** As it came, unless the target knows the model by another name. */
+  /** As it came, unless this target is to have it in another form. */
   #originalBody(): string {
-    return this.#run.target.model === undefined ? this.#run.body : this.#withModel(this.#run.request);
+    const asked = this.#asked;
+    const isAsItCame = asked === this.#run.request && this.#target.model === undefined;
+    return isAsItCame ? this.#run.body : this.#withModel(asked);
+  }
+
+  /** The client's request; where several providers take part in a conversation, as this one takes it. */
+  get #asked(): WireRequest {
+    const { request, targets } = this.#run;
+    return targets ? historyFor(this.#dialect.name, request) : request;
   }
 
   #withModel(body: object): string {
     return JSON.stringify({ ...body, model: this.#model });
   }
 
-  #request(body: string, base_url = this.#run.target.upstream.base_url): AttemptRequest {
-    return { url: base_url.replace(/\/$/, '') + CHAT_COMPLETIONS, headers: this.#run.headers, body };
+  #request(body: string, base_url = this.#target.upstream.base_url): AttemptRequest {
+    return { url: base_url.replace(/\/$/, '') + this.#run.wire.path, headers: this.#target.headers, body };
   }
 }

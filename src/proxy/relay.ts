@@ -1,25 +1,28 @@
 import { classify } from '../interrupts/classify.ts';
-import { type Interruption, isPermanent } from '../interrupts/interruption.ts';
-import { backoffMs, charge, exhaustion, newBudget } from '../plans/budget.ts';
+import type { Interruption } from '../interrupts/interruption.ts';
+import { charge, exhaustion, newBudget } from '../plans/budget.ts';
 import { decide, type Plan } from '../plans/decide.ts';
 import type { ToolCall } from '../plans/transcript.ts';
 import { sleep } from '../time.ts';
+import { leaveAnswerId } from './answer-ids.ts';
 import { Attempt } from './attempt.ts';
 import type { AttemptReport } from './attempt-report.ts';
 import { leaveLostCalls } from './notices/left-notes.ts';
 import { notMadeAgain } from './notices/lost-calls.ts';
 import { Reading } from './reading.ts';
-import { type PlannedAttempt, RecoveryRequests } from './recovery-request.ts';
+import type { PlannedAttempt } from './recovery-request.ts';
 import type { Client, Outcome, Resumption, Run, RunContext } from './run.ts';
 import { abandon, close, giveUp } from './run-end.ts';
+import { RunRequests } from './targets/run-requests.ts';
+import { RunTargets } from './targets/run-targets.ts';
 import { Turn } from './turn.ts';
 
 /**
  * Delivers one run: opens an attempt and shows the client what it says; when it ends, either the answer is whole,
  * or the interruption is classified, a plan decided on, the next request built, and round it goes.
  *
- * What is said by whom is kept apart: `report` is one attempt, `turn` is the run, and `requests` knows how the rest
- * is asked for. The decisions themselves are pure functions in `interrupts/` and `plans/`.
+ * What is said by whom is kept apart: `report` is one attempt, `turn` is the run, `targets` knows who is asked, and
+ * `requests` how. The decisions themselves are pure functions in `interrupts/` and `plans/`.
  *
  * A run that another replica began (`resumption`) goes the same way: what was delivered of it is an attempt that was
  * interrupted by the loss of its replica.
@@ -30,18 +33,23 @@ export async function relay(
   context: RunContext,
   resumption?: Resumption,
 ): Promise<Outcome> {
-  const turn = new Turn(run, client, context, resumption);
+  const targets = new RunTargets(run, context);
+  const target = resumption ? targets.resume(run.target) : targets.begin();
+  const turn = new Turn(run.targets ? { ...run, target } : run, client, context, resumption);
   try {
-    return await deliver(turn, client, context, resumption);
+    return await deliver(turn, targets, client, context, resumption);
   } catch (error) {
     // While this replica lives, nobody takes from it what it holds.
     await turn.release();
     throw error;
+  } finally {
+    targets.release();
   }
 }
 
 async function deliver(
   turn: Turn,
+  targets: RunTargets,
   client: Client,
   context: RunContext,
   resumption?: Resumption,
@@ -49,13 +57,11 @@ async function deliver(
   const { configuration, time } = context;
   const limits = configuration.recovery;
   const { run } = turn;
-  const requests = new RecoveryRequests(run, context, turn.facts);
-  const log = context.log.child({ run: run.id, upstream: run.target.name });
+  const requests = new RunRequests(run, context, turn.facts);
+  const log = context.log.child({ run: run.id });
   let budget = newBudget(time.now());
-  let planned = requests.original();
+  let planned = requests.original(targets.current);
   let plan: Plan | undefined;
-  /** The provider's own failure; what came of asking for the rest must not mask it. */
-  let failure: Interruption | undefined;
   /** Calls that the client saw begin and saw cancelled, and that the model was asked to make again. */
   const cut: ToolCall[] = [];
 
@@ -65,36 +71,42 @@ async function deliver(
     if (restored.ended === 'error') return close(turn, client, { status: 'failed' }, 'failed');
     return close(turn, client, { status: 'complete' }, 'replayed');
   }
-  let report: AttemptReport = restored?.report ?? (await read(planned, turn, context));
+  let report: AttemptReport = restored?.report ?? (await read(planned, turn, targets, context));
   for (;;) {
     if (turn.signal.aborted) return abandon(turn, client);
+    requests.hear(planned, report);
     if (report.added > 0) requests.confirm(planned);
     if (report.ending) {
-      count(planned, plan, report, undefined, run, context);
+      targets.answered();
+      count(planned, plan, report, undefined, context);
       await leaveLostCalls(turn, notMadeAgain(cut, turn.transcript.closedCalls), context);
+      await leaveAnswerId(turn, report.answer_id, context);
       await turn.finish(report.ending);
       return close(turn, client, { status: 'complete' }, turn.attempts > 1 ? 'recovered' : 'complete');
     }
 
     const interruption = classify(report.end, report.phase);
-    count(planned, plan, report, interruption, run, context);
+    count(planned, plan, report, interruption, context);
     const isOurs = requests.blames(planned, interruption);
-    if (!isOurs && !(failure && isPermanent(interruption.cause))) failure = interruption;
+    const { size: offset } = turn.transcript;
     const now_ms = time.now();
-    budget = charge(budget, limits, {
-      interruption,
-      offset: turn.transcript.size,
-      added: report.added,
-      now_ms,
-    });
-    plan = decide(turn.transcript, isOurs && failure ? failure : interruption, turn.policy, {
+    const { left, ...moved } = targets.after({ interruption, report, isOurs, offset });
+    budget = charge(budget, limits, { interruption, offset, added: report.added, now_ms, ...moved });
+    const resumed = requests.resumption(planned, report);
+    plan = decide(turn.transcript, isOurs ? targets.told.interruption : interruption, turn.policy, {
       exhausted: resumption?.barred ?? exhaustion(budget, limits, now_ms),
       delivered: turn.delivery.begun,
       tokens_left: turn.tokens_left,
+      elsewhere: left.length > 0,
+      resumable: resumed !== undefined,
     });
     // Not the provider's own words: it may quote the prompt, or the key.
     const { message: _, ...observed } = interruption;
-    log.warn({ ...observed, attempt: turn.attempts, mode: planned.mode, plan: plan.kind }, 'interrupted');
+    const { mode, target } = planned;
+    log.warn(
+      { ...observed, upstream: target.name, attempt: turn.attempts, mode, plan: plan.kind },
+      'interrupted',
+    );
 
     switch (plan.kind) {
       case 'R2':
@@ -105,46 +117,39 @@ async function deliver(
         await turn.finish({ reason: plan.reason, after: [] });
         return close(turn, client, { status: 'complete' }, 'recovered');
       case 'give_up':
-        return giveUp(
-          turn,
-          client,
-          report,
-          { interruption: failure ?? interruption, why: plan.why },
-          context,
-        );
+        return giveUp(turn, client, targets.told, plan.why, context);
     }
 
     if (plan.kind !== 'R1') turn.cancel(plan.cancel, interruption.cause);
     if (plan.kind === 'R3' && run.events !== 'none') cut.push(...plan.cancel);
-    const next = requests.recovery(plan, turn.transcript, turn.tokens_left);
-    if (!next)
-      return giveUp(
-        turn,
-        client,
-        report,
-        { interruption: failure ?? interruption, why: 'no_way_left' },
-        context,
-      );
+    const next = resumed ?? requests.recovery(plan, turn.transcript, turn.tokens_left, left);
+    if (!next) return giveUp(turn, client, targets.told, 'no_way_left', context);
     if (next.mode === 'restart') turn.announceReset(interruption.cause);
     turn.beginRecovery(plan.kind, interruption.cause);
+    // Nothing is wrong with the target when the way of asking was at fault, or a replica that was lost.
+    const atOnce = next.target === target && (isOurs || report.end.kind === 'replica_lost');
+    const wait_ms = atOnce ? 0 : targets.wait_ms(next.target, budget, interruption);
+    targets.ask(next.target);
     await turn.flush();
     planned = next;
-    // Nothing is wrong with the provider when it was a replica that was lost.
-    const atOnce = isOurs || report.end.kind === 'replica_lost';
-    const wait_ms = atOnce ? 0 : backoffMs(budget, limits, interruption.retry_after_ms, context.random());
     await sleep(time, wait_ms, turn.signal);
     if (turn.signal.aborted) return abandon(turn, client);
-    report = await read(planned, turn, context);
+    report = await read(planned, turn, targets, context);
   }
 }
 
 /** Makes one attempt. */
-async function read(planned: PlannedAttempt, turn: Turn, context: RunContext): Promise<Reading> {
+async function read(
+  planned: PlannedAttempt,
+  turn: Turn,
+  targets: RunTargets,
+  context: RunContext,
+): Promise<Reading> {
   const { configuration, transport, time } = context;
-  const clocks = { ...configuration.clocks, ...turn.run.target.upstream.clocks };
+  const clocks = { ...configuration.clocks, ...planned.target.upstream.clocks };
   const { event_bytes } = configuration.limits;
   const attempt = new Attempt(transport, planned.request, { clocks, event_bytes }, time, turn.signal);
-  const reading = new Reading(turn, planned, attempt, context);
+  const reading = new Reading(turn, planned, attempt, context, () => targets.answered());
   await reading.run();
   return reading;
 }
@@ -168,14 +173,13 @@ async function settle(
 
 /** Counts how an attempt ended, and whether the plan that led to it worked. */
 function count(
-  { mode, splice }: PlannedAttempt,
+  { target, mode, splice }: PlannedAttempt,
   plan: Plan | undefined,
   report: AttemptReport,
   interruption: Interruption | undefined,
-  run: Run,
   { metrics }: RunContext,
 ): void {
-  const upstream = run.target.name;
+  const upstream = target.name;
   metrics.attempts.inc({ upstream, outcome: interruption ? 'interrupted' : 'complete' });
   if (interruption)
     metrics.interruptions.inc({ cause: interruption.cause, phase: interruption.phase, upstream });

@@ -1,28 +1,27 @@
 import type { JournalEnd } from '../checkpoint/journal-writer.ts';
-import type { Interruption } from '../interrupts/interruption.ts';
 import { type GiveUp, isBar } from '../plans/decide.ts';
-import type { AttemptReport } from './attempt-report.ts';
 import { failureEvent, failureResponse } from './failure.ts';
 import { finalStatus } from './final-status.ts';
 import { responseHeaders } from './headers.ts';
 import { leaveCutNote } from './notices/left-notes.ts';
 import { type Client, HAND_OVER, type Outcome, type RunContext } from './run.ts';
+import type { Told } from './targets/told-failure.ts';
 import { SUPERSEDED, type Turn } from './turn.ts';
+import { errorBodyOn } from './wires/error-body.ts';
 
 /** Nothing is left to try: the client is told, in the stream or instead of it. */
 export async function giveUp(
   turn: Turn,
   client: Client,
-  { refusal }: AttemptReport,
-  reason: { readonly interruption: Interruption; readonly why: GiveUp },
+  { interruption, target, report: { refusal } }: Told,
+  why: GiveUp,
   context: RunContext,
 ): Promise<Outcome> {
-  const { interruption, why } = reason;
   const status = finalStatus(interruption, turn.transcript);
   const end = { status, cause: isBar(why) ? why : interruption.cause };
   if (client.opened) {
     const { attempts, created_at_ms, delivery } = turn;
-    const failure = { ...reason, attempts, created_at_ms, stream_id: delivery.stream_id };
+    const failure = { interruption, why, attempts, created_at_ms, stream_id: delivery.stream_id };
     // Once the client knows that this was all, nobody else may know less.
     await turn.persist();
     await leaveCutNote(turn, end, interruption, context);
@@ -33,8 +32,9 @@ export async function giveUp(
     // What the provider says to its client is for the client, word for word.
     client.reject(refusal.status, responseHeaders(refusal.headers), refusal.body);
   } else {
-    const { status, body } = failureResponse(turn.run, reason);
-    client.reject(status, { 'content-type': 'application/json; charset=utf-8' }, body);
+    const { status, body } = failureResponse({ target }, { interruption });
+    const told = errorBodyOn(turn.run.wire, body);
+    client.reject(status, { 'content-type': 'application/json; charset=utf-8' }, told);
   }
   return close(turn, client, end, 'rejected');
 }

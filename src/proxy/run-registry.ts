@@ -10,17 +10,20 @@ export class RunRegistry {
   readonly #counts = new Map<Owner, number>();
   readonly #held = new Map<RunId, ActiveRun>();
 
-  /** `runs_per_owner`: how many runs one owner may have under way here. */
+  /** `runs_per_owner`: how many runs one owner may be delivered here at once. */
   constructor({ runs_per_owner }: { readonly runs_per_owner: number }) {
     this.#runs_per_owner = runs_per_owner;
   }
 
-  /** A run that counts until it is ended. Throws `too_many_runs`. */
+  /** A run that counts until it is answered, or ended. Throws `too_many_runs`. */
   begin(owner: Owner): ActiveRun {
     const count = this.#counts.get(owner) ?? 0;
     if (count >= this.#runs_per_owner) throw apiError('too_many_runs', { limit: this.#runs_per_owner });
     this.#counts.set(owner, count + 1);
-    const active = new ActiveRun(owner, () => this.#forget(active));
+    const active = new ActiveRun(owner, {
+      onAnswered: () => this.#uncount(owner),
+      onEnd: () => this.#active.delete(active),
+    });
     this.#active.add(active);
     return active;
   }
@@ -45,10 +48,9 @@ export class RunRegistry {
     await inTime(Promise.all(active.map(({ ended }) => ended)), time, limit_ms);
   }
 
-  #forget(active: ActiveRun): void {
-    const count = (this.#counts.get(active.owner) ?? 1) - 1;
-    if (count > 0) this.#counts.set(active.owner, count);
-    else this.#counts.delete(active.owner);
-    this.#active.delete(active);
+  #uncount(owner: Owner): void {
+    const count = (this.#counts.get(owner) ?? 1) - 1;
+    if (count > 0) this.#counts.set(owner, count);
+    else this.#counts.delete(owner);
   }
 }

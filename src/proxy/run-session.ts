@@ -1,13 +1,19 @@
 import type { FastifyReply } from 'fastify';
-import type { RunId } from '../checkpoint/store.ts';
-import { apiError } from '../errors.ts';
+import type { WireName } from '../checkpoint/journal.ts';
+import type { Owner, RunId } from '../checkpoint/store.ts';
+import { type ApiError, apiError, errorObject } from '../errors.ts';
 import type { ActiveRun } from './active-run.ts';
 import { ClientResponse, responseTurn } from './client-response.ts';
+import { eventFrame } from './event-frame.ts';
+import { readRun } from './resume/stored-runs.ts';
 import { type Client, HAND_OVER, type Outcome, type RunContext } from './run.ts';
+import { errorBodyOn } from './wires/error-body.ts';
+import { WIRES } from './wires/registry.ts';
 
 /** One client and the run it is delivered: a new one, or one that it comes back to. */
 export interface RunSession {
   readonly run: RunId;
+  readonly wire: WireName;
   readonly active: ActiveRun;
   /** Where a new run is sent. */
   readonly upstream?: string;
@@ -22,8 +28,6 @@ export interface RunSession {
 interface Attendance extends RunSession {
   readonly client: ClientResponse;
 }
-
-const TAKEN_OVER = 'another replica has taken it over';
 
 /** Waits for what has to be known before the run can be delivered. It is not wanted if the client leaves meanwhile. */
 export async function beforehand<Result>(
@@ -42,7 +46,7 @@ export async function beforehand<Result>(
 
 /** Never rejects: whatever goes wrong in the delivery ends as an error its client can tell from an answer. */
 export async function attend(session: RunSession, reply: FastifyReply, context: RunContext): Promise<void> {
-  const { run, active, resumable, upstream } = session;
+  const { run, wire, active, resumable, upstream } = session;
   const { configuration, metrics, time, log } = context;
   reply.hijack();
   if (!(await responseTurn(reply.raw))) return;
@@ -55,44 +59,59 @@ export async function attend(session: RunSession, reply: FastifyReply, context: 
   if (client.signal.aborted) leave();
   else client.signal.addEventListener('abort', leave, { once: true });
   metrics.activeRuns.inc();
+  // A store that is away holds up the end of the run, and must not keep its owner from another one.
+  void client.closed.then(() => client.ended && active.answered());
   const outcome = await outcomeOf({ ...session, client }, context);
   if (client.signal.aborted) metrics.clientDisconnects.inc();
   await client.closed;
   metrics.activeRuns.dec();
-  metrics.runs.inc({ wire: 'chat_completions', outcome });
+  metrics.runs.inc({ wire, outcome });
   const duration_ms = Math.round(time.now() - began_ms);
   log.info({ run, outcome, upstream, duration_ms }, 'run ended');
 }
 
-async function outcomeOf(session: Attendance, { log }: RunContext): Promise<Outcome> {
+async function outcomeOf(session: Attendance, context: RunContext): Promise<Outcome> {
   const { run, active, client } = session;
   try {
     const outcome = await session.deliver(client);
     if (!client.over) {
       const wasTaken = active.signal.aborted || outcome === 'superseded';
       if (!wasTaken) throw new Error(`the run is ${outcome} but its response was left open`);
-      breakOff(session);
+      await breakOff(session, context);
     }
     return outcome;
   } catch (error) {
-    log.error({ err: error, run }, 'relay failed');
+    context.log.error({ err: error, run }, 'relay failed');
     if (client.opened && !client.ended) client.destroy();
-    else if (!client.ended) client.fail(apiError('internal_error'));
+    else if (!client.ended) refuse(session, apiError('internal_error'));
     return 'failed';
   }
 }
 
 /** The run was taken from its client: handed over or taken over, it goes on elsewhere; cancelled, it does not. */
-function breakOff({ active, client }: Attendance): void {
+async function breakOff(session: Attendance, context: RunContext): Promise<void> {
+  const { run, active, client } = session;
   const { aborted, reason } = active.signal;
-  if (aborted && reason !== HAND_OVER) tellCancelled(client);
+  if (aborted && reason !== HAND_OVER) tellCancelled(session);
   else if (client.opened) client.destroy();
-  else if (aborted) client.fail(apiError('shutting_down'));
-  else client.fail(apiError('stream_interrupted', { reason: TAKEN_OVER }));
+  else if (aborted) refuse(session, apiError('shutting_down'));
+  else if (await wasCancelled(run, active.owner, context)) tellCancelled(session);
+  else refuse(session, apiError('run_taken_over'));
 }
 
-function tellCancelled(client: ClientResponse): void {
-  const cancelled = apiError('run_cancelled');
-  if (client.opened) client.end(`data: ${cancelled.body}\n\n`);
-  else client.fail(cancelled);
+/** By whoever took it over: to ask for it again would begin it again. */
+async function wasCancelled(run: RunId, owner: Owner, context: RunContext): Promise<boolean> {
+  const stored = await readRun(run, owner, context).catch(() => undefined);
+  return stored?.status === 'cancelled';
+}
+
+function tellCancelled({ client, wire: name }: Attendance): void {
+  const wire = WIRES[name];
+  if (client.opened) client.end(eventFrame(wire.delivered.failure(errorObject('run_cancelled'), []), wire));
+  else refuse({ client, wire: name }, apiError('run_cancelled'));
+}
+
+/** Answers with an error of ours, in the shape that the wire has for it. */
+function refuse({ client, wire }: Pick<Attendance, 'client' | 'wire'>, error: ApiError): void {
+  client.reject(error.status, error.headers, errorBodyOn(WIRES[wire], error.body));
 }

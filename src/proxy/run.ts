@@ -6,15 +6,25 @@ import type { Metrics } from '../metrics.ts';
 import type { Bar } from '../plans/decide.ts';
 import type { Time } from '../time.ts';
 import type { CapabilityMemory } from './dialects/capability-memory.ts';
+import type { TargetHealth } from './targets/target-health.ts';
 import type { Transport } from './transport.ts';
-import type { ChatRequest } from './wires/chat-request.ts';
-import type { Wire } from './wires/wire.ts';
+import type { Wire, WireRequest } from './wires/wire.ts';
 
 /** Where a run is sent: one upstream, and the model name to ask it for when it differs from the client's. */
 export interface Target {
   readonly name: string;
   readonly upstream: UpstreamConfiguration;
   readonly model?: string;
+  /** How much the model takes, where that was declared. */
+  readonly context_tokens?: number;
+}
+
+/** A target as a run asks it. */
+export interface RunTarget extends Target {
+  /** Request headers to send upstream: hop-by-hop, `host`, `content-length` and `holdfast-*` removed, credential in place. */
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  /** Shared by all runs; absent where there is no other target to ask. */
+  readonly health?: TargetHealth;
 }
 
 /** What the client asked to see besides the standard wire: the `Holdfast-Events` request header. */
@@ -25,15 +35,18 @@ export interface Run {
   readonly id: RunId;
   readonly owner: Owner;
   readonly wire: Wire;
+  /** The preferred one; of a run that was begun elsewhere, the one that it was begun with. */
   readonly target: Target;
+  /** All of its route in order of preference, where there are several. */
+  readonly targets?: readonly RunTarget[];
   /** The body as it came; attempt 1 sends exactly this. */
   readonly body: string;
   /** Tells the request from others; see `requestDigest`. */
   readonly digest?: string;
   /** The same body, parsed and checked. */
-  readonly request: ChatRequest;
-  /** Request headers to send upstream: hop-by-hop, `host`, `content-length` and `holdfast-*` removed, credential in place. */
-  readonly headers: Readonly<Record<string, string | string[]>>;
+  readonly request: WireRequest;
+  /** Those of {@link target}. */
+  readonly headers: RunTarget['headers'];
   readonly events: EventsMode;
   /** `Holdfast-Resume: 1`: the body is stored, events carry their ids, and the run outlives its client for a while. */
   readonly resumable: boolean;

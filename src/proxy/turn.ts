@@ -1,9 +1,11 @@
 import type { JournalEnd } from '../checkpoint/journal-writer.ts';
+import { cancelDelta, REPEATED } from '../plans/cancelled-call.ts';
 import { closedBefore } from '../plans/closure.ts';
 import type { Policy } from '../plans/decide.ts';
 import type { Delta } from '../plans/delta.ts';
+import { isRepeated } from '../plans/repeated-calls.ts';
 import { type ToolCall, Transcript } from '../plans/transcript.ts';
-import { deliveredTokens, logicalUsage, repaidTokens } from '../plans/usage-ledger.ts';
+import { deliveredTokens, logicalUsage, repaidTokens, usageByUpstream } from '../plans/usage-ledger.ts';
 import { inTime } from '../time.ts';
 import { AttemptLedger } from './attempt-ledger.ts';
 import type { Answer } from './attempt-report.ts';
@@ -13,8 +15,8 @@ import type { PlannedAttempt } from './recovery-request.ts';
 import { type RestoredRun, restoredRun } from './resume/restored-run.ts';
 import { type Client, HAND_OVER, type Resumption, type Run, type RunContext } from './run.ts';
 import { RunJournal } from './run-journal.ts';
-import { type ChatFacts, factsOf } from './wires/chat-facts.ts';
-import type { AnswerEvent } from './wires/wire.ts';
+import type { RequestFacts } from './wires/request-facts.ts';
+import type { AnswerEvent, WireReader } from './wires/wire.ts';
 
 /** What the end of a run waits for the store at most. */
 const PERSIST_WAIT_MAX_MS = 1000;
@@ -23,6 +25,8 @@ const PERSIST_WAIT_MAX_MS = 1000;
 interface Recovery {
   readonly plan: string;
   readonly cause: string;
+  /** The upstream that was interrupted. */
+  readonly from: string;
 }
 
 /** Why the turn's signal aborts when another replica took the run over. */
@@ -34,7 +38,7 @@ export const SUPERSEDED = Symbol('superseded');
  */
 export class Turn {
   readonly run: Run;
-  readonly facts: ChatFacts;
+  readonly facts: RequestFacts;
   readonly policy: Policy;
   readonly transcript: Transcript;
   readonly delivery: Delivery;
@@ -50,10 +54,16 @@ export class Turn {
   /** When something was last sent, or confirmed to be ours to send. */
   #flushed_ms: number;
   #calls = 0;
+  /** Calls that said what a settled one had said. */
+  #repeated = 0;
   /** The last event with content: what has to be said without one of its own is said in its name. */
   #event: AnswerEvent | undefined;
   #content_ms: number | undefined;
   #recovery: Recovery | undefined;
+  /** The one that is asked, or was last. */
+  #upstream: string;
+
+  #reader: WireReader | undefined;
 
   /** Hands out the run's numbers for tool calls. */
   readonly nextCall = (): number => this.#calls++;
@@ -61,8 +71,9 @@ export class Turn {
   constructor(run: Run, client: Client, context: RunContext, resumption?: Resumption) {
     const { recovery } = context.configuration;
     this.run = run;
+    this.#upstream = run.target.name;
     this.#context = context;
-    this.facts = factsOf(run.request);
+    this.facts = run.wire.facts(run.request);
     this.policy = { ...recovery, schemas: this.facts.schemas, spliceable: this.facts.spliceable };
     this.#started_ms = context.time.now();
     this.#flushed_ms = this.#started_ms;
@@ -92,7 +103,7 @@ export class Turn {
       headers: () => ({
         'holdfast-run-id': run.id,
         'holdfast-attempts': String(this.attempts),
-        'holdfast-upstream': run.target.name,
+        'holdfast-upstream': this.#upstream,
       }),
       journal: this.#journal,
       ...(run.resumable && { idOf: (seq: number) => eventId(run.id, epoch, seq) }),
@@ -128,8 +139,16 @@ export class Turn {
   beginAttempt(planned: PlannedAttempt): AttemptLedger {
     const ledger = new AttemptLedger(planned);
     this.#ledgers.push(ledger);
-    if (this.attempts > 1) this.delivery.restart();
+    this.#upstream = planned.target.name;
+    if (this.attempts > 1) this.delivery.restart(planned.mode === 'resume');
     return ledger;
+  }
+
+  /** What reads an attempt's events: one that comes back to an answer goes on with what the last one has read. */
+  readerFor({ mode }: PlannedAttempt): WireReader {
+    const { wire, request } = this.run;
+    if (mode !== 'resume' || !this.#reader) this.#reader = wire.reader(this.nextCall, request);
+    return this.#reader;
   }
 
   /** Makes `deltas` part of the run and shows them. `intact`: they are all that the event said. */
@@ -163,8 +182,9 @@ export class Turn {
   /** Gives the calls up: they were cut, and are dropped or announced as cancelled. */
   cancel(calls: readonly ToolCall[], reason: string): void {
     for (const { index } of calls) {
-      this.transcript.fold({ kind: 'tool_cancel', index });
-      this.#ledgers.at(-1)?.keep({ kind: 'tool_cancel', index });
+      const cancel = cancelDelta(index, reason);
+      this.transcript.fold(cancel);
+      this.#ledgers.at(-1)?.keep(cancel);
     }
     this.delivery.cancelCalls(
       calls.map(({ index }) => index),
@@ -175,7 +195,7 @@ export class Turn {
 
   /** From now until new content comes, the client waits for a recovery. */
   beginRecovery(plan: string, cause: string): void {
-    this.#recovery = { plan, cause };
+    this.#recovery = { plan, cause, from: this.#recovery?.from ?? this.#upstream };
   }
 
   /** Content was shown at this time. */
@@ -191,6 +211,8 @@ export class Turn {
    * long as a lease, of the provider or of this process, the store is asked first whether the run is still ours.
    */
   flush(now_ms: number = this.#context.time.now()): Promise<void> | undefined {
+    // An event that shows nothing yet ends no silence: what it is shown with would go unasked.
+    if (!this.delivery.pending) return undefined;
     const { durability, lease_ms } = this.#context.configuration.checkpoint;
     const silent_ms = now_ms - this.#flushed_ms;
     this.#flushed_ms = now_ms;
@@ -208,8 +230,9 @@ export class Turn {
   /** Ends the answer as a whole one. */
   async finish(ending: Answer): Promise<void> {
     const { usageAsked, request_characters } = this.facts;
-    // An only attempt that ended as it should speaks for itself, by its silence as well.
-    const isProviders = this.attempts === 1 && ending.finish !== undefined && !ending.cutShort;
+    // One answer that ended as it should speaks for itself, by its silence as well.
+    const isOne = this.#ledgers.slice(1).every(({ mode }) => mode === 'resume');
+    const isProviders = isOne && ending.finish !== undefined && !ending.cutShort;
     const usage = isProviders ? undefined : logicalUsage(this.#ledgers, { request_characters });
     this.transcript.fold({ kind: 'finish', reason: ending.reason });
     if (ending.forwarded) this.delivery.finishForwarded();
@@ -236,8 +259,11 @@ export class Turn {
   }
 
   #settleAccounts(): void {
-    const { metrics } = this.#context;
+    const { metrics, log } = this.#context;
     this.delivery.close();
+    if (this.run.targets) log.info({ run: this.run.id, usage: usageByUpstream(this.#ledgers) }, 'usage');
+    if (this.#repeated > 0)
+      log.info({ run: this.run.id, calls: this.#repeated }, 'repeated tool calls dropped');
     for (const { reported } of this.#ledgers) {
       metrics.tokens.inc({ kind: 'prompt' }, reported?.prompt_tokens ?? 0);
       metrics.tokens.inc({ kind: 'completion' }, reported?.completion_tokens ?? 0);
@@ -258,17 +284,37 @@ export class Turn {
     for (const delta of deltas) {
       const closes = closedBefore(delta, this.transcript, this.facts.schemas, this.policy.tool_proof);
       if (closes.length > 0) folded ??= deltas.slice(0, deltas.indexOf(delta));
-      for (const close of closes) this.transcript.fold(close);
+      for (const close of closes) {
+        if (this.#drops(close)) continue;
+        this.transcript.fold(close);
+        folded?.push(close);
+      }
+      if (this.#drops(delta)) {
+        folded ??= deltas.slice(0, deltas.indexOf(delta));
+        continue;
+      }
       this.transcript.fold(delta);
       ledger?.keep(delta);
-      folded?.push(...closes, delta);
+      folded?.push(delta);
     }
     return folded ?? deltas;
   }
 
-  #announceRecovery({ plan, cause }: Recovery): void {
+  /** True if `delta` would settle a call that is settled already: then its repetition is cancelled. */
+  #drops(delta: Delta): boolean {
+    const { drop_repeated_calls } = this.#context.configuration.recovery;
+    if (delta.kind !== 'tool_close' || !drop_repeated_calls) return false;
+    const call = this.transcript.openCalls.find(({ index }) => index === delta.index);
+    if (!call || !isRepeated(call, this.transcript.closedCalls)) return false;
+    this.#repeated++;
+    this.cancel([call], REPEATED);
+    return true;
+  }
+
+  #announceRecovery({ plan, cause, from }: Recovery): void {
     const now_ms = this.#context.time.now();
     const gap_ms = now_ms - (this.#content_ms ?? this.#started_ms);
+    const upstream = this.#upstream;
     this.#recovery = undefined;
     this.delivery.recovered();
     this.#context.metrics.recoveryGap.observe(gap_ms / 1000);
@@ -278,9 +324,10 @@ export class Turn {
       cause,
       attempt: this.attempts,
       gap_ms: Math.round(gap_ms),
+      ...(upstream !== from && { upstream }),
     });
     this.#context.log.info(
-      { run: this.run.id, plan, cause, attempt: this.attempts, gap_ms: Math.round(gap_ms) },
+      { run: this.run.id, upstream, plan, cause, attempt: this.attempts, gap_ms: Math.round(gap_ms) },
       'recovered',
     );
   }

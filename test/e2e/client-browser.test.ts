@@ -17,7 +17,7 @@ const CORS = {
   'access-control-allow-methods': 'POST, DELETE',
   'access-control-allow-headers':
     'authorization, content-type, holdfast-resume, idempotency-key, last-event-id',
-  'access-control-expose-headers': 'holdfast-run-id',
+  'access-control-expose-headers': 'holdfast-run-id, retry-after, retry-after-ms',
 };
 
 interface Report {

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type Provider, startProvider } from '../provider/provider.ts';
 import type { RecordedRequest } from '../provider/recorded-request.ts';
-import { completionRequest, textOf } from '../provider/request.ts';
+import { PROMPT_END, textOf } from '../provider/request.ts';
 import type { Plan } from '../provider/script.ts';
+import { PROVIDER_WIRES, wireAt } from '../provider/wires/registry.ts';
 import { HoldfastProcess } from './holdfast-process.ts';
 
 /** Long enough for a busy machine, short enough for a test. */
@@ -69,7 +70,7 @@ export class Deployment {
     this.#arrivals.setMaxListeners(0);
     for (const provider of providers) {
       provider.respond((request) => {
-        const run = this.#runs.get(questionOf(request.body));
+        const run = this.#runs.get(questionOf(request));
         run?.requests.push(request);
         this.#arrivals.emit('request');
         return run?.plan;
@@ -90,6 +91,8 @@ export class Deployment {
       impatient: { base_url: h1.url, clocks: IMPATIENT_CLOCKS },
       brief: { base_url: h1.url, clocks: { attempt_ms: 400 } },
       vllm: { base_url: h1.url, dialect: 'vllm', ...(apiKey !== undefined && { api_key: apiKey }) },
+      // By its name, a model that goes on from a prefix.
+      'claude-sonnet-4-5': { base_url: h1.url },
       ...options.upstreams,
     };
     const configuration = {
@@ -179,5 +182,8 @@ export class Deployment {
 const abortsOf = ({ requests }: Provider): number =>
   requests.filter(({ aborted_at_ms }) => aborted_at_ms !== undefined).length;
 
-const questionOf = (body: unknown): string =>
-  textOf(completionRequest(body)?.messages.find(({ role }) => role === 'user'));
+function questionOf({ path, body }: RecordedRequest): string {
+  const wire = wireAt(path);
+  const request = wire && PROVIDER_WIRES[wire].request(body);
+  return textOf(request?.messages.find(({ role }) => role === 'user')).replace(PROMPT_END, '');
+}

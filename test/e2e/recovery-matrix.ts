@@ -7,12 +7,14 @@ import { TROUBLES, type Trouble } from './troubles.ts';
 /** Providers count the prompt's tokens by its length, which must not depend on the case. */
 const QUESTION_CHARACTERS = 160;
 
-const CASES = SITUATIONS.flatMap((situation) => TROUBLES.map((trouble) => ({ situation, trouble })));
-const casesOver = (isShared: boolean) =>
-  CASES.filter(({ trouble }) => (trouble.upstream === 'h2') === isShared);
-
 /** Every trouble in every situation, as an application sees it through this client: as if nothing had happened. */
-export function describeRecovery(connect: (url: string) => ChatClient): void {
+export function describeRecovery(
+  connect: (url: string) => ChatClient,
+  situations: readonly Situation[] = SITUATIONS,
+): void {
+  const cases = situations.flatMap((situation) => TROUBLES.map((trouble) => ({ situation, trouble })));
+  const casesOver = (isShared: boolean) =>
+    cases.filter(({ trouble }) => (trouble.upstream === 'h2') === isShared);
   let deployment: Deployment;
   let client: ChatClient;
   const uncut = new Map<Situation, Answer>();
@@ -25,7 +27,7 @@ export function describeRecovery(connect: (url: string) => ChatClient): void {
     process.on('warning', onWarning);
     deployment = await Deployment.start();
     client = connect(deployment.holdfast.url);
-    for (const situation of SITUATIONS) uncut.set(situation, (await ask(situation)).answer);
+    for (const situation of situations) uncut.set(situation, (await ask(situation)).answer);
   });
   afterAll(async () => {
     process.off('warning', onWarning);
@@ -42,7 +44,7 @@ export function describeRecovery(connect: (url: string) => ChatClient): void {
     return { answer, requests: deployment.requests(content).length };
   };
 
-  const recovers = async ({ situation, trouble }: (typeof CASES)[number]) => {
+  const recovers = async ({ situation, trouble }: (typeof cases)[number]) => {
     const { answer, requests } = await ask(situation, trouble);
     expect(answer).toEqual(uncut.get(situation));
     if (!trouble.classified) expect(requests).toBe(1);
@@ -51,7 +53,7 @@ export function describeRecovery(connect: (url: string) => ChatClient): void {
     else expect(requests).toBe(2);
   };
 
-  test.each(SITUATIONS)('uncut: $name', (situation) => {
+  test.each(situations)('uncut: $name', (situation) => {
     const answer = uncut.get(situation);
     const calls = callsOf(situation).map(({ id, name, arguments: text }) => ({
       id,

@@ -6,7 +6,7 @@ import { post, streamRequest } from './raw-client.ts';
 import { callTo, TIDES, textOf } from './situations.ts';
 import { payloadsOf, StreamClient } from './stream-client.ts';
 
-const CREDENTIAL = { authorization: 'Bearer client-key' };
+export const CREDENTIAL = { authorization: 'Bearer client-key' };
 /** By then the answer has begun, and is far from its end. */
 const EVENTS_OF_BEGINNING = 25;
 const CALLS = [callTo('call_brest', 'Brest'), callTo('call_lorient', 'Lorient')];

@@ -1,12 +1,15 @@
+import { accented } from './accent.ts';
 import { utterance } from './continuation.ts';
-import { type Envelope, eventsOf, usageOf } from './events.ts';
-import { completion, expectedAnswer } from './expected.ts';
+import { type Envelope, usageOf } from './events.ts';
+import { expectedAnswer } from './expected.ts';
 import type { Fault } from './fault.ts';
 import { limited } from './limits.ts';
 import type { CompletionRequest } from './request.ts';
 import type { Plan } from './script.ts';
 import { isPrefill, type Situation, situationOf } from './situation.ts';
 import { isStreamFault, type Step, type StreamFault, streamSteps } from './steps.ts';
+import { PROVIDER_WIRES, wireAt } from './wires/registry.ts';
+import type { ProviderWire } from './wires/wire.ts';
 
 const NO_PREFILL =
   'This model does not support assistant message prefill. The conversation must end with a user message.';
@@ -29,19 +32,27 @@ export function answer(plan: Plan, request: CompletionRequest, occasion: Occasio
   const fault = plan.faults?.[occasion.attempt - 1];
   if (fault && !isStreamFault(fault)) return insteadOfStream(fault);
   const situation = situationOf(request, plan);
-  const refused = refusedContinuation(plan, request, situation);
-  if (refused !== undefined) return refusal(refused);
+  const refused = refusedContinuation(plan, request, situation, occasion);
+  if (refused !== undefined) return refusal(refused, plan);
   const envelope = envelopeOf(plan, request, occasion);
-  if (!request.stream) return plain(200, completion(expectedAnswer(plan, request), envelope));
+  const wire = plan.accent ? accented(wireOf(occasion), plan.accent) : wireOf(occasion);
+  if (!request.stream) return plain(200, wire.whole(expectedAnswer(plan, request), envelope));
   const said = limited(utterance(plan, honoured(plan, request, situation, occasion)), request);
   const wanted = request.stream_options?.include_usage ? (plan.usage ?? 'final') : 'none';
-  const stream = eventsOf(said, envelope, usageOf(request, said.deltas), wanted);
-  return streamSteps(stream, envelope, fault);
+  const stream = wire.events(said, envelope, usageOf(request, said.deltas), wanted);
+  return streamSteps(stream, envelope, fault, wire);
 }
 
-function envelopeOf(plan: Plan, request: CompletionRequest, { serial, created }: Occasion): Envelope {
-  return { id: `${plan.id ?? 'chatcmpl'}-${serial}`, model: plan.model ?? request.model, created };
+function envelopeOf(
+  plan: Plan,
+  request: CompletionRequest,
+  { serial, created, path = '' }: Occasion,
+): Envelope {
+  const id = `${plan.id ?? 'chatcmpl'}-${serial}`;
+  return { id, model: plan.model ?? request.model, created, wire: wireAt(path) ?? 'chat_completions' };
 }
+
+const wireOf = ({ path = '' }: Occasion): ProviderWire => PROVIDER_WIRES[wireAt(path) ?? 'chat_completions'];
 
 /** To a model that does not see a prefill in it, a trailing assistant message is one more closed turn. */
 function honoured(
@@ -51,7 +62,8 @@ function honoured(
   occasion: Occasion,
 ): Situation {
   const path = occasion.path ?? '/v1/chat/completions';
-  if (situation.kind !== 'prefill' || isPrefill(request, plan.prefill ?? 'any', path)) return situation;
+  const isContinued = !wireOf(occasion).hasTurns || isPrefill(request, plan.prefill ?? 'any', path);
+  if (situation.kind !== 'prefill' || isContinued) return situation;
   return { kind: 'original' };
 }
 
@@ -59,13 +71,16 @@ function refusedContinuation(
   plan: Plan,
   request: CompletionRequest,
   situation: Situation,
+  occasion: Occasion,
 ): string | undefined {
-  if (situation.kind === 'prefill' && plan.continuation === 'rejects_prefill') return NO_PREFILL;
+  const isAsked = situation.kind === 'prefill' && wireOf(occasion).hasTurns;
+  if (isAsked && plan.continuation === 'rejects_prefill') return NO_PREFILL;
   const both = request.continue_final_message === true && request.add_generation_prompt === true;
   return both ? BOTH_FLAGS : undefined;
 }
 
-function refusal(message: string): Step[] {
+function refusal(message: string, { accent }: Plan): Step[] {
+  if (accent?.refusal) return plain(accent.refusal.status, accent.refusal.body);
   return plain(400, { type: 'error', error: { type: 'invalid_request_error', message } });
 }
 

@@ -1,7 +1,7 @@
 import { type ChunkDelta, deltasOf } from './deltas.ts';
 import type { Utterance } from './limits.ts';
 import type { Part, Plan } from './script.ts';
-import { type Situation, scriptText } from './situation.ts';
+import { type Situation, scriptReasoning, scriptText } from './situation.ts';
 
 const TAIL = 40;
 /** A shorter prefix is echoed in one delta. */
@@ -11,7 +11,10 @@ const WORD_START = /^[\p{L}\p{N}_]/u;
 
 /** What the model says in this situation, before the request's own limits. */
 export function utterance(plan: Plan, situation: Situation): Utterance {
-  if (situation.kind === 'original' || !goesOn(plan, situation)) return spoken(plan, plan.parts);
+  if (situation.kind === 'original') return spoken(plan, plan.parts);
+  const thought = thoughtSoFar(plan, situation);
+  if (thought !== '') return spoken(plan, afterThought(plan.parts, thought.length));
+  if (!goesOn(plan, situation)) return spoken(plan, plan.parts);
   const { kind, prefix } = situation;
   const rest = remainder(plan.parts, prefix.length);
   const continued = continuation(plan, kind === 'prefill', prefix, rest);
@@ -19,6 +22,27 @@ export function utterance(plan: Plan, situation: Situation): Utterance {
     ? plan.parts.filter((part) => 'reasoning' in part && !rest.includes(part))
     : [];
   return { ...continued, deltas: [...deltasOf(thoughts, plan), ...continued.deltas] };
+}
+
+/** The reasoning that a prefill without text goes on from, where its provider takes any. */
+function thoughtSoFar(
+  plan: Plan,
+  { kind, prefix, reasoning = '' }: Exclude<Situation, { kind: 'original' }>,
+): string {
+  const isContinued = (plan.thinksOn ?? plan.prefill === 'deepseek') && kind === 'prefill' && prefix === '';
+  const isBegunAnew = plan.continuation === 'restarts' || plan.continuation === 'ignores_prefill';
+  return isContinued && !isBegunAnew && scriptReasoning(plan).startsWith(reasoning) ? reasoning : '';
+}
+
+/** The parts after the first `length` characters of reasoning. */
+function afterThought(parts: readonly Part[], length: number): Part[] {
+  let thought = length;
+  return parts.flatMap((part): Part[] => {
+    if (!('reasoning' in part)) return [part];
+    const reasoning = part.reasoning.slice(thought);
+    thought = Math.max(0, thought - part.reasoning.length);
+    return reasoning === '' ? [] : [{ ...part, reasoning }];
+  });
 }
 
 /** A model asked to go on from what it never said answers afresh, too. */

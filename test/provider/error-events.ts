@@ -8,8 +8,10 @@ export function errorEvents(
   kind: ErrorEvent,
   envelope: Envelope,
   retry_after_s: number | undefined,
-): string[] {
+): readonly string[] {
   switch (kind) {
+    case 'error_own':
+      throw new Error('only a script with an accent has an error of its own');
     case 'error_openai':
       return [event({ error: { message: MESSAGE, type: 'server_error', param: null, code: null } })];
     case 'error_openrouter': {
@@ -25,7 +27,7 @@ export function errorEvents(
       return [event({ error: { message, http_status_code: 422 } }), DONE];
     }
     case 'error_ollama': {
-      const empty = { id: '', model: '', created: envelope.created };
+      const empty = { ...envelope, id: '', model: '' };
       const fingerprint = { system_fingerprint: 'fp_ollama' };
       return [event(chunk(empty, { role: 'assistant', content: '' }, null, fingerprint))];
     }

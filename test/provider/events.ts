@@ -1,3 +1,4 @@
+import type { WireName } from '../../src/checkpoint/journal.ts';
 import type { ChunkDelta } from './deltas.ts';
 import type { Utterance } from './limits.ts';
 import type { CompletionRequest } from './request.ts';
@@ -9,6 +10,7 @@ export interface Envelope {
   readonly model: string;
   /** Seconds since the Unix epoch. */
   readonly created: number;
+  readonly wire?: WireName;
 }
 
 export interface TokenUsage {
@@ -31,7 +33,20 @@ export function event(data: unknown): string {
 }
 
 export function chunk(envelope: Envelope, delta: object, finish: string | null, rest: object = {}): object {
-  const { id, model, created } = envelope;
+  const { id, model, created, wire } = envelope;
+  if (wire === 'completions') {
+    const text = 'content' in delta ? delta.content : '';
+    const choices = [{ text, index: 0, logprobs: null, finish_reason: finish }];
+    return {
+      id,
+      object: 'text_completion',
+      created,
+      model,
+      system_fingerprint: 'fp_script',
+      choices,
+      ...rest,
+    };
+  }
   return {
     id,
     object: 'chat.completion.chunk',
@@ -54,7 +69,9 @@ export function eventsOf(
   const pending = usage_in === 'final' ? { usage: null } : {};
   const middle = (delta: ChunkDelta | object) => event(chunk(envelope, delta, null, pending));
   const last = usage_in === 'finish_chunk' ? { usage } : pending;
-  const spoken = [middle({ role: 'assistant', content: '', refusal: null }), ...deltas.map(middle)];
+  const opening =
+    envelope.wire === 'completions' ? [] : [middle({ role: 'assistant', content: '', refusal: null })];
+  const spoken = [...opening, ...deltas.map(middle)];
   const finished = [...spoken, event(chunk(envelope, {}, finish, last))];
   const totals = usage_in === 'final' ? [event(chunk(envelope, {}, null, { choices: [], usage }))] : [];
   return { events: [...finished, ...totals, DONE], finished_after: finished.length };

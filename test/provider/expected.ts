@@ -40,7 +40,11 @@ function callsBegun(script: Script, deltas: readonly ChunkDelta[]): ToolCall[] {
 }
 
 /** The answer to a request that does not ask for a stream. */
-export function completion(expected: ExpectedAnswer, { id, model, created }: Envelope): object {
+export function completion(expected: ExpectedAnswer, { id, model, created, wire }: Envelope): object {
+  if (wire === 'completions') {
+    const choices = [{ text: expected.text, index: 0, logprobs: null, finish_reason: expected.finish }];
+    return { id, object: 'text_completion', created, model, choices, usage: expected.usage };
+  }
   const calls = expected.toolCalls.map((call) => ({
     id: call.id,
     type: 'function',

@@ -28,6 +28,8 @@ export type Cut =
 
 /** The provider says in the stream that it failed, each in a shape of its own. */
 export type ErrorEvent =
+  /** In the words of the script's accent. */
+  | 'error_own'
   | 'error_openai'
   | 'error_openrouter'
   | 'error_vllm'

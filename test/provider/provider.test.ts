@@ -108,6 +108,7 @@ describe('what is known of a request', () => {
       {
         method: 'POST',
         path: '/v1/chat/completions',
+        search: '',
         body: { model: 'm', messages: [{ role: 'user', content: 'hello' }] },
         protocol: 'http/1.1',
         sent: { bytes: Buffer.byteLength(body) },

@@ -4,12 +4,14 @@ import { answer, plain } from './answer.ts';
 import type { AnyRequest, AnyResponse, Channel } from './channel.ts';
 import type { Fault } from './fault.ts';
 import type { RecordedRequest } from './recorded-request.ts';
-import { completionRequest } from './request.ts';
+import type { CompletionRequest } from './request.ts';
 import { Runs } from './runs.ts';
 import type { Continuation, Plan } from './script.ts';
 import { type Listening, listen, type Protocol } from './server.ts';
 import { isSurvived, type Step } from './steps.ts';
 import { type Pace, tell } from './telling.ts';
+import { PROVIDER_WIRES, wireAt } from './wires/registry.ts';
+import { type Background, Backgrounds, restOf } from './wires/responses-background.ts';
 
 export interface ProviderOptions {
   /** Default `http1`. */
@@ -36,6 +38,7 @@ export class Provider {
   readonly requests: RecordedRequest[] = [];
   readonly #options: ProviderOptions;
   readonly #runs: Runs;
+  readonly #backgrounds = new Backgrounds();
   readonly #changes = new EventEmitter();
   readonly #mistakes: unknown[] = [];
   #listening: Listening | undefined;
@@ -108,9 +111,9 @@ export class Provider {
   }
 
   async #handle(request: AnyRequest, response: AnyResponse, channel: Channel): Promise<void> {
-    const path = (request.url ?? '/').replace(/\?.*/, '');
+    const { pathname: path, search } = new URL(request.url ?? '/', 'http://provider');
     if (path === '/v1/echo') return echo(request, response);
-    const recorded = await this.#record(request, path).catch(() => undefined);
+    const recorded = await this.#record(request, path, search).catch(() => undefined);
     // A client that leaves in the middle of its own request is none of our mistakes.
     if (!recorded) return;
     response.once('close', () => {
@@ -121,10 +124,11 @@ export class Provider {
     if ((await tell(steps, channel, pace, recorded.sent)) && response.statusCode === 200) told();
   }
 
-  async #record(request: AnyRequest, path: string): Promise<RecordedRequest> {
+  async #record(request: AnyRequest, path: string, search: string): Promise<RecordedRequest> {
     const recorded: RecordedRequest = {
       method: request.method ?? '',
       path,
+      search,
       headers: request.headers,
       body: parsed(await text(request)),
       protocol: request.httpVersionMajor === 2 ? 'http/2' : 'http/1.1',
@@ -140,22 +144,37 @@ export class Provider {
 
   #answer(recorded: RecordedRequest): Told {
     const { method, path } = recorded;
-    if (method === 'POST' && path.endsWith('/chat/completions')) return this.#chat(recorded);
+    const wire = method === 'POST' ? wireAt(path) : undefined;
+    if (wire) return this.#complete(recorded, PROVIDER_WIRES[wire].request(recorded.body));
+    const background = method === 'GET' ? this.#backgrounds.at(path) : undefined;
+    if (background) return this.#goOn(recorded, background);
     return { steps: this.#otherwise(method, path), pace: {}, told: () => {} };
   }
 
-  #chat(recorded: RecordedRequest): Told {
-    const request = completionRequest(recorded.body);
-    if (!request) return refused(400, 'invalid_request_error', 'This is no chat completion request.');
+  #complete(recorded: RecordedRequest, request: CompletionRequest | null): Told {
+    if (!request) return refused(400, 'invalid_request_error', 'This is no completion request.');
     const run = this.#runs.attempt(request, this.#respond(recorded));
     if (!run) return refused(404, 'model_not_found', `The model \`${request.model}\` does not exist.`);
     const { plan, attempt, told } = run;
     recorded.attempt = attempt;
     this.#serial += 1;
     const created = Math.floor(recorded.at_ms / 1000);
-    const steps = answer(plan, request, { attempt, serial: this.#serial, created, path: recorded.path });
+    const occasion = { attempt, serial: this.#serial, created, path: recorded.path };
+    this.#backgrounds.keep(recorded.body, { plan, request, occasion });
+    const steps = answer(plan, request, occasion);
     const fault = plan.faults?.[attempt - 1];
     return { steps, pace: plan, told: fault && !isSurvived(fault) ? () => {} : told };
+  }
+
+  #goOn(recorded: RecordedRequest, background: Background): Told {
+    const run = this.#runs.attempt(background.request, background.plan);
+    const after = new URLSearchParams(recorded.search).get('starting_after') ?? '-1';
+    recorded.attempt = run?.attempt ?? 0;
+    return {
+      steps: restOf(background, Number(after), recorded.attempt),
+      pace: background.plan,
+      told: () => {},
+    };
   }
 
   #otherwise(method: string, path: string): readonly Step[] {

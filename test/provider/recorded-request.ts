@@ -5,6 +5,8 @@ import type { Sent } from './telling.ts';
 export interface RecordedRequest {
   readonly method: string;
   readonly path: string;
+  /** The query, with its question mark; empty without one. */
+  readonly search: string;
   readonly headers: IncomingHttpHeaders;
   /** Parsed if it is JSON, else the text. */
   readonly body: unknown;

@@ -9,12 +9,33 @@ export interface CompletionRequest {
   readonly stop?: string | readonly string[] | null;
   readonly continue_final_message?: unknown;
   readonly add_generation_prompt?: unknown;
+  readonly enable_thinking?: unknown;
 }
 
 export interface Message {
   readonly role: string;
   readonly content?: unknown;
   readonly prefix?: unknown;
+  readonly partial?: unknown;
+  readonly reasoning_content?: unknown;
+}
+
+/** Scripts are told what a prompt asks for and how far the answer has come: the answer begins behind this. */
+export const PROMPT_END = '\n>>> ';
+
+/** A request on `/v1/completions` in the terms of a chat; `null` for what no provider would take for one. */
+export function promptRequest(body: unknown): CompletionRequest | null {
+  if (typeof body !== 'object' || body === null) return null;
+  const { prompt, ...request } = body as { readonly prompt?: unknown } & Partial<CompletionRequest>;
+  if (typeof request.model !== 'string' || typeof prompt !== 'string') return null;
+  const [question = '', ...answer] = prompt.split(PROMPT_END);
+  const said = answer.join(PROMPT_END);
+  const messages = [{ role: 'user', content: question + PROMPT_END }];
+  return {
+    ...request,
+    model: request.model,
+    messages: said === '' ? messages : [...messages, { role: 'assistant', content: said }],
+  };
 }
 
 /** `null` for what no provider would take for a chat completion request. */

@@ -1,4 +1,7 @@
+import type { DialectName } from '../../src/config/dialect-names.ts';
+import type { Accent } from './accent.ts';
 import type { Fault } from './fault.ts';
+import type { CompletionRequest } from './request.ts';
 
 /** What the model says in one uncut answer, in this order. */
 export interface Script {
@@ -14,6 +17,8 @@ export interface Script {
   /** How text is split into deltas; default `token`. A number is code points per delta. */
   readonly chunk?: Chunking;
   readonly tool_shape?: ToolShape;
+  /** How it is worded; default as OpenAI does. */
+  readonly accent?: Accent;
 }
 
 export type Part =
@@ -67,10 +72,13 @@ export type Continuation =
   | 'ignores_prefill';
 
 /**
- * Which fields make a trailing assistant message a prefill; without them it is an ordinary closed turn and the
+ * Whose fields make a trailing assistant message a prefill; without them it is an ordinary closed turn and the
  * answer starts from the top. `any`: none are needed.
  */
-export type PrefillDialect = 'any' | 'vllm' | 'deepseek' | 'mistral';
+export type PrefillDialect = 'any' | DialectName | IsPrefill;
+
+/** Whether a request that ends with an assistant message is a prefill. */
+export type IsPrefill = (request: CompletionRequest, path: string) => boolean;
 
 /** A script and what goes wrong while it is told. */
 export interface Plan extends Script {
@@ -78,6 +86,8 @@ export interface Plan extends Script {
   readonly faults?: readonly (Fault | null | undefined)[];
   readonly continuation?: Continuation;
   readonly prefill?: PrefillDialect;
+  /** A prefill without text is gone on with from its reasoning; default as DeepSeek does. */
+  readonly thinksOn?: boolean;
   /** Says its reasoning again at the start of every continuation. */
   readonly rethinks?: boolean;
   /** Pause before each write; default 0, as fast as the client reads. */

@@ -4,7 +4,7 @@ import type { PrefillDialect, Script } from './script.ts';
 /** What a request asks of the model: a new answer, or the rest of one. */
 export type Situation =
   | { readonly kind: 'original' }
-  | { readonly kind: 'prefill' | 'nudge'; readonly prefix: string };
+  | { readonly kind: 'prefill' | 'nudge'; readonly prefix: string; readonly reasoning?: string };
 
 /**
  * A prefill ends with an assistant message. A nudge ends with a user message after an assistant message that says
@@ -12,7 +12,10 @@ export type Situation =
  */
 export function situationOf(request: CompletionRequest, script: Script): Situation {
   const last = request.messages.at(-1);
-  if (last?.role === 'assistant') return { kind: 'prefill', prefix: textOf(last) };
+  if (last?.role === 'assistant') {
+    const { reasoning_content: reasoning } = last;
+    return { kind: 'prefill', prefix: textOf(last), ...(typeof reasoning === 'string' && { reasoning }) };
+  }
   const before = request.messages.at(-2);
   const prefix = before?.role === 'assistant' && last?.role === 'user' ? textOf(before) : '';
   return prefix !== '' && scriptText(script).startsWith(prefix)
@@ -20,20 +23,36 @@ export function situationOf(request: CompletionRequest, script: Script): Situati
     : { kind: 'original' };
 }
 
+export const scriptReasoning = (script: Script): string =>
+  script.parts.map((part) => ('reasoning' in part ? part.reasoning : '')).join('');
+
 export const scriptText = (script: Script): string =>
   script.parts.map((part) => ('text' in part ? part.text : '')).join('');
 
 /** Whether the trailing assistant message carries what this dialect needs to go on from it. */
 export function isPrefill(request: CompletionRequest, dialect: PrefillDialect, path: string): boolean {
+  if (typeof dialect === 'function') return dialect(request, path);
   const last = request.messages.at(-1);
   switch (dialect) {
-    case 'any':
-      return true;
+    case 'openai':
+    case 'azure':
+    case 'xai':
+      return false;
     case 'vllm':
+    case 'llamacpp':
       return request.continue_final_message === true && request.add_generation_prompt === false;
+    case 'sglang':
+      return request.continue_final_message === true;
     case 'deepseek':
       return last?.prefix === true && path.startsWith('/beta/');
     case 'mistral':
+    case 'litellm':
       return last?.prefix === true;
+    case 'kimi':
+      return last?.partial === true;
+    case 'qwen':
+      return last?.partial === true && request.enable_thinking === false;
+    default:
+      return true;
   }
 }

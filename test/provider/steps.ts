@@ -1,6 +1,6 @@
-import { badFinishEvents, errorEvents, malformedEvent } from './error-events.ts';
-import { chunk, DONE, type Envelope, type EventStream, event } from './events.ts';
+import type { Envelope, EventStream } from './events.ts';
 import type { Cut, Fault, Position } from './fault.ts';
+import type { ProviderWire } from './wires/wire.ts';
 
 const DEFAULT_EVERY_MS = 100;
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
@@ -26,20 +26,21 @@ export type StreamFault = Exclude<Fault, { readonly kind: 'status' | 'json_200' 
 export const isStreamFault = (fault: Fault): fault is StreamFault =>
   fault.kind !== 'status' && fault.kind !== 'json_200' && fault.kind !== 'html_200';
 
-const HEAD: Step = { kind: 'head', status: 200, headers: EVENT_STREAM };
 const END: Step = { kind: 'end' };
 
 export function streamSteps(
   stream: EventStream,
   envelope: Envelope,
   fault: StreamFault | null | undefined,
+  wire: ProviderWire,
 ): readonly Step[] {
-  if (!fault) return [HEAD, ...sends(stream.events), END];
+  const head: Step = { kind: 'head', status: 200, headers: { ...EVENT_STREAM, ...wire.headers } };
+  if (!fault) return [head, ...sends(stream.events), END];
   const rest = (events: readonly Step[]) => (isSurvived(fault) ? [...events, END] : []);
   if ('before_headers' in fault.at)
-    return [...strike(fault, envelope), ...rest([HEAD, ...sends(stream.events)])];
+    return [...strike(fault, envelope, wire), ...rest([head, ...sends(stream.events)])];
   const { before, after } = split(stream, fault.at, speaks(fault));
-  return [HEAD, ...before, ...strike(fault, envelope), ...rest(after)];
+  return [head, ...before, ...strike(fault, envelope, wire), ...rest(after)];
 }
 
 /** Whether the rest of the answer follows the fault. */
@@ -49,7 +50,7 @@ export function isSurvived(fault: Fault): boolean {
 }
 
 /** What happens when the fault strikes. */
-function strike(fault: StreamFault, envelope: Envelope): Step[] {
+function strike(fault: StreamFault, envelope: Envelope, wire: ProviderWire): Step[] {
   switch (fault.kind) {
     case 'reset':
     case 'fin_in_chunk':
@@ -61,31 +62,31 @@ function strike(fault: StreamFault, envelope: Envelope): Step[] {
     case 'clean_eof':
       return [END];
     case 'done_without_finish':
-      return [...sends([DONE]), END];
+      return [...sends(wire.done), END];
     case 'goaway_graceful':
       return [{ kind: 'goaway' }];
     case 'malformed_event':
-      return sends([malformedEvent(envelope)]);
+      return sends([wire.malformed(envelope)]);
     case 'silence':
     case 'comments':
     case 'pings':
-      return [hold(fault, envelope)];
+      return [hold(fault, envelope, wire)];
     case 'finish_insufficient_system_resource':
     case 'finish_abort':
     case 'finish_overloaded_error':
-      return [...sends(badFinishEvents(fault.kind, envelope)), END];
+      return [...sends(wire.badFinish(fault.kind, envelope)), END];
     default:
-      return [...sends(errorEvents(fault.kind, envelope, fault.retry_after_s)), END];
+      return [...sends(wire.errors(fault.kind, envelope, fault.retry_after_s)), END];
   }
 }
 
 type Hold = Extract<StreamFault, { readonly kind: 'silence' | 'comments' | 'pings' }>;
 
-function hold(fault: Hold, envelope: Envelope): Step {
+function hold(fault: Hold, envelope: Envelope, wire: ProviderWire): Step {
   const lasting = fault.for_ms === undefined ? {} : { for_ms: fault.for_ms };
   if (fault.kind === 'silence') return { kind: 'hold', every_ms: DEFAULT_EVERY_MS, ...lasting };
   const every_ms = fault.every_ms ?? DEFAULT_EVERY_MS;
-  const ping = fault.shape === 'event' ? ANTHROPIC_PING : Buffer.from(event(chunk(envelope, {}, null)));
+  const ping = fault.shape === 'event' ? ANTHROPIC_PING : Buffer.from(wire.ping(envelope));
   return { kind: 'hold', sign: fault.kind === 'comments' ? KEEP_ALIVE : ping, every_ms, ...lasting };
 }
 

@@ -7,7 +7,7 @@ import { VirtualTime } from '../simulation/virtual-time.ts';
 const RUN = newRunId();
 const DETACHED_MS = 1000;
 
-const newRun = () => new ActiveRun(OWNER, () => {});
+const newRun = () => new ActiveRun(OWNER, { onAnswered() {}, onEnd() {} });
 
 const aborted = ({ signal }: ActiveRun): Promise<void> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve()));

@@ -99,7 +99,7 @@ describe('in a stream', () => {
       'not_recoverable',
       {
         message: expect.stringContaining(
-          'connection_reset (ECONNRESET); n > 1, logprobs and audio cannot be joined',
+          'connection_reset (ECONNRESET); n > 1, best_of, suffix, echo, logprobs and audio cannot be joined',
         ),
         code: 'not_recoverable',
       },

@@ -59,6 +59,21 @@ it.each(['authorization', 'api-key', 'x-api-key'])(
   },
 );
 
+it.each(['authorization', 'api-key', 'x-api-key'])(
+  'it goes in the header that the wire has for it, whichever is the %s of the client',
+  (name) => {
+    const sent = requestHeaders({ [name]: 'sk-client' }, KEYED, { keyHeader: 'x-api-key' });
+    expect(sent).toEqual({ 'x-api-key': 'sk-configured' });
+  },
+);
+
+it('a request that only comes back has the headers that the wire insists on, unless it brings its own', () => {
+  const wire = { headers: { 'anthropic-version': '2023-06-01' } };
+  expect(revivedRequestHeaders({}, OPEN, wire)).toMatchObject(wire.headers);
+  const brought = { 'anthropic-version': '2024-01-01' };
+  expect(revivedRequestHeaders(brought, OPEN, wire)).toMatchObject(brought);
+});
+
 it('a stream that is read comes uncompressed', () => {
   expect(streamRequestHeaders({ 'accept-encoding': 'gzip, br' }, OPEN)).toEqual({
     'accept-encoding': 'identity',

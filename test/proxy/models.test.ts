@@ -18,3 +18,16 @@ it('the first route that matches decides', () => {
   expect(models.target('gpt-3')?.name).toBe('first');
   expect(models.target('llama')).toBeUndefined();
 });
+
+it('a route has its targets in order of preference', () => {
+  const targets = [{ upstream: 'second', model: 'other', context_tokens: 8000 }, { upstream: 'first' }];
+  const models = new Models({ upstreams, routes: [{ model: 'gpt-*', targets }] });
+  expect(models.targets('gpt-4o')).toEqual([
+    { name: 'second', upstream: upstreams.second, model: 'other', context_tokens: 8000 },
+    { name: 'first', upstream: upstreams.first },
+  ]);
+  expect(models.targets('llama')).toEqual([]);
+  expect(new Models({ upstreams, routes: [] }).targets('llama')).toEqual([
+    { name: 'first', upstream: upstreams.first },
+  ]);
+});

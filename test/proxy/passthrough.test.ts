@@ -140,7 +140,7 @@ describe('both directions stream', () => {
 
   it('a piece of the answer comes down before the next one was made', async () => {
     const { provider, replica } = await startBoth();
-    const { request, response } = send(replica, '/v1/responses', { method: 'POST' });
+    const { request, response } = send(replica, '/v1/audio/speech', { method: 'POST' });
     request.end();
     const up = await provider.next();
     up.response.writeHead(200, { 'content-type': 'text/event-stream' });

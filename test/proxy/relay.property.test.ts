@@ -2,9 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DIALECT_NAMES } from '../../src/config/dialect-names.ts';
 import type { EventsMode } from '../../src/proxy/run.ts';
-import type { Plan } from '../provider/script.ts';
+import type { Part, Plan } from '../provider/script.ts';
 import { faults, plans, TOOLS } from '../simulation/arbitraries.ts';
 import { assertInvariants } from '../simulation/invariants.ts';
+import { onMessages } from '../simulation/messages-cases.ts';
+import { onResponses } from '../simulation/responses-cases.ts';
 import { type SimulationOptions, simulate } from '../simulation/simulate.ts';
 
 /** `HOLDFAST_SEED` and `HOLDFAST_CASES` look further; a failure prints the seed that reproduces it. */
@@ -40,20 +42,70 @@ const cases: fc.Arbitrary<Case> = fc
     },
   }));
 
+/** The same on `/v1/completions`, which has nothing but text. */
+const completions: fc.Arbitrary<Case> = cases.map(({ plan, options }) => ({
+  plan: { ...plan, parts: textsOf(plan.parts) },
+  options: {
+    ...options,
+    wire: 'completions',
+    request: { stream_options: options.request?.stream_options ?? null },
+  },
+}));
+
+/** Calls are left out. */
+const textsOf = (parts: readonly Part[]): Part[] => {
+  const texts = parts.flatMap((part) =>
+    'text' in part ? [part] : 'reasoning' in part ? [{ text: part.reasoning }] : [],
+  );
+  return texts.length > 0 ? texts : [{ text: 'Kelp holds fast.' }];
+};
+
 describe('whatever is cut, wherever, by whatever, however it goes on', () => {
   test(`the invariants hold (${CASES} cases, seed ${SEED})`, { timeout: 300_000 }, async () => {
-    const outcomes: Record<string, number> = {};
-    await fc.assert(
-      fc.asyncProperty(cases, async (each) => {
-        const run = await simulate(each.plan, each.options);
-        outcomes[run.outcome] = (outcomes[run.outcome] ?? 0) + 1;
-        assertInvariants(each.plan, each.options, run);
-      }),
-      { seed: SEED, numRuns: CASES, endOnFailure: process.env.HOLDFAST_SHRINK === undefined },
-    );
+    const outcomes = await outcomesOf(cases, CASES);
     // A property over cases that never interrupt or never recover would prove nothing.
     expect(outcomes.recovered).toBeGreaterThan(CASES / 10);
     expect(outcomes.salvaged).toBeGreaterThan(CASES / 100);
     expect(outcomes.failed).toBeGreaterThan(CASES / 400);
   });
+
+  test(`the invariants hold on /v1/completions (${CASES / 5} cases, seed ${SEED})`, {
+    timeout: 300_000,
+  }, async () => {
+    const outcomes = await outcomesOf(completions, CASES / 5);
+    expect(outcomes.recovered).toBeGreaterThan(CASES / 50);
+    expect(outcomes.failed).toBeGreaterThan(0);
+  });
+
+  test(`the invariants hold on /v1/messages (${CASES / 5} cases, seed ${SEED})`, {
+    timeout: 300_000,
+  }, async () => {
+    const outcomes = await outcomesOf(onMessages(cases), CASES / 5);
+    expect(outcomes.recovered).toBeGreaterThan(CASES / 50);
+    expect(outcomes.salvaged).toBeGreaterThan(CASES / 500);
+    expect(outcomes.failed).toBeGreaterThan(CASES / 5000);
+  });
+
+  test(`the invariants hold on /v1/responses (${CASES / 5} cases, seed ${SEED})`, {
+    timeout: 300_000,
+  }, async () => {
+    const outcomes = await outcomesOf(onResponses(cases), CASES / 5);
+    expect(outcomes.recovered).toBeGreaterThan(CASES / 50);
+    expect(outcomes.salvaged).toBeGreaterThan(CASES / 500);
+    expect(outcomes.failed).toBeGreaterThan(CASES / 5000);
+  });
 });
+
+/** How many cases ended how; all of them have kept the invariants. */
+async function outcomesOf(cases: fc.Arbitrary<Case>, numRuns: number): Promise<Record<string, number>> {
+  const outcomes: Record<string, number> = {};
+  await fc.assert(
+    fc.asyncProperty(cases, async (each) => {
+      const run = await simulate(each.plan, each.options);
+      outcomes[run.outcome] = (outcomes[run.outcome] ?? 0) + 1;
+      assertInvariants(each.plan, each.options, run);
+    }),
+    { seed: SEED, numRuns, endOnFailure: process.env.HOLDFAST_SHRINK === undefined },
+  );
+  return outcomes;
+}

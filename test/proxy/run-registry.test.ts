@@ -13,6 +13,10 @@ it('an owner has so many runs under way, and others have theirs', () => {
   expect(() => registry.begin(OWNER)).toThrow('This credential has 2 runs under way here');
   registry.begin(STRANGER);
   first.end();
+  const third = registry.begin(OWNER);
+  expect(() => registry.begin(OWNER)).toThrow('limits.runs_per_owner');
+  third.answered();
+  third.end();
   registry.begin(OWNER);
   expect(() => registry.begin(OWNER)).toThrow('limits.runs_per_owner');
 });
@@ -50,6 +54,16 @@ describe('handing over', () => {
     await time.drive(registry.handOver(time, 1000));
     expect(time.now()).toBe(100);
     expect(runs.map(({ signal }) => signal.reason)).toEqual([HAND_OVER, HAND_OVER]);
+  });
+
+  it('waits for a run whose client has its answer, too', async () => {
+    const time = new VirtualTime();
+    const registry = new RunRegistry({ runs_per_owner: 1 });
+    const run = registry.begin(OWNER);
+    run.answered();
+    time.after(100, () => run.end());
+    await time.drive(registry.handOver(time, 1000));
+    expect(time.now()).toBe(100);
   });
 
   it('waits for no longer than it may', async () => {

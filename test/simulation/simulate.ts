@@ -1,5 +1,6 @@
 import pino, { type Logger } from 'pino';
 import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
+import type { WireName } from '../../src/checkpoint/journal.ts';
 import { foldJournal, type JournalFold } from '../../src/checkpoint/journal-fold.ts';
 import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
 import type { Owner, RunId, Store } from '../../src/checkpoint/store.ts';
@@ -9,11 +10,18 @@ import { completeConfiguration } from '../../src/config/load.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
 import { relay } from '../../src/proxy/relay.ts';
-import type { EventsMode, Outcome, Run } from '../../src/proxy/run.ts';
+import type { EventsMode, Outcome, Run, RunTarget } from '../../src/proxy/run.ts';
+import { TargetHealth } from '../../src/proxy/targets/target-health.ts';
 import type { ChatRequest } from '../../src/proxy/wires/chat-request.ts';
-import { chatWire } from '../../src/proxy/wires/chat-wire.ts';
+import { WIRES } from '../../src/proxy/wires/registry.ts';
+import type { WireRequest } from '../../src/proxy/wires/wire.ts';
+import { PROMPT_END } from '../provider/request.ts';
 import type { Plan } from '../provider/script.ts';
+import { readMessages } from './messages-reading.ts';
+import { messagesRequestOf } from './messages-request.ts';
 import { RecordingClient } from './recording-client.ts';
+import { readResponses } from './responses-reading.ts';
+import { responsesRequestOf } from './responses-request.ts';
 import { SimulatedProvider, type SimulatedRequest } from './simulated-provider.ts';
 import { readStream, type StreamReading } from './stream-reading.ts';
 import { VirtualTime } from './virtual-time.ts';
@@ -40,8 +48,12 @@ export interface Simulation {
 }
 
 export interface SimulationOptions {
+  /** Default `chat_completions`. */
+  readonly wire?: WireName;
   readonly request?: Partial<ChatRequest>;
   readonly dialect?: DialectName;
+  /** Dialects of further targets of the route; the same provider is behind all of them. */
+  readonly others?: readonly DialectName[];
   readonly events?: EventsMode;
   readonly thread?: string;
   readonly recovery?: Partial<RecoveryPolicy>;
@@ -76,13 +88,48 @@ const upstreamOf = ({ dialect }: SimulationOptions): UpstreamConfiguration => ({
   dialect: dialect ?? 'openai',
 });
 
+const targetsOf = (others: readonly DialectName[], options: SimulationOptions): RunTarget[] =>
+  [upstreamOf(options), ...others.map((dialect) => ({ base_url: UPSTREAM, dialect }))].map(
+    (upstream, position) => ({
+      name: position === 0 ? 'default' : `other_${position}`,
+      upstream,
+      headers: {},
+      health: new TargetHealth(DEFAULTS.breaker),
+    }),
+  );
+
+/** On any wire, in the terms of a chat. */
+function requestOf({ wire = 'chat_completions', request }: SimulationOptions): WireRequest {
+  const { messages, ...parameters } = chatRequest(request);
+  if (wire === 'chat_completions') return { ...parameters, messages };
+  if (wire === 'messages') return messagesRequestOf({ ...parameters, messages });
+  if (wire === 'responses') return responsesRequestOf({ ...parameters, messages });
+  return { ...parameters, prompt: `${messages.map(({ content }) => content).join('\n')}${PROMPT_END}` };
+}
+
+const READERS: Partial<Record<WireName, typeof readStream>> = {
+  messages: readMessages,
+  responses: readResponses,
+};
+
+/** What a client of this wire has of a body. `parted`: events that left together may have been parted by a loss. */
+export function readingOf(
+  body: string,
+  { wire = 'chat_completions', events = 'none' }: SimulationOptions,
+  parted = false,
+): StreamReading {
+  const manner = { live: events !== 'none', parted };
+  return (READERS[wire] ?? readStream)(body, manner);
+}
+
 export function runOf(options: SimulationOptions, signal: AbortSignal, resumable = false): Run {
-  const request = chatRequest(options.request);
+  const request = requestOf(options);
   return {
     id: RUN,
     owner: OWNER,
-    wire: chatWire,
+    wire: WIRES[options.wire ?? 'chat_completions'],
     target: { name: 'default', upstream: upstreamOf(options) },
+    ...(options.others && { targets: targetsOf(options.others, options) }),
     body: JSON.stringify(request),
     request,
     headers: {},
@@ -123,7 +170,7 @@ export async function simulate(
   return {
     outcome,
     client,
-    stream: readStream(client.body, { live: (options.events ?? 'none') !== 'none' }),
+    stream: readingOf(client.body, options),
     requests: provider.requests,
     journal: foldJournal(stored?.records ?? []),
     elapsed_ms: time.now(),

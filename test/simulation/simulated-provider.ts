@@ -11,6 +11,7 @@ import type { Cut } from '../provider/fault.ts';
 import type { CompletionRequest } from '../provider/request.ts';
 import type { Plan } from '../provider/script.ts';
 import type { Step } from '../provider/steps.ts';
+import { PROVIDER_WIRES, wireAt } from '../provider/wires/registry.ts';
 
 const CREATED_S = 1_700_000_000;
 
@@ -47,7 +48,9 @@ export class SimulatedProvider implements Transport {
   }
 
   async open(request: TransportRequest): Promise<TransportResponse> {
-    const body = JSON.parse(String(request.body)) as CompletionRequest;
+    const { pathname } = new URL(request.url);
+    const sent: unknown = JSON.parse(String(request.body));
+    const body = PROVIDER_WIRES[wireAt(pathname) ?? 'chat_completions'].request(sent) as CompletionRequest;
     const recorded: SimulatedRequest = { url: request.url, headers: request.headers, body, aborted: false };
     this.requests.push(recorded);
     request.signal.addEventListener('abort', () => {
@@ -57,7 +60,7 @@ export class SimulatedProvider implements Transport {
       attempt: this.requests.length,
       serial: this.requests.length,
       created: CREATED_S + this.requests.length,
-      path: new URL(request.url).pathname,
+      path: pathname,
     });
     const [head, ...rest] = steps;
     if (head?.kind === 'head') {

@@ -19,7 +19,13 @@ interface Chunk {
   created?: number;
   model?: string;
   object?: string;
-  choices?: { index: number; delta: Record<string, unknown>; finish_reason: string | null }[];
+  choices?: {
+    index: number;
+    delta: Record<string, unknown>;
+    /** On `/v1/completions`, in place of a delta. */
+    text?: string;
+    finish_reason: string | null;
+  }[];
   usage?: Record<string, unknown> | null;
   error?: Record<string, unknown>;
   holdfast?: Record<string, unknown>;
@@ -92,12 +98,16 @@ export function readStream(body: string, { live = false } = {}): StreamReading {
     if (chunk.holdfast) advise(chunk.holdfast);
     const choice = chunk.choices[0];
     if (!choice) continue;
-    const { delta } = choice;
+    const isText = chunk.object === 'text_completion';
+    if (isText && choice.delta !== undefined) complain('a delta in a completion');
+    const delta = isText ? { content: choice.text } : choice.delta;
+    if (isText) roles = 1;
     const says = Object.entries(delta).some(
       ([field, value]) => field !== 'role' && value !== '' && value !== null,
     );
     if (reading.finish !== undefined && says) complain('content after the finish reason');
-    if (delta.role !== undefined) {
+    // A field with nothing in it is what some servers have in every delta.
+    if (delta.role) {
       roles++;
       if (reading.events !== 1) complain('a role after the first chunk');
     }

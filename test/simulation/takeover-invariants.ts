@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { Outcome } from '../../src/proxy/run.ts';
 import { type ExpectedAnswer, expectedAnswer } from '../provider/expected.ts';
 import type { Plan } from '../provider/script.ts';
-import { assertInvariants } from './invariants.ts';
+import { assertInvariants, delivered } from './invariants.ts';
 import { chatRequest } from './simulate.ts';
 import type { TakeoverOptions, Takeovers } from './takeovers.ts';
 
@@ -18,16 +18,23 @@ export function assertTakeoverInvariants(plan: Plan, options: TakeoverOptions, r
   }
   // Only the highest proof lets a call wait for longer than until text follows.
   const losesHeldCalls = options.recovery?.tool_proof === 3 && run.outcomes.length > 1;
-  assertInvariants(plan, options, { ...run, takeover: { losesHeldCalls }, outcome: outcomeOf(run, whole) });
+  assertInvariants(plan, options, {
+    ...run,
+    takeover: { losesHeldCalls },
+    outcome: outcomeOf(run, whole, options),
+  });
 }
 
 const signature = (name: string, text: string): string => `${name} ${text === '' ? '{}' : text}`;
 
 /** As the run ended for whoever came to its end; a replica that only delivers that does not know. */
-function outcomeOf({ outcome, stream, requests, asked }: Takeovers, whole: ExpectedAnswer): Outcome {
-  const { text, toolCalls } = whole;
+function outcomeOf(
+  { outcome, stream, requests, asked }: Takeovers,
+  { text, toolCalls }: ExpectedAnswer,
+  options: TakeoverOptions,
+): Outcome {
   if (asked || !stream.done) return outcome;
-  const isLess = stream.toolCalls.length < toolCalls.length || stream.text !== text;
+  const isLess = stream.toolCalls.length < delivered(toolCalls, options).length || stream.text !== text;
   if (stream.finish === 'tool_calls' && isLess) return 'salvaged';
   return requests.length === 1 ? 'complete' : 'recovered';
 }

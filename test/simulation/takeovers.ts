@@ -16,13 +16,13 @@ import {
   METRICS,
   OWNER,
   RUN,
+  readingOf,
   runOf,
   type Simulation,
   type SimulationOptions,
   silentLog,
 } from './simulate.ts';
 import { SimulatedProvider } from './simulated-provider.ts';
-import { readStream } from './stream-reading.ts';
 import { VirtualTime } from './virtual-time.ts';
 
 /**
@@ -101,7 +101,7 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
         { time: mortalTime, pace_ms: options.pace_ms ?? 0 },
         () => {
           askers.add(replica);
-          const settled = /"tool_calls":\[/.test(had.body + client.body);
+          const settled = /"tool_calls":\[|"type":"(?:tool_use|function_call)"/.test(had.body + client.body);
           if (settled && (options.events ?? 'none') === 'none')
             violations.push('asked the provider again after a call was delivered');
         },
@@ -124,7 +124,7 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
   }
 
   const stored = await new MemoryStore({ time, ttl_ms: 604_800_000, runs }).read(RUN, OWNER, 0);
-  const stream = readStream(received.body, { live: (options.events ?? 'none') !== 'none' });
+  const stream = readingOf(received.body, options, true);
   received.ids.forEach((id, index) => {
     if (Number(id.split('.').at(-1)) !== index + 1) violations.push(`event ${index + 1} has the id ${id}`);
   });

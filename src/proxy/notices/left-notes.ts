@@ -1,6 +1,7 @@
 import type { JournalEnd } from '../../checkpoint/journal-writer.ts';
 import type { RunEnd } from '../../checkpoint/store.ts';
 import type { Interruption } from '../../interrupts/interruption.ts';
+import { isPartial } from '../../plans/partial.ts';
 import type { ToolCall } from '../../plans/transcript.ts';
 import { inTime } from '../../time.ts';
 import type { RunContext } from '../run.ts';
@@ -16,10 +17,9 @@ export function cutNote(
   end: RunEnd,
   { cause }: Interruption,
 ): ThreadNote | undefined {
-  const { text, refusal, reasoning } = transcript;
+  const { text, refusal } = transcript;
   // An answer that a filter has stopped is not one to go on with.
-  if (run.thread === undefined || text + refusal + reasoning === '' || cause === 'content_filter')
-    return undefined;
+  if (run.thread === undefined || !isPartial(transcript) || cause === 'content_filter') return undefined;
   return threadNote({ run: run.id, created_at_ms, model: run.request.model, end, text: text || refusal });
 }
 

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Notes } from '../../checkpoint/notes.ts';
 import type { Owner, RunId } from '../../checkpoint/store.ts';
+import { isObject } from '../../json.ts';
+import { canonicalJson } from '../../plans/canonical-json.ts';
 import { normalisedArguments } from '../../plans/tool-proof.ts';
 import type { ToolCall } from '../../plans/transcript.ts';
-import { isObject } from '../wires/chat-chunk.ts';
 
 /** Calls of one turn beyond these are not remembered: a note is small. */
 const DELIVERED_MAX = 64;
@@ -131,17 +132,7 @@ function isCall(call: unknown): call is CallMessage {
 /** Clients parse arguments and write them anew: the order of fields and white space say nothing. */
 function digestOf({ name, arguments: text }: DeliveredCall): string {
   return createHash('sha256')
-    .update(JSON.stringify([name, canonical(text)]))
+    .update(JSON.stringify([name, canonicalJson(normalisedArguments(text))]))
     .digest('base64url')
     .slice(0, 16);
-}
-
-function canonical(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(normalisedArguments(text)), (_, value: unknown) =>
-      isObject(value) ? Object.fromEntries(Object.entries(value).sort()) : value,
-    );
-  } catch {
-    return text;
-  }
 }

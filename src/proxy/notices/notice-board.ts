@@ -11,6 +11,7 @@ import {
   runWithLostCall,
 } from './lost-calls.ts';
 import { type NoticeContext, PendingNotices, type TakenNote } from './pending-notices.ts';
+import { claimTelling } from './telling.ts';
 import { readThreadNote, threadKey, threadNoticeText } from './thread-notice.ts';
 
 /** A request that may have to tell the model something. */
@@ -47,9 +48,23 @@ export class NoticeBoard {
       thread === undefined ? undefined : takeThreadNote(store.notes, owner, thread),
       answered.length === 0 ? undefined : takeLostCallNote(store.notes, owner, answered),
     ];
-    const taken = await Promise.all(lookups.map((lookup) => lookup && this.#inTime(lookup)));
+    const taken = await Promise.all(lookups.map((lookup) => lookup && this.#inTime(this.#toTell(lookup))));
     const notes = taken.filter((note) => note !== undefined);
     return notes.length === 0 ? undefined : new PendingNotices(notes, this.#context);
+  }
+
+  /** The note unless it is told already. One of which that is not known is put back. */
+  async #toTell(lookup: Promise<TakenNote | undefined>): Promise<TakenNote | undefined> {
+    const { store, configuration } = this.#context;
+    const note = await lookup;
+    if (!note) return undefined;
+    try {
+      const isOurs = await claimTelling(store.notes, note, configuration.checkpoint.ttl_s * 1000);
+      return isOurs ? note : undefined;
+    } catch (error) {
+      void new PendingNotices([note], this.#context).settle('unseen');
+      throw error;
+    }
   }
 
   /** The note if it comes in time; one that comes later is put back. */

@@ -19,7 +19,8 @@ export class NoticeForm {
   /** Without the notices it was refused as well. */
   #blameless = false;
 
-  constructor(notices: readonly Notice[], dialect: DialectName) {
+  /** `dialect`: of the provider, if it is known. */
+  constructor(notices: readonly Notice[], dialect: DialectName | undefined) {
     this.#notices = notices;
     // Mistral allows nothing but an answer after a tool result.
     const joins = dialect === 'mistral' && notices.some(({ place }) => place === 'tool_results');

@@ -1,4 +1,4 @@
-import { isObject } from '../wires/chat-chunk.ts';
+import { isObject } from '../../json.ts';
 
 type Message = Readonly<Record<string, unknown>>;
 

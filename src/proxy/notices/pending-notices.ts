@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import type { NoteKey } from '../../checkpoint/notes.ts';
-import type { Owner, RunId, Store } from '../../checkpoint/store.ts';
+import type { Store } from '../../checkpoint/store.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import { inTime, type Time } from '../../time.ts';
 import { STORE_WAIT_MAX_MS } from '../store-patience.ts';
 import type { Notice } from './notice.ts';
 import type { Fate } from './notice-form.ts';
+import { putBack, type Taken } from './telling.ts';
 
 export interface NoticeContext {
   readonly store: Store;
@@ -15,11 +15,7 @@ export interface NoticeContext {
 }
 
 /** A note that was taken from the store, and what it has to say. */
-export interface TakenNote {
-  readonly run: RunId;
-  readonly owner: Owner;
-  readonly key: NoteKey;
-  readonly value: string;
+export interface TakenNote extends Taken {
   readonly notice: Notice;
 }
 
@@ -47,13 +43,15 @@ export class PendingNotices {
     await inTime(Promise.all(this.#taken.map((note) => this.#putBack(note))), time, STORE_WAIT_MAX_MS);
   }
 
-  /** Unless there is a newer one by now. */
-  async #putBack({ run, owner, key, value }: TakenNote): Promise<void> {
+  async #putBack(note: TakenNote): Promise<void> {
     const { store, configuration, log } = this.#context;
     try {
-      await store.notes.claim(owner, key, value, configuration.checkpoint.ttl_s * 1000);
+      await putBack(store.notes, note, configuration.checkpoint.ttl_s * 1000);
     } catch (error) {
-      log.warn({ run, kind: key.kind, err: error }, 'notice lost: the store would not take it back');
+      log.warn(
+        { run: note.run, kind: note.key.kind, err: error },
+        'notice lost: the store would not take it back',
+      );
     }
   }
 }

@@ -8,6 +8,9 @@ import { KEEP_ALIVE, KEEP_ALIVE_MS } from '../frame-writer.ts';
 import { relay } from '../relay.ts';
 import { type Client, HAND_OVER, type Outcome, type Resumption, type Run, type RunContext } from '../run.ts';
 import { letGo, underLease } from '../under-lease.ts';
+import { errorBodyOn } from '../wires/error-body.ts';
+import { wireOf } from '../wires/registry.ts';
+import type { Wire } from '../wires/wire.ts';
 import { agrees } from './reachable.ts';
 import type { Position, Reader } from './reader.ts';
 import { Replay } from './replay.ts';
@@ -35,7 +38,7 @@ export async function follow(
   client: Client,
   context: RunContext,
 ): Promise<Outcome> {
-  const following = new Following(reader, stored.takeovers.length, client, context);
+  const following = new Following(reader, stored, client, context);
   try {
     return await following.run(stored);
   } finally {
@@ -48,6 +51,7 @@ class Following {
   readonly #client: Client;
   readonly #context: RunContext;
   readonly #replay: Replay;
+  readonly #wire: Wire;
   readonly #began_ms: number;
   /** Takeovers that are known of. */
   #takeovers: number;
@@ -57,12 +61,13 @@ class Following {
   #noted_ms = Number.NEGATIVE_INFINITY;
   #cancelTimer: () => void;
 
-  constructor(reader: Reader, takeovers: number, client: Client, context: RunContext) {
+  constructor(reader: Reader, stored: StoredRun, client: Client, context: RunContext) {
     this.#reader = reader;
     this.#client = client;
     this.#context = context;
     this.#replay = new Replay(reader);
-    this.#takeovers = takeovers;
+    this.#wire = wireOf(stored);
+    this.#takeovers = stored.takeovers.length;
     this.#began_ms = context.time.now();
     this.#written_ms = this.#began_ms;
     this.#cancelTimer = context.time.after(KEEP_ALIVE_MS, () => this.#keepAlive());
@@ -100,7 +105,7 @@ class Following {
 
   /** What the client has beyond the log turns out to be something else. */
   #isContradicted({ records }: StoredRun): boolean {
-    return this.#replay.seen < this.#reader.cursor && !agrees(records, this.#reader, this.#replay.wire);
+    return this.#replay.seen < this.#reader.cursor && !agrees(records, this.#reader, this.#wire);
   }
 
   /** The client has events that neither the log nor its tail has: nothing can be said to it yet. */
@@ -224,14 +229,16 @@ class Following {
   }
 
   /** The run stays as it is: a client that brings its request can still have the rest of it. */
-  #fail({ records }: StoredRun): Outcome {
-    const error = storedFailureEvent(this.#reader.run, foldJournal(records), {
+  #fail(stored: StoredRun): Outcome {
+    const wire = this.#wire;
+    const journal = foldJournal(stored.records);
+    const error = storedFailureEvent(this.#reader.run, journal, {
       error: errorObject('not_resumable'),
       cause: 'replica_lost',
       retryable: true,
     });
     this.#context.metrics.takeovers.inc({ outcome: 'refused' });
-    this.#client.end(eventFrame(JSON.stringify({ error })));
+    this.#client.end(eventFrame(wire.delivered.failure(error, journal.events), wire));
     return 'failed';
   }
 
@@ -256,7 +263,7 @@ class Following {
   }
 
   #reject({ status, headers, body }: ApiError): Outcome {
-    this.#client.reject(status, headers, body);
+    this.#client.reject(status, headers, errorBodyOn(this.#wire, body));
     return 'rejected';
   }
 

@@ -1,15 +1,15 @@
 import type { JournalEvent, JournalRecord } from '../../checkpoint/journal.ts';
 import type { RunId } from '../../checkpoint/store.ts';
-import type { Delta } from '../../plans/delta.ts';
 import type { Advisory } from '../advisory.ts';
 import { eventFrame, eventId, FIRST_EPOCH } from '../event-frame.ts';
 import type { EventsMode } from '../run.ts';
+import type { Rebuilder } from '../wires/delivered-events.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { Wire } from '../wires/wire.ts';
 
 /** What is put together before it is written: a slow client holds no more of a run in memory than this, and a socket's buffer. */
 const PIECE_CHARACTERS = 65_536;
-/** What a client is told about a call that was cancelled before it came back: the journal does not say why. */
+/** What a client is told about a call that was cancelled before it came back: the journal does not say what cut it. */
 const CANCELLED_BEFORE = 'interrupted';
 
 export interface ReplayOptions {
@@ -29,7 +29,7 @@ export class Replay {
   readonly #calls = new Map<number, { readonly id: string; readonly name: string }>();
   #events: EventsMode = 'none';
   #wire: Wire = WIRES.chat_completions;
-  #rebuild: ((deltas: readonly Delta[]) => string) | undefined;
+  #rebuilder: Rebuilder = WIRES.chat_completions.delivered.rebuilder();
   /** Events looked at, in order. */
   #seen = 0;
   #sent: number;
@@ -69,6 +69,7 @@ export class Replay {
     for (const { seq: last, events, header } of records) {
       if (header) {
         this.#wire = WIRES[header.wire];
+        this.#rebuilder = this.#wire.delivered.rebuilder();
         this.#events = header.events;
       }
       let seq = last - events.length;
@@ -92,19 +93,15 @@ export class Replay {
     const comments = this.#comments(event);
     if (seq <= this.#sent) return '';
     this.#sent = seq;
-    if (!resumable) return comments + eventFrame(payload);
+    if (!resumable) return comments + eventFrame(payload, this.#wire);
     const epoch = FIRST_EPOCH + takeovers.filter((began) => began < seq).length;
-    return comments + eventFrame(payload, eventId(run, epoch, seq));
+    return comments + eventFrame(payload, this.#wire, eventId(run, epoch, seq));
   }
 
   #payload({ payload, deltas }: JournalEvent): string {
-    if (payload !== undefined) {
-      if (!this.#rebuild && this.#wire.delivered.hasIdentity(payload))
-        this.#rebuild = this.#wire.delivered.rebuilder(payload);
-      return payload;
-    }
-    if (!this.#rebuild) throw new Error('the first event of a run was stored without its payload');
-    return this.#rebuild(deltas);
+    if (payload === undefined) return this.#rebuilder.payloadOf(deltas);
+    this.#rebuilder.take(payload);
+    return payload;
   }
 
   /** Comments are no events and were not stored, but without this one a cancelled call would look like an open one. */
@@ -113,10 +110,12 @@ export class Replay {
     let comments = '';
     for (const delta of deltas) {
       if (delta.kind === 'tool_start') this.#calls.set(delta.index, delta);
-      const call = delta.kind === 'tool_cancel' ? this.#calls.get(delta.index) : undefined;
+      if (delta.kind !== 'tool_cancel') continue;
+      const call = this.#calls.get(delta.index);
       if (!call) continue;
       const { id, name } = call;
-      const advisory: Advisory = { type: 'ToolCallCancel', id, name, reason: CANCELLED_BEFORE, attempt: 1 };
+      const reason = delta.reason ?? CANCELLED_BEFORE;
+      const advisory: Advisory = { type: 'ToolCallCancel', id, name, reason, attempt: 1 };
       comments += `: holdfast ${JSON.stringify(advisory)}\n`;
     }
     return comments;

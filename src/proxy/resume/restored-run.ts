@@ -7,9 +7,10 @@ import type { ToolSchemas } from '../../plans/tool-proof.ts';
 import { Transcript } from '../../plans/transcript.ts';
 import { AttemptLedger } from '../attempt-ledger.ts';
 import type { AttemptReport } from '../attempt-report.ts';
+import { NO_TRACES } from '../dialects/sign.ts';
 import type { Resumption, Run } from '../run.ts';
-import type { ChatFacts } from '../wires/chat-facts.ts';
 import type { DeliveredEvent, DeliveredReader } from '../wires/delivered-events.ts';
+import type { RequestFacts } from '../wires/request-facts.ts';
 import type { AnswerEvent, AnswerWriter, Wire } from '../wires/wire.ts';
 
 interface RestorationRules {
@@ -38,6 +39,7 @@ export class RestoredRun {
   #first: string | undefined;
   #content: string | undefined;
   #last: string | undefined;
+  readonly #events: JournalEvent[] = [];
 
   /** `tail` must have been found {@link readableTail readable}. */
   constructor({ stored, tail }: Pick<Resumption, 'stored' | 'tail'>, rules: RestorationRules) {
@@ -49,7 +51,8 @@ export class RestoredRun {
 
   /** Has the answer go on where it was left: with its identity, if any of it was sent, and its calls in their places. */
   restore(answer: AnswerWriter): void {
-    answer.restore({ first: this.#first, content: this.#content, calls: this.transcript.toolCalls });
+    const { toolCalls: calls } = this.transcript;
+    answer.restore({ first: this.#first, content: this.#content, calls, events: this.#events });
   }
 
   /** Stands for all that was sent, where something has to be said in the name of an event. */
@@ -71,24 +74,30 @@ export class RestoredRun {
       end: { kind: 'replica_lost' },
       added: size,
       refusal: undefined,
+      traces: this.#first === undefined ? NO_TRACES : { ...NO_TRACES, events: [JSON.parse(this.#first)] },
+      sealed: this.#rules.wire.delivered.sealed?.(this.#events),
     };
   }
 
   #takeStored(event: JournalEvent): void {
+    // What is brought may go on with a call of which the log has the beginning.
+    if (this.#rules.wire.delivered.showsCloses && event.payload !== undefined)
+      this.#reader.read(event.payload, this.transcript.toolCalls.length);
     for (const delta of event.deltas) this.#fold(delta);
-    this.#note(event.payload, event.deltas.length > 0);
+    this.#note(event);
   }
 
   #takeBrought(payload: string): JournalEvent {
     const event = this.#reader.read(payload, this.transcript.toolCalls.length);
-    const deltas = event ? this.#deltasOf(event) : [];
-    this.#note(payload, deltas.length > 0);
-    return { deltas, payload };
+    const brought = { deltas: event ? this.#deltasOf(event) : [], payload };
+    this.#note(brought);
+    return brought;
   }
 
   /** The deltas of an event, with those that are not to be seen in it: of calls that were closed or cancelled. */
   #deltasOf({ deltas: said, cancelled: id }: DeliveredEvent): readonly Delta[] {
-    const { live, forwarded } = this.#rules;
+    const { live, forwarded, wire } = this.#rules;
+    const { showsCloses } = wire.delivered;
     const deltas: Delta[] = [];
     const add = (delta: Delta) => {
       this.#fold(delta);
@@ -96,15 +105,22 @@ export class RestoredRun {
     };
     for (const delta of said) {
       if (forwarded && delta.kind !== 'text') continue;
-      for (const end of this.#endsBefore(delta)) add(end);
+      if (showsCloses && this.#isTold(delta)) continue;
+      if (!showsCloses) for (const end of this.#endsBefore(delta)) add(end);
       add(delta);
     }
     // Held calls are sent when they are closed, and whole.
-    if (!live)
+    if (!live && !showsCloses)
       for (const { index } of this.transcript.openCalls) add({ kind: 'tool_close', index, proof: 1 });
     const cancelled = this.transcript.openCalls.find((call) => call.id === id);
     if (cancelled) add({ kind: 'tool_cancel', index: cancelled.index });
     return deltas;
+  }
+
+  /** Where a call is several events, the journal has all of it with the first one. */
+  #isTold(delta: Delta): boolean {
+    if (delta.kind !== 'tool_arguments' && delta.kind !== 'tool_close') return false;
+    return !this.transcript.openCalls.some(({ index }) => index === delta.index);
   }
 
   /**
@@ -133,20 +149,22 @@ export class RestoredRun {
     this.#phase = phaseOf(delta) ?? this.#phase;
   }
 
-  #note(payload: string | undefined, hasContent: boolean): void {
+  #note(event: JournalEvent): void {
+    const { payload, deltas } = event;
+    this.#events.push(event);
     this.seq++;
     this.#last = payload;
     if (payload === undefined || (this.#content !== undefined && this.#first !== undefined)) return;
     if (!this.#rules.wire.delivered.hasIdentity(payload)) return;
     this.#first ??= payload;
-    if (hasContent) this.#content ??= payload;
+    if (deltas.length > 0) this.#content ??= payload;
   }
 }
 
 export function restoredRun(
   resumption: Resumption,
   { wire, events }: Run,
-  { schemas, choices }: ChatFacts,
+  { schemas, choices }: RequestFacts,
   { tool_proof }: Policy,
 ): RestoredRun {
   return new RestoredRun(resumption, {

@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import type { RunHeader } from '../../checkpoint/journal.ts';
+import type { RunHeader, WireName } from '../../checkpoint/journal.ts';
 import type { RunId, StoredRun } from '../../checkpoint/store.ts';
+import type { UpstreamConfiguration } from '../../config/configuration.ts';
 import { apiError } from '../../errors.ts';
 import type { ActiveRun } from '../active-run.ts';
 import type { ApiContext } from '../api-context.ts';
-import { checkChatRequest } from '../chat-body.ts';
-import { FIRST_EPOCH } from '../event-frame.ts';
 import { revivedRequestHeaders } from '../headers.ts';
 import type { Run } from '../run.ts';
 import type { RunOptions } from '../run-options.ts';
 import { attend, beforehand } from '../run-session.ts';
-import { WIRES } from '../wires/registry.ts';
+import { targetsOfRun } from '../targets/targets-of-run.ts';
+import { WIRES, wireOf } from '../wires/registry.ts';
 import type { Cursor } from './cursor.ts';
 import { graceOf } from './grace.ts';
 import { reachable, replacedFrom } from './reachable.ts';
@@ -28,8 +28,8 @@ export interface Return {
   readonly last: Cursor;
   /** Payloads of its last events; see {@link Reader}. */
   readonly tail: readonly string[];
-  /** The body of the request, where the client sends it again. */
-  readonly body?: string;
+  /** The request, where the client sends it again. */
+  readonly repeated?: { readonly wire: WireName; readonly body: string };
   readonly active: ActiveRun;
   /** Called when the stream begins. */
   onOpen(): void;
@@ -44,7 +44,7 @@ export async function returnToRun(back: Return, reply: FastifyReply, context: Ap
   const checkpoint = readUpTo(last.seq - tail.length, run, active, context);
   const stored = await beforehand(checkpoint, reply, active);
   if (!isSameRequest(stored, back, context)) throw apiError('run_mismatch', { run });
-  const epoch = last.epoch ?? epochOfCount(stored, context);
+  const { epoch } = last;
   const reader: Reader = {
     run,
     owner: active.owner,
@@ -63,6 +63,7 @@ export async function returnToRun(back: Return, reply: FastifyReply, context: Ap
   await attend(
     {
       run,
+      wire: wireOf(stored).name,
       active,
       resumable: options.resumable,
       onOpen: back.onOpen,
@@ -77,17 +78,11 @@ export async function returnToRun(back: Return, reply: FastifyReply, context: Ap
 const isLate = ({ status, holder, seq }: StoredRun, { cursor, tail }: Reader): boolean =>
   status === 'running' && holder.state === 'alive' && seq < cursor - tail.length;
 
-/** Where nothing is told before it is stored, no takeover puts anything in its place. */
-function epochOfCount({ takeovers }: StoredRun, { configuration }: ApiContext): number | undefined {
-  if (configuration.checkpoint.durability !== 'write_ahead') return undefined;
-  return FIRST_EPOCH + takeovers.length;
-}
-
 /** As far as it is known: an answer must not be put together from two requests. */
-function isSameRequest({ records }: StoredRun, { body }: Return, { secret }: ApiContext): boolean {
+function isSameRequest({ records }: StoredRun, { repeated }: Return, { secret }: ApiContext): boolean {
   const header = records[0]?.header;
-  if (body === undefined || header?.digest === undefined) return true;
-  return header.digest === requestDigest(secret, body, header.events);
+  if (repeated === undefined || header?.digest === undefined) return true;
+  return header.digest === requestDigest(secret, { ...repeated, events: header.events });
 }
 
 /** From now on the run goes on here, for a while even without a client, if one of them asked for that. */
@@ -100,22 +95,25 @@ function hold({ records }: StoredRun, { run, active, options }: Return, context:
 /** The run as this replica would go on with it; `undefined` when nobody knows what was asked for, or no route serves it. */
 function revive(header: RunHeader | undefined, back: Return, context: ApiContext): Run | undefined {
   const { run, active, options } = back;
-  const body = header?.body ?? back.body;
-  if (body === undefined) return undefined;
-  const request = checkChatRequest(JSON.parse(body));
-  const target = context.models.target(request.model);
+  const body = header?.body ?? back.repeated?.body;
+  const name = header?.wire ?? back.repeated?.wire;
+  if (body === undefined || name === undefined) return undefined;
+  const wire = WIRES[name];
+  const request = wire.request(JSON.parse(body));
+  const targets = context.models.targets(request.model);
+  const target = targets.find(({ name: upstream }) => upstream === header?.upstream) ?? targets[0];
   if (!target) return undefined;
+  const headersFor = (upstream: UpstreamConfiguration) => revivedRequestHeaders(back.headers, upstream, wire);
   const thread = header?.thread ?? options.thread;
   const events = header?.events ?? options.events;
   return {
     id: run,
     owner: active.owner,
-    wire: WIRES[header?.wire ?? 'chat_completions'],
-    target,
+    wire,
+    ...targetsOfRun(target, targets, headersFor, context.healths),
     body,
-    digest: requestDigest(context.secret, body, events),
+    digest: requestDigest(context.secret, { wire: wire.name, events, body }),
     request,
-    headers: revivedRequestHeaders(back.headers, target.upstream),
     events,
     resumable: options.resumable,
     ...(thread !== undefined && { thread }),

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { WireName } from '../../checkpoint/journal.ts';
 import type { NoteKey } from '../../checkpoint/notes.ts';
 import type { Owner, RunId, StoredRun } from '../../checkpoint/store.ts';
 import { apiError } from '../../errors.ts';
@@ -33,14 +34,20 @@ export interface Ask {
 }
 
 /** What a note says: a run, and for a key the request it was used for. */
-interface KnownRun {
+export interface KnownRun {
   readonly run: RunId;
   readonly digest?: string;
 }
 
+export interface DigestedRequest {
+  readonly wire: WireName;
+  readonly events: EventsMode;
+  readonly body: string;
+}
+
 /** What makes two requests the same. Keyed, so that what a store holds cannot be tested against guessed prompts. */
-export const requestDigest = (secret: string, body: string, events: EventsMode): string =>
-  createHmac('sha256', secret).update(events).update('\n').update(body).digest('base64url');
+export const requestDigest = (secret: string, { wire, events, body }: DigestedRequest): string =>
+  createHmac('sha256', secret).update(`${wire} ${events}\n`).update(body).digest('base64url');
 
 /** Finds the run that a request was sent for before. A store that fails, or is slow, costs no stream its beginning. */
 export class RunLookup {
@@ -165,5 +172,5 @@ export class RunLookup {
   }
 }
 
-const keyNote = (name: string): NoteKey => ({ kind: 'idempotency', name });
+export const keyNote = (name: string): NoteKey => ({ kind: 'idempotency', name });
 const requestNote = (digest: string): NoteKey => ({ kind: 'request', name: digest });

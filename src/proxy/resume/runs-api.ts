@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isRunId, type RunId } from '../../checkpoint/store.ts';
+import { isRunId, type Owner, type RunId } from '../../checkpoint/store.ts';
 import { apiError } from '../../errors.ts';
 import { inTime } from '../../time.ts';
 import type { ApiContext } from '../api-context.ts';
@@ -10,7 +10,7 @@ import { type Cursor, lastEventOf, NO_EVENTS, startingAfter } from './cursor.ts'
 import { resumeBody } from './resume-body.ts';
 import { returnToRun } from './return.ts';
 import { runStatus } from './run-status.ts';
-import { cancelStored, readRun } from './stored-runs.ts';
+import { cancelStored, readRun, runOfKey } from './stored-runs.ts';
 
 /** How long a run that is delivered here may take to end when it is cancelled, before it is fenced. */
 const CANCEL_MS_MAX = 2000;
@@ -21,7 +21,7 @@ interface Possession {
   readonly tail: readonly string[];
 }
 
-/** `/holdfast/v1/runs/{id}`: state, the rest of the stream, and cancelling, for the owner of a run. */
+/** `/holdfast/v1/runs`: state, the rest of the stream, and cancelling, for the owner of a run. */
 export function runRoutes(api: FastifyInstance, context: ApiContext): void {
   takeJsonBodies(api);
   const path = '/holdfast/v1/runs/:id';
@@ -53,11 +53,20 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
     const run = runOf(request);
     const owner = ownerOf(context.secret, request.headers);
     await readRun(run, owner, context);
-    await cancelHere(run, context);
-    return reply.headers(PRIVATE).send(runStatus(run, await cancelStored(run, owner, context)));
+    return reply.headers(PRIVATE).send(await cancel(run, owner, context));
+  });
+
+  // Before its answer begins, all that a client knows of its run is the key of its request.
+  api.delete('/holdfast/v1/runs', async ({ headers }, reply) => {
+    const { key } = runOptions(headers);
+    if (key === undefined) throw apiError('missing_field', { param: 'Idempotency-Key', expected: THE_KEY });
+    const owner = ownerOf(context.secret, headers);
+    const run = await runOfKey(key, owner, context);
+    return reply.headers(PRIVATE).send(await cancel(run, owner, context));
   });
 }
 
+const THE_KEY = 'that of the request whose run is to be cancelled';
 const PRIVATE = { 'cache-control': 'private, no-cache, no-store' };
 
 /** What cannot be the id of a run is answered like any run that does not exist. */
@@ -84,6 +93,12 @@ async function resume(
   } finally {
     active.end();
   }
+}
+
+/** Cancels a run of this owner, whoever delivers it. Its state after that. */
+async function cancel(run: RunId, owner: Owner, context: ApiContext): Promise<object> {
+  await cancelHere(run, context);
+  return runStatus(run, await cancelStored(run, owner, context));
 }
 
 async function cancelHere(run: RunId, { registry, time }: ApiContext): Promise<void> {

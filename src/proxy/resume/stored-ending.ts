@@ -3,6 +3,7 @@ import { foldJournal, type JournalFold } from '../../checkpoint/journal-fold.ts'
 import type { RunEnd, RunId, StoredRun } from '../../checkpoint/store.ts';
 import { errorObject } from '../../errors.ts';
 import { storedFailureEvent } from '../failure.ts';
+import type { DeliveredEvents } from '../wires/delivered-events.ts';
 import { wireOf } from '../wires/registry.ts';
 import type { Wire } from '../wires/wire.ts';
 
@@ -27,21 +28,25 @@ function endingOf(
   end: RunEnd,
   { delivered }: Wire,
 ): readonly JournalEvent[] {
-  if (journal.finish !== undefined) return [delivered.done];
-  const first = journal.events[0]?.payload;
+  if (journal.finish !== undefined) return delivered.done;
   const settled = journal.tool_calls.find(({ closed }) => closed !== undefined);
-  if (!first || !settled || !isSalvaged(end)) return [failure(run, journal, end)];
+  if (!settled || !isSalvaged(end)) return [failure(run, journal, end, delivered)];
   // Every call has an id, but for the one of the legacy `functions` interface.
   const reason = settled.id === '' ? 'function_call' : 'tool_calls';
-  return delivered.ending(first, reason);
+  return delivered.ending(journal.events, reason);
 }
 
 const isSalvaged = ({ status }: RunEnd): boolean =>
   status === 'recovered_from_partial' || status === 'timeout_partial';
 
-function failure(run: RunId, journal: JournalFold, { status, cause = status }: RunEnd): JournalEvent {
+function failure(
+  run: RunId,
+  journal: JournalFold,
+  { status, cause = status }: RunEnd,
+  delivered: DeliveredEvents,
+): JournalEvent {
   const isCancelled = status === 'cancelled';
   const error = isCancelled ? errorObject('run_cancelled') : errorObject('run_salvaged', { status });
   const event = storedFailureEvent(run, journal, { error, cause, retryable: !isCancelled });
-  return { deltas: [], payload: JSON.stringify({ error: event }) };
+  return { deltas: [], payload: delivered.failure(event, journal.events) };
 }

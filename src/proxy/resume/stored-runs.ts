@@ -9,6 +9,7 @@ import { apiError } from '../../errors.ts';
 import { inTime, sleep } from '../../time.ts';
 import type { ActiveRun } from '../active-run.ts';
 import type { RunContext } from '../run.ts';
+import { type KnownRun, keyNote } from './run-lookup.ts';
 
 /** A store that has not answered for this long counts as unreachable. */
 const ANSWER_MAX_MS = 5000;
@@ -25,6 +26,13 @@ export async function readRun(run: RunId, owner: Owner, context: RunContext): Pr
   const stored = await answerOf(context.store.read(run, owner, 0), context);
   if (!stored) throw apiError('run_not_found');
   return stored;
+}
+
+/** The run that the last request with this key led to, whether it has begun or not. Throws as {@link readRun} does. */
+export async function runOfKey(key: string, owner: Owner, context: RunContext): Promise<RunId> {
+  const note = await answerOf(context.store.notes.get(owner, keyNote(key)), context);
+  if (note === undefined) throw apiError('run_not_found');
+  return (JSON.parse(note) as KnownRun).run;
 }
 
 /**

@@ -51,7 +51,8 @@ async function underWay(
   // Who cancels a run does not wait for it to be an orphan.
   const isOurs = stored?.status === 'running' && stored.epoch === lease.epoch;
   if (stored && !isOurs) return LOST;
-  if (!stored || !reachable({ ...stored, holder: orphan.holder }, position)) {
+  const canGoOn = stored && reachable({ ...stored, holder: orphan.holder }, position);
+  if (!stored || !canGoOn || endsWithinCall(stored, position)) {
     await store.release(lease);
     return { kind: 'unreachable', stored: stored ?? orphan };
   }
@@ -100,11 +101,25 @@ function barOf(
 
 /** Settled calls are delivered whatever else is missing, and an answer that is finished needs only its end. */
 function endsWithoutRequest(stored: StoredRun, position: Position): boolean {
-  const live = stored.records[0]?.header?.events !== 'none';
-  const wire = wireOf(stored);
-  const rules = { wire, schemas: new Map(), tool_proof: 1, live, forwarded: false } as const;
-  const { transcript, ended } = new RestoredRun({ stored, tail: beyond(stored, position) }, rules);
+  const { transcript, ended } = restored(stored, position);
   return ended !== undefined || transcript.finish !== undefined || transcript.closedCalls.length > 0;
+}
+
+/**
+ * Who is told whole calls has the beginning of one of which nobody has the rest: it was told before it was stored, by a
+ * replica whose store failed.
+ */
+function endsWithinCall(stored: StoredRun, position: Position): boolean {
+  const { showsCloses } = wireOf(stored).delivered;
+  if (!showsCloses || isLive(stored)) return false;
+  return restored(stored, position).transcript.openCalls.length > 0;
+}
+
+const isLive = ({ records }: StoredRun): boolean => records[0]?.header?.events !== 'none';
+
+function restored(stored: StoredRun, position: Position): RestoredRun {
+  const rules = { wire: wireOf(stored), schemas: new Map(), tool_proof: 1, forwarded: false } as const;
+  return new RestoredRun({ stored, tail: beyond(stored, position) }, { ...rules, live: isLive(stored) });
 }
 
 /** Stands for a run of which only the stored part can be delivered: nothing is ever sent anywhere in its name. */

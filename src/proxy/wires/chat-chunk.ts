@@ -34,6 +34,3 @@ export interface ChatToolCall {
   function?: { name?: unknown; arguments?: unknown; [field: string]: unknown } | null;
   [field: string]: unknown;
 }
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

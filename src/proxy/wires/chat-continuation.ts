@@ -1,38 +1,22 @@
-import { type Mode, nudgeText, type Prefix } from '../../plans/continuation.ts';
-import type { Dialect } from '../dialects/dialect.ts';
+import { nudgeText } from '../../plans/continuation.ts';
 import type { ChatMessage, ChatRequest } from './chat-request.ts';
-
-export interface ContinuationFacts {
-  readonly request: ChatRequest;
-  readonly dialect: Dialect;
-  readonly mode: Mode;
-  readonly prefix: Prefix;
-  readonly reasoning: string;
-  /** Names of the calls that were cut and are to be made again. */
-  readonly cutTools: readonly string[];
-  /** What is left of `max_tokens`; infinite without a limit. */
-  readonly tokens_left: number;
-}
-
-export interface Continuation {
-  readonly body: ChatRequest;
-  /** Characters of each message that was added, for the usage ledger. */
-  readonly added_messages: readonly number[];
-}
+import type { Continuation, ContinuationFacts } from './continuation.ts';
 
 /** The request that asks for the rest of the answer. Only ever appends: a provider's prompt cache stays warm. */
-export function continuationOf(facts: ContinuationFacts): Continuation {
-  const { request, dialect, mode, prefix, reasoning, cutTools, tokens_left } = facts;
+export function continuationOf(facts: ContinuationFacts<ChatRequest>): Continuation<ChatRequest> {
+  const { request, dialect, first, mode, prefix, reasoning, cutTools, tokens_left } = facts;
   if (mode === 'replay' || mode === 'restart') return { body: request, added_messages: [] };
 
   const partial = { text: prefix.sent, reasoning };
   if (mode === 'prefill') {
     const message = dialect.assistantMessage(partial);
+    // A format is for what is generated, which is only the rest: providers refuse the two together, or begin anew.
+    const { response_format: _, ...free } = request;
     return {
       body: {
-        ...request,
+        ...free,
         ...limits(request, tokens_left),
-        ...dialect.prefillParameters,
+        ...dialect.prefillParameters({ request, first }),
         messages: withAssistant(request.messages, message),
       },
       added_messages: [prefix.sent.length],

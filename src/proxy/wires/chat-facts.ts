@@ -1,29 +1,13 @@
+import { isObject } from '../../json.ts';
 import type { ToolSchemas } from '../../plans/tool-proof.ts';
-import { isObject } from './chat-chunk.ts';
 import type { ChatRequest } from './chat-request.ts';
-
-/** What a request says about how its answer may be recovered. */
-export interface ChatFacts {
-  readonly schemas: ToolSchemas;
-  readonly hasTools: boolean;
-  readonly choices: number;
-  /** False for output that cannot be joined across attempts: `n > 1`, `logprobs`, audio. */
-  readonly spliceable: boolean;
-  /** Structured output and forced tools: asked to go on, a model starts such an answer anew. */
-  readonly onlyReplay: boolean;
-  readonly expectsJson: boolean;
-  readonly stops: readonly string[];
-  readonly max_tokens: number;
-  readonly usageAsked: boolean;
-  /** The legacy `functions` interface: one call, without an id. */
-  readonly legacyFunctions: boolean;
-  readonly request_characters: readonly number[];
-}
+import { constraintsOf } from './constraints.ts';
+import type { RequestFacts } from './request-facts.ts';
 
 /** Fields are looked at with care: what is wrong with them is for the provider to say. */
-export function factsOf(request: ChatRequest): ChatFacts {
-  const { tool_choice, response_format, stop, max_tokens, max_completion_tokens } = request;
-  const expectsJson = response_format?.type === 'json_object' || response_format?.type === 'json_schema';
+export function factsOf(request: ChatRequest): RequestFacts {
+  const { tool_choice, stop, max_tokens, max_completion_tokens } = request;
+  const { expectsJson, isGuided } = constraintsOf(request);
   const forcesTool = tool_choice === 'required' || (typeof tool_choice === 'object' && tool_choice !== null);
   const choices = typeof request.n === 'number' ? request.n : 1;
   return {
@@ -31,7 +15,7 @@ export function factsOf(request: ChatRequest): ChatFacts {
     hasTools: Array.isArray(request.tools) && request.tools.length > 0,
     choices,
     spliceable: choices === 1 && !request.logprobs && !hasAudio(request),
-    onlyReplay: expectsJson || forcesTool,
+    onlyReplay: isGuided || forcesTool,
     expectsJson,
     stops: [stop].flat().filter((sequence) => typeof sequence === 'string'),
     max_tokens: [max_completion_tokens, max_tokens].find((limit) => typeof limit === 'number') ?? Infinity,

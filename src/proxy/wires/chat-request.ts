@@ -1,8 +1,8 @@
-/** The parts of a chat completion request that decide how a run may be continued. Everything else is kept as it came. */
-export interface ChatRequest {
-  readonly model: string;
+import type { WireRequest } from './wire.ts';
+
+/** The parts of a chat completion request that decide how a run may be continued. */
+export interface ChatRequest extends WireRequest {
   readonly messages: readonly ChatMessage[];
-  readonly stream: true;
   readonly stream_options?: { readonly include_usage?: boolean; readonly [option: string]: unknown } | null;
   readonly max_tokens?: number | null;
   readonly max_completion_tokens?: number | null;
@@ -12,7 +12,6 @@ export interface ChatRequest {
   readonly tools?: readonly ToolDefinition[] | null;
   readonly tool_choice?: string | object | null;
   readonly response_format?: { readonly type: string; readonly [detail: string]: unknown } | null;
-  readonly [parameter: string]: unknown;
 }
 
 export interface ChatMessage {

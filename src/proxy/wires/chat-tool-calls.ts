@@ -1,5 +1,6 @@
+import { isObject } from '../../json.ts';
 import type { Delta } from '../../plans/delta.ts';
-import { type ChatToolCall, isObject } from './chat-chunk.ts';
+import type { ChatToolCall } from './chat-chunk.ts';
 
 /** Providers give the legacy single `function_call` no index; it must not collide with one of `tool_calls`. */
 const LEGACY_INDEX = -1;

@@ -1,13 +1,28 @@
-import { ChatAnswerWriter } from './chat-answer-writer.ts';
-import { ChatCompletionsReader, type ChunkEvent } from './chat-completions.ts';
-import { chatDeliveredEvents } from './chat-delivered-events.ts';
+import { MODES } from '../../plans/continuation.ts';
+import { checkChatRequest } from './chat-body.ts';
+import { ChatCompletionsReader } from './chat-completions.ts';
+import { continuationOf } from './chat-continuation.ts';
+import { ChatEnvelope } from './chat-envelope.ts';
+import { factsOf } from './chat-facts.ts';
+import type { ChatRequest } from './chat-request.ts';
+import { ChunkAnswerWriter } from './chunk-answer-writer.ts';
+import { chunkDeliveredEvents } from './chunk-delivered-events.ts';
+import type { EnvelopeMaker } from './chunk-envelope.ts';
+import type { ChunkEvent } from './chunk-reader.ts';
 import type { Wire } from './wire.ts';
 
+const envelopeOf: EnvelopeMaker = (first, content) => new ChatEnvelope(first, content);
+
 /** `/v1/chat/completions` */
-export const chatWire: Wire<ChunkEvent> = {
+export const chatWire: Wire<ChunkEvent, ChatRequest> = {
   name: 'chat_completions',
   path: '/chat/completions',
+  takesNotices: true,
+  modes: MODES,
+  request: checkChatRequest,
+  facts: factsOf,
+  continuation: continuationOf,
   reader: (nextCall) => new ChatCompletionsReader(nextCall),
-  writer: (options) => new ChatAnswerWriter(options),
-  delivered: chatDeliveredEvents,
+  writer: (options) => new ChunkAnswerWriter(options, envelopeOf),
+  delivered: chunkDeliveredEvents(() => new ChatCompletionsReader(() => 0), envelopeOf),
 };

@@ -1,4 +1,5 @@
-import { type ChatChunk, isObject } from './chat-chunk.ts';
+import { isObject } from '../../json.ts';
+import type { ChatChunk } from './chat-chunk.ts';
 
 const TEXT_FIELD = /"content"\s*:\s*("(?:[^"\\]|\\.)*")/;
 const PROBE = 'probe';

@@ -14,12 +14,25 @@ export interface DeliveredEvents<Event extends AnswerEvent = AnswerEvent> {
   idOf(payload: string): string | undefined;
   /** Stands for all that was sent, where something has to be said in the name of an event. `first`: has the identity. */
   standIn(first: string): Event;
-  /** Makes payloads of text that was stored without. `first`: has the identity. */
-  rebuilder(first: string): (deltas: readonly Delta[]) => string;
-  /** The events that end an answer for this reason. */
-  ending(first: string, reason: string): readonly JournalEvent[];
-  /** What comes after the end of the answer. */
-  readonly done: JournalEvent;
+  /** Makes payloads of text that was stored without. */
+  rebuilder(): Rebuilder;
+  /** The events that end an answer for this reason, after all that was `sent`. */
+  ending(sent: readonly JournalEvent[], reason: string): readonly JournalEvent[];
+  /** Parts of what was sent that a provider takes back only as they were. */
+  sealed?(sent: readonly JournalEvent[]): readonly object[];
+  /** The payload that ends a stream which could not be finished. `error`: in the OpenAI shape. */
+  failure(error: object, sent: readonly JournalEvent[]): string;
+  /** What comes after the end of the answer, if anything. */
+  readonly done: readonly JournalEvent[];
+  /** A call is several events, of which the last one closes it; else one event is a whole call. */
+  readonly showsCloses?: true;
+}
+
+/** Is told of all events of a run in order: of those that were stored with their payloads, and of the others. */
+export interface Rebuilder {
+  take(payload: string): void;
+  /** The payload of an event of which only the deltas were stored. */
+  payloadOf(deltas: readonly Delta[]): string;
 }
 
 export interface DeliveredReader {
@@ -28,7 +41,7 @@ export interface DeliveredReader {
 }
 
 export interface DeliveredEvent {
-  /** Calls are told by their positions. Closes and cancels are not seen in events. */
+  /** Calls are told by their positions. Cancels are not seen in events, nor closes unless the wire {@link DeliveredEvents.showsCloses shows} them. */
   readonly deltas: readonly Delta[];
   /** The id of a call that it says was cancelled. */
   readonly cancelled?: string;

@@ -1,9 +1,23 @@
 import type { WireName } from '../../checkpoint/journal.ts';
 import type { StoredRun } from '../../checkpoint/store.ts';
 import { chatWire } from './chat-wire.ts';
+import { completionsWire } from './completions-wire.ts';
+import { messagesWire } from './messages-wire.ts';
+import { responsesWire } from './responses-wire.ts';
 import type { Wire } from './wire.ts';
 
-export const WIRES: Readonly<Record<WireName, Wire>> = { chat_completions: chatWire };
+export const WIRES: Readonly<Record<WireName, Wire>> = {
+  chat_completions: chatWire,
+  completions: completionsWire,
+  messages: messagesWire,
+  responses: responsesWire,
+};
+
+/** The wire that this path, which may have a query, is of or below. */
+export function wireAt(url: string): Wire | undefined {
+  const [path = ''] = url.split('?', 1);
+  return Object.values(WIRES).find((wire) => `${path}/`.startsWith(`/v1${wire.path}/`));
+}
 
 /** The wire that a stored run was delivered on; of a damaged one that no longer says so, the one nearly all are on. */
 export const wireOf = ({ records }: Pick<StoredRun, 'records'>): Wire =>

@@ -1,26 +1,68 @@
 import type { EventSourceMessage } from 'eventsource-parser';
-import type { WireName } from '../../checkpoint/journal.ts';
+import type { JournalEvent, WireName } from '../../checkpoint/journal.ts';
 import type { ProviderError } from '../../interrupts/provider-error.ts';
+import type { Mode } from '../../plans/continuation.ts';
 import type { Delta, Usage } from '../../plans/delta.ts';
 import type { ToolCall } from '../../plans/transcript.ts';
 import type { Advisory } from '../advisory.ts';
+import type { Dialect } from '../dialects/dialect.ts';
+import type { Fields } from '../json-body.ts';
 import type { EventsMode } from '../run.ts';
-import type { ChatFacts } from './chat-facts.ts';
+import type { Continuation, ContinuationFacts } from './continuation.ts';
 import type { DeliveredEvents } from './delivered-events.ts';
+import type { RequestFacts } from './request-facts.ts';
 
-/** An API surface: how its streams are read and written. */
-export interface Wire<Event extends AnswerEvent = AnswerEvent> {
+/** A request that asks for a stream, as far as every wire has it; everything else is kept as it came. */
+export interface WireRequest {
+  readonly model: string;
+  readonly stream: true;
+  readonly [parameter: string]: unknown;
+}
+
+/** An API surface: how its requests are read and continued, and how its streams are read and written. */
+export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends WireRequest = WireRequest> {
   readonly name: WireName;
   /** Below `/v1`, and below the base URL of an upstream. */
   readonly path: `/${string}`;
-  /** For the events of one attempt. `nextCall` hands out the run's numbers for tool calls. */
-  reader(nextCall: () => number): WireReader<Event>;
+  /** The header its providers want their key in, if that is not `Authorization: Bearer`. */
+  readonly keyHeader?: 'x-api-key';
+  /** Headers that its providers insist on, for clients that come back to a run without them. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Models can be told something between its messages. */
+  readonly takesNotices: boolean;
+  /** Ways of asking for the rest that it has. */
+  readonly modes: readonly Mode[];
+  /** Its answers are blocks one after the other: the text before a call has ended when the call begins. */
+  readonly isOrdered?: true;
+  /** How all providers go on with a prefix, where that is part of the wire. */
+  readonly dialect?: Dialect;
+  /** The field of a request that names the answer it goes on from, on a wire whose providers keep answers. */
+  readonly previousAnswer?: string;
+  /** Checks what a run relies on; everything else is left to the provider to judge. Throws an `ApiError`. */
+  request(fields: Fields): Request;
+  facts(request: Request): RequestFacts;
+  /** The request that asks for the rest of the answer. */
+  continuation(facts: ContinuationFacts<Request>): Continuation<Request>;
+  /** The body that tells an error of ours, if that is not `{"error": …}`. `error`: in the OpenAI shape. */
+  errorBody?(error: object): string;
+  /** The name of the event that has this payload, on a wire whose events have names. */
+  eventOf?(payload: string): string;
+  /** For the events of one attempt at `request`. `nextCall` hands out the run's numbers for tool calls. */
+  reader(nextCall: () => number, request: Request): WireReader<Event>;
   /** For the answer of one run. */
   writer(options: AnswerWriterOptions): AnswerWriter<Event>;
   readonly delivered: DeliveredEvents<Event>;
 }
 
 export interface WireReader<Event extends AnswerEvent = AnswerEvent> {
+  /** Events as they were parsed that may give away what server they come from: the first ones, and the one that finishes. */
+  readonly traces?: readonly Readonly<Record<string, unknown>>[];
+  /** Parts of the answer so far that its provider takes back only as they were. */
+  readonly sealed?: readonly object[];
+  /** What the provider calls the answer, on a wire where later requests may name it. */
+  readonly answer_id?: string | undefined;
+  /** Where the provider goes on with the answer after what was read, below its base URL; nowhere if it cannot. */
+  readonly resume_path?: string | undefined;
   read(event: EventSourceMessage): WireEvent<Event>;
 }
 
@@ -38,6 +80,10 @@ export interface AnswerEvent {
   readonly deltas: readonly Delta[];
   /** It says nothing to anybody but us. */
   readonly ping?: true;
+  /** The provider is at work, although no delta says so. */
+  readonly progress?: 'thinking' | 'work';
+  /** Nothing is to come after it. */
+  readonly last?: true;
   /** More than one choice, or another than the first: `n > 1`, which is forwarded but never spliced. */
   readonly manyChoices: boolean;
 }
@@ -48,6 +94,8 @@ export interface Ending<Event extends AnswerEvent = AnswerEvent> {
   /** The provider's event that finishes the answer, and what it sent after it: usage, filter results. */
   readonly finish?: Event;
   readonly after: readonly Event[];
+  /** What ended it, where that is a stop sequence which only we could see. */
+  readonly stop_sequence?: string;
   /** Put in place of what the provider reported; without it, its own report stands. */
   readonly usage?: Usage;
   /** The client asked for a usage report and must get one. */
@@ -62,11 +110,13 @@ export interface AnswerSink {
   comment(text: string): void;
   /** A delta without an event of its own: recorded with the next one. */
   keep(delta: Delta): void;
+  /** Nobody may have what was sent last before the journal has it: it begins what only the journal has the rest of. */
+  storeFirst(): void;
 }
 
 export interface AnswerWriterOptions {
   readonly events: EventsMode;
-  readonly facts: ChatFacts;
+  readonly facts: RequestFacts;
   readonly sink: AnswerSink;
 }
 
@@ -77,6 +127,8 @@ export interface ShownAnswer {
   readonly content: string | undefined;
   /** In the order in which they were shown. */
   readonly calls: readonly ToolCall[];
+  /** Everything that was sent. */
+  readonly events: readonly JournalEvent[];
 }
 
 /**
@@ -106,6 +158,6 @@ export interface AnswerWriter<Event extends AnswerEvent = AnswerEvent> {
   finishRest(usage: Usage | undefined): void;
   /** The stream of a request that is never spliced has ended as it should. */
   finishForwarded(): void;
-  /** The answer could not be finished: one error event, and nothing that looks like an end. */
+  /** The answer could not be finished: one error event, and nothing that looks like an end. `error`: in the OpenAI shape. */
   fail(error: object): void;
 }

@@ -5,7 +5,10 @@ import { type Answer, API_KEY, type ChatClient, type Question } from './chat-cli
 
 export function aiSdkOpenai(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
   const provider = createOpenAI({ baseURL, apiKey: API_KEY, ...(fetch && { fetch }) });
-  return { name: 'ai with @ai-sdk/openai', ask: (question) => ask(provider.chat(question.model), question) };
+  return {
+    name: 'ai with @ai-sdk/openai',
+    ask: (question) => askModel(provider.chat(question.model), question),
+  };
 }
 
 export function aiSdkCompatible(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
@@ -18,11 +21,11 @@ export function aiSdkCompatible(baseURL: string, fetch?: typeof globalThis.fetch
   });
   return {
     name: 'ai with @ai-sdk/openai-compatible',
-    ask: (question) => ask(provider.chatModel(question.model), question),
+    ask: (question) => askModel(provider.chatModel(question.model), question),
   };
 }
 
-async function ask(model: LanguageModel, { content, tools }: Question): Promise<Answer> {
+export async function askModel(model: LanguageModel, { content, tools }: Question): Promise<Answer> {
   const said = { text: '', reasoning: '' };
   const toolCalls: { id: string; name: string; arguments: unknown }[] = [];
   const { stream } = streamText({

@@ -1,4 +1,5 @@
 import OpenAI from 'openai';
+import { PROMPT_END } from '../../provider/request.ts';
 import { type Answer, API_KEY, type ChatClient, functionTools, type Question } from './chat-client.ts';
 
 /** Retries are off everywhere: what is to be recovered is for Holdfast to recover. */
@@ -67,6 +68,33 @@ export function openaiHelper(baseURL: string, fetch?: typeof globalThis.fetch): 
         finish: choice?.finish_reason,
         usage,
       };
+    },
+  };
+}
+
+/** `/v1/completions` */
+export function openaiCompletions(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
+  const client = connect(baseURL, fetch);
+  return {
+    name: 'openai, completions',
+    async ask({ model, content, parameters }) {
+      let text = '';
+      let finish: string | undefined;
+      let usage: unknown;
+      const request = {
+        model,
+        prompt: content + PROMPT_END,
+        stream: true as const,
+        stream_options: { include_usage: true },
+        ...parameters,
+      };
+      for await (const chunk of await client.completions.create(request)) {
+        usage = chunk.usage ?? usage;
+        const [choice] = chunk.choices;
+        text += choice?.text ?? '';
+        finish = choice?.finish_reason ?? finish;
+      }
+      return { text, toolCalls: [], finish, usage };
     },
   };
 }

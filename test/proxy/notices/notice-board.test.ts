@@ -1,5 +1,5 @@
 import pino from 'pino';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
 import type { Notes } from '../../../src/checkpoint/notes.ts';
 import { completeConfiguration } from '../../../src/config/load.ts';
@@ -62,15 +62,15 @@ class Replica {
     return this.drive(this.#board.take({ owner: OWNER, messages: USER, ...request }));
   }
 
-  /** Leaves a note for the thread and returns what its partial says. */
-  async leave(thread = 'thread', created_at_ms = 0, text = 'Kelp'): Promise<void> {
+  /** Leaves a note for the thread. */
+  async leave({ run = newRunId(), created_at_ms = 0, text = 'Kelp' } = {}): Promise<void> {
     const end = { status: 'failed', at_ms: 0, cause: 'provider_5xx' } as const;
-    const note = threadNote({ run: newRunId(), created_at_ms, model: 'm', end, text });
-    await this.drive(leaveThreadNote(this.store.notes, OWNER, thread, note, TTL_MS));
+    const note = threadNote({ run, created_at_ms, model: 'm', end, text });
+    await this.drive(leaveThreadNote(this.store.notes, OWNER, 'thread', note, TTL_MS));
   }
 
-  async loseCall(): Promise<void> {
-    const note = lostCallNote(newRunId(), [CALL], transcriptOf(call(1, 'tides')).toolCalls);
+  async loseCall(run = newRunId()): Promise<void> {
+    const note = lostCallNote(run, [CALL], transcriptOf(call(1, 'tides')).toolCalls);
     if (note) await this.drive(leaveLostCallNote(this.store.notes, OWNER, note, TTL_MS));
   }
 
@@ -125,11 +125,33 @@ describe('a thread', () => {
 
   test('is told what is newer than the notice that came back', async () => {
     const replica = new Replica();
-    await replica.leave('thread', 1, 'older');
+    await replica.leave({ created_at_ms: 1, text: 'older' });
     const pending = await replica.take({ thread: 'thread' });
-    await replica.leave('thread', 2, 'newer');
+    await replica.leave({ created_at_ms: 2, text: 'newer' });
     await replica.drive(pending?.settle('unseen') ?? Promise.resolve());
     expect(textsOf(await replica.take({ thread: 'thread' }))).toEqual(told('newer'));
+  });
+
+  test('is told once what is left once more after that', async () => {
+    const replica = new Replica();
+    const run = newRunId();
+    await replica.leave({ run });
+    expect(textsOf(await replica.take({ thread: 'thread' }))).toEqual(told('Kelp'));
+    await replica.leave({ run });
+    expect(await replica.take({ thread: 'thread' })).toBeUndefined();
+    await replica.leave();
+    expect(textsOf(await replica.take({ thread: 'thread' }))).toEqual(told('Kelp'));
+  });
+
+  test('is told what is left once more if the model has not read it', async () => {
+    const replica = new Replica();
+    const run = newRunId();
+    await replica.leave({ run });
+    const pending = await replica.take({ thread: 'thread' });
+    await replica.leave({ run });
+    await replica.drive(pending?.settle('unseen') ?? Promise.resolve());
+    expect(textsOf(await replica.take({ thread: 'thread' }))).toEqual(told('Kelp'));
+    expect(await replica.take({ thread: 'thread' })).toBeUndefined();
   });
 
   test('is not asked to tell again what its provider refuses, and the log says so', async () => {
@@ -167,6 +189,15 @@ describe('a lost call', () => {
     expect(textsOf(await replica.take({ messages: RESULTS }))).toHaveLength(1);
   });
 
+  test('is told once, left twice', async () => {
+    const replica = new Replica();
+    const run = newRunId();
+    await replica.loseCall(run);
+    expect(textsOf(await replica.take({ messages: RESULTS }))).toHaveLength(1);
+    await replica.loseCall(run);
+    expect(await replica.take({ messages: RESULTS })).toBeUndefined();
+  });
+
   test('is told beside a partial', async () => {
     const replica = new Replica();
     await replica.leave();
@@ -193,7 +224,7 @@ describe('the store', () => {
     const began_ms = replica.time.now();
     expect(await replica.take({ thread: 'thread' })).toBeUndefined();
     expect(replica.time.now() - began_ms).toBe(250);
-    await replica.pass(5000);
+    await replica.pass(10_000);
     replica.store.delay_ms = 0;
     expect(textsOf(await replica.take({ thread: 'thread' }))).toEqual(told('Kelp'));
   });
@@ -201,7 +232,8 @@ describe('the store', () => {
   test('may give what it has at the very last moment', async () => {
     const replica = new Replica();
     await replica.leave();
-    replica.store.delay_ms = 249;
+    // It is asked twice: for the note, and who is to tell it.
+    replica.store.delay_ms = 124;
     expect(textsOf(await replica.take({ thread: 'thread' }))).toEqual(told('Kelp'));
   });
 
@@ -211,6 +243,15 @@ describe('the store', () => {
     replica.store.failing = true;
     expect(await replica.take({ thread: 'thread', messages: RESULTS })).toBeUndefined();
     expect(replica.lines.map(({ msg }) => msg)).toEqual([SILENT]);
+  });
+
+  test('may fail to say who is to tell: the next request does', async () => {
+    const replica = new Replica();
+    await replica.leave();
+    vi.spyOn(replica.store.notes, 'claim').mockRejectedValueOnce(new Error('no route to store'));
+    expect(await replica.take({ thread: 'thread' })).toBeUndefined();
+    await replica.pass(5000);
+    expect(textsOf(await replica.take({ thread: 'thread' }))).toEqual(told('Kelp'));
   });
 
   test('that failed is not asked again for a while', async () => {

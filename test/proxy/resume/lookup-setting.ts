@@ -13,7 +13,11 @@ import { HEADER_RECORD, newRunId, OWNER, textRecord } from '../../checkpoint/fix
 import { VirtualTime } from '../../simulation/virtual-time.ts';
 
 export const LEASE_MS = 3000;
-export const DIGEST = requestDigest('secret', '{"model":"m"}', 'none');
+export const DIGEST = requestDigest('secret', {
+  wire: 'chat_completions',
+  events: 'none',
+  body: '{"model":"m"}',
+});
 
 /** A store whose replica of the runs lives as long, and gives signs of life as often, as a test wants. */
 export class WatchedStore extends MemoryStore {

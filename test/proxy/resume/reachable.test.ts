@@ -3,6 +3,7 @@ import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
 import type { Holder, RunId, StoredRun } from '../../../src/checkpoint/store.ts';
 import { reachable } from '../../../src/proxy/resume/reachable.ts';
 import type { Position } from '../../../src/proxy/resume/reader.ts';
+import { withEnding } from '../../../src/proxy/resume/stored-ending.ts';
 
 const RUN: RunId = `run_${'0'.repeat(22)}`;
 const HEADER = {
@@ -99,12 +100,17 @@ describe('a client ahead of the log', () => {
     expect(reachable(whole, at(6, [chunk('f')]))).toBe(false);
   });
 
-  test('may have the error that ends a run which did not end itself', () => {
+  test('may have the error that ends a run which did not end itself, if it can show it', () => {
     const end = { status: 'recovered_from_partial', at_ms: 1 } as const;
     const stored = storedRun({ status: 'recovered_from_partial', end, holder: { state: 'released' } });
+    const error = withEnding(RUN, stored).records.at(-1)?.events[0]?.payload ?? '';
 
-    expect(reachable(stored, at(5))).toBe(true);
+    expect(reachable(stored, at(4))).toBe(true);
+    expect(reachable(stored, at(5, [error]))).toBe(true);
     expect(reachable(stored, at(6))).toBe(false);
+    // It may have been told more by a replica that could not store it.
+    expect(reachable(stored, at(5))).toBe(false);
+    expect(reachable(stored, at(5, [chunk('e')]))).toBe(false);
   });
 });
 

@@ -3,6 +3,7 @@ import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
 import { Delivery } from '../../../src/proxy/delivery.ts';
 import { Replay } from '../../../src/proxy/resume/replay.ts';
 import { factsOf } from '../../../src/proxy/wires/chat-facts.ts';
+import type { ChatRequest } from '../../../src/proxy/wires/chat-request.ts';
 import { chatWire } from '../../../src/proxy/wires/chat-wire.ts';
 import { HEADER_RECORD } from '../../checkpoint/fixtures.ts';
 import { payloadsOf } from '../../simulation/fleet.ts';
@@ -10,6 +11,7 @@ import { RecordingClient } from '../../simulation/recording-client.ts';
 import { RUN } from '../../simulation/simulate.ts';
 import { VirtualTime } from '../../simulation/virtual-time.ts';
 
+const REQUEST: ChatRequest = { model: 'm', messages: [], stream: true };
 const ENVELOPE = {
   id: 'c',
   object: 'chat.completion.chunk',
@@ -29,11 +31,11 @@ function delivered(payloads: readonly string[]) {
     client,
     time: new VirtualTime(),
     events: 'none',
-    facts: factsOf({ model: 'm', messages: [], stream: true }),
+    facts: factsOf(REQUEST),
     headers: () => ({}),
     journal: { record: (event) => events.push(event), stored: async () => {} },
   });
-  const reader = chatWire.reader(() => 0);
+  const reader = chatWire.reader(() => 0, REQUEST);
   for (const data of payloads) {
     const event = reader.read({ data });
     if (event.kind !== 'answer') throw new Error('no chunk');

@@ -52,7 +52,7 @@ function answerOf(run: RestoredRun) {
   const writer: AnswerWriter = chatWire.writer({
     events: 'none',
     facts: factsOf({ model: 'm', messages: [], stream: true }),
-    sink: { send: (payload) => sent.push(payload), comment: () => {}, keep: () => {} },
+    sink: { send: (payload) => sent.push(payload), comment: () => {}, keep: () => {}, storeFirst: () => {} },
   });
   run.restore(writer);
   return { writer, sent };
@@ -62,6 +62,13 @@ const healed = (made: Made): readonly Delta[] => restored(made).healed.flatMap((
 const START: Delta = { kind: 'tool_start', index: 0, id: 'call_0', name: 'forecast' };
 
 describe('what the journal has', () => {
+  test('shows what server the answer came from, where any of it was sent', () => {
+    const first = chunkOf({ role: 'assistant', content: '' }, null, { system_fingerprint: 'fp_ollama' });
+    const { traces } = restored({ events: [{ deltas: [], payload: first }] }).report;
+    expect(traces).toEqual({ events: [JSON.parse(first)], headers: {} });
+    expect(restored({}).report.traces).toEqual({ events: [], headers: {} });
+  });
+
   test('is the transcript, an attempt that was lost, and how many events there are', () => {
     const run = restored({
       events: [

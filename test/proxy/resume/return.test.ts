@@ -20,6 +20,14 @@ import {
   UPSTREAM,
 } from '../run-deployment.ts';
 
+const TWO_TARGETS = {
+  upstreams: {
+    ...UPSTREAM.upstreams,
+    other: { base_url: 'http://127.0.0.1:9/other', api_key: 'key of the other' },
+  },
+  routes: [{ model: '*', targets: [{ upstream: 'provider' }, { upstream: 'other' }] }],
+};
+
 describe('a run that a client comes back to', () => {
   /** What would be relayed, were the run taken over. */
   async function revived(headers: Record<string, string>, header = HEADER) {
@@ -72,6 +80,20 @@ describe('a run that a client comes back to', () => {
       });
       expect(run?.headers).toMatchObject({ 'content-type': 'application/json' });
     }
+  });
+
+  it('goes on where it was begun, with the other targets of its route behind that', async () => {
+    const { replica, begin, readers } = await deploy({}, TWO_TARGETS);
+    const { run } = await begin(textRun);
+    await (await postChat(replica, { 'holdfast-run-id': run })).text();
+    const revived = (upstream: string) => {
+      const { target, headers, targets } = readers[0]?.revive({ ...HEADER, upstream }) ?? {};
+      return { target: target?.name, key: headers?.authorization, all: targets?.map(({ name }) => name) };
+    };
+    const all = ['provider', 'other'];
+    expect(revived('other')).toEqual({ target: 'other', key: 'Bearer key of the other', all });
+    expect(revived('provider')).toEqual({ target: 'provider', key: 'Bearer sk-configured', all });
+    expect(revived('no longer configured').target).toBe('provider');
   });
 
   it('with its id in a POST, is followed from the start or from the last event', async () => {

@@ -33,8 +33,26 @@ describe('a request that was made before', () => {
 
   it.each([
     ['of somebody else', { owner: STRANGER }],
-    ['that says something else', { digest: requestDigest('secret', '{"model":"other"}', 'none') }],
-    ['that wants other events', { digest: requestDigest('secret', '{"model":"m"}', 'chunks') }],
+    [
+      'that says something else',
+      {
+        digest: requestDigest('secret', {
+          wire: 'chat_completions',
+          events: 'none',
+          body: '{"model":"other"}',
+        }),
+      },
+    ],
+    [
+      'that wants other events',
+      {
+        digest: requestDigest('secret', {
+          wire: 'chat_completions',
+          events: 'chunks',
+          body: '{"model":"m"}',
+        }),
+      },
+    ],
   ])('is not one %s', async (_, more) => {
     const setting = lookupOf();
     await begin(setting, 'Hello');

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { keyNote } from '../../../src/proxy/resume/run-lookup.ts';
 import { newRunId, SMALL_RUN, textRecord } from '../../checkpoint/fixtures.ts';
+import type { Replica } from '../../replica.ts';
 import {
   CREDENTIAL,
   deploy,
@@ -117,27 +119,20 @@ describe('the stream of a run', () => {
     expect(readers).toMatchObject([{ run, owner: OWNER, cursor: 1, tail: [], resumable: false }]);
   });
 
-  /** A run of two events, with a third one that another replica added. */
-  async function takenOver(durability: 'interval' | 'write_ahead') {
-    const { replica, begin, other } = await deploy({}, { checkpoint: { durability } });
-    const { run } = await begin(textRun);
-    await other.append(await other.acquire(run, OWNER, 1), [textRecord(2, '!')]);
-    return { replica, run };
-  }
-
-  it('that was taken over is not joined to events that are only counted: they may be others', async () => {
-    const { replica, run } = await takenOver('interval');
-    const response = await fetchRun(replica, `${run}/stream?starting_after=3`);
-    const { error } = (await response.json()) as { error: { code: string; message: string } };
-    expect([response.status, error.code]).toEqual([409, 'cursor_ahead']);
-    expect(error.message).toMatch(/cursor 3 .* ends at 2;/);
-    expect((await fetchRun(replica, `${run}/stream?starting_after=2`)).status).toBe(200);
-  });
-
-  it('that was taken over can be counted all the same where nothing is told before it is stored', async () => {
-    const { replica, run } = await takenOver('write_ahead');
-    expect((await fetchRun(replica, `${run}/stream?starting_after=3`)).status).toBe(200);
-  });
+  /** Even what is written ahead is told without being stored while the store is away. */
+  it.each(['interval', 'write_ahead'])(
+    'that was taken over is not joined to events that are only counted: they may be others (%s)',
+    async (durability) => {
+      const { replica, begin, other } = await deploy({}, { checkpoint: { durability } });
+      const { run } = await begin(textRun);
+      await other.append(await other.acquire(run, OWNER, 1), [textRecord(2, '!')]);
+      const response = await fetchRun(replica, `${run}/stream?starting_after=3`);
+      const { error } = (await response.json()) as { error: { code: string; message: string } };
+      expect([response.status, error.code]).toEqual([409, 'cursor_ahead']);
+      expect(error.message).toMatch(/cursor 3 .* ends at 2;/);
+      expect((await fetchRun(replica, `${run}/stream?starting_after=2`)).status).toBe(200);
+    },
+  );
 
   it.each([
     ['nothing', '', {}, { cursor: 0, resumable: false }],
@@ -279,5 +274,65 @@ describe('cancelling', () => {
     await other.finish(lease, { status: 'complete', at_ms: 1000 });
     const response = await fetchRun(replica, lease.run, { method: 'DELETE' });
     expect(await response.json()).toMatchObject({ status: 'complete', end: { at: 1 } });
+  });
+});
+
+describe('cancelling by the key of the request', () => {
+  const cancel = (replica: Replica, headers: Record<string, string>) =>
+    fetch(`${replica.api}/holdfast/v1/runs`, { method: 'DELETE', headers: { ...CREDENTIAL, ...headers } });
+
+  it('ends a run whose client was not told anything yet', async () => {
+    const begun = Promise.withResolvers<void>();
+    const { replica } = await deploy({
+      relay: async (run, _client, { store }) => {
+        const lease = await store.acquire(run.id, run.owner);
+        begun.resolve();
+        await new Promise((resolve) => run.signal.addEventListener('abort', resolve));
+        await store.finish(lease, { status: 'cancelled', at_ms: 0 });
+        return 'cancelled';
+      },
+    });
+    const waiting = postChat(replica, { 'idempotency-key': 'mine' });
+    await begun.promise;
+    const response = await cancel(replica, { 'idempotency-key': 'mine' });
+    expect(response.headers.get('cache-control')).toBe('private, no-cache, no-store');
+    expect(await response.json()).toMatchObject({ status: 'cancelled', epoch: 1 });
+    expect(await errorOf(await waiting)).toMatchObject({ status: 410, code: 'run_cancelled' });
+  });
+
+  it('ends a run of another replica, whose lease is fenced', async () => {
+    const { replica, begin, other } = await deploy();
+    const lease = await begin(textRun);
+    await other.notes.put(OWNER, keyNote('mine'), JSON.stringify({ run: lease.run }), 60_000);
+    const response = await cancel(replica, { 'idempotency-key': 'mine' });
+    expect(await response.json()).toMatchObject({ id: lease.run, status: 'cancelled' });
+    await expect(other.append(lease, [textRecord(2, '!')])).rejects.toThrow('superseded');
+  });
+
+  it('finds nothing under a key that was not used, or by somebody else', async () => {
+    const { replica, begin, other } = await deploy();
+    const { run } = await begin(textRun);
+    await other.notes.put(OWNER, keyNote('mine'), JSON.stringify({ run }), 60_000);
+    for (const headers of [{ 'idempotency-key': 'another' }, { 'idempotency-key': 'mine', ...STRANGER }]) {
+      expect(await errorOf(await cancel(replica, headers))).toMatchObject({
+        status: 404,
+        code: 'run_not_found',
+      });
+    }
+    expect((await other.read(run, OWNER, 0))?.status).toBe('running');
+  });
+
+  it('wants a key, and a store', async () => {
+    const { replica } = await deploy();
+    expect(await errorOf(await cancel(replica, {}))).toEqual({
+      status: 400,
+      code: 'missing_field',
+      param: 'Idempotency-Key',
+    });
+    replica.store.fault = new Error('connection lost');
+    expect(await errorOf(await cancel(replica, { 'idempotency-key': 'mine' }))).toMatchObject({
+      status: 503,
+      code: 'store_unavailable',
+    });
   });
 });

@@ -4,6 +4,8 @@ import { DIALECT_NAMES } from '../../../src/config/dialect-names.ts';
 import type { EventsMode } from '../../../src/proxy/run.ts';
 import type { Plan } from '../../provider/script.ts';
 import { faults, plans, TOOLS } from '../../simulation/arbitraries.ts';
+import { onMessages } from '../../simulation/messages-cases.ts';
+import { onResponses } from '../../simulation/responses-cases.ts';
 import { assertTakeoverInvariants } from '../../simulation/takeover-invariants.ts';
 import {
   type Fate,
@@ -65,22 +67,34 @@ const cases: fc.Arbitrary<Case> = fc
   }));
 
 describe('whichever replica is lost, wherever, however its client comes back', () => {
-  test(`the invariants hold (${CASES} cases, seed ${SEED})`, { timeout: 300_000 }, async () => {
-    const ends: Record<string, number> = {};
-    let takeovers = 0;
-    await fc.assert(
-      fc.asyncProperty(cases, async (each) => {
-        const run = await simulateTakeovers(each.plan, each.options);
-        ends[run.outcome] = (ends[run.outcome] ?? 0) + 1;
-        takeovers += run.outcomes.length - 1;
-        assertTakeoverInvariants(each.plan, each.options, run);
-      }),
-      { seed: SEED, numRuns: CASES, endOnFailure: process.env.HOLDFAST_SHRINK === undefined },
-    );
-    // A property over cases in which nothing is lost, or nothing goes on, would prove nothing.
-    expect(takeovers).toBeGreaterThan(CASES / 2);
-    expect(ends.recovered).toBeGreaterThan(CASES / 4);
-    expect(ends.salvaged).toBeGreaterThan(CASES / 100);
-    expect(ends.replayed).toBeGreaterThan(CASES / 100);
-  });
+  test(`the invariants hold (${CASES} cases, seed ${SEED})`, { timeout: 300_000 }, () =>
+    assertOn(cases, CASES),
+  );
+
+  test(`the invariants hold on /v1/messages (${CASES} cases, seed ${SEED})`, { timeout: 300_000 }, () =>
+    assertOn(onMessages(cases), CASES),
+  );
+
+  test(`the invariants hold on /v1/responses (${CASES} cases, seed ${SEED})`, { timeout: 300_000 }, () =>
+    assertOn(onResponses(cases), CASES),
+  );
 });
+
+async function assertOn(some: fc.Arbitrary<Case>, numRuns: number): Promise<void> {
+  const ends: Record<string, number> = {};
+  let takeovers = 0;
+  await fc.assert(
+    fc.asyncProperty(some, async (each) => {
+      const run = await simulateTakeovers(each.plan, each.options);
+      ends[run.outcome] = (ends[run.outcome] ?? 0) + 1;
+      takeovers += run.outcomes.length - 1;
+      assertTakeoverInvariants(each.plan, each.options, run);
+    }),
+    { seed: SEED, numRuns, endOnFailure: process.env.HOLDFAST_SHRINK === undefined },
+  );
+  // A property over cases in which nothing is lost, or nothing goes on, would prove nothing.
+  expect(takeovers).toBeGreaterThan(numRuns / 2);
+  expect(ends.recovered).toBeGreaterThan(numRuns / 4);
+  expect(ends.salvaged).toBeGreaterThan(numRuns / 100);
+  expect(ends.replayed).toBeGreaterThan(numRuns / 100);
+}

@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { Transcript } from '../../../src/plans/transcript.ts';
-import { ChatCompletionsReader, type ChatEvent } from '../../../src/proxy/wires/chat-completions.ts';
+import { ChatCompletionsReader } from '../../../src/proxy/wires/chat-completions.ts';
+import type { ChunkReading } from '../../../src/proxy/wires/chunk-reader.ts';
 
 function newReader(): ChatCompletionsReader {
   let calls = 0;
   return new ChatCompletionsReader(() => calls++);
 }
 
-const read = (data: unknown, event?: string): ChatEvent =>
+const read = (data: unknown, event?: string): ChunkReading =>
   newReader().read({
     data: typeof data === 'string' ? data : JSON.stringify(data),
     event,
@@ -132,7 +133,7 @@ describe('the usage report', () => {
 });
 
 describe('kinds of events', () => {
-  test.each<[string, unknown, string | undefined, Partial<ChatEvent> & { kind: string }]>([
+  test.each<[string, unknown, string | undefined, Partial<ChunkReading> & { kind: string }]>([
     ['[DONE]', '[DONE]', undefined, { kind: 'done' }],
     ['[DONE] with blanks', ' [DONE] ', undefined, { kind: 'done' }],
     ['text that is no JSON', '{"choices":', undefined, { kind: 'malformed' }],

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { nudgeText, prefixOf } from '../../../src/plans/continuation.ts';
 import { DIALECTS } from '../../../src/proxy/dialects/registry.ts';
-import { type ContinuationFacts, continuationOf } from '../../../src/proxy/wires/chat-continuation.ts';
+import { continuationOf } from '../../../src/proxy/wires/chat-continuation.ts';
 import type { ChatRequest } from '../../../src/proxy/wires/chat-request.ts';
+import type { ContinuationFacts } from '../../../src/proxy/wires/continuation.ts';
 
 const request: ChatRequest = {
   model: 'gpt',
@@ -15,19 +16,22 @@ const request: ChatRequest = {
   stop: ['END'],
 };
 
-const facts: ContinuationFacts = {
+const facts: ContinuationFacts<ChatRequest> = {
   request,
   dialect: DIALECTS.generic,
+  first: {},
   mode: 'prefill',
   prefix: prefixOf('The organ with which kelp '),
   reasoning: 'Kelp.',
+  sealed: [],
   cutTools: [],
   tokens_left: Number.POSITIVE_INFINITY,
 };
 const SENT = 'The organ with which kelp';
 
-const continuation = (changes: Partial<ContinuationFacts> = {}) => continuationOf({ ...facts, ...changes });
-const addedMessages = (changes: Partial<ContinuationFacts> = {}) =>
+const continuation = (changes: Partial<ContinuationFacts<ChatRequest>> = {}) =>
+  continuationOf({ ...facts, ...changes });
+const addedMessages = (changes: Partial<ContinuationFacts<ChatRequest>> = {}) =>
   continuation(changes).body.messages.slice(request.messages.length);
 
 describe('prefill', () => {
@@ -81,7 +85,7 @@ describe('nudge', () => {
 
   test('reminds of tools where there are some', () => {
     const tools = [{ type: 'function', function: { name: 'weather' } }];
-    const last = (changes: Partial<ContinuationFacts>) =>
+    const last = (changes: Partial<ContinuationFacts<ChatRequest>>) =>
       continuation({ ...nudged, ...changes }).body.messages.at(-1)?.content;
     expect(last({ request: { ...request, tools } })).toContain('call it now');
     expect(last({ request: { ...request, tools }, cutTools: ['weather'] })).toContain(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ChatChunk } from '../../../src/proxy/wires/chat-chunk.ts';
-import type { ChunkEvent } from '../../../src/proxy/wires/chat-completions.ts';
 import { ChatEnvelope } from '../../../src/proxy/wires/chat-envelope.ts';
+import type { ChunkEvent } from '../../../src/proxy/wires/chunk-reader.ts';
 
 const chunkOf = (delta: unknown, more: object = {}, choice: object = {}): ChatChunk => ({
   id: 'chatcmpl-1',
@@ -227,6 +227,29 @@ describe('the provider’s own end', () => {
     ['is not put where there was none', { usage: null }, ours, null],
   ])('its usage report %s', (_, more, usage, reported) => {
     expect(parsed(envelope.finishOf(finish(more), false, usage))).toMatchObject({ usage: reported });
+  });
+
+  test('keeps what is beside the words, such as the signature of a thought', () => {
+    const delta = {
+      role: 'assistant',
+      content: 'last words',
+      reasoning: 'Hm',
+      extra_content: { google: { thought_signature: 'CsYB' } },
+    };
+    const last = chunkOf(delta, OTHER, { finish_reason: 'stop' });
+    expect(parsed(envelope.finishOf(last, false, undefined))).toMatchObject({
+      choices: [{ delta: { extra_content: delta.extra_content }, finish_reason: 'stop' }],
+    });
+    expect(envelope.finishOf(last, false, undefined)).not.toMatch(/last words|Hm|role/);
+  });
+
+  test('has its report within the choice (Kimi) replaced by ours, in its own place', () => {
+    const last = chunkOf({}, OTHER, { finish_reason: 'stop', usage: theirs });
+    const rebuilt = parsed(envelope.finishOf(last, false, ours));
+    expect(rebuilt).toMatchObject({ usage: ours });
+    expect(rebuilt).toMatchObject({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
+    expect(JSON.stringify(rebuilt)).not.toContain(JSON.stringify(theirs));
+    expect(parsed(envelope.finishOf(last, false, undefined))).toMatchObject({ choices: [{ usage: theirs }] });
   });
 
   test('may have no choices, or none that are', () => {

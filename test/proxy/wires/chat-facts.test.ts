@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { type ChatFacts, factsOf } from '../../../src/proxy/wires/chat-facts.ts';
+import { factsOf } from '../../../src/proxy/wires/chat-facts.ts';
 import type { ChatRequest } from '../../../src/proxy/wires/chat-request.ts';
+import type { RequestFacts } from '../../../src/proxy/wires/request-facts.ts';
 
 const request: ChatRequest = { model: 'gpt', stream: true, messages: [{ role: 'user', content: 'Hello' }] };
 /** Clients send what they like: these are what the type does not allow, too. */
-const factsWith = (fields: object): ChatFacts => factsOf({ ...request, ...fields } as ChatRequest);
+const factsWith = (fields: object): RequestFacts => factsOf({ ...request, ...fields } as ChatRequest);
 
 test('of the simplest request', () => {
   expect(factsOf(request)).toEqual({
@@ -23,7 +24,7 @@ test('of the simplest request', () => {
 });
 
 describe('what may be joined, and how', () => {
-  test.each<[string, object, Partial<ChatFacts>]>([
+  test.each<[string, object, Partial<RequestFacts>]>([
     ['several choices', { n: 2 }, { choices: 2, spliceable: false }],
     ['one choice', { n: 1 }, { choices: 1, spliceable: true }],
     ['no word on choices', { n: null }, { choices: 1, spliceable: true }],
@@ -39,6 +40,17 @@ describe('what may be joined, and how', () => {
     ],
     ['plain text', { response_format: { type: 'text' } }, { onlyReplay: false, expectsJson: false }],
     ['no format', { response_format: null }, { onlyReplay: false, expectsJson: false }],
+    [
+      'a format of its own (SGLang)',
+      { response_format: { type: 'structural_tag', structures: [] } },
+      { onlyReplay: true, expectsJson: false },
+    ],
+    ['JSON of a schema (vLLM)', { guided_json: {} }, { onlyReplay: true, expectsJson: true }],
+    ['JSON of a schema (llama.cpp)', { json_schema: {} }, { onlyReplay: true, expectsJson: true }],
+    ['a grammar (llama.cpp)', { grammar: 'root ::= "a"' }, { onlyReplay: true, expectsJson: false }],
+    ['a regular expression (SGLang)', { regex: 'a+' }, { onlyReplay: true, expectsJson: false }],
+    ['a choice (vLLM)', { structured_outputs: { choice: ['a'] } }, { onlyReplay: true, expectsJson: false }],
+    ['no grammar', { grammar: null }, { onlyReplay: false, expectsJson: false }],
     ['any tool, but one', { tool_choice: 'required' }, { onlyReplay: true, expectsJson: false }],
     [
       'a certain tool',
@@ -53,7 +65,7 @@ describe('what may be joined, and how', () => {
 });
 
 describe('limits', () => {
-  test.each<[string, object, Partial<ChatFacts>]>([
+  test.each<[string, object, Partial<RequestFacts>]>([
     ['tokens', { max_tokens: 10 }, { max_tokens: 10 }],
     ['tokens under the newer name', { max_completion_tokens: 20 }, { max_tokens: 20 }],
     ['both: the newer one', { max_tokens: 10, max_completion_tokens: 20 }, { max_tokens: 20 }],

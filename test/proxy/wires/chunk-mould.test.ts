@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ChatCompletionsReader, type ChatEvent } from '../../../src/proxy/wires/chat-completions.ts';
+import { ChatCompletionsReader } from '../../../src/proxy/wires/chat-completions.ts';
 import { ChatEnvelope } from '../../../src/proxy/wires/chat-envelope.ts';
 import { ChunkMould } from '../../../src/proxy/wires/chunk-mould.ts';
+import type { ChunkReading } from '../../../src/proxy/wires/chunk-reader.ts';
 
 const newReader = () => new ChatCompletionsReader(() => 0);
 const readWith = (reader: ChatCompletionsReader, data: string, event?: string) =>
@@ -11,10 +12,10 @@ const chunkWith = (delta: string, more = '') =>
   `{"id":"c-1","model":"gpt","choices":[{"index":0,"delta":${delta},"finish_reason":null}]${more}}`;
 const said = (text: string) => chunkWith(`{"content":${JSON.stringify(text)}}`);
 
-const isMoulded = (event: ChatEvent) => event.kind === 'answer' && event.moulded === true;
+const isMoulded = (event: ChunkReading) => event.kind === 'answer' && event.moulded === true;
 
 /** What an event means, however it was read. */
-function meaningOf(event: ChatEvent): unknown {
+function meaningOf(event: ChunkReading): unknown {
   if (event.kind !== 'answer') return event;
   const { payload, deltas, role, manyChoices } = event;
   const adopted: unknown = JSON.parse(new ChatEnvelope({ id: 'other' }).payloadOf(event, true));

@@ -1,14 +1,19 @@
+import { isObject } from '../../json.ts';
 import type { Delta } from '../../plans/delta.ts';
-import { type ChatChunk, isObject } from './chat-chunk.ts';
-import { ChatCompletionsReader, type ChunkEvent } from './chat-completions.ts';
-import { ChatEnvelope } from './chat-envelope.ts';
-import type { DeliveredEvent, DeliveredEvents, DeliveredReader } from './delivered-events.ts';
+import type { ChatChunk } from './chat-chunk.ts';
+import type { ChunkEnvelope, EnvelopeMaker } from './chunk-envelope.ts';
+import type { ChunkEvent } from './chunk-reader.ts';
+import type { DeliveredEvent, DeliveredEvents, DeliveredReader, Rebuilder } from './delivered-events.ts';
+import type { WireReader } from './wire.ts';
 
 const DONE = '[DONE]';
 
-/** Chat completion chunks as they were delivered. */
-export const chatDeliveredEvents: DeliveredEvents<ChunkEvent> = {
-  reader: () => new ChatDeliveredReader(),
+/** Chunks as they were delivered. `readerOf`: what reads those of a provider. */
+export const chunkDeliveredEvents = (
+  readerOf: () => WireReader<ChunkEvent>,
+  envelopeOf: EnvelopeMaker,
+): DeliveredEvents<ChunkEvent> => ({
+  reader: () => new ChunkDeliveredReader(readerOf()),
 
   endOf(payload) {
     if (payload === DONE) return 'done';
@@ -33,22 +38,44 @@ export const chatDeliveredEvents: DeliveredEvents<ChunkEvent> = {
     manyChoices: false,
   }),
 
-  rebuilder(first) {
-    const envelope = new ChatEnvelope(JSON.parse(first) as ChatChunk);
-    return (deltas) => envelope.textChunk(deltas, false);
+  rebuilder: () => new ChunkRebuilder(envelopeOf),
+
+  ending([first], reason) {
+    const payload = envelopeOf(JSON.parse(first?.payload ?? '{}') as ChatChunk).finishChunk(reason, false);
+    return [{ deltas: [{ kind: 'finish', reason }], payload }, ...this.done];
   },
 
-  ending(first, reason) {
-    const payload = new ChatEnvelope(JSON.parse(first) as ChatChunk).finishChunk(reason, false);
-    return [{ deltas: [{ kind: 'finish', reason }], payload }, this.done];
-  },
+  failure: (error) => JSON.stringify({ error }),
 
-  done: { deltas: [], payload: DONE },
-};
+  done: [{ deltas: [], payload: DONE }],
+});
 
-class ChatDeliveredReader implements DeliveredReader {
+class ChunkRebuilder implements Rebuilder {
+  readonly #envelopeOf: EnvelopeMaker;
+  #envelope: ChunkEnvelope | undefined;
+
+  constructor(envelopeOf: EnvelopeMaker) {
+    this.#envelopeOf = envelopeOf;
+  }
+
+  take(payload: string): void {
+    const chunk = this.#envelope ? undefined : chunkOf(payload);
+    if (chunk) this.#envelope = this.#envelopeOf(chunk);
+  }
+
+  payloadOf(deltas: readonly Delta[]): string {
+    if (!this.#envelope) throw new Error('the first event of a run was stored without its payload');
+    return this.#envelope.textChunk(deltas, false);
+  }
+}
+
+class ChunkDeliveredReader implements DeliveredReader {
   /** Calls are not read by it: in what was delivered they are told by their positions alone. */
-  readonly #reader = new ChatCompletionsReader(() => 0);
+  readonly #reader: WireReader<ChunkEvent>;
+
+  constructor(reader: WireReader<ChunkEvent>) {
+    this.#reader = reader;
+  }
 
   read(payload: string, calls: number): DeliveredEvent | undefined {
     if (payload === DONE) return { deltas: [] };

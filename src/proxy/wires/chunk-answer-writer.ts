@@ -1,23 +1,26 @@
+import { cancelDelta } from '../../plans/cancelled-call.ts';
 import type { Delta, Usage } from '../../plans/delta.ts';
 import type { Advisory } from '../advisory.ts';
 import { ShownCalls } from '../shown-calls.ts';
 import type { ChatChunk } from './chat-chunk.ts';
-import type { ChunkEvent } from './chat-completions.ts';
-import { ChatEnvelope } from './chat-envelope.ts';
+import { type ChunkEnvelope, choicesWith, type EnvelopeMaker } from './chunk-envelope.ts';
+import type { ChunkEvent } from './chunk-reader.ts';
 import type { AnswerWriter, AnswerWriterOptions, Ending, ShownAnswer } from './wire.ts';
 
-/** Writes one answer as chat completion chunks. */
-export class ChatAnswerWriter implements AnswerWriter<ChunkEvent> {
+/** Writes one answer as chunks. */
+export class ChunkAnswerWriter implements AnswerWriter<ChunkEvent> {
   readonly #options: AnswerWriterOptions;
+  readonly #envelopeOf: EnvelopeMaker;
   readonly #calls: ShownCalls;
-  #envelope: ChatEnvelope | undefined;
+  #envelope: ChunkEnvelope | undefined;
   /** Chunks of the current attempt that came before any content. */
   #early: ChunkEvent[] = [];
   #advisories: Advisory[] = [];
 
-  constructor(options: AnswerWriterOptions) {
+  constructor(options: AnswerWriterOptions, envelopeOf: EnvelopeMaker) {
     const { events, facts } = options;
     this.#options = options;
+    this.#envelopeOf = envelopeOf;
     this.#calls = new ShownCalls({ live: events !== 'none', legacy: facts.legacyFunctions });
   }
 
@@ -31,7 +34,7 @@ export class ChatAnswerWriter implements AnswerWriter<ChunkEvent> {
 
   restore({ first, content = first, calls }: ShownAnswer): void {
     if (first !== undefined && content !== undefined)
-      this.#envelope = new ChatEnvelope(JSON.parse(first) as ChatChunk, JSON.parse(content) as ChatChunk);
+      this.#envelope = this.#envelopeOf(JSON.parse(first) as ChatChunk, JSON.parse(content) as ChatChunk);
     this.#calls.restore(calls);
   }
 
@@ -48,7 +51,7 @@ export class ChatAnswerWriter implements AnswerWriter<ChunkEvent> {
   }
 
   forward(event: ChunkEvent): void {
-    this.#envelope ??= new ChatEnvelope(event.chunk);
+    this.#envelope ??= this.#envelopeOf(event.chunk);
     this.#send(
       event.payload,
       event.deltas.filter((delta) => delta.kind === 'text'),
@@ -64,7 +67,7 @@ export class ChatAnswerWriter implements AnswerWriter<ChunkEvent> {
     for (const index of indexes) {
       const cancelled = this.#calls.cancel(index);
       if (!cancelled) continue;
-      this.#options.sink.keep({ kind: 'tool_cancel', index: cancelled.position });
+      this.#options.sink.keep(cancelDelta(cancelled.position, reason));
       this.advise({ type: 'ToolCallCancel', id: cancelled.id, name: cancelled.name, reason, attempt });
     }
   }
@@ -89,10 +92,9 @@ export class ChatAnswerWriter implements AnswerWriter<ChunkEvent> {
     const envelope = this.#require();
     const deltas: Delta[] = [{ kind: 'finish', reason }];
     if (!finish) this.#send(envelope.finishChunk(reason, role), deltas, true);
-    else if (role || finish.deltas.length > 1)
-      this.#send(envelope.finishOf(finish.chunk, role, usage), deltas, true);
+    else if (role || finish.deltas.some(isContent)) this.#sendRebuilt(finish, deltas, role, usage);
     else this.#sendTail(finish, deltas, usage);
-    for (const event of after) this.#sendTail(event, event.deltas.filter(isUsage), usage);
+    for (const event of after) this.#sendTail(unfinished(event), [], usage);
     const reported = [finish, ...after].some((event) => event?.deltas.some(isUsage));
     this.finishRest(usageAsked && !reported ? usage : undefined);
   }
@@ -150,7 +152,7 @@ export class ChatAnswerWriter implements AnswerWriter<ChunkEvent> {
     if (this.#envelope) return false;
     // Some providers send a first chunk without identity, about the prompt.
     const first = this.#early.find(({ chunk }) => chunk.id && chunk.model) ?? event;
-    const envelope = new ChatEnvelope(first.chunk, event.chunk);
+    const envelope = this.#envelopeOf(first.chunk, event.chunk);
     this.#envelope = envelope;
     const opening = this.#early.find(({ role }) => role);
     if (opening) this.#send(envelope.payloadOf(opening, true), [], true);
@@ -164,21 +166,29 @@ export class ChatAnswerWriter implements AnswerWriter<ChunkEvent> {
     return !opening;
   }
 
-  #require(): ChatEnvelope {
+  #require(): ChunkEnvelope {
     if (!this.#envelope) throw new Error('nothing was delivered yet');
     return this.#envelope;
   }
 
+  /** Says `deltas`, and what usage the event reports. */
   #sendTail(event: ChunkEvent, deltas: readonly Delta[], usage: Usage | undefined): void {
-    const envelope = this.#require();
-    const reports = event.deltas.find(isUsage);
-    if (!reports || !usage) this.#send(envelope.payloadOf(event, false), deltas, true);
-    else
-      this.#send(
-        envelope.finishOf(event.chunk, false, usage),
-        [...deltas.filter((d) => !isUsage(d)), { kind: 'usage', usage }],
-        true,
-      );
+    const reports = event.deltas.filter(isUsage);
+    if (usage && reports.length > 0) this.#sendRebuilt(event, deltas, false, usage);
+    else this.#send(this.#require().payloadOf(event, false), [...deltas, ...reports], true);
+  }
+
+  /** The same with nothing left of content, and with `usage` in place of what the event reports. */
+  #sendRebuilt(
+    { chunk, deltas: said }: ChunkEvent,
+    deltas: readonly Delta[],
+    role: boolean,
+    usage: Usage | undefined,
+  ): void {
+    const reports = said.filter(isUsage);
+    const total = reports.length > 0 ? usage : undefined;
+    const payload = this.#require().finishOf(chunk, role, total);
+    this.#send(payload, [...deltas, ...(total ? [{ kind: 'usage', usage: total } as const] : reports)], true);
   }
 
   #send(payload: string, deltas: readonly Delta[], keepPayload: boolean): void {
@@ -193,4 +203,12 @@ function isProse(deltas: readonly Delta[]): boolean {
   return deltas.length > 0;
 }
 
+/** Some providers repeat the finish reason beside their report; an answer has one. */
+function unfinished(event: ChunkEvent): ChunkEvent {
+  if (!event.deltas.some(({ kind }) => kind === 'finish')) return event;
+  const chunk = { ...event.chunk, choices: choicesWith(event.chunk, { finish_reason: null }) };
+  return { ...event, chunk, payload: JSON.stringify(chunk) };
+}
+
 const isUsage = (delta: Delta): boolean => delta.kind === 'usage';
+const isContent = ({ kind }: Delta): boolean => kind !== 'finish' && kind !== 'usage';

@@ -1,0 +1,3 @@
+/** True for what a JSON object is parsed to: neither an array nor `null`. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

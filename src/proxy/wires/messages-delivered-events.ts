@@ -1,0 +1,157 @@
+import type { JournalEvent } from '../../checkpoint/journal.ts';
+import { isObject } from '../../json.ts';
+import type { Delta } from '../../plans/delta.ts';
+import { Transcript } from '../../plans/transcript.ts';
+import type { DeliveredEvent, DeliveredEvents, DeliveredReader } from './delivered-events.ts';
+import { MessagesAnswerWriter } from './messages-answer-writer.ts';
+import { ShownBlocks } from './messages-blocks.ts';
+import { type MessagesEvent, type MessagesPayload, typeOf } from './messages-event.ts';
+import { errorPayload, MESSAGE_STOP, textDelta } from './messages-payloads.ts';
+import { MessagesReader } from './messages-reader.ts';
+import { finishReasonOf } from './messages-reasons.ts';
+import { usageOf } from './messages-usage.ts';
+
+const NOTHING: DeliveredEvent = { deltas: [] };
+
+/** Events of `/v1/messages` as they were delivered. */
+export const messagesDeliveredEvents: DeliveredEvents<MessagesEvent> = {
+  showsCloses: true,
+
+  reader: () => new MessagesDeliveredReader(),
+
+  endOf(payload) {
+    const type = typeOf(payload);
+    if (type === 'message_stop') return 'done';
+    return type === 'error' ? 'error' : undefined;
+  },
+
+  hasIdentity: (payload) => typeOf(payload) === 'message_start',
+
+  idOf(payload) {
+    const { message } = JSON.parse(payload) as MessagesPayload;
+    return isObject(message) && typeof message.id === 'string' ? message.id : undefined;
+  },
+
+  standIn: () => ({
+    kind: 'answer',
+    payload: '',
+    parsed: {},
+    type: '',
+    deltas: [],
+    thoughts: [],
+    manyChoices: false,
+  }),
+
+  rebuilder() {
+    const blocks = new ShownBlocks();
+    return {
+      take: (payload) => blocks.take(payload),
+      payloadOf: (deltas) => textDelta(blocks.latest?.index ?? 0, textOf(deltas)),
+    };
+  },
+
+  ending(sent, reason) {
+    const events: JournalEvent[] = [];
+    const writer = new MessagesAnswerWriter({
+      events: 'none',
+      sink: {
+        send: (payload, deltas) => void events.push({ deltas, payload }),
+        comment: () => {},
+        keep: () => {},
+        storeFirst: () => {},
+      },
+    });
+    const { toolCalls: calls } = Transcript.of(sent.flatMap(({ deltas }) => deltas));
+    writer.restore({ first: undefined, content: undefined, calls, events: sent });
+    writer.finish({ reason, after: [], usageAsked: true });
+    return events;
+  },
+
+  sealed(sent) {
+    const reader = new MessagesReader(() => 0);
+    for (const { payload } of sent)
+      if (payload !== undefined) reader.read({ data: payload, id: undefined, event: undefined });
+    return reader.sealed;
+  },
+
+  failure: errorPayload,
+
+  done: [{ deltas: [], payload: MESSAGE_STOP }],
+};
+
+class MessagesDeliveredReader implements DeliveredReader {
+  /** Positions of calls by the indexes of their blocks; other blocks have none. */
+  readonly #blocks = new Map<unknown, number | undefined>();
+
+  read(payload: string, calls: number): DeliveredEvent | undefined {
+    const event = parsed(payload);
+    switch (event?.type) {
+      case undefined:
+        return undefined;
+      case 'content_block_start':
+        return this.#start(event, calls);
+      case 'content_block_delta':
+        return this.#delta(event, calls);
+      case 'content_block_stop': {
+        const index = this.#callAt(event, calls);
+        return index === undefined ? NOTHING : { deltas: [{ kind: 'tool_close', index, proof: 3 }] };
+      }
+      case 'message_delta':
+        return { deltas: endOf(event) };
+      case 'ping':
+        return { deltas: [], ...cancelledBy(event) };
+      default:
+        return NOTHING;
+    }
+  }
+
+  #start({ index, content_block: block }: MessagesPayload, calls: number): DeliveredEvent {
+    const isCall = isObject(block) && block.type === 'tool_use';
+    this.#blocks.set(index, isCall ? calls : undefined);
+    if (!isCall) return NOTHING;
+    return { deltas: [{ kind: 'tool_start', index: calls, id: String(block.id), name: String(block.name) }] };
+  }
+
+  #delta(event: MessagesPayload, calls: number): DeliveredEvent {
+    const { text, thinking, partial_json } = isObject(event.delta) ? event.delta : {};
+    if (isText(text)) return { deltas: [{ kind: 'text', text }] };
+    if (isText(thinking)) return { deltas: [{ kind: 'reasoning', text: thinking }] };
+    const index = this.#callAt(event, calls);
+    if (!isText(partial_json) || index === undefined) return NOTHING;
+    return { deltas: [{ kind: 'tool_arguments', index, text: partial_json }] };
+  }
+
+  /** A block that began before the events that are told is that of the latest call, if it is of any. */
+  #callAt({ index }: MessagesPayload, calls: number): number | undefined {
+    if (this.#blocks.has(index)) return this.#blocks.get(index);
+    return calls > 0 ? calls - 1 : undefined;
+  }
+}
+
+function parsed(payload: string): MessagesPayload | undefined {
+  try {
+    const event: unknown = JSON.parse(payload);
+    return isObject(event) && typeof event.type === 'string' ? event : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function endOf({ delta, usage: report }: MessagesPayload): readonly Delta[] {
+  const reason = isObject(delta) ? delta.stop_reason : undefined;
+  const usage = usageOf(report, undefined);
+  return [
+    ...(typeof reason === 'string' ? [{ kind: 'finish', reason: finishReasonOf(reason) } as const] : []),
+    ...(usage ? [{ kind: 'usage', usage } as const] : []),
+  ];
+}
+
+function cancelledBy({ holdfast }: MessagesPayload): { readonly cancelled?: string } {
+  const isCancel = isObject(holdfast) && holdfast.type === 'ToolCallCancel';
+  return isCancel && typeof holdfast.id === 'string' ? { cancelled: holdfast.id } : {};
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+
+const textOf = (deltas: readonly Delta[]): string =>
+  deltas.map((delta) => (delta.kind === 'text' ? delta.text : '')).join('');

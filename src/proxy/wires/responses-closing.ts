@@ -1,0 +1,99 @@
+import type { ToolCall } from '../../plans/transcript.ts';
+import { type Json, textIn, typeOf } from './responses-data.ts';
+import { isCustom, isFunction } from './responses-items.ts';
+import { type PartList, partsOf, type ShownItem } from './responses-shown.ts';
+
+/** An event that is still to be numbered. */
+export type Unnumbered = Json & { readonly type: string };
+
+const indexField = (list: PartList) => (list === 'content' ? 'content_index' : 'summary_index');
+
+/** Where an event about a part belongs. */
+export const placeOf = ({ item, index }: ShownItem, list: PartList, part: number): Json => ({
+  item_id: item.id,
+  output_index: index,
+  [indexField(list)]: part,
+});
+
+/** The event that begins a part. */
+export const partAdded = (shown: ShownItem, list: PartList, index: number, part: Json): Unnumbered => ({
+  type: list === 'content' ? 'response.content_part.added' : 'response.reasoning_summary_part.added',
+  ...placeOf(shown, list, index),
+  part,
+});
+
+/** The events that end the part of an item that is being told, with all that was said in it. */
+export function partClosing(shown: ShownItem): readonly Unnumbered[] {
+  const { open } = shown;
+  if (!open) return [];
+  const { list, index } = open;
+  const part = partsOf(shown, list)[index] ?? {};
+  const place = placeOf(shown, list, index);
+  const type = list === 'content' ? 'response.content_part.done' : 'response.reasoning_summary_part.done';
+  const done: Unnumbered = { type, ...place, part };
+  switch (typeOf(part)) {
+    case 'output_text':
+      return [{ type: 'response.output_text.done', ...place, text: part.text, logprobs: [] }, done];
+    case 'refusal':
+      return [{ type: 'response.refusal.done', ...place, refusal: part.refusal }, done];
+    case 'reasoning_text':
+      return [{ type: 'response.reasoning_text.done', ...place, text: part.text }, done];
+    case 'summary_text':
+      return [{ type: 'response.reasoning_summary_text.done', ...place, text: part.text }, done];
+    default:
+      return [done];
+  }
+}
+
+/** The event that ends an item which is not a call. What a provider was doing itself when it was cut has failed. */
+export function itemClosing({ item, index }: ShownItem): Unnumbered {
+  const status = item.type === 'message' || item.type === 'reasoning' ? 'completed' : 'failed';
+  const ended = item.status === undefined ? item : { ...item, status };
+  return { type: 'response.output_item.done', output_index: index, item: ended };
+}
+
+/** The events that end a call of which `whole` are the arguments, as a run has them. */
+export function callClosing(shown: ShownItem, whole: string): readonly Unnumbered[] {
+  const { item, index, isWhole } = shown;
+  if (!isFunction(item))
+    return [{ type: 'response.output_item.done', output_index: index, item: parsed(whole) }];
+  const field = isCustom(item) ? 'input' : 'arguments';
+  const event = isCustom(item) ? 'response.custom_tool_call_input' : 'response.function_call_arguments';
+  const text = argumentsOf(item, whole);
+  const rest = text.slice(textIn(item[field]).length);
+  const place = { item_id: item.id, output_index: index };
+  return [
+    ...(rest === '' ? [] : [{ type: `${event}.delta`, ...place, delta: rest }]),
+    ...(isWhole ? [] : [{ type: `${event}.done`, ...place, [field]: text }]),
+    {
+      type: 'response.output_item.done',
+      output_index: index,
+      item: { ...item, [field]: text, status: 'completed' },
+    },
+  ];
+}
+
+/** The event that ends a call which was cut. */
+export const callCut = ({ item, index }: ShownItem): Unnumbered => ({
+  type: 'response.output_item.done',
+  output_index: index,
+  item: { ...item, status: 'incomplete' },
+});
+
+/** What a run has as the arguments of a call, as the call itself has it. */
+export const argumentsOf = (item: Json, whole: string): string => {
+  const input: unknown = isCustom(item) ? parsed(whole) : undefined;
+  return typeof input === 'string' ? input : whole;
+};
+
+/** The call that an item is, of which the latest may have the id of an earlier one. */
+export const callOf = ({ item }: ShownItem, calls: readonly ToolCall[]): ToolCall | undefined =>
+  calls.findLast(({ id }) => id !== '' && (id === item.call_id || id === item.id));
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

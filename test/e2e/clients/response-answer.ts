@@ -1,0 +1,42 @@
+import type { Response } from 'openai/resources/responses/responses';
+import type { Answer } from './chat-client.ts';
+
+/** An answer with all that there is of the response: what differs from run to run is left out. */
+export interface ResponseAnswer extends Answer {
+  readonly response: unknown;
+}
+
+/** What an application has of a response. */
+export function responseAnswer(response: Response): ResponseAnswer {
+  const { output, status, incomplete_details, usage } = response;
+  const calls = output.filter((item) => item.type === 'function_call');
+  const texts = output.flatMap((item) => (item.type === 'message' ? item.content : []));
+  const thoughts = output.flatMap((item) => (item.type === 'reasoning' ? item.summary : []));
+  if (status !== 'completed') throw new Error(`the response is ${status}: ${incomplete_details?.reason}`);
+  return {
+    text: texts.map((part) => (part.type === 'output_text' ? part.text : '')).join(''),
+    reasoning: thoughts.map(({ text }) => text).join(''),
+    toolCalls: calls.map(({ call_id, name, arguments: json }) => ({
+      id: call_id,
+      name,
+      arguments: JSON.parse(json) as unknown,
+    })),
+    finish: calls.length > 0 ? 'tool_calls' : 'stop',
+    usage,
+    response: comparable(response),
+  };
+}
+
+/** Answers of the test provider are numbered; its requests have times, and models that tell it what to do. */
+function comparable(response: object): unknown {
+  const { created_at: _created, model: _model, ...rest } = response as Record<string, unknown>;
+  const text = JSON.stringify(rest, (key, value: unknown) =>
+    // Of a thought that was cut nobody has the end.
+    key === 'encrypted_content'
+      ? '(encrypted)'
+      : key === 'parsed_arguments' || key === 'parsed'
+        ? undefined
+        : value,
+  );
+  return JSON.parse(text.replaceAll(/chatcmpl-\d+/g, 'chatcmpl-n'));
+}

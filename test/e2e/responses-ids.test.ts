@@ -1,0 +1,81 @@
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Fault } from '../provider/fault.ts';
+import { API_KEY } from './clients/chat-client.ts';
+import { Deployment, modelOf } from './deployment.ts';
+import type { HoldfastProcess } from './holdfast-process.ts';
+
+const TEXT = { text: 'The tide comes in twice a day, and goes out again as often.' };
+const CUT: Fault = { kind: 'reset', at: { event: 9 } };
+
+/** An answer that was recovered, and is gone on from. */
+describe('the id of an answer', () => {
+  let deployment: Deployment;
+  let questions = 0;
+
+  beforeAll(async () => {
+    deployment = await Deployment.start({ replicas: 2 });
+  });
+  afterAll(() => deployment.close());
+
+  const clientOf = ({ url }: HoldfastProcess, apiKey = API_KEY) =>
+    new OpenAI({ baseURL: url, apiKey, maxRetries: 0 });
+
+  const planned = (...faults: readonly Fault[]) => {
+    const question = `ids: ${questions++}`;
+    deployment.plan(question, { parts: [TEXT], faults });
+    return { model: modelOf('h1'), input: question };
+  };
+
+  /** What the client calls its answer, and what the provider calls the one that it finished. */
+  async function recovered() {
+    const { holdfast } = deployment;
+    const asked = planned(CUT);
+    const response = await clientOf(holdfast).responses.stream(asked).finalResponse();
+    expect(response.output_text).toBe(TEXT.text);
+    expect(deployment.requests(asked.input)).toHaveLength(2);
+    const serial = Number(/\d+$/.exec(response.id)?.[0]);
+    return { shown: response.id, finished: new RegExp(`^resp_chatcmpl-(?!${serial}$)\\d+$`) };
+  }
+
+  /** What the provider is told to go on from. */
+  const sent = (question: string) =>
+    deployment.requests(question).map(({ body }) => (body as Record<string, unknown>).previous_response_id);
+
+  test('is what the provider calls it, wherever the client goes on from it', async () => {
+    const { shown, finished } = await recovered();
+    for (const replica of deployment.replicas) {
+      const client = clientOf(replica);
+      const streamed = { ...planned(), previous_response_id: shown };
+      await client.responses.stream(streamed).finalResponse();
+      const whole = { ...planned(), previous_response_id: shown };
+      await client.responses.create(whole);
+      expect(sent(streamed.input)).toEqual([expect.stringMatching(finished)]);
+      expect(sent(whole.input)).toEqual(sent(streamed.input));
+    }
+  });
+
+  test('stays what it is in a request for the rest', async () => {
+    const { shown, finished } = await recovered();
+    const asked = { ...planned(CUT), previous_response_id: shown };
+    await clientOf(deployment.other).responses.stream(asked).finalResponse();
+    expect(sent(asked.input)).toEqual(Array.from({ length: 2 }, () => expect.stringMatching(finished)));
+  });
+
+  test('means nothing to another client', async () => {
+    const { shown } = await recovered();
+    const asked = { ...planned(), previous_response_id: shown };
+    await clientOf(deployment.holdfast, 'another-key').responses.stream(asked).finalResponse();
+    expect(sent(asked.input)).toEqual([shown]);
+  });
+
+  test('of an answer that went well is left alone, and so is one that nobody knows', async () => {
+    const first = planned();
+    const response = await clientOf(deployment.holdfast).responses.stream(first).finalResponse();
+    for (const previous_response_id of [response.id, 'resp_of_old']) {
+      const asked = { ...planned(), previous_response_id };
+      await clientOf(deployment.holdfast).responses.stream(asked).finalResponse();
+      expect(sent(asked.input)).toEqual([previous_response_id]);
+    }
+  });
+});

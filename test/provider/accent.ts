@@ -1,0 +1,87 @@
+import type { ChunkDelta } from './deltas.ts';
+import { DONE, type Envelope, type EventStream, event, type TokenUsage } from './events.ts';
+import type { Utterance } from './limits.ts';
+import type { ProviderWire } from './wires/wire.ts';
+
+/** How one provider words what every provider says. */
+export interface Accent {
+  /** Headers of its streams besides those of every event stream. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The whole stream; `usage` if it was asked for. */
+  tell(utterance: Utterance, envelope: Envelope, usage: TokenUsage | undefined): EventStream;
+  /** The events in which it reports a failure in the middle; after them the body ends. */
+  error(envelope: Envelope): readonly string[];
+  /** What it sends while it has nothing to say. */
+  readonly ping?: string;
+  /** How it refuses to go on from a trailing assistant message. */
+  readonly refusal?: { readonly status: number; readonly body: unknown };
+}
+
+/** The wire as it is spoken with this accent. */
+export const accented = (wire: ProviderWire, accent: Accent): ProviderWire => ({
+  ...wire,
+  ...(accent.headers && { headers: accent.headers }),
+  events: (said, envelope, usage, usage_in) =>
+    accent.tell(said, envelope, usage_in === 'none' ? undefined : usage),
+  errors: (kind, envelope, retry_after_s) =>
+    kind === 'error_own' ? accent.error(envelope) : wire.errors(kind, envelope, retry_after_s),
+  ping: (envelope) => accent.ping ?? wire.ping(envelope),
+});
+
+/** Most providers differ in what surrounds a delta, and in where they put the role, the finish reason and the usage. */
+export interface Manner {
+  /** One chunk around its choices. */
+  around(envelope: Envelope, choices: readonly object[]): object;
+  /** One choice around its delta. */
+  choice(delta: object, finish: string | null): object;
+  /** `alone`: in a chunk before any content. `once`: beside the first content. `always`: in every delta. */
+  readonly role: 'alone' | 'once' | 'always';
+  /** The delta that brings the role alone. */
+  readonly opening?: object;
+  /** A delta as this provider words it. */
+  readonly delta?: (delta: ChunkDelta) => object;
+  /** Events before all others. */
+  readonly preface?: (envelope: Envelope) => readonly string[];
+  /** Fields of the first chunk that others do not have. */
+  readonly first?: object;
+  /** The delta of the finish chunk. */
+  readonly closing?: object;
+  /** Fields of the finish chunk that others do not have. */
+  readonly last?: (usage: TokenUsage | undefined) => object;
+  /** Where usage goes: an event of its own without choices, the finish chunk, or every chunk. */
+  readonly usage: 'own' | 'finish' | 'every' | 'none';
+  /** Fields beside the usage where it has an event of its own. */
+  readonly report?: object;
+}
+
+/** Tells the stream in this manner. */
+export const telling =
+  (manner: Manner): Accent['tell'] =>
+  ({ deltas, finish }, envelope, usage) => {
+    const { role, usage: place } = manner;
+    const chunk = (delta: object, reason: string | null, more: object = {}) =>
+      event({ ...manner.around(envelope, [manner.choice(delta, reason)]), ...more });
+    const along = place === 'every' && usage ? { usage } : {};
+    const worded = deltas.map(manner.delta ?? ((delta) => delta));
+    const spoken = worded.map((delta, index) => {
+      const brings = role === 'always' || (role === 'once' && index === 0);
+      const isFirst = index === 0 && role !== 'alone';
+      return chunk(brings ? { role: 'assistant', ...delta } : delta, null, {
+        ...along,
+        ...(isFirst && manner.first),
+      });
+    });
+    const opening =
+      role === 'alone'
+        ? [chunk(manner.opening ?? { role: 'assistant', content: '' }, null, { ...along, ...manner.first })]
+        : [];
+    const closing = { ...(role === 'always' && { role: 'assistant' }), ...manner.closing };
+    const finished = chunk(closing, finish, {
+      ...(place === 'finish' || place === 'every' ? usage && { usage } : {}),
+      ...manner.last?.(usage),
+    });
+    const before = [...(manner.preface?.(envelope) ?? []), ...opening, ...spoken, finished];
+    const report =
+      place === 'own' && usage ? [event({ ...manner.around(envelope, []), usage, ...manner.report })] : [];
+    return { events: [...before, ...report, DONE], finished_after: before.length };
+  };

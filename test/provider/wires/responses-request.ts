@@ -1,0 +1,35 @@
+import type { CompletionRequest, Message } from '../request.ts';
+
+interface Body {
+  readonly model?: unknown;
+  readonly input?: unknown;
+  readonly instructions?: unknown;
+  readonly max_output_tokens?: number | null;
+  readonly stream?: boolean | null;
+}
+
+/** A request on `/v1/responses` in the terms of a chat; `null` for what no provider would take for one. */
+export function responsesRequest(body: unknown): CompletionRequest | null {
+  if (typeof body !== 'object' || body === null) return null;
+  const { model, input, instructions, max_output_tokens, stream }: Body = body;
+  if (typeof model !== 'string') return null;
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
+  if (!Array.isArray(items)) return null;
+  const system: Message[] =
+    typeof instructions === 'string' ? [{ role: 'system', content: instructions }] : [];
+  return {
+    model,
+    stream: stream ?? null,
+    // Its answers are never without a report.
+    stream_options: { include_usage: true },
+    ...(typeof max_output_tokens === 'number' && { max_tokens: max_output_tokens }),
+    messages: [...system, ...items.map(messageOf)],
+  };
+}
+
+/** Calls and their results are items of their own. */
+function messageOf(item: Partial<Message> & { readonly type?: string; readonly output?: unknown }): Message {
+  if (item.type === 'function_call') return { role: 'assistant', content: '' };
+  if (item.type === 'function_call_output') return { role: 'tool', content: item.output };
+  return { role: item.role ?? 'assistant', content: item.content };
+}

@@ -1,0 +1,47 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { relay } from '../../src/proxy/relay.ts';
+import { sleep } from '../../src/time.ts';
+import type { Plan } from '../provider/script.ts';
+import { type Replica, startReplica } from '../replica.ts';
+import { SimulatedProvider } from '../simulation/simulated-provider.ts';
+import { VirtualTime } from '../simulation/virtual-time.ts';
+import { postChat, UPSTREAM } from './run-deployment.ts';
+
+const PLAN: Plan = { parts: [{ text: 'Kelp grips the rock.' }] };
+const NEVER = new AbortController().signal;
+/** Longer than the end of a run waits for the store. */
+const END_MS = 11_000;
+
+/** A replica that delivers one run of an owner at once. Its time stands still while nobody has it pass. */
+async function startNarrow(): Promise<{ replica: Replica; time: VirtualTime }> {
+  const time = new VirtualTime();
+  const transport = new SimulatedProvider(PLAN, time);
+  const replica = await startReplica(
+    { ...UPSTREAM, limits: { runs_per_owner: 1 } },
+    { relay, transport, time },
+  );
+  onTestFinished(() => time.drive(sleep(time, END_MS, NEVER)));
+  return { replica, time };
+}
+
+test('a run whose client has its whole answer keeps no other from beginning, whatever the store does', async () => {
+  const { replica, time } = await startNarrow();
+  replica.store.fault = new Error('the store is away');
+  vi.spyOn(replica.store, 'acquire').mockRejectedValue(replica.store.fault);
+
+  for (let run = 0; run < 3; run++) {
+    const response = await postChat(replica);
+    expect(response.status).toBe(200);
+    expect(await response.text()).toContain('data: [DONE]');
+  }
+  expect(time.now()).toBe(0);
+  // They have not ended: what they said may still be stored.
+  expect(await activeRuns(replica)).toBe(3);
+  await time.drive(sleep(time, END_MS, NEVER));
+  expect(await activeRuns(replica)).toBe(0);
+});
+
+async function activeRuns({ admin }: Replica): Promise<number> {
+  const metrics = await (await fetch(`${admin}/metrics`)).text();
+  return Number(/^holdfast_runs_active (\d+)$/m.exec(metrics)?.[1]);
+}

@@ -1,0 +1,79 @@
+import { CheckpointScheduler } from '../../../src/checkpoint/checkpoint-scheduler.ts';
+import { foldJournal, type JournalFold } from '../../../src/checkpoint/journal-fold.ts';
+import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
+import { CapabilityMemory } from '../../../src/proxy/dialects/capability-memory.ts';
+import { relay } from '../../../src/proxy/relay.ts';
+import type { Outcome } from '../../../src/proxy/run.ts';
+import { type Transport, TransportFailure } from '../../../src/proxy/transport.ts';
+import { sleep } from '../../../src/time.ts';
+import { RecordingClient } from '../../simulation/recording-client.ts';
+import {
+  configurationOf,
+  METRICS,
+  OWNER,
+  RUN,
+  readingOf,
+  runOf,
+  type SimulationOptions,
+  silentLog,
+} from '../../simulation/simulate.ts';
+import type { StreamReading } from '../../simulation/stream-reading.ts';
+import { VirtualTime } from '../../simulation/virtual-time.ts';
+
+/** What a provider sends in answer to one request, word for word. A number is a pause in milliseconds; `cut` a reset. */
+export type RawAnswer = readonly (string | number)[];
+export const CUT = 'cut';
+
+export interface RawRun {
+  readonly outcome: Outcome;
+  readonly client: RecordingClient;
+  readonly stream: StreamReading;
+  readonly journal: JournalFold;
+  /** Bodies of the requests that were made. */
+  readonly requests: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** One run on virtual time against a provider that says exactly this, one answer per request. */
+export async function relayRaw(answers: readonly RawAnswer[], options: SimulationOptions): Promise<RawRun> {
+  const time = new VirtualTime();
+  const client = new RecordingClient();
+  const requests: Readonly<Record<string, unknown>>[] = [];
+  const transport: Transport = {
+    async open({ body, signal }) {
+      const answer = answers[requests.length] ?? [CUT];
+      requests.push(JSON.parse(String(body)) as Readonly<Record<string, unknown>>);
+      return {
+        status: 200,
+        headers: { 'content-type': 'text/event-stream' },
+        body: {
+          async consume(take) {
+            for (const part of answer) {
+              if (typeof part === 'number') await sleep(time, part, signal);
+              if (signal.aborted) throw new TransportFailure('ABORTED');
+              if (part === CUT) throw new TransportFailure('ECONNRESET');
+              if (typeof part === 'string') await take(Buffer.from(part));
+            }
+          },
+        },
+      };
+    },
+    async close() {},
+  };
+  const store = new MemoryStore({ time, ttl_ms: 604_800_000 });
+  const outcome = await time.drive(
+    relay(runOf(options, new AbortController().signal), client, {
+      configuration: configurationOf(options),
+      transport,
+      store,
+      scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+      capabilities: new CapabilityMemory(time),
+      metrics: METRICS,
+      log: silentLog(),
+      time,
+      random: () => 0.5,
+    }),
+  );
+  const stored = await store.read(RUN, OWNER, 0);
+  const journal = foldJournal(stored?.records ?? []);
+  return { outcome, client, stream: readingOf(client.body, options), journal, requests };
+}

@@ -1,0 +1,232 @@
+import { finishReasonOf } from '../../src/proxy/wires/messages-reasons.ts';
+import { signedBy } from '../provider/wires/messages-events.ts';
+import type { StreamReading } from './stream-reading.ts';
+
+interface Event {
+  readonly type: string;
+  readonly index?: number;
+  readonly message?: { readonly id?: unknown; readonly model?: unknown; readonly content?: unknown };
+  readonly content_block?: {
+    readonly type: string;
+    readonly id?: string;
+    readonly name?: string;
+    readonly input?: object;
+  };
+  readonly delta?: {
+    readonly type?: string;
+    readonly text?: string;
+    readonly thinking?: string;
+    readonly signature?: string;
+    readonly partial_json?: string;
+    readonly stop_reason?: string;
+  };
+  readonly usage?: Record<string, unknown>;
+  readonly error?: Record<string, unknown>;
+  readonly holdfast?: Record<string, unknown>;
+}
+
+interface Block {
+  readonly index: number;
+  readonly type: string;
+  text: string;
+  signature: string;
+  readonly call?: { id: string; name: string; arguments: string };
+}
+
+/**
+ * Reads a body of `/v1/messages` as strictly as the strictest SDK does, and the API that is sent the message back.
+ * `live`: fragments of tool calls may be cancelled. `parted`: a block may have begun at one replica that was lost before
+ * it said anything in it.
+ */
+export function readMessages(body: string, { live = false, parted = false } = {}): StreamReading {
+  return new MessagesStream(live, parted).read(body);
+}
+
+class MessagesStream {
+  readonly #live: boolean;
+  readonly #parted: boolean;
+  readonly #reading: StreamReading = {
+    text: '',
+    refusal: '',
+    reasoning: '',
+    toolCalls: [],
+    finish: undefined,
+    usage: undefined,
+    error: undefined,
+    done: false,
+    events: 0,
+    advisories: [],
+    violations: [],
+  };
+  readonly #cancelled = new Set<object>();
+  #blocks = 0;
+  #open: Block | undefined;
+  #begun = false;
+
+  constructor(live: boolean, parted: boolean) {
+    this.#live = live;
+    this.#parted = parted;
+  }
+
+  read(body: string): StreamReading {
+    const reading = this.#reading;
+    let name: string | undefined;
+    for (const line of body.split('\n')) {
+      if (line === '') continue;
+      if (line.startsWith(': ')) {
+        if (line.startsWith(': holdfast ')) this.#advise(JSON.parse(line.slice(': holdfast '.length)));
+      } else if (line.startsWith('event: ')) {
+        name = line.slice('event: '.length);
+      } else if (line.startsWith('data: ')) {
+        reading.events++;
+        this.#take(JSON.parse(line.slice('data: '.length)) as Event, name);
+        name = undefined;
+      } else {
+        this.#complain(`a line of no kind: ${line}`);
+      }
+    }
+    this.#conclude();
+    return reading;
+  }
+
+  #take(event: Event, name: string | undefined): void {
+    const { type } = event;
+    const reading = this.#reading;
+    if (name !== type) this.#complain(`a ${type} with the name ${name}`);
+    if (reading.done) this.#complain(`${type} after the end`);
+    if (reading.error) this.#complain(`${type} after the error`);
+    if (!this.#begun && type !== 'message_start' && type !== 'error')
+      this.#complain(`${type} before the message`);
+    if (reading.finish !== undefined && !['message_stop', 'error'].includes(type))
+      this.#complain(`${type} after the stop reason`);
+    switch (type) {
+      case 'message_start':
+        if (this.#begun) this.#complain('a second message_start');
+        this.#begun = true;
+        if (!event.message?.id || !event.message.model || !Array.isArray(event.message.content))
+          this.#complain('a message without identity');
+        return;
+      case 'ping':
+        if (event.holdfast) this.#advise(event.holdfast);
+        return;
+      case 'content_block_start':
+        this.#start(event);
+        return;
+      case 'content_block_delta':
+        this.#delta(event);
+        return;
+      case 'content_block_stop':
+        this.#stop(event);
+        return;
+      case 'message_delta':
+        this.#finish(event);
+        return;
+      case 'message_stop':
+        if (reading.finish === undefined) this.#complain('an end without a stop reason');
+        reading.done = true;
+        return;
+      case 'error':
+        if (typeof event.error?.type !== 'string' || typeof event.error.message !== 'string')
+          this.#complain('an error that says nothing');
+        reading.error = event.error ?? {};
+        return;
+      default:
+        this.#complain(`an event of a type that nobody knows: ${type}`);
+    }
+  }
+
+  #start({ index, content_block: block }: Event): void {
+    if (this.#open) this.#complain('a block within a block');
+    if (index !== this.#blocks) this.#complain(`block ${index} is not the next one`);
+    this.#blocks++;
+    const { type = '', id = '', name = '', input } = block ?? {};
+    const call = type === 'tool_use' ? { id, name, arguments: '' } : undefined;
+    if (call && !(id && name)) this.#complain('a call without identity');
+    if (call && JSON.stringify(input) !== '{}') this.#complain('a call that begins with arguments');
+    if (call) this.#reading.toolCalls.push(call);
+    this.#open = { index: index ?? -1, type, text: '', signature: '', ...(call && { call }) };
+  }
+
+  #delta({ index, delta }: Event): void {
+    const open = this.#open;
+    if (!open || index !== open.index) {
+      this.#complain(`a delta of block ${index}, which is not open`);
+      return;
+    }
+    switch (`${open.type}: ${delta?.type}`) {
+      case 'text: text_delta':
+        open.text += delta?.text;
+        this.#reading.text += delta?.text;
+        return;
+      case 'thinking: thinking_delta':
+        open.text += delta?.thinking;
+        this.#reading.reasoning += delta?.thinking;
+        return;
+      case 'thinking: signature_delta':
+        if (open.signature !== '') this.#complain('a second signature');
+        open.signature = delta?.signature ?? '';
+        return;
+      case 'tool_use: input_json_delta':
+        if (open.call) open.call.arguments += delta?.partial_json;
+        return;
+      default:
+        this.#complain(`a ${delta?.type} in a block of ${open.type}`);
+    }
+  }
+
+  #stop({ index }: Event): void {
+    const open = this.#open;
+    if (!open || index !== open.index) {
+      this.#complain(`block ${index} is not open`);
+      return;
+    }
+    this.#open = undefined;
+    if (open.type !== 'tool_use' && open.text === '' && !this.#parted)
+      this.#complain('an empty block, which the API refuses');
+    if (open.type !== 'thinking') return;
+    if (open.signature === '') this.#complain('thinking without a signature');
+    else if (!signedBy(open.signature).startsWith(open.text))
+      this.#complain('thinking with the signature of another');
+  }
+
+  #finish({ delta, usage }: Event): void {
+    if (this.#open) this.#complain('a stop reason within a block');
+    if (typeof usage?.output_tokens !== 'number') this.#complain('a stop reason without a report');
+    this.#reading.finish = finishReasonOf(String(delta?.stop_reason));
+    this.#reading.usage = usage;
+  }
+
+  #advise(advisory: Record<string, unknown>): void {
+    const reading = this.#reading;
+    if (!this.#begun) this.#complain('an advisory before the message');
+    reading.advisories.push(advisory);
+    const isCancel = advisory.type === 'ToolCallCancel';
+    const call = reading.toolCalls.findLast(({ id }) => isCancel && id === advisory.id);
+    if (call) this.#cancelled.add(call);
+  }
+
+  #conclude(): void {
+    const reading = this.#reading;
+    if (!this.#live && reading.advisories.length > 0) this.#complain('an advisory that nobody asked for');
+    reading.toolCalls = reading.toolCalls.filter((call) => !this.#cancelled.has(call));
+    for (const { id, arguments: text } of reading.finish === undefined && this.#live ? [] : reading.toolCalls)
+      if (!parses(text)) this.#complain(`the arguments of ${id} do not parse: ${text}`);
+    if (new Set(reading.toolCalls.map(({ id }) => id)).size !== reading.toolCalls.length)
+      this.#complain('a call came twice');
+    if (reading.error && (reading.done || reading.finish !== undefined))
+      this.#complain('an error beside an end');
+  }
+
+  #complain(what: string): void {
+    this.#reading.violations.push(what);
+  }
+}
+
+function parses(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

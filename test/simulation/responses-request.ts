@@ -1,0 +1,14 @@
+import type { ChatRequest } from '../../src/proxy/wires/chat-request.ts';
+import type { ResponsesRequest } from '../../src/proxy/wires/responses-request.ts';
+
+/** A chat request as one for `/v1/responses`. */
+export function responsesRequestOf({ model, messages, tools, max_tokens }: ChatRequest): ResponsesRequest {
+  const declared = tools?.map(({ function: tool }) => ({ type: 'function', ...tool }));
+  return {
+    model,
+    input: messages,
+    stream: true,
+    ...(typeof max_tokens === 'number' && { max_output_tokens: max_tokens }),
+    ...(declared && { tools: declared }),
+  };
+}
