@@ -26,7 +26,7 @@ export const UPSTREAM_SCHEMA: Schema = {
     api_key: {
       type: 'string',
       description:
-        "Sent as `Authorization: Bearer`, in place of the client's credential. Without it the client's own passes through.",
+        "Sent as `Authorization: Bearer`, under `/v1/messages` as `x-api-key`, in place of the client's credential. Without it the client's own passes through.",
       examples: [`\${OPENAI_API_KEY}`],
       minLength: 1,
     },

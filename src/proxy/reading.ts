@@ -156,6 +156,7 @@ export class Reading implements AttemptReport {
   #takeAnswer(event: AnswerEvent): void {
     const { deltas } = event;
     this.#event = event;
+    if (event.works) this.#noteWork();
     const reason = this.#note(deltas);
     if (event.progress) this.#attempt.progressed(event.progress === 'thinking');
     if (reason === undefined) {
@@ -224,6 +225,15 @@ export class Reading implements AttemptReport {
     }
     if (wasSilent && this.phase !== 'first_token') this.#onAnswer();
     return reason;
+  }
+
+  /** A model that is known to be at work is waited for like one that thinks aloud. */
+  #noteWork(): void {
+    if (this.phase === 'first_token') {
+      this.phase = 'reasoning';
+      this.#onAnswer();
+    }
+    this.#attempt.progressed(true);
   }
 
   #finish(reason: string, event?: AnswerEvent): void {

@@ -194,6 +194,33 @@ describe('where another target may take what this one has refused', () => {
   });
 });
 
+describe('where the answer itself can be come back to', () => {
+  const resumable = { resumable: true };
+  test.each<[string, Transcript, Circumstances, string]>([
+    ['nothing is begun anew', nothing, {}, 'R1'],
+    ['nothing is cut', halfCall, {}, 'R1'],
+    ['nothing is settled early', wholeCall, {}, 'R1'],
+    ['what cannot be joined need not be', words, { policy: { spliceable: false } }, 'R1'],
+    ['the limit is the provider’s to keep', words, { allowance: { tokens_left: 0 } }, 'R1'],
+    [
+      'what is refused for good is not asked for',
+      words,
+      { interruption: because('quota') },
+      'give up: permanent',
+    ],
+    [
+      'the budget holds all the same',
+      wholeCall,
+      { allowance: { exhausted: 'attempts' } },
+      'R2 settle:0 cancel:',
+    ],
+    ['it is done only where it may be', wholeCall, { policy: { plans: ['R2'] } }, 'R2 settle:0 cancel:'],
+  ])('%s', (_, transcript, circumstances, plan) => {
+    const allowance = { ...circumstances.allowance, ...resumable };
+    expect(decided(transcript, { ...circumstances, allowance })).toBe(plan);
+  });
+});
+
 describe('the answer is as long as it may be', () => {
   const overflow = { interruption: because('context_overflow') };
   test.each<[string, Transcript, Circumstances, string]>([

@@ -59,6 +59,14 @@ describe('the usage of the one answer that the client saw', () => {
       usage(12, 50),
     ],
     [
+      'an answer that was come back to: its own report',
+      [
+        attempt('first', { text: tokens(20) }),
+        attempt('resume', { reported: usage(12, 50), text: tokens(30) }),
+      ],
+      usage(12, 50),
+    ],
+    [
       'a restart, too',
       [attempt('first', { reasoning: tokens(9) }), attempt('restart', { reported: usage(12, 50) })],
       usage(12, 50),

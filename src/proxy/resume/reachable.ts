@@ -6,7 +6,7 @@ import type { DeliveredReader } from '../wires/delivered-events.ts';
 import { wireOf } from '../wires/registry.ts';
 import type { Wire } from '../wires/wire.ts';
 import type { Position } from './reader.ts';
-import { readableTail } from './restored-run.ts';
+import { RestoredRun, readableTail } from './restored-run.ts';
 import { withEnding } from './stored-ending.ts';
 
 /**
@@ -21,12 +21,37 @@ export function reachable(stored: StoredRun, { run, cursor, epoch, tail }: Posit
   const { status, holder, seq, records, takeovers } = withEnding(run, stored);
   if (cursor > seq) {
     const isOnItsWay = status === 'running' && holder.state === 'alive';
-    if (!isOnItsWay && (status !== 'running' || told_from > seq)) return false;
+    if (!isOnItsWay && (status !== 'running' || told_from > seq || endsWithinCall(stored, { cursor, tail })))
+      return false;
   }
   // An ending that was added afterwards may stand where the client was told something else.
   if (cursor > stored.seq && seq > stored.seq && told_from > stored.seq) return false;
   // What a later epoch put in place of the client's last events can only be compared with what it has of them.
   return replacedFrom(takeovers, epoch) >= told_from && agrees(records, { cursor, tail }, wire);
+}
+
+/** The events of the tail that the store has not. */
+export const beyond = (
+  { seq }: Pick<StoredRun, 'seq'>,
+  { cursor, tail }: Pick<Position, 'cursor' | 'tail'>,
+): readonly string[] => tail.slice(tail.length - Math.max(cursor - seq, 0));
+
+/** The run as its client has it, as far as that can be told without its request. */
+export function restoredAt(stored: StoredRun, position: Pick<Position, 'cursor' | 'tail'>): RestoredRun {
+  const rules = { wire: wireOf(stored), schemas: new Map(), tool_proof: 1, forwarded: false } as const;
+  return new RestoredRun(
+    { stored, tail: beyond(stored, position) },
+    { ...rules, live: stored.records[0]?.header?.events !== 'none' },
+  );
+}
+
+/**
+ * Who is told whole calls has the beginning of one of which nobody has the rest: it was told before it was stored, by a
+ * replica whose store failed.
+ */
+function endsWithinCall(stored: StoredRun, position: Pick<Position, 'cursor' | 'tail'>): boolean {
+  const isWhole = stored.records[0]?.header?.events === 'none' && wireOf(stored).delivered.showsCloses;
+  return isWhole === true && restoredAt(stored, position).transcript.openCalls.length > 0;
 }
 
 /** Whether these records say the same of the client's events as it does itself, as far as it does. */

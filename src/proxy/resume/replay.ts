@@ -40,11 +40,6 @@ export class Replay {
     this.#sent = options.cursor;
   }
 
-  /** Known from the first records on. */
-  get wire(): Wire {
-    return this.#wire;
-  }
-
   /** How many events the client has. */
   get seq(): number {
     return this.#sent;

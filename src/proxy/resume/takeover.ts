@@ -3,9 +3,8 @@ import type { Bar } from '../../plans/decide.ts';
 import type { Resumption, Run, RunContext } from '../run.ts';
 import { underLease } from '../under-lease.ts';
 import { wireOf } from '../wires/registry.ts';
-import { reachable } from './reachable.ts';
+import { beyond, reachable, restoredAt } from './reachable.ts';
 import type { Position, Reader } from './reader.ts';
-import { RestoredRun } from './restored-run.ts';
 
 /** What came of an orphan that a reader waits for. */
 export type Takeover =
@@ -51,8 +50,7 @@ async function underWay(
   // Who cancels a run does not wait for it to be an orphan.
   const isOurs = stored?.status === 'running' && stored.epoch === lease.epoch;
   if (stored && !isOurs) return LOST;
-  const canGoOn = stored && reachable({ ...stored, holder: orphan.holder }, position);
-  if (!stored || !canGoOn || endsWithinCall(stored, position)) {
+  if (!stored || !reachable({ ...stored, holder: orphan.holder }, position)) {
     await store.release(lease);
     return { kind: 'unreachable', stored: stored ?? orphan };
   }
@@ -81,10 +79,6 @@ async function acquired(
   }
 }
 
-/** The events of the tail that the store has not. */
-const beyond = ({ seq }: StoredRun, { cursor, tail }: Position): readonly string[] =>
-  tail.slice(tail.length - Math.max(cursor - seq, 0));
-
 /**
  * Replicas that were lost one after the other before they brought anything new. A replica that handed the run over has
  * left it in good health, and a client that is ahead of the log got further than the log can tell.
@@ -101,25 +95,8 @@ function barOf(
 
 /** Settled calls are delivered whatever else is missing, and an answer that is finished needs only its end. */
 function endsWithoutRequest(stored: StoredRun, position: Position): boolean {
-  const { transcript, ended } = restored(stored, position);
+  const { transcript, ended } = restoredAt(stored, position);
   return ended !== undefined || transcript.finish !== undefined || transcript.closedCalls.length > 0;
-}
-
-/**
- * Who is told whole calls has the beginning of one of which nobody has the rest: it was told before it was stored, by a
- * replica whose store failed.
- */
-function endsWithinCall(stored: StoredRun, position: Position): boolean {
-  const { showsCloses } = wireOf(stored).delivered;
-  if (!showsCloses || isLive(stored)) return false;
-  return restored(stored, position).transcript.openCalls.length > 0;
-}
-
-const isLive = ({ records }: StoredRun): boolean => records[0]?.header?.events !== 'none';
-
-function restored(stored: StoredRun, position: Position): RestoredRun {
-  const rules = { wire: wireOf(stored), schemas: new Map(), tool_proof: 1, forwarded: false } as const;
-  return new RestoredRun({ stored, tail: beyond(stored, position) }, { ...rules, live: isLive(stored) });
 }
 
 /** Stands for a run of which only the stored part can be delivered: nothing is ever sent anywhere in its name. */

@@ -1,5 +1,6 @@
 import { isObject } from '../../json.ts';
 import type { MessagesPayload } from './messages-event.ts';
+import { stopReasonOf } from './messages-reasons.ts';
 
 export const MESSAGE_STOP = JSON.stringify({ type: 'message_stop' });
 
@@ -12,7 +13,18 @@ export const blockDelta = (index: number, delta: object): string =>
 export const textDelta = (index: number, text: string): string =>
   blockDelta(index, { type: 'text_delta', text });
 
+export const inputDelta = (partial_json: string) => ({ type: 'input_json_delta', partial_json });
+
 export const blockStop = (index: number): string => JSON.stringify({ type: 'content_block_stop', index });
+
+/** The end of a message, but for its report. `stop_sequence`: what ended it, if one did. */
+export const messageDelta = (reason: string, stop_sequence?: string): MessagesPayload => ({
+  type: 'message_delta',
+  delta:
+    stop_sequence === undefined
+      ? { stop_reason: stopReasonOf(reason), stop_sequence: null }
+      : { stop_reason: 'stop_sequence', stop_sequence },
+});
 
 /** With our own object, if any, which no SDK looks at there. */
 export const pingPayload = (holdfast?: object): string =>

@@ -1,6 +1,6 @@
 import type { MessagesEvent, SourceBlock } from './messages-event.ts';
 
-/** What is held back at most: longer blocks are shown as they come. */
+/** What is held back at most: what is longer is shown as it comes. */
 const CHARACTERS_MAX = 1024 * 1024;
 
 /**
@@ -45,6 +45,7 @@ export class PendingEvents {
     this.#events.push(event);
     this.#characters += payload.length;
     if (block && type === 'content_block_start' && (isLate || block.kind === 'sealed')) this.#held.add(block);
+    if (this.#characters > CHARACTERS_MAX) return true;
     if (!block || !this.#held.has(block)) return false;
     const isWhole = type === 'content_block_stop' && !isUse(block.type);
     return isWhole || this.#isOverdue(block);
@@ -56,11 +57,13 @@ export class PendingEvents {
     const ended = new Set(
       events.filter(({ type }) => type === 'content_block_stop').map(({ block }) => block),
     );
-    const isReady = ({ block }: MessagesEvent) =>
-      half || !block || !this.#held.has(block) || ended.has(block) || this.#isOverdue(block);
-    this.#events = events.filter((event) => !isReady(event));
+    const ready = events.filter(
+      ({ block }) => half || !block || !this.#held.has(block) || ended.has(block) || this.#isOverdue(block),
+    );
+    const taken = new Set(ready);
+    this.#events = events.filter((event) => !taken.has(event));
     this.#characters = this.#events.reduce((sum, { payload }) => sum + payload.length, 0);
-    return events.filter(isReady);
+    return ready;
   }
 
   forget(): void {

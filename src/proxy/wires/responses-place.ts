@@ -41,9 +41,12 @@ export class Place {
     return [...this.#parts].some(([key, held]) => key.startsWith(list) && held === place);
   }
 
-  /** What has to be changed of an event of the attempt's item before it is one of the client's. */
-  changesTo(data: ResponsesData): Json {
+  /** What has to be changed of an event of the attempt's item before it is one of the client's, if anything. */
+  changesTo(data: ResponsesData): Json | undefined {
     const { shown } = this;
+    const isInPlace = data.output_index === undefined || data.output_index === shown.index;
+    // Nearly every event is one of these.
+    if (this.#isFirst && isInPlace) return undefined;
     const changes: Record<string, unknown> = {};
     const put = (field: string, value: unknown) => {
       if (data[field] !== undefined && data[field] !== value) changes[field] = value;

@@ -20,6 +20,9 @@ import type { WireEvent, WireReader } from './wire.ts';
 export type ResponsesReading = WireEvent<ResponsesEvent>;
 
 const NO_DELTAS: readonly Delta[] = [];
+/** The second one is another wire's, but some gateways send it everywhere. */
+const SIGNS_OF_LIFE: ReadonlySet<string> = new Set([KEEPALIVE, 'ping']);
+const ABOUT_NO_ITEM: ReadonlySet<string> = new Set([...LIFECYCLE, ...TERMINAL, ...SIGNS_OF_LIFE]);
 /** Why an answer is incomplete, in the words of a finish reason. */
 const INCOMPLETE_REASONS: Readonly<Record<string, string>> = { max_output_tokens: 'length' };
 
@@ -79,12 +82,22 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
   }
 
   #readData(data: ResponsesData, payload: string): ResponsesReading {
+    const item = ABOUT_NO_ITEM.has(data.type) ? undefined : this.#itemOf(data);
+    if (item) {
+      const works = item.kind === 'reasoning' || item.kind === 'other';
+      return {
+        kind: 'answer',
+        payload,
+        data,
+        item,
+        deltas: this.#deltasOf(data, item),
+        manyChoices: false,
+        works,
+      };
+    }
     const event = { kind: 'answer', payload, data, deltas: NO_DELTAS, manyChoices: false } as const;
     if (TERMINAL.has(data.type)) return this.#readEnd(event);
-    if (LIFECYCLE.has(data.type)) return event;
-    if (data.type === KEEPALIVE || data.type === 'ping') return { ...event, ping: true };
-    const item = this.#itemOf(data);
-    return item ? { ...event, item, deltas: this.#deltasOf(data, item) } : event;
+    return SIGNS_OF_LIFE.has(data.type) ? { ...event, ping: true } : event;
   }
 
   #readEnd(event: ResponsesEvent): ResponsesReading {
@@ -120,11 +133,10 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
   }
 
   #deltasOf(data: ResponsesData, item: TrackedItem): readonly Delta[] {
-    const part = `${data.content_index ?? 0}`;
+    if (data.type === 'response.output_text.delta') return item.say('text', partOf(data), textIn(data.delta));
+    const part = partOf(data);
     const summary = `summary ${data.summary_index ?? 0}`;
     switch (data.type) {
-      case 'response.output_text.delta':
-        return item.say('text', part, textIn(data.delta));
       case 'response.output_text.done':
         return item.sayRest('text', part, textIn(data.text));
       case 'response.refusal.delta':
@@ -164,6 +176,8 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
     }
   }
 }
+
+const partOf = ({ content_index }: ResponsesData): string => String(content_index ?? 0);
 
 const failed = (error: ProviderError): ResponsesReading => ({ kind: 'error_event', error });
 

@@ -84,6 +84,8 @@ export interface AnswerEvent {
   readonly progress?: 'thinking' | 'work';
   /** Nothing is to come after it. */
   readonly last?: true;
+  /** The model is at work although nothing is said: it thinks, or uses what its provider lets it use. */
+  readonly works?: boolean;
   /** More than one choice, or another than the first: `n > 1`, which is forwarded but never spliced. */
   readonly manyChoices: boolean;
 }

@@ -1,6 +1,6 @@
 """Asks what it is told to on standard input, one JSON object per line, and answers on standard output.
 
-    {"id", "manner", "request"} -> {"id", "answer"} | {"id", "error": {"name", "message"}}
+{"id", "manner", "request"} -> {"id", "answer"} | {"id", "error": {"name", "message"}}
 """
 
 import asyncio

@@ -123,9 +123,8 @@ class Telling {
 
   #beginCall({ index, id, function: { name = '' } }: ToolCallDelta): OpenCall {
     // A call on the index of another one comes after it, and so does one that begins after arguments.
-    const before = this.#calls.filter(
-      ({ key, text }) => text !== '' || index === undefined || key.index === index,
-    );
+    const isLater = index === undefined || this.#calls.some(({ text }) => text !== '');
+    const before = this.#calls.filter(({ key }) => isLater || key.index === index);
     for (const call of before) this.#endCall(call, false);
     this.#calls = this.#calls.filter((call) => !before.includes(call));
     const output_index = this.#items++;

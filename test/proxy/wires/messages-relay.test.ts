@@ -213,6 +213,34 @@ describe('an answer without a fault', () => {
     expect(outcome).toBe('complete');
   });
 
+  test.each<[string, string[], number]>([
+    [
+      'before the reason',
+      [event({ type: 'message_delta', delta: {}, usage: { output_tokens: 3 } }), end('end_turn')],
+      40,
+    ],
+    ['without anything', [event({ type: 'message_delta', delta: {} }), end('end_turn')], 40],
+    [
+      'after the reason',
+      [end('end_turn', {}), event({ type: 'message_delta', delta: {}, usage: { output_tokens: 3 } })],
+      3,
+    ],
+  ])('a report %s makes no second end', async (_, ends, output_tokens) => {
+    const { client, stream } = await ask([[start(), ...textBlock(0, 'Kelp.'), ...ends, stop]]);
+    expect(stream.violations).toEqual([]);
+    expect(said(client.body, 'message_delta')).toMatchObject([
+      { delta: { stop_reason: 'end_turn' }, usage: { output_tokens } },
+    ]);
+  });
+
+  test('what is too long to be held back comes as it comes', async () => {
+    const code = Array.from({ length: 12 }, () => input(0, 'x'.repeat(100_000)));
+    const use = [SEARCH.replace('"index":1', '"index":0'), ...code];
+    const { client } = await ask([[start(), ...use, CUT], [CUT], [CUT], [CUT]]);
+    expect(client.body).toContain(use.join(''));
+    expect(eventsOf(client.body).at(-1)).toMatchObject({ type: 'error' });
+  });
+
   test('a tool that the provider runs may take its time', async () => {
     const searching = [SEARCH.replace('"index":1', '"index":0'), input(0, '{}'), blockStop(0)];
     const waiting = Array.from({ length: 8 }, () => [30_000, ping]).flat();

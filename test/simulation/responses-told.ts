@@ -1,0 +1,111 @@
+import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
+import { relay } from '../../src/proxy/relay.ts';
+import type { Outcome } from '../../src/proxy/run.ts';
+import { type Transport, TransportFailure, type TransportRequest } from '../../src/proxy/transport.ts';
+import { sleep, type Time } from '../../src/time.ts';
+import { responsesEvent } from '../provider/wires/responses-events.ts';
+import { RecordingClient } from './recording-client.ts';
+import { readResponses } from './responses-reading.ts';
+import { configurationOf, METRICS, runOf, type SimulationOptions, silentLog } from './simulate.ts';
+import type { StreamReading } from './stream-reading.ts';
+import { VirtualTime } from './virtual-time.ts';
+
+export interface Payload {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** Nothing comes for so long. */
+export const silence = (ms: number): Payload => ({ type: 'silence', ms });
+const SILENCE = /^event: silence\n.*"ms":(\d+)/;
+
+/** Events as a provider numbers and frames them. */
+export const framed = (events: readonly Payload[]): string[] => {
+  let number = 0;
+  return events.map(({ type, ...fields }) => {
+    const sequence_number = type === 'silence' ? number : number++;
+    return responsesEvent({ type, sequence_number, ...fields });
+  });
+};
+
+/** What came of an answer that was told in these bodies, one for each attempt. */
+export interface Told {
+  readonly outcome: Outcome;
+  readonly body: string;
+  readonly events: readonly Payload[];
+  readonly stream: StreamReading;
+  /** What the provider was asked, from the second time on. */
+  readonly asked: readonly Record<string, unknown>[];
+}
+
+/** Bodies of a provider, each of which is cut off unless it comes to the end of an answer. */
+class ToldBodies implements Transport {
+  readonly requests: TransportRequest[] = [];
+  readonly #bodies: readonly (readonly string[])[];
+  readonly #time: Time;
+
+  constructor(bodies: readonly (readonly string[])[], time: Time) {
+    this.#bodies = bodies;
+    this.#time = time;
+  }
+
+  async open(request: TransportRequest) {
+    const time = this.#time;
+    const body = this.#bodies[this.requests.length];
+    this.requests.push(request);
+    if (!body) throw new TransportFailure('ECONNREFUSED');
+    const isWhole = /"type":"response\.(completed|incomplete|failed)"/.test(body.at(-1) ?? '');
+    return {
+      status: 200,
+      headers: { 'content-type': 'text/event-stream' },
+      body: {
+        async consume(take: (piece: Buffer) => Promise<void> | undefined) {
+          for (const event of body) {
+            const [, ms] = SILENCE.exec(event) ?? [];
+            if (ms === undefined) await take(Buffer.from(event));
+            else await sleep(time, Number(ms), request.signal);
+            if (request.signal.aborted) throw new TransportFailure('ABORTED');
+          }
+          if (!isWhole) throw new TransportFailure('ECONNRESET');
+        },
+      },
+    };
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** One run on `/v1/responses`, whose provider tells these bodies. `asked`: what the client asks besides. */
+export async function tellResponses(
+  bodies: readonly (readonly Payload[])[],
+  options: SimulationOptions & { readonly asked?: object } = {},
+): Promise<Told> {
+  const time = new VirtualTime();
+  const provider = new ToldBodies(bodies.map(framed), time);
+  const client = new RecordingClient();
+  const run = runOf({ ...options, wire: 'responses' }, new AbortController().signal);
+  const request = { ...run.request, ...options.asked };
+  const outcome = await time.drive(
+    relay({ ...run, request, body: JSON.stringify(request) }, client, {
+      configuration: configurationOf(options),
+      transport: provider,
+      store: new MemoryStore({ time, ttl_ms: 604_800_000 }),
+      scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+      capabilities: new CapabilityMemory(time),
+      metrics: METRICS,
+      log: silentLog(),
+      time,
+      random: () => 0.5,
+    }),
+  );
+  const payloads = client.body.match(/(?<=^data: ).*$/gm) ?? [];
+  return {
+    outcome,
+    body: client.body,
+    events: payloads.map((payload) => JSON.parse(payload) as Payload),
+    stream: readResponses(client.body, { live: (options.events ?? 'none') !== 'none' }),
+    asked: provider.requests.slice(1).map(({ body }) => JSON.parse(String(body)) as Record<string, unknown>),
+  };
+}
