@@ -1,3 +1,5 @@
+import { isObject } from '../json.ts';
+
 /** Events for clients that asked to see recoveries (`Holdfast-Events`); never part of the transcript. */
 export type Advisory =
   | {
@@ -24,3 +26,9 @@ export type Advisory =
       /** Who goes on with the answer, where it is not who was interrupted. */
       readonly upstream?: string;
     };
+
+/** The id of the call that an event as it was delivered says was cancelled, in our own object in it. */
+export function cancelledCallOf({ holdfast }: Readonly<Record<string, unknown>>): string | undefined {
+  const isCancel = isObject(holdfast) && holdfast.type === 'ToolCallCancel';
+  return isCancel && typeof holdfast.id === 'string' ? holdfast.id : undefined;
+}

@@ -5,6 +5,7 @@ import { type Deadline, nextDeadline } from '../interrupts/clocks.ts';
 import type { Clock } from '../interrupts/interruption.ts';
 import { type ProviderError, providerErrorIn, refusalErrorIn } from '../interrupts/provider-error.ts';
 import { retryAfterMs } from '../interrupts/retry-after.ts';
+import { parsedJson } from '../json.ts';
 import type { Time } from '../time.ts';
 import { EventDecoder, EventTooLargeError } from './event-decoder.ts';
 import { type ResponseBody, type Transport, TransportFailure, type TransportResponse } from './transport.ts';
@@ -133,7 +134,7 @@ export class Attempt {
         return waiting;
       });
       if (!this.#isOver) await take(this.#decoder.end());
-      const residue = providerErrorIn(parsed(this.#decoder.residue));
+      const residue = providerErrorIn(parsedJson(this.#decoder.residue));
       this.#settle({ kind: 'eof', done: this.#isDone, ...(residue && { residue }) });
     } catch (error) {
       this.#fail(error);
@@ -230,7 +231,7 @@ export class Attempt {
       kind: 'refused',
       status: response.status,
       content_type: String(response.headers['content-type'] ?? ''),
-      error: errorIn(response.status, parsed(new TextDecoder().decode(body))),
+      error: errorIn(response.status, parsedJson(new TextDecoder().decode(body))),
       ...(retry_after_ms !== undefined && { retry_after_ms }),
     });
   }
@@ -295,12 +296,3 @@ function isStream({ status, headers }: TransportResponse): boolean {
 
 const errorIn = (status: number, body: unknown): ProviderError | undefined =>
   status >= 400 ? refusalErrorIn(body) : providerErrorIn(body);
-
-function parsed(text: string): unknown {
-  if (text === '') return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

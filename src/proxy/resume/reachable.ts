@@ -1,8 +1,7 @@
 import type { JournalEvent, JournalRecord } from '../../checkpoint/journal.ts';
 import type { StoredRun } from '../../checkpoint/store.ts';
-import type { Delta } from '../../plans/delta.ts';
 import { FIRST_EPOCH } from '../event-frame.ts';
-import type { DeliveredReader } from '../wires/delivered-events.ts';
+import { type DeliveredReader, textOf } from '../wires/delivered-events.ts';
 import { wireOf } from '../wires/registry.ts';
 import type { Wire } from '../wires/wire.ts';
 import type { Position } from './reader.ts';
@@ -83,6 +82,3 @@ function saysTheSame(event: JournalEvent, payload: string | undefined, reader: D
   const read = reader.read(payload, 0);
   return read !== undefined && textOf(read.deltas) === textOf(event.deltas);
 }
-
-const textOf = (deltas: readonly Delta[]): string =>
-  deltas.map((delta) => (delta.kind === 'text' ? delta.text : '')).join('');

@@ -2,7 +2,7 @@ import { isObject } from '../../json.ts';
 import type { ToolSchemas } from '../../plans/tool-proof.ts';
 import type { ChatRequest } from './chat-request.ts';
 import { constraintsOf } from './constraints.ts';
-import type { RequestFacts } from './request-facts.ts';
+import { charactersOf, type RequestFacts } from './request-facts.ts';
 
 /** Fields are looked at with care: what is wrong with them is for the provider to say. */
 export function factsOf(request: ChatRequest): RequestFacts {
@@ -21,7 +21,9 @@ export function factsOf(request: ChatRequest): RequestFacts {
     max_tokens: [max_completion_tokens, max_tokens].find((limit) => typeof limit === 'number') ?? Infinity,
     usageAsked: request.stream_options?.include_usage === true,
     legacyFunctions: Array.isArray(request.functions),
-    request_characters: request.messages.map(charactersOf),
+    request_characters: request.messages.map((message: unknown) =>
+      charactersOf(isObject(message) ? message.content : undefined),
+    ),
   };
 }
 
@@ -35,9 +37,3 @@ function schemasOf(request: ChatRequest): ToolSchemas {
 
 const hasAudio = ({ modalities }: ChatRequest): boolean =>
   Array.isArray(modalities) && modalities.includes('audio');
-
-function charactersOf(message: unknown): number {
-  const content = isObject(message) ? message.content : undefined;
-  if (typeof content === 'string') return content.length;
-  return content === undefined || content === null ? 0 : JSON.stringify(content).length;
-}

@@ -1,5 +1,6 @@
 import { isObject } from '../../json.ts';
 import type { Delta } from '../../plans/delta.ts';
+import { cancelledCallOf } from '../advisory.ts';
 import type { ChatChunk } from './chat-chunk.ts';
 import type { ChunkEnvelope, EnvelopeMaker } from './chunk-envelope.ts';
 import type { ChunkEvent } from './chunk-reader.ts';
@@ -115,9 +116,4 @@ function callDeltas(chunk: ChatChunk, next: number): readonly Delta[] {
         : []),
     ];
   });
-}
-
-function cancelledCallOf({ holdfast }: ChatChunk): string | undefined {
-  const isCancel = isObject(holdfast) && holdfast.type === 'ToolCallCancel';
-  return isCancel && typeof holdfast.id === 'string' ? holdfast.id : undefined;
 }

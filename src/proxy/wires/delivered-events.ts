@@ -46,3 +46,7 @@ export interface DeliveredEvent {
   /** The id of a call that it says was cancelled. */
   readonly cancelled?: string;
 }
+
+/** What of the text of an answer they are. */
+export const textOf = (deltas: readonly Delta[]): string =>
+  deltas.map((delta) => (delta.kind === 'text' ? delta.text : '')).join('');

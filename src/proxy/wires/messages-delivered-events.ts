@@ -2,10 +2,16 @@ import type { JournalEvent } from '../../checkpoint/journal.ts';
 import { isObject } from '../../json.ts';
 import type { Delta } from '../../plans/delta.ts';
 import { Transcript } from '../../plans/transcript.ts';
-import type { DeliveredEvent, DeliveredEvents, DeliveredReader } from './delivered-events.ts';
+import { cancelledCallOf } from '../advisory.ts';
+import {
+  type DeliveredEvent,
+  type DeliveredEvents,
+  type DeliveredReader,
+  textOf,
+} from './delivered-events.ts';
 import { MessagesAnswerWriter } from './messages-answer-writer.ts';
 import { ShownBlocks } from './messages-blocks.ts';
-import { type MessagesEvent, type MessagesPayload, typeOf } from './messages-event.ts';
+import { isText, type MessagesEvent, type MessagesPayload, typeOf } from './messages-event.ts';
 import { errorPayload, MESSAGE_STOP, textDelta } from './messages-payloads.ts';
 import { MessagesReader } from './messages-reader.ts';
 import { finishReasonOf } from './messages-reasons.ts';
@@ -146,12 +152,7 @@ function endOf({ delta, usage: report }: MessagesPayload): readonly Delta[] {
   ];
 }
 
-function cancelledBy({ holdfast }: MessagesPayload): { readonly cancelled?: string } {
-  const isCancel = isObject(holdfast) && holdfast.type === 'ToolCallCancel';
-  return isCancel && typeof holdfast.id === 'string' ? { cancelled: holdfast.id } : {};
+function cancelledBy(event: MessagesPayload): { readonly cancelled?: string } {
+  const cancelled = cancelledCallOf(event);
+  return cancelled === undefined ? {} : { cancelled };
 }
-
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
-
-const textOf = (deltas: readonly Delta[]): string =>
-  deltas.map((delta) => (delta.kind === 'text' ? delta.text : '')).join('');

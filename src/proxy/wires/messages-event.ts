@@ -66,3 +66,5 @@ export function typeOf(payload: string): string {
   const parsed: unknown = JSON.parse(payload);
   return isObject(parsed) && typeof parsed.type === 'string' ? parsed.type : '';
 }
+
+export const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';

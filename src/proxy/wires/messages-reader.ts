@@ -6,6 +6,7 @@ import type { Delta } from '../../plans/delta.ts';
 import { normalisedArguments, parses } from '../../plans/tool-proof.ts';
 import { dataOf } from './chunk-reader.ts';
 import {
+  isText,
   kindOf,
   type MessagesEvent,
   type MessagesPayload,
@@ -206,8 +207,6 @@ export class MessagesReader implements WireReader<MessagesEvent> {
     };
   }
 }
-
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
 /**
  * The end of its block closes a call, unless the arguments are not whole: a limit ends the block, too. Some gateways send

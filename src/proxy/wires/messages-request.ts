@@ -1,7 +1,7 @@
 import { isObject } from '../../json.ts';
 import type { Fields } from '../json-body.ts';
-import { checkModel, given, invalid, missing } from './request-checks.ts';
-import type { RequestFacts } from './request-facts.ts';
+import { checkModel, given, invalid, isStrings, missing } from './request-checks.ts';
+import { charactersOf, type RequestFacts } from './request-facts.ts';
 import type { WireRequest } from './wire.ts';
 
 /** The parts of a message request that decide how a run may be continued. */
@@ -71,11 +71,3 @@ export function messagesFactsOf(request: MessagesRequest): RequestFacts {
 /** A schema for the answer, under its name of today or under that of its trial. */
 const hasFormat = ({ output_config, output_format }: MessagesRequest): boolean =>
   isObject(output_format) || (isObject(output_config) && isObject(output_config.format));
-
-function charactersOf(content: unknown): number {
-  if (typeof content === 'string') return content.length;
-  return given(content) ? JSON.stringify(content).length : 0;
-}
-
-const isStrings = (value: unknown): boolean =>
-  Array.isArray(value) && value.every((item) => typeof item === 'string');

@@ -28,4 +28,5 @@ export const invalid = (param: string, expected: string): ApiError =>
   apiError('invalid_field', { param, expected });
 export const given = (value: unknown): boolean => value !== undefined && value !== null;
 
-const isStrings = (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === 'string');
+export const isStrings = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string');

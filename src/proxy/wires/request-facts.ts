@@ -18,3 +18,9 @@ export interface RequestFacts {
   /** Of each message. */
   readonly request_characters: readonly number[];
 }
+
+/** Of a message's content: text, or parts of it. */
+export function charactersOf(content: unknown): number {
+  if (typeof content === 'string') return content.length;
+  return content === undefined || content === null ? 0 : JSON.stringify(content).length;
+}

@@ -1,3 +1,4 @@
+import { parsedJson } from '../../json.ts';
 import type { ToolCall } from '../../plans/transcript.ts';
 import { type Json, textIn, typeOf } from './responses-data.ts';
 import { isCustom, isFunction } from './responses-items.ts';
@@ -56,7 +57,7 @@ export function itemClosing({ item, index }: ShownItem): Unnumbered {
 export function callClosing(shown: ShownItem, whole: string): readonly Unnumbered[] {
   const { item, index, isWhole } = shown;
   if (!isFunction(item))
-    return [{ type: 'response.output_item.done', output_index: index, item: parsed(whole) }];
+    return [{ type: 'response.output_item.done', output_index: index, item: parsedJson(whole) }];
   const field = isCustom(item) ? 'input' : 'arguments';
   const event = isCustom(item) ? 'response.custom_tool_call_input' : 'response.function_call_arguments';
   const text = argumentsOf(item, whole);
@@ -82,18 +83,10 @@ export const callCut = ({ item, index }: ShownItem): Unnumbered => ({
 
 /** What a run has as the arguments of a call, as the call itself has it. */
 export const argumentsOf = (item: Json, whole: string): string => {
-  const input: unknown = isCustom(item) ? parsed(whole) : undefined;
+  const input: unknown = isCustom(item) ? parsedJson(whole) : undefined;
   return typeof input === 'string' ? input : whole;
 };
 
 /** The call that an item is, of which the latest may have the id of an earlier one. */
 export const callOf = ({ item }: ShownItem, calls: readonly ToolCall[]): ToolCall | undefined =>
   calls.findLast(({ id }) => id !== '' && (id === item.call_id || id === item.id));
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

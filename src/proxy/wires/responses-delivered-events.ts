@@ -2,6 +2,7 @@ import type { JournalEvent } from '../../checkpoint/journal.ts';
 import { isObject } from '../../json.ts';
 import type { Delta } from '../../plans/delta.ts';
 import { Transcript } from '../../plans/transcript.ts';
+import { cancelledCallOf } from '../advisory.ts';
 import type { DeliveredEvent, DeliveredEvents, DeliveredReader, Rebuilder } from './delivered-events.ts';
 import { ResponsesAnswerWriter } from './responses-answer-writer.ts';
 import { type Json, type ResponsesData, type ResponsesEvent, TERMINAL, textIn } from './responses-data.ts';
@@ -194,9 +195,4 @@ function endDeltas({ type, response }: ResponsesData): readonly Delta[] {
   const report = usageIn(usage);
   const finish: Delta = { kind: 'finish', reason };
   return report ? [finish, { kind: 'usage', usage: report }] : [finish];
-}
-
-function cancelledCallOf({ holdfast }: Json): string | undefined {
-  const isCancel = isObject(holdfast) && holdfast.type === 'ToolCallCancel';
-  return isCancel && typeof holdfast.id === 'string' ? holdfast.id : undefined;
 }

@@ -2,7 +2,7 @@ import { isObject } from '../../json.ts';
 import type { ToolSchemas } from '../../plans/tool-proof.ts';
 import type { Fields } from '../json-body.ts';
 import { checkModel, given, invalid } from './request-checks.ts';
-import type { RequestFacts } from './request-facts.ts';
+import { charactersOf, type RequestFacts } from './request-facts.ts';
 import type { WireRequest } from './wire.ts';
 
 /** The parts of a request on `/v1/responses` that decide how a run may be continued. */
@@ -49,7 +49,9 @@ export function responsesFactsOf(request: ResponsesRequest): RequestFacts {
     max_tokens: typeof max_output_tokens === 'number' ? max_output_tokens : Infinity,
     usageAsked: true,
     legacyFunctions: false,
-    request_characters: [charactersOf(request.instructions), ...itemsOf(request).map(charactersOf)],
+    request_characters: [request.instructions, ...itemsOf(request)].map((item) =>
+      charactersOf(contentOf(item)),
+    ),
   };
 }
 
@@ -83,8 +85,4 @@ function schemasOf(tools: unknown): ToolSchemas {
   return schemas;
 }
 
-function charactersOf(item: unknown): number {
-  const content = isObject(item) ? (item.content ?? item) : item;
-  if (typeof content === 'string') return content.length;
-  return content === undefined || content === null ? 0 : JSON.stringify(content).length;
-}
+const contentOf = (item: unknown): unknown => (isObject(item) ? (item.content ?? item) : item);
