@@ -1,6 +1,3 @@
-/** The end of the path of a chat completion; what is before it is the root of the replica. */
-export const CHAT_PATH = /(\/v1)?\/chat\/completions\/?$/;
-
 /** A replica that failed is not asked first for this long, so that not every new run has to find out by itself. */
 const AVOID_MS = 10_000;
 

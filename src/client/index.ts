@@ -1,27 +1,33 @@
-import { readChatRequest } from './chat-request.ts';
 import { Endpoints } from './endpoints.ts';
 import { type ResumableOptions, readOptions } from './options.ts';
 import { ResumableRun } from './resumable-run.ts';
+import { askForWhole } from './whole-answer.ts';
+import { readWireRequest } from './wire-request.ts';
 
 export { EventTooLargeError, SilenceError, StreamInterruptedError } from './errors.ts';
 export type { Fetch, ResumableOptions } from './options.ts';
 
 /**
- * A `fetch` whose streamed chat completions survive the death of the replica that serves them: a stream that breaks
- * is resumed at another replica, and the caller reads on as if nothing had happened. Every other request is left as
- * it is. Uses web standards only.
+ * A `fetch` whose streamed answers survive the death of the replica that serves them: a stream that breaks is resumed
+ * at another replica, and the caller reads on as if nothing had happened. It knows the streams of chat completions,
+ * completions, messages and responses. A request on these wires that asks for no stream is sent to the next endpoint,
+ * if there are any, when one does not take it. Every other request is left as it is. Uses web standards only.
  *
  * Throws a `TypeError` that names the option at fault.
  *
  * @example
- * const client = new OpenAI({ baseURL, fetch: resumable({ endpoints: ['http://a:8080', 'http://b:8080'] }) });
+ * const fetch = resumable({ endpoints: ['http://a:8080', 'http://b:8080'] });
+ * const openai = new OpenAI({ baseURL: 'http://a:8080/v1', fetch });
+ * const anthropic = new Anthropic({ baseURL: 'http://a:8080', fetch });
  */
 export function resumable(options: ResumableOptions = {}): typeof globalThis.fetch {
   const settings = readOptions(options);
   const { fetch } = settings;
   const endpoints = new Endpoints(settings.endpoints);
   return async (input, init) => {
-    const request = await readChatRequest(input, init);
-    return request ? new ResumableRun(request, settings, endpoints).start() : fetch(input, init);
+    const request = await readWireRequest(input, init);
+    if (request?.isStream) return new ResumableRun(request, settings, endpoints).start();
+    const hasChoice = settings.endpoints.length > 0;
+    return request && hasChoice ? askForWhole(request, settings, endpoints) : fetch(input, init);
   };
 }

@@ -1,3 +1,5 @@
+import type { Wire } from './wires.ts';
+
 const TAIL_EVENTS_MAX = 4_096;
 const TAIL_CHARACTERS_MAX = 1_048_576;
 
@@ -9,6 +11,11 @@ export class ReceivedEvents {
   #characters = 0;
   #isComplete = false;
   readonly #tail: string[] = [];
+  readonly #wire: Wire;
+
+  constructor(wire: Wire) {
+    this.#wire = wire;
+  }
 
   /** How many events the caller has. */
   get cursor(): number {
@@ -27,7 +34,7 @@ export class ReceivedEvents {
 
   add(payload: string): void {
     this.#cursor += 1;
-    this.#isComplete ||= isEnd(payload);
+    this.#isComplete ||= this.#wire.isLast(payload);
     this.#characters += payload.length;
     this.#tail.push(payload);
     while (
@@ -36,17 +43,5 @@ export class ReceivedEvents {
     ) {
       this.#characters -= this.#tail.shift()?.length ?? 0;
     }
-  }
-}
-
-/** `[DONE]`, or an error: the replica has said what there is to say. */
-function isEnd(payload: string): boolean {
-  if (payload.trim() === '[DONE]') return true;
-  if (!payload.includes('"error"')) return false;
-  try {
-    const { error } = JSON.parse(payload) as { error?: unknown };
-    return error !== undefined && error !== null;
-  } catch {
-    return false;
   }
 }

@@ -1,6 +1,5 @@
 import { discard, isTurnedAway, opensRun, retryAfterOf } from './answer.ts';
 import { callerResponse } from './caller-response.ts';
-import type { ChatRequest } from './chat-request.ts';
 import { Connection } from './connection.ts';
 import type { Endpoints } from './endpoints.ts';
 import { EventTooLargeError, StreamInterruptedError } from './errors.ts';
@@ -9,6 +8,7 @@ import { ReceivedEvents } from './received-events.ts';
 import { RetryBudget } from './retry-budget.ts';
 import { type RunRequest, RunRequests } from './run-requests.ts';
 import { sleep } from './sleep.ts';
+import type { WireRequest } from './wire-request.ts';
 
 /** How long the request that ends an abandoned run may take. */
 const CANCEL_MS = 5_000;
@@ -19,7 +19,7 @@ export class ResumableRun {
   readonly #endpoints: Endpoints;
   readonly #requests: RunRequests;
   readonly #budget: RetryBudget;
-  readonly #received = new ReceivedEvents();
+  readonly #received: ReceivedEvents;
   /** Aborts when the caller has left, by its own signal or by cancelling the body. */
   readonly #signal: AbortSignal;
   readonly #left = new AbortController();
@@ -29,13 +29,14 @@ export class ResumableRun {
   /** Empty while nobody has told. */
   #run: string;
 
-  constructor(request: ChatRequest, settings: Settings, endpoints: Endpoints) {
+  constructor(request: WireRequest, settings: Settings, endpoints: Endpoints) {
     this.#settings = settings;
     this.#endpoints = endpoints;
     this.#requests = new RunRequests(request);
     this.#budget = new RetryBudget(settings);
+    this.#received = new ReceivedEvents(request.wire);
     this.#signal = AbortSignal.any([this.#left.signal, ...(request.signal ? [request.signal] : [])]);
-    this.#root = endpoints.first(this.#requests.root);
+    this.#root = endpoints.first(request.root);
     this.#connection = new Connection(this.#signal);
     this.#run = this.#requests.run;
   }

@@ -1,6 +1,5 @@
-import type { ChatRequest } from './chat-request.ts';
-import { CHAT_PATH } from './endpoints.ts';
 import type { ReceivedEvents } from './received-events.ts';
+import type { WireRequest } from './wire-request.ts';
 
 export interface RunRequest {
   readonly url: string;
@@ -9,22 +8,19 @@ export interface RunRequest {
 
 /** What is asked of replicas on behalf of one caller, all with the caller's own credential. */
 export class RunRequests {
-  readonly #request: ChatRequest;
-  /** The replica, or the load balancer, that the caller named. */
-  readonly root: string;
+  readonly #request: WireRequest;
   /** The run that the caller named, empty if it named none. */
   readonly run: string;
 
-  constructor(request: ChatRequest) {
+  constructor(request: WireRequest) {
     this.#request = request;
-    this.root = request.url.origin + request.url.pathname.replace(CHAT_PATH, '');
     this.run = request.headers.get('holdfast-run-id') ?? '';
   }
 
   /** The caller's own request. Repeated, its `Idempotency-Key` leads to the same run. */
   original(root: string): RunRequest {
-    const { url, headers, body } = this.#request;
-    const here = root === this.root ? url.href : `${root}/v1/chat/completions${url.search}`;
+    const { url, wire, root: named, headers, body } = this.#request;
+    const here = root === named ? url.href : `${root}/v1${wire.path}${url.search}`;
     return this.#to(here, { method: 'POST', headers, body });
   }
 

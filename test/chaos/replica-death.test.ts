@@ -2,22 +2,23 @@ import { setTimeout as pause } from 'node:timers/promises';
 import OpenAI from 'openai';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { resumable } from '../../src/client/index.ts';
-import { Deployment, type DeploymentOptions, modelOf } from '../e2e/deployment.ts';
+import { Deployment, type DeploymentOptions } from '../e2e/deployment.ts';
 import type { HoldfastProcess } from '../e2e/holdfast-process.ts';
-import { post, streamRequest } from '../e2e/raw-client.ts';
-import { callsOf, TIDES, textOf } from '../e2e/situations.ts';
+import { post } from '../e2e/raw-client.ts';
+import { callsOf, textOf } from '../e2e/situations.ts';
 import type { Plan } from '../provider/script.ts';
 import { redisBinary } from '../redis/binaries.ts';
 import { RedisServer } from '../redis/redis-server.ts';
-import { readStream } from '../simulation/stream-reading.ts';
+import type { StreamReading } from '../simulation/stream-reading.ts';
 import { checkLog } from './log-check.ts';
 import { type ChaosRun, chaosRuns } from './script.ts';
+import { CHAT, MESSAGES, RESPONSES, type WireQuestion } from './wire-question.ts';
 
 const SEED = Number(process.env.HOLDFAST_SEED ?? 20_261_121);
 const RUNS = Number(process.env.HOLDFAST_CASES ?? 300);
+/** On each of the other wires. */
+const RUNS_ON_WIRE = Math.ceil((RUNS * 2) / 15);
 const RUNS_PER_ROUND = 30;
-/** Answers that are over, or not begun, when the replica dies do not count: rounds are played until enough do. */
-const ROUNDS_MAX = Math.ceil((4 * RUNS) / RUNS_PER_ROUND);
 /** From the moment at which the provider was asked for all answers of a round, which take 0.3 to 1.5 s each. */
 const KILL_AFTER_MAX_MS = 400;
 const LEASE_MS = 1000;
@@ -26,7 +27,6 @@ const CLOCK_SKEW_MS = 3_600_000;
 const ROUND_MAX_MS = 60_000;
 const TEST_MAX_MS = 600_000;
 const SECRET = 'the secret that all replicas share';
-const TOOLS = [{ type: 'function', function: TIDES }];
 
 const redis = await redisBinary();
 
@@ -79,15 +79,18 @@ describe.skipIf('missing' in redis)(`replicas that die, with Redis (seed ${SEED}
   const questionOf = (round: number, index: number) => `round ${round}, question ${index}`;
   const killTime = (round: number) => (KILL_AFTER_MAX_MS * ((round * 7) % 10)) / 10;
 
-  /** Every run of a round is asked of the first replica, which is killed meanwhile: until {@link RUNS} have lost theirs. */
+  /** Every run of a round is asked of the first replica, which is killed meanwhile: until `runs` have lost theirs. */
   async function play(
     name: string,
     ask: (question: string, run: ChaosRun) => Promise<string>,
     meanwhile: (round: number) => Promise<unknown> = (round) => killOne(killTime(round)),
+    runs: number = RUNS,
   ): Promise<void> {
     Object.assign(died, { runs: 0, taken_over: 0, in_continuation: 0 });
     living = [...deployment.replicas];
-    for (let round = 0; died.taken_over < RUNS && round < ROUNDS_MAX; round++) {
+    // Answers that are over, or not begun, when the replica dies do not count: rounds are played until enough do.
+    const rounds_max = Math.ceil((4 * runs) / RUNS_PER_ROUND);
+    for (let round = 0; died.taken_over < runs && round < rounds_max; round++) {
       const asked = chaosRuns(SEED + round, RUNS_PER_ROUND).map(async (run, index) => {
         const question = questionOf(round, index);
         deployment.plan(question, run.plan);
@@ -100,21 +103,25 @@ describe.skipIf('missing' in redis)(`replicas that die, with Redis (seed ${SEED}
     console.log(
       `${name}: ${died.runs} answers whole, ${died.taken_over} taken over, ${died.in_continuation} of them after a cut by the provider`,
     );
-    expect(died.taken_over).toBeGreaterThanOrEqual(RUNS);
-    expect(died.in_continuation).toBeGreaterThan(RUNS / 20);
+    expect(died.taken_over).toBeGreaterThanOrEqual(runs);
+    expect(died.in_continuation).toBeGreaterThan(runs / 20);
   }
 
   /** Through `holdfast/client`; resolves with the id of the run once the answer is known to be whole. */
-  async function askThroughClient(question: string, { plan }: ChaosRun): Promise<string> {
+  async function askThroughClient(
+    question: string,
+    { plan }: ChaosRun,
+    wire: WireQuestion = CHAT,
+  ): Promise<string> {
     const endpoints = living.map(({ url }) => url);
-    const response = await post(
-      endpoints[0] ?? '',
-      streamRequest(modelOf('vllm'), question, { tools: TOOLS }),
-      {},
-      AbortSignal.timeout(ROUND_MAX_MS),
-      resumable({ endpoints, max_retries: 40 }),
-    );
-    expectWhole(await response.text(), plan, question);
+    const fetch = resumable({ endpoints, max_retries: 40 });
+    const response = await fetch(endpoints[0] + wire.path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: 'Bearer client-key' },
+      body: JSON.stringify(wire.request(question)),
+      signal: AbortSignal.timeout(ROUND_MAX_MS),
+    });
+    expectWhole(wire.read(await response.text()), plan, question);
     return response.headers.get('holdfast-run-id') ?? '';
   }
 
@@ -124,9 +131,9 @@ describe.skipIf('missing' in redis)(`replicas that die, with Redis (seed ${SEED}
     for (let time = 0; ; time++) {
       const baseURL = urls[time % urls.length];
       const client = new OpenAI({ baseURL, apiKey: 'client-key', maxRetries: 0, timeout: ROUND_MAX_MS });
-      const request = streamRequest(modelOf('vllm'), question, { tools: TOOLS });
+      const request = CHAT.request(question) as never;
       try {
-        const { data, response } = await client.chat.completions.create(request as never).withResponse();
+        const { data, response } = await client.chat.completions.create(request).withResponse();
         let text = '';
         const calls: string[] = [];
         for await (const { choices } of data as unknown as AsyncIterable<OpenAI.ChatCompletionChunk>) {
@@ -149,6 +156,16 @@ describe.skipIf('missing' in redis)(`replicas that die, with Redis (seed ${SEED}
     async (durability) => {
       await deploy({ checkpoint: { durability } });
       await play(durability, askThroughClient);
+    },
+    TEST_MAX_MS,
+  );
+
+  test.each([MESSAGES, RESPONSES])(
+    `${RUNS_ON_WIRE} answers on $path are whole through the client`,
+    async (wire) => {
+      await deploy();
+      const ask = (question: string, run: ChaosRun) => askThroughClient(question, run, wire);
+      await play(wire.path, ask, undefined, RUNS_ON_WIRE);
     },
     TEST_MAX_MS,
   );
@@ -183,11 +200,8 @@ describe.skipIf('missing' in redis)(`replicas that die, with Redis (seed ${SEED}
       await deploy();
       const asked: string[] = [];
       const ask = async (question: string, { plan }: ChaosRun) => {
-        const response = await post(
-          deployment.holdfast.url,
-          streamRequest(modelOf('vllm'), question, { tools: TOOLS }),
-        );
-        expectWhole(await response.text(), plan, question);
+        const response = await post(deployment.holdfast.url, CHAT.request(question));
+        expectWhole(CHAT.read(await response.text()), plan, question);
         asked.push(question);
       };
       const runs = chaosRuns(SEED, RUNS_PER_ROUND).map(async (run, index) => {
@@ -206,9 +220,8 @@ describe.skipIf('missing' in redis)(`replicas that die, with Redis (seed ${SEED}
   );
 });
 
-/** Every byte of text, every call once, one end: read as strictly as the strictest SDK does. */
-function expectWhole(body: string, plan: Plan, question: string): void {
-  const stream = readStream(body);
+/** Every byte of text, every call once, one end. */
+function expectWhole(stream: StreamReading, plan: Plan, question: string): void {
   expect(stream.violations, question).toEqual([]);
   expect(stream.error, `${question}: ${JSON.stringify(stream.error)}`).toBeUndefined();
   expect(stream.text === textOf(plan), `${question}: ${firstDifference(stream.text, textOf(plan))}`).toBe(

@@ -33,9 +33,13 @@ export const request = (more: object = {}): RequestInit => ({
   ...more,
 });
 
-/** Every event in the form in which a caller is to read it. */
-export const framesOf = (events: readonly string[]): string =>
-  events.map((event) => `data: ${event}\n\n`).join('');
+/** An event in the form in which a caller is to read it. Where events have names, these are their types. */
+export function frameOf(payload: string): string {
+  const [, name] = /^\{"type":"([^"]+)"/.exec(payload) ?? [];
+  return `${name === undefined ? '' : `event: ${name}\n`}data: ${payload}\n\n`;
+}
+
+export const framesOf = (events: readonly string[]): string => events.map(frameOf).join('');
 
 export const textOf = (body: string): string =>
   contentOf(chunksOf(body).filter(({ choices }) => choices !== undefined));

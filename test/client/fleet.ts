@@ -3,6 +3,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json, text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
+import { frameOf } from './answers.ts';
 
 /** One request as a replica saw it. */
 export interface Asked {
@@ -37,7 +38,10 @@ export interface FleetOptions {
   other?(request: IncomingMessage, response: ServerResponse): void;
 }
 
-const frameOf = (payload: string, id: string) => `id: ${id}\ndata: ${payload}\n\n`;
+const WIRE_PATH = /^\/v1\/(chat\/completions|completions|messages|responses)$/;
+const RUN_PATH = /^\/holdfast\/v1\/runs(\/|$)/;
+
+const frameWithId = (payload: string, id: string) => `id: ${id}\n${frameOf(payload)}`;
 
 /**
  * Replicas on 127.0.0.1 that keep the HTTP contract of resuming over one list of events, and break where they are told
@@ -114,7 +118,7 @@ export class Fleet {
   async #answer(replica: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url = '', headers } = request;
     const { pathname } = new URL(url, 'http://fleet');
-    const isOurs = pathname === '/v1/chat/completions' || /^\/holdfast\/v1\/runs(\/|$)/.test(pathname);
+    const isOurs = WIRE_PATH.test(pathname) || RUN_PATH.test(pathname);
     for (const [name, value] of Object.entries(this.#options.headers ?? {})) response.setHeader(name, value);
     if (!isOurs || method === 'OPTIONS') {
       if (this.#options.other) this.#options.other(request, response);
@@ -150,7 +154,7 @@ export class Fleet {
   }
 
   #telling({ run, cursor }: Place, response: ServerResponse): Telling {
-    const frame = this.#options.frame ?? frameOf;
+    const frame = this.#options.frame ?? frameWithId;
     const due = this.#events
       .slice(cursor)
       .map((event, index) => frame(event, `${run}.1.${cursor + index + 1}`));

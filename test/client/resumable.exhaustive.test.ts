@@ -1,19 +1,26 @@
 import { describe, expect, test } from 'vitest';
 import { resumable } from '../../src/client/index.ts';
-import { DONE, framesOf, request } from './answers.ts';
+import { DONE, frameOf, framesOf, request } from './answers.ts';
 import { cut, Fleet, type Step } from './fleet.ts';
+import { COMPLETION, MESSAGE, RESPONSE } from './wire-answers.ts';
 
-const CONNECTIONS = 8;
 const WAYS = ['reset', 'fin', 'eof'] as const;
-const EVENTS = [
-  ...['The tide ', '“à marée haute” ', '満潮 ', '🌊🌊', ' comes', '.'].map((content) =>
-    JSON.stringify({ choices: [{ index: 0, delta: { content } }] }),
-  ),
-  DONE,
+const CHAT = {
+  path: '/v1/chat/completions',
+  events: [
+    ...['The tide ', '“à marée haute” ', '満潮 ', '🌊🌊', ' comes', '.'].map((content) =>
+      JSON.stringify({ choices: [{ index: 0, delta: { content } }] }),
+    ),
+    DONE,
+  ],
+};
+const CASES = [
+  { ...CHAT, connections: 8, lanes: 8 },
+  ...[COMPLETION, MESSAGE, RESPONSE].map((answer) => ({ ...answer, connections: 3, lanes: 2 })),
 ];
+
 /** So short an id that most bytes are those of characters. */
-const frame = (payload: string, id: string) => `id: ${id.slice(-1)}\ndata: ${payload}\n\n`;
-const BYTES = Buffer.byteLength(EVENTS.map((event) => frame(event, '1')).join(''));
+const frame = (payload: string, id: string) => `id: ${id.slice(-1)}\n${frameOf(payload)}`;
 
 /** Breaks somewhere else in what is left each time, so that all of it is cut by and by. */
 const cutOf =
@@ -23,30 +30,30 @@ const cutOf =
     return cut(place, WAYS[(offset + connection) % WAYS.length])(telling);
   };
 
-const LANES = Array.from({ length: 8 }, (_, lane) => lane);
+describe.each(CASES)('$path on $connections connections', ({ path, events, connections, lanes }) => {
+  const bytes = Buffer.byteLength(events.map((event) => frame(event, '1')).join(''));
 
-describe(`cut at each of ${BYTES} bytes, and on seven connections`, () => {
-  test.concurrent.each(LANES)(
-    'every eighth byte from %i on: exact',
+  test.concurrent.each(Array.from({ length: lanes }, (_, lane) => lane))(
+    `cut at each of ${bytes} bytes, one in ${lanes} from %i on: exact`,
     async (lane) => {
-      const fleet = await Fleet.open(EVENTS, { frame });
+      const fleet = await Fleet.open(events, { frame });
       const fetch = resumable({ endpoints: fleet.urls, backoff_ms: 0, backoff_max_ms: 0 });
       const cursors = new Set<number | undefined>();
-      for (let offset = lane; offset < BYTES; offset += LANES.length) {
+      for (let offset = lane; offset < bytes; offset += lanes) {
         fleet.asked.length = 0;
         fleet.script(
-          ...Array.from({ length: CONNECTIONS - 1 }, (_, connection) => cutOf(offset, connection)),
+          ...Array.from({ length: connections - 1 }, (_, connection) => cutOf(offset, connection)),
         );
-        const body = await (await fetch(fleet.chatUrl, request())).text();
-        expect(body, `cut at byte ${offset}`).toBe(framesOf(EVENTS));
-        expect(fleet.asked).toHaveLength(CONNECTIONS);
+        const body = await (await fetch(fleet.urls[0] + path, request())).text();
+        expect(body, `cut at byte ${offset}`).toBe(framesOf(events));
+        expect(fleet.asked).toHaveLength(connections);
         // What failed last is avoided: they take turns.
         const replicas = fleet.asked.map(({ replica }) => replica);
         expect(replicas.slice(1).every((replica, index) => replica !== replicas[index])).toBe(true);
         for (const asked of fleet.asked) cursors.add((asked.body as { cursor?: number }).cursor);
       }
       // Resumed from everywhere, not from the start only.
-      expect(cursors).toEqual(new Set([undefined, 0, 1, 2, 3, 4, 5, 6]));
+      expect(cursors).toEqual(new Set([undefined, ...events.keys()]));
       fleet.close();
     },
     60_000,

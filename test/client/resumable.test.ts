@@ -319,12 +319,12 @@ describe('an answer that is no stream of Holdfast', () => {
       { fetch: inner },
     );
     const init = { method: 'POST', body: '{"stream":true}', headers: { 'x-of': 'caller' } };
-    await fetch(`${fleet.base}/completions`, init);
+    await fetch(`${fleet.base}/embeddings`, init);
     const get = new Request(`${fleet.base}/models`);
     await fetch(get);
-    expect(seen).toEqual(['POST /v1/completions', 'GET /v1/models']);
+    expect(seen).toEqual(['POST /v1/embeddings', 'GET /v1/models']);
     expect(inner.mock.calls).toEqual([
-      [`${fleet.base}/completions`, init],
+      [`${fleet.base}/embeddings`, init],
       [get, undefined],
     ]);
   });

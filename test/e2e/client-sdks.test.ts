@@ -1,23 +1,33 @@
+import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { resumable } from '../../src/client/index.ts';
 import { chunk, DONE, words } from '../client/answers.ts';
 import { cut, Fleet, refuse, type Step, stall, whole } from '../client/fleet.ts';
+import { deltasOf } from '../provider/deltas.ts';
+import type { Part } from '../provider/script.ts';
+import { PROVIDER_WIRES } from '../provider/wires/registry.ts';
 import { aiSdkCompatible, aiSdkOpenai } from './clients/ai-sdk.ts';
+import { aiSdkAnthropic } from './clients/ai-sdk-anthropic.ts';
+import { aiSdkResponses } from './clients/ai-sdk-responses.ts';
+import { anthropicEvents, anthropicHelper } from './clients/anthropic.ts';
 import type { ChatClient, Question } from './clients/chat-client.ts';
 import { langchain } from './clients/langchain.ts';
-import { openaiChunks, openaiHelper } from './clients/openai.ts';
-import { TIDES } from './situations.ts';
+import { langchainAnthropic } from './clients/langchain-anthropic.ts';
+import { langchainResponses } from './clients/langchain-responses.ts';
+import { openaiChunks, openaiCompletions, openaiHelper } from './clients/openai.ts';
+import { openaiResponses, openaiResponsesHelper } from './clients/openai-responses.ts';
+import { callTo, TIDES } from './situations.ts';
 
 const CUTS = 8;
-const WORDS = words(40);
+const WORDS = words(80);
 const CALL = {
   id: 'call_brest',
   type: 'function',
   function: { name: 'tides', arguments: '{"port":"Brest","days":3}' },
 };
 const USAGE = { prompt_tokens: 5, completion_tokens: 40, total_tokens: 45 };
-const EVENTS = [
+const CHAT = [
   chunk({ role: 'assistant', content: '' }),
   ...WORDS.map((content) => chunk({ content })),
   chunk({ tool_calls: [{ index: 0, ...CALL }] }),
@@ -25,21 +35,43 @@ const EVENTS = [
   JSON.stringify({ ...JSON.parse(chunk({})), choices: [], usage: USAGE }),
   DONE,
 ];
+/** The payloads in which a provider says the same on another wire. */
+function eventsOn(wire: 'completions' | 'messages' | 'responses'): string[] {
+  const call: Part[] = wire === 'completions' ? [] : [{ tool: callTo('call_brest', 'Brest') }];
+  const deltas = deltasOf([{ text: WORDS.join('') }, ...call], {});
+  const said = { deltas, finish: call.length > 0 ? 'tool_calls' : 'stop' };
+  const envelope = { id: 'answer_1', model: 'm', created: 1, wire };
+  const { events } = PROVIDER_WIRES[wire].events(said, envelope, USAGE, 'final');
+  return events.map((event) => /^data: (.*)$/m.exec(event)?.[1] ?? '');
+}
+const COMPLETION = eventsOn('completions');
+const MESSAGE = eventsOn('messages');
+const RESPONSE = eventsOn('responses');
 const QUESTION: Question = { model: 'm', content: 'Tides?', tools: [TIDES] };
 
 /** Some events, and then the connection breaks: within the next event, each time in another place of it. */
 const breaks = (how: 'reset' | 'eof'): readonly Step[] =>
   Array.from({ length: CUTS }, (_, index) => cut(700 + 37 * index, how));
 
-const CLIENTS: readonly [string, (url: string, fetch: typeof globalThis.fetch) => ChatClient][] = [
-  ['openai, chunk by chunk', openaiChunks],
-  ['openai, .stream()', openaiHelper],
-  ['ai with @ai-sdk/openai', aiSdkOpenai],
-  ['ai with @ai-sdk/openai-compatible', aiSdkCompatible],
-  ['@langchain/openai', langchain],
+type Connect = (url: string, fetch: typeof globalThis.fetch) => ChatClient;
+const CLIENTS: readonly [name: string, connect: Connect, events: readonly string[]][] = [
+  ['openai, chunk by chunk', openaiChunks, CHAT],
+  ['openai, .stream()', openaiHelper, CHAT],
+  ['ai with @ai-sdk/openai', aiSdkOpenai, CHAT],
+  ['ai with @ai-sdk/openai-compatible', aiSdkCompatible, CHAT],
+  ['@langchain/openai', langchain, CHAT],
+  ['openai, completions', openaiCompletions, COMPLETION],
+  ['anthropic, event by event', anthropicEvents, MESSAGE],
+  ['anthropic, .stream()', anthropicHelper, MESSAGE],
+  ['ai with @ai-sdk/anthropic', aiSdkAnthropic, MESSAGE],
+  ['@langchain/anthropic', langchainAnthropic, MESSAGE],
+  ['openai, responses.create()', openaiResponses, RESPONSE],
+  ['openai, responses.stream()', openaiResponsesHelper, RESPONSE],
+  ['ai with @ai-sdk/openai, responses', aiSdkResponses, RESPONSE],
+  ['@langchain/openai, responses', langchainResponses, RESPONSE],
 ];
 
-describe.each(CLIENTS)('%s', (_, connect) => {
+describe.each(CLIENTS)('%s', (_, connect, events) => {
   let fleet: Fleet;
   let client: ChatClient;
   const complaints: unknown[] = [];
@@ -48,7 +80,7 @@ describe.each(CLIENTS)('%s', (_, connect) => {
     for (const method of ['warn', 'error'] as const) {
       vi.spyOn(console, method).mockImplementation((...said) => complaints.push(said));
     }
-    fleet = await Fleet.open(EVENTS);
+    fleet = await Fleet.open(events);
     const fetch = resumable({ endpoints: fleet.urls, backoff_ms: 1, backoff_max_ms: 4 });
     client = connect(fleet.base, fetch);
   });
@@ -68,7 +100,8 @@ describe.each(CLIENTS)('%s', (_, connect) => {
     const answer = await ask(...breaks('reset'));
     expect(answer.text).toBe(WORDS.join(''));
     expect(answer).toEqual(await ask());
-    expect(answer.toolCalls).toMatchObject([{ id: 'call_brest', name: 'tides' }]);
+    const calls = events === COMPLETION ? [] : [{ id: 'call_brest', name: 'tides' }];
+    expect(answer.toolCalls).toMatchObject(calls);
   });
 
   test('asks for no more than was lost', async () => {
@@ -93,11 +126,22 @@ describe.each(CLIENTS)('%s', (_, connect) => {
 });
 
 test('leaving the loop over the chunks ends the run', async () => {
-  const fleet = await Fleet.start(EVENTS);
+  const fleet = await Fleet.start(CHAT);
   fleet.script(stall(1500));
   const client = new OpenAI({ baseURL: fleet.base, apiKey: 'client-key', fetch: resumable() });
   const messages = [{ role: 'user' as const, content: 'Tides?' }];
   for await (const _ of await client.chat.completions.create({ model: 'm', messages, stream: true })) break;
+  await fleet.requested(2);
+  expect(fleet.asked[1]).toMatchObject({ method: 'DELETE', headers: { authorization: 'Bearer client-key' } });
+});
+
+test('leaving the loop over the events of a message ends the run', async () => {
+  const fleet = await Fleet.start(MESSAGE);
+  fleet.script(stall(1500));
+  const client = new Anthropic({ baseURL: fleet.urls[0] ?? '', apiKey: 'client-key', fetch: resumable() });
+  const messages = [{ role: 'user' as const, content: 'Tides?' }];
+  const request = { model: 'm', max_tokens: 100, messages, stream: true as const };
+  for await (const _ of await client.messages.create(request)) break;
   await fleet.requested(2);
   expect(fleet.asked[1]).toMatchObject({ method: 'DELETE', headers: { authorization: 'Bearer client-key' } });
 });

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 #: Characters of one to four bytes.
 WORDS = [f"w{index} é 浪 🌊 " for index in range(8)]
@@ -41,15 +42,27 @@ EVENTS = events()
 #: So few that every place in them can be tried: characters of one to four bytes, ids, comments, the end.
 SHORT = ['{"a":"é浪🌊"}', '{"b":1}', '{"c":2}', '{"d":3}', DONE]
 ERROR = json.dumps({"error": {"message": "given up", "type": "stream_interrupted", "code": "x"}})
+#: The same on each wire, by the ends of their paths.
+SHORTS = {
+    "/chat/completions": SHORT,
+    "/completions": ['{"text":"é浪🌊"}', '{"text":"b"}', DONE],
+    "/messages": ['{"type":"a","text":"é浪🌊"}', '{"type":"b"}', '{"type":"message_stop"}'],
+    "/responses": ['{"type":"a","delta":"é浪🌊"}', '{"type":"b"}', '{"type":"response.completed"}'],
+}
 
 
 def framed(payloads: list[str], run: str, after: int = 0) -> bytes:
-    """The events after `after` as a replica sends them to whoever asked for ids, with a comment here and there."""
+    """The events after `after` as a replica sends them to whoever asked for ids, with a comment here and there.
+
+    Where events have names, these are their types.
+    """
     lines = [": holdfast\n"]
     for seq, payload in enumerate(payloads, 1):
         if seq <= after:
             continue
-        lines.append(f"id: {run}.1.{seq}\ndata: {payload}\n\n")
+        name = _name_of(payload)
+        event = f"event: {name}\n" if name else ""
+        lines.append(f"id: {run}.1.{seq}\n{event}data: {payload}\n\n")
         if seq % 4 == 0:
             lines.append(": hb\n")
     return "".join(lines).encode()
@@ -58,9 +71,19 @@ def framed(payloads: list[str], run: str, after: int = 0) -> bytes:
 def payloads_of(received: bytes) -> list[str]:
     """What a parser that knows nothing of ids makes of it; raises for anything that is no event or comment."""
     payloads = []
+    name = None
     for line in received.decode().split("\n"):
-        if line.startswith("data: "):
+        if line.startswith("event: "):
+            name = line[7:]
+        elif line.startswith("data: "):
             payloads.append(line[6:])
+            assert name == _name_of(line[6:]), f"{line!r} has the name {name}"
+            name = None
         elif line and not line.startswith(":"):
             raise AssertionError(f"a line nobody asked for: {line!r}")
     return payloads
+
+
+def _name_of(payload: str) -> str | None:
+    found = re.match(r'{"type":"([^"]+)"', payload)
+    return found[1] if found else None

@@ -10,7 +10,7 @@ import httpx
 
 from holdfast_client._endpoints import Endpoints
 from holdfast_client._options import Options
-from holdfast_client._request import StreamRequest
+from holdfast_client._request import WireRequest
 from holdfast_client._resumption import Resumption
 from holdfast_client._steps import (
     Call,
@@ -25,6 +25,7 @@ from holdfast_client._steps import (
     Send,
     Sleep,
 )
+from holdfast_client._whole import WholeAnswer
 
 A, B = "http://a:1", "http://b:2"
 RUN = "run_1"
@@ -34,6 +35,18 @@ REFUSED = ConnectionError("refused")
 
 class TruncatedError(Exception):
     pass
+
+
+class ImpatientError(Exception):
+    pass
+
+
+def asked(path: str = "/v1/chat/completions", *, stream: bool = True, **headers: str) -> WireRequest:
+    """A request to the first replica."""
+    body = json.dumps({"stream": stream}).encode()
+    request = WireRequest.of(f"{A}{path}", httpx.Headers(headers).raw, body)
+    assert request
+    return request
 
 
 class Response:
@@ -61,20 +74,19 @@ Script = Sequence[Union[Response, Exception]]
 
 
 class Course:
-    """Takes every step of a run; a response that is not in the script is an error of the test."""
+    """Takes every step; a response that is not in the script is an error of the test."""
 
-    def __init__(self, script: Script, *, headers: dict[str, str] | None = None, **options: object) -> None:
+    def __init__(
+        self, script: Script, *, path: str = "/v1/chat/completions", stream: bool = True, **options: object
+    ) -> None:
         checked = Options.check(**{"endpoints": [A, B], **options})
-        all_headers = httpx.Headers({"Authorization": "Bearer key", **(headers or {})}).raw
-        request = StreamRequest(f"{A}/v1/chat/completions", all_headers, b'{"stream": true}')
+        request = asked(path, stream=stream, Authorization="Bearer key")
         self.now_s = 1000.0
-        self.resumption = Resumption(
-            request,
-            checked,
-            Endpoints(checked.endpoints, self._clock),
-            TruncatedError,
-            clock=self._clock,
-            jitter=lambda: 0.0,
+        endpoints = Endpoints(checked.endpoints, self._clock)
+        self.course = (
+            Resumption(request, checked, endpoints, TruncatedError, clock=self._clock, jitter=lambda: 0.0)
+            if stream
+            else WholeAnswer(request, checked, endpoints, ImpatientError)
         )
         self.calls: list[Call] = []
         self.sleeps_s: list[float] = []
@@ -101,7 +113,7 @@ class Course:
         return self.now_s
 
     def _take(self) -> None:
-        steps = self.resumption.steps()
+        steps = self.course.steps()
         outcome: Reply | bytes | None = None
         failure: Exception | None = None
         while True:

@@ -103,10 +103,10 @@ def request(question: str) -> dict[str, Any]:
     return {"model": "m", "stream": True, "messages": [{"role": "user", "content": question}]}
 
 
-def raw(replicas: Replicas, question: str) -> dict[str, Any]:
+def raw(replicas: Replicas, question: str, path: str = "/chat/completions") -> dict[str, Any]:
     return {
         "method": "POST",
-        "url": f"{replicas.base_url}/chat/completions",
+        "url": f"{replicas.base_url}{path}",
         "headers": {"Authorization": "Bearer key"},
         "json": request(question),
     }
@@ -123,26 +123,31 @@ def async_client_of(replicas: Replicas, **options: Any) -> httpx.AsyncClient:
 
 class Raw(Manner):
     expected = EVENTS
+    path = "/chat/completions"
+
+    def at(self, path: str) -> Raw:
+        """The same on another wire."""
+        manner = type(self)(self.library)
+        manner.path = path
+        return manner
 
     def ask_all(self, replicas: Replicas, questions: list[str], **options: Any) -> list[Result]:
         with self.sync_client(options) as client:
 
             def ask(question: str) -> Result:
-                with client.stream(**raw(replicas, question)) as response:
+                with client.stream(**raw(replicas, question, self.path)) as response:
                     return payloads_of(b"".join(response.iter_bytes()))
 
             return in_threads(questions, ask)
 
 
-class RawAsync(Manner):
-    expected = EVENTS
-
+class RawAsync(Raw):
     def ask_all(self, replicas: Replicas, questions: list[str], **options: Any) -> list[Result]:
         async def ask_all() -> list[Result]:
             async with self.async_client(options) as client:
 
                 async def ask(question: str) -> Result:
-                    async with client.stream(**raw(replicas, question)) as response:
+                    async with client.stream(**raw(replicas, question, self.path)) as response:
                         return payloads_of(b"".join([piece async for piece in response.aiter_bytes()]))
 
                 return await in_tasks(questions, ask)

@@ -14,9 +14,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Union
+from typing import Any, Union
 
-from answer import EVENTS, framed
+from answer import EVENTS, SHORTS, framed
+
+WIRE_PATHS = [f"/v1{path}" for path in SHORTS]
 
 #: Nothing in a test takes that long unless it hangs.
 PATIENCE_S = 20
@@ -179,11 +181,11 @@ class Replicas:
         with self._changed:
             self.requests.append(request)
             self._changed.notify_all()
-        if request.headers.get("authorization") != "Bearer key":
+        if "key" not in (request.headers.get("authorization", "")[7:], request.headers.get("x-api-key")):
             self._complain(f"no credential in {request}")
         _, _, run_path = request.path.partition("/holdfast/v1/runs/")
         run_id, _, action = run_path.partition("/")
-        if request.path == "/v1/chat/completions" and request.method == "POST":
+        if request.path.split("?")[0] in WIRE_PATHS and request.method == "POST":
             return self._begin(connection, request)
         if action == "resume" and request.method == "POST":
             return self._resume(connection, request, run_id)
@@ -207,10 +209,10 @@ class Replicas:
     def _begin(self, connection: socket.socket, request: Request) -> bool:
         fields = json.loads(request.body)
         if fields.get("stream") is not True:
-            return send_json(connection, 200, {"headers": request.headers}, {})
+            return self._tell_whole(connection, request, question_of(fields))
         if request.headers.get("holdfast-resume") != "1":
             self._complain(f"not resumable: {request}")
-        question = fields["messages"][0]["content"]
+        question = question_of(fields)
         with self._changed:
             key = request.headers["idempotency-key"]
             run_id = self._keys.setdefault(key, f"run_{len(self._keys):04}")
@@ -219,6 +221,18 @@ class Replicas:
         if run.body != request.body:
             self._complain(f"another body under the key of {run_id}")
         return self._stream(connection, request, run_id, 0)
+
+    def _tell_whole(self, connection: socket.socket, request: Request, question: str) -> bool:
+        fates = self._fates.get(question)
+        fate = fates.popleft() if fates else None
+        if isinstance(fate, HangUp):
+            reset(connection)
+            return False
+        if isinstance(fate, Silence):
+            return self._hang(connection)
+        if isinstance(fate, Refusal):
+            return refuse(connection, fate)
+        return send_json(connection, 200, {"headers": request.headers}, {})
 
     def _resume(self, connection: socket.socket, request: Request, run_id: str) -> bool:
         fields = json.loads(request.body)
@@ -238,9 +252,7 @@ class Replicas:
         if isinstance(fate, Silence):
             return self._hang(connection)
         if isinstance(fate, Refusal):
-            return send_json(
-                connection, fate.status, {"error": {"code": fate.code, "message": "no"}}, fate.headers
-            )
+            return refuse(connection, fate)
         if isinstance(fate, Break) and fate.how == "hang":
             self._hanging[run_id] = connection
         body = framed(run.events, run_id, after)
@@ -281,6 +293,19 @@ def chunk(data: bytes, sent_bytes: int | None = None) -> bytes:
         return b""
     end = b"\r\n" if sent_bytes is None else b""
     return f"{len(data):x}\r\n".encode() + data[:sent_bytes] + end
+
+
+def refuse(connection: socket.socket, refusal: Refusal) -> bool:
+    error = {"code": refusal.code, "message": "no"}
+    return send_json(connection, refusal.status, {"error": error}, refusal.headers)
+
+
+def question_of(fields: dict[str, Any]) -> str:
+    """On whichever wire it is asked."""
+    messages = fields.get("messages")
+    if messages:
+        return str(messages[0]["content"])
+    return str(fields.get("input") or fields.get("prompt"))
 
 
 def send_json(connection: socket.socket, status: int, fields: object, headers: dict[str, str]) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from answer import EVENTS, SHORT, framed
-from libraries import MANNERS, RAW_MANNERS, Manner, name_of
+from answer import EVENTS, SHORTS, framed
+from libraries import MANNERS, RAW_MANNERS, Manner, Raw, RawAsync, name_of
 from replicas import Break, Fate, HangUp, Refusal, Replicas
 
 WHOLE = framed(EVENTS, "run_0")
@@ -40,18 +40,27 @@ def test_every_answer_is_exact(manner: Manner, replicas: Replicas) -> None:
     assert dict(zip(TROUBLES, results)) == dict.fromkeys(TROUBLES, manner.expected)
 
 
-SHORT_WHOLE = framed(SHORT, "run_0000")
+def check_at_every_byte(path: str, manner: Raw, how: str, replicas: Replicas) -> None:
+    short = SHORTS[path]
+    whole = framed(short, "run_0000")
+    places = {str(place): place for place in range(len(whole))}
+    for question, place in places.items():
+        replicas.plan(question, Break(place, how), events=short)
+    results = manner.at(path).ask_all(replicas, list(places), endpoints=replicas.roots)
+    assert dict(zip(places, results)) == dict.fromkeys(places, short)
+    resumed = {question: replicas.requests_of(question)[1:] for question in places}
+    cursors = {question: json.loads(request.body)["cursor"] for question, (request,) in resumed.items()}
+    # No whole event that was received is asked for again.
+    assert cursors == {question: whole[:place].count(b"\n\n") for question, place in places.items()}
 
 
 @pytest.mark.parametrize("manner", RAW_MANNERS, ids=name_of)
 @pytest.mark.parametrize("how", ["reset", "end"])
-def test_broken_at_every_byte(manner: Manner, how: str, replicas: Replicas) -> None:
-    places = {str(place): place for place in range(len(SHORT_WHOLE))}
-    for question, place in places.items():
-        replicas.plan(question, Break(place, how), events=SHORT)
-    results = manner.ask_all(replicas, list(places), endpoints=replicas.roots)
-    assert dict(zip(places, results)) == dict.fromkeys(places, SHORT)
-    resumed = {question: replicas.requests_of(question)[1:] for question in places}
-    cursors = {question: json.loads(request.body)["cursor"] for question, (request,) in resumed.items()}
-    # No whole event that was received is asked for again.
-    assert cursors == {question: SHORT_WHOLE[:place].count(b"\n\n") for question, place in places.items()}
+def test_broken_at_every_byte(manner: Raw, how: str, replicas: Replicas) -> None:
+    check_at_every_byte("/chat/completions", manner, how, replicas)
+
+
+@pytest.mark.parametrize("manner", [Raw("httpx"), RawAsync("httpx2")], ids=name_of)
+@pytest.mark.parametrize("path", ["/completions", "/messages", "/responses"])
+def test_broken_at_every_byte_of_another_wire(path: str, manner: Raw, replicas: Replicas) -> None:
+    check_at_every_byte(path, manner, "reset", replicas)

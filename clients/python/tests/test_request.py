@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from holdfast_client._options import Options
-from holdfast_client._request import RunRequests, StreamRequest, asks_for_stream, may_stream
+from holdfast_client._request import RunRequests, WireRequest, may_be_ours
 from holdfast_client._steps import Call
 
 A, B = "http://a:1", "http://b:2"
@@ -20,9 +20,13 @@ HEADERS = {
 }
 
 
-def requests(url: str = f"{A}/v1/chat/completions", **more: str) -> RunRequests:
+def requests(
+    url: str = f"{A}/v1/chat/completions", body: bytes = b'{"stream": true}', **more: str
+) -> RunRequests:
     headers = httpx.Headers({**HEADERS, **{name.replace("_", "-"): value for name, value in more.items()}})
-    return RunRequests(StreamRequest(url, headers.raw, b'{"stream": true}'), Options.check(idle_s=7))
+    request = WireRequest.of(url, headers.raw, body)
+    assert request
+    return RunRequests(request, Options.check(idle_s=7))
 
 
 def headers_of(call: Call) -> httpx.Headers:
@@ -35,6 +39,9 @@ def headers_of(call: Call) -> httpx.Headers:
         (f"{A}/v1/chat/completions", f"{A}/v1/chat/completions", f"{B}/v1/chat/completions"),
         (f"{A}/v1/chat/completions/?x=1", f"{A}/v1/chat/completions/?x=1", f"{B}/v1/chat/completions?x=1"),
         (f"{A}/chat/completions", f"{A}/chat/completions", f"{B}/v1/chat/completions"),
+        (f"{A}/v1/completions", f"{A}/v1/completions", f"{B}/v1/completions"),
+        (f"{A}/v1/messages?beta=true", f"{A}/v1/messages?beta=true", f"{B}/v1/messages?beta=true"),
+        (f"{A}/v1/responses", f"{A}/v1/responses", f"{B}/v1/responses"),
     ],
 )
 def test_where_the_request_goes(url: str, at_home: str, elsewhere: str) -> None:
@@ -43,7 +50,8 @@ def test_where_the_request_goes(url: str, at_home: str, elsewhere: str) -> None:
 
 
 def test_a_root_has_the_path_before_the_version() -> None:
-    request = StreamRequest(f"{A}/llm/v1/chat/completions", [], b"")
+    request = WireRequest.of(f"{A}/llm/v1/messages", [], b"")
+    assert request
     assert request.root == f"{A}/llm"
 
 
@@ -116,29 +124,65 @@ def test_a_run_cannot_lead_astray() -> None:
     assert requests().cancellation(A, "../x?y").url == f"{A}/holdfast/v1/runs/..%2Fx%3Fy"
 
 
+def test_a_request_for_a_whole_answer() -> None:
+    call = requests(body=b'{"stream": false}').original(B)
+    headers = headers_of(call)
+    assert (call.method, call.url, call.body) == (
+        "POST",
+        f"{B}/v1/chat/completions",
+        b'{"stream": false}',
+    )
+    assert headers["idempotency-key"].startswith("holdfast-")
+    assert (headers["authorization"], headers["accept-encoding"]) == ("Bearer key", "gzip")
+    assert not {"holdfast-resume", "host", "content-length"} & set(headers)
+    # How long a whole answer may take is for the application to say.
+    assert call.limits_s == {}
+
+
+def test_every_credential_goes_along() -> None:
+    asked = requests(X_Api_Key="of anthropic", Anthropic_Version="2023-06-01")
+    for call in (asked.original(B), asked.rest(B, "run_1", 0, [], None), asked.cancellation(B, "run_1")):
+        headers = headers_of(call)
+        assert (headers["x-api-key"], headers["anthropic-version"]) == ("of anthropic", "2023-06-01")
+
+
 @pytest.mark.parametrize(
-    ("method", "url", "body", "is_ours"),
+    ("body", "is_stream"),
     [
-        ("POST", f"{A}/v1/chat/completions", b'{"stream": true}', True),
-        ("POST", f"{A}/v1/chat/completions?a=b", b'{"stream":true}', True),
-        ("POST", f"{A}/chat/completions/", b'{"stream":true}', True),
-        ("POST", f"{A}/v1/chat/completions", b'{"stream": false}', False),
-        ("POST", f"{A}/v1/chat/completions", b'{"stream": "true"}', False),
-        ("POST", f"{A}/v1/chat/completions", b'{"stream": 1}', False),
-        ("POST", f"{A}/v1/chat/completions", b'["stream", true]', False),
-        ("POST", f"{A}/v1/chat/completions", b'{"stream": true', False),
-        ("POST", f"{A}/v1/chat/completions", b'\xff"stream"', False),
-        ("POST", f"{A}/v1/chat/completions", b"", False),
-        ("POST", f"{A}/v1/completions", b'{"stream": true}', False),
-        ("POST", f"{A}/v1/chat/completions/x", b'{"stream": true}', False),
-        ("POST", f"{A}/v1/x?/chat/completions", b'{"stream": true}', False),
-        ("GET", f"{A}/v1/chat/completions", b'{"stream": true}', False),
+        (b'{"stream": true}', True),
+        (b'{"stream":true}', True),
+        (b'{"stream": false}', False),
+        (b'{"stream": "true"}', False),
+        (b'{"stream": 1}', False),
+        (b'["stream", true]', False),
+        (b'{"stream": true', False),
+        (b'\xff"stream"', False),
+        (b"", False),
     ],
 )
-def test_which_requests_are_ours(method: str, url: str, body: bytes, is_ours: bool) -> None:
-    assert (may_stream(method, url, []) and asks_for_stream(body)) is is_ours
+def test_which_requests_ask_for_a_stream(body: bytes, is_stream: bool) -> None:
+    request = WireRequest.of(f"{A}/v1/messages", [], body)
+    assert request
+    assert request.is_stream is is_stream
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "is_ours"),
+    [
+        ("POST", f"{A}/v1/chat/completions", True),
+        ("POST", f"{A}/v1/chat/completions?a=b", True),
+        ("POST", f"{A}/chat/completions/", True),
+        ("POST", f"{A}/v1/messages", True),
+        ("POST", f"{A}/v1/embeddings", False),
+        ("POST", f"{A}/v1/chat/completions/x", False),
+        ("POST", f"{A}/v1/x?/chat/completions", False),
+        ("GET", f"{A}/v1/chat/completions", False),
+    ],
+)
+def test_which_requests_may_be_ours(method: str, url: str, is_ours: bool) -> None:
+    assert may_be_ours(method, url, []) is is_ours
 
 
 def test_an_application_that_resumes_by_itself_is_left_alone() -> None:
     headers = httpx.Headers({"Last-Event-ID": "3"}).raw
-    assert not may_stream("POST", f"{A}/v1/chat/completions", headers)
+    assert not may_be_ours("POST", f"{A}/v1/chat/completions", headers)

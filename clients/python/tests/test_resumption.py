@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from answer import DONE, ERROR, EVENTS, SHORT, framed, payloads_of
-from course import REFUSED, RESET, RUN, A, B, Course, Response, TruncatedError, refusal
+from answer import DONE, ERROR, EVENTS, SHORT, SHORTS, framed, payloads_of
+from course import REFUSED, RESET, RUN, A, B, Course, Response, TruncatedError, asked, refusal
 
 from holdfast_client._endpoints import Endpoints
 from holdfast_client._events import EVENT_BYTES_MAX
 from holdfast_client._options import Options
-from holdfast_client._request import StreamRequest
 from holdfast_client._resumption import Resumption
 from holdfast_client._steps import Open, Send
 
@@ -31,7 +30,7 @@ def test_a_healthy_answer() -> None:
     assert payloads_of(course.delivered) == EVENTS
     assert (course.opened, course.passed_on, course.error) == (200, None, None)
     assert course.places == [f"a {CHAT}"]
-    assert course.resumption.cancellation() is None
+    assert course.course.cancellation() is None
 
 
 @pytest.mark.parametrize("end", [RESET, None])
@@ -95,7 +94,20 @@ def test_an_error_event_ends_it_as_well(end: Exception | None) -> None:
     course = Course([Response(200, framed(events, RUN), end=end)])
     assert payloads_of(course.delivered) == events
     assert course.error is None
-    assert course.resumption.cancellation() is None
+    assert course.course.cancellation() is None
+
+
+@pytest.mark.parametrize("wire", SHORTS)
+def test_every_wire(wire: str) -> None:
+    short = SHORTS[wire]
+    whole = framed(short, RUN)
+    broken = whole[: whole.index(b"\n\n") + 10]
+    script = [REFUSED, Response(200, broken, end=RESET), Response(200, framed(short, RUN, 1))]
+    course = Course(script, path=f"{wire}?beta=true")
+    assert payloads_of(course.delivered) == short
+    assert course.error is None
+    assert course.places == [f"a {wire}", f"b /v1{wire}", f"a {RESUME}"]
+    assert course.calls[1].url == f"{B}/v1{wire}?beta=true"
 
 
 @pytest.mark.parametrize("payload", ['{"error": null}', '"error"', '{"error', '[{"error": 1}]'])
@@ -129,16 +141,16 @@ class TestBeforeItBegins:
     def test_the_last_failure_is_what_the_application_sees(self) -> None:
         course = Course([refusal(503), REFUSED], max_retries=1)
         assert course.error is REFUSED
-        assert course.resumption.cancellation() is None
+        assert course.course.cancellation() is None
         course = Course([REFUSED, refusal(503)], max_retries=1)
         assert (course.error, course.passed_on) == (None, 503)
-        assert course.resumption.cancellation() is None
+        assert course.course.cancellation() is None
 
     @pytest.mark.parametrize("status", [400, 401, 404, 409, 422, 429, 500])
     def test_what_will_not_change_is_passed_on(self, status: int) -> None:
         course = Course([Response(status)])
         assert (course.passed_on, course.opened, course.error) == (status, None, None)
-        assert course.resumption.cancellation() is None
+        assert course.course.cancellation() is None
 
     @pytest.mark.parametrize("status", [502, 503, 504])
     def test_what_has_been_tried_already_is_passed_on(self, status: int) -> None:
@@ -172,7 +184,7 @@ class TestWhenItBreaks:
         course = Course([self.broken(), Response(status)])
         assert course.error is RESET
         assert payloads_of(course.delivered) == EVENTS[:2]
-        assert course.resumption.cancellation() is None
+        assert course.course.cancellation() is None
 
     def test_what_is_no_run_will_not_do(self) -> None:
         course = Course([self.broken(), Response(200, headers={"content-type": "application/json"})])
@@ -253,16 +265,14 @@ def test_a_replica_that_failed_one_run_is_not_asked_first_by_the_next() -> None:
     options = Options.check(endpoints=[A, B])
     endpoints = Endpoints(options.endpoints)
     endpoints.failed(A)
-    request = StreamRequest(f"{A}{CHAT}", [], b'{"stream": true}')
-    step = next(Resumption(request, options, endpoints, TruncatedError).steps())
+    step = next(Resumption(asked(CHAT), options, endpoints, TruncatedError).steps())
     assert isinstance(step, Send)
     assert step.call.url == f"{B}{CHAT}"
 
 
 def test_a_run_can_be_cancelled_from_the_request_on() -> None:
     options = Options.check()
-    request = StreamRequest(f"{A}{CHAT}", [], b'{"stream": true}')
-    resumption = Resumption(request, options, Endpoints(()), TruncatedError)
+    resumption = Resumption(asked(CHAT), options, Endpoints(()), TruncatedError)
     steps = resumption.steps()
     assert resumption.cancellation() is None
     step = next(steps)

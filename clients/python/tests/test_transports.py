@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import httpx
 import openai
@@ -21,7 +22,9 @@ from libraries import (
     name_of,
     raw,
 )
-from replicas import Break, HangUp, Refusal, Replicas
+from replicas import Break, Fate, HangUp, Refusal, Replicas, Silence
+
+from holdfast_client import ResumableTransport
 
 WHOLE = framed(EVENTS, "run_0000")
 MIDDLE = Break(len(WHOLE) // 2)
@@ -39,10 +42,12 @@ class TestWhatIsNotForUs:
         ours, plains = replicas.requests
         assert (ours.headers, ours.body) == (plains.headers, plains.body)
 
-    def test_a_completion_that_is_not_streamed(self, replicas: Replicas) -> None:
-        with client_of(replicas) as client:
-            asked = {**raw(replicas, "q"), "json": {"model": "m", "messages": []}}
-            headers = client.request(**asked).json()["headers"]
+    def test_a_whole_answer_where_there_is_no_other_replica(self, replicas: Replicas) -> None:
+        replicas.plan("q", HangUp())
+        with httpx.Client(transport=ResumableTransport()) as client:
+            with pytest.raises(httpx.NetworkError):
+                client.request(**whole(replicas, "q"))
+            headers = client.request(**whole(replicas, "q")).json()["headers"]
         assert not {"holdfast-resume", "idempotency-key"} & set(headers)
 
     def test_it_is_not_tried_again(self, replicas: Replicas) -> None:
@@ -50,6 +55,48 @@ class TestWhatIsNotForUs:
         with client_of(replicas) as client, pytest.raises(httpx.ConnectError):
             client.get(f"{replicas.base_url}/models")
         assert replicas.requests == []
+
+
+def whole(replicas: Replicas, question: str) -> dict[str, Any]:
+    message = {"role": "user", "content": question}
+    return {**raw(replicas, question), "json": {"model": "m", "messages": [message]}}
+
+
+class TestWholeAnswers:
+    @pytest.mark.parametrize("fate", [HangUp(), Refusal(503), Refusal(503, code="run_taken_over")])
+    def test_come_from_the_next_replica(self, fate: Fate, replicas: Replicas) -> None:
+        replicas.plan("q", fate)
+        with client_of(replicas) as client:
+            headers = client.request(**whole(replicas, "q")).json()["headers"]
+        assert "holdfast-resume" not in headers
+        assert [request.replica for request in replicas.requests] == [0, 1]
+        first, second = replicas.requests
+        assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
+        assert first.body == second.body
+
+    def test_come_from_the_next_replica_without_threads_too(self, replicas: Replicas) -> None:
+        replicas.plan("q", HangUp())
+
+        async def ask() -> int:
+            async with async_client_of(replicas) as client:
+                return (await client.request(**whole(replicas, "q"))).status_code
+
+        assert trio.run(ask) == 200
+        assert [request.replica for request in replicas.requests] == [0, 1]
+
+    def test_each_replica_is_asked_once(self, replicas: Replicas) -> None:
+        replicas.plan("q", HangUp(), Refusal(503))
+        with client_of(replicas) as client:
+            response = client.request(**whole(replicas, "q"))
+        assert response.status_code == 503
+        assert response.json()["error"]["code"] == "shutting_down"
+        assert [request.replica for request in replicas.requests] == [0, 1]
+
+    def test_nobody_else_is_asked_when_the_application_would_wait_no_longer(self, replicas: Replicas) -> None:
+        replicas.plan("q", Silence())
+        with client_of(replicas) as client, pytest.raises(httpx.ReadTimeout):
+            client.request(**whole(replicas, "q"), timeout=0.3)
+        assert [request.replica for request in replicas.requests] == [0]
 
 
 class TestFailures:

@@ -3,7 +3,7 @@
     OpenAI(base_url=…, http_client=httpx.Client(transport=ResumableTransport(endpoints=[…])))
     AsyncOpenAI(base_url=…, http_client=httpx.AsyncClient(transport=AsyncResumableTransport(endpoints=[…])))
 
-The same classes for httpx2, which openai-python 3 is built on, are in `holdfast_client.httpx2`.
+The same classes for httpx2, which openai-python 3 and anthropic 2 are built on, are in `holdfast_client.httpx2`.
 """
 
 import httpx
@@ -26,10 +26,12 @@ class _AsyncExchange(AsyncExchange, httpx.AsyncByteStream):
 
 
 class ResumableTransport(SyncTransport[httpx.BaseTransport], httpx.BaseTransport):
-    """Makes streamed chat completions go on where they broke, on whichever replica there is.
+    """Makes streamed answers go on where they broke, on whichever replica there is.
 
     A response that breaks is resumed after the last event that the application has; a request that found no
-    replica is made again. All but `POST …/chat/completions` with `stream: true` goes through untouched.
+    replica is made again. That is so for every `POST` to `…/chat/completions`, `…/completions`, `…/messages` and
+    `…/responses` with `stream: true`. Without it, such a request is sent to the next endpoint, if there are any, when
+    one does not take it. Everything else goes through untouched.
     """
 
     _library = _LIBRARY

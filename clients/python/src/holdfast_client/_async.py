@@ -10,43 +10,39 @@ from typing import Any, ClassVar, TypeVar
 import anyio
 import httpx
 
-from ._request import CANCEL_S, asks_for_stream, may_stream
-from ._steps import Deliver, Drop, Open, Outcome, PassOn, Read, ReadWhole, Result, Send, Work
-from ._transport import Exchange, Inner, Transport, head_of
+from ._exchange import Exchange
+from ._request import CANCEL_S
+from ._steps import Course
+from ._transport import Inner, Transport
 
 Self = TypeVar("Self", bound="AsyncTransport[Any]")
 
 
 class AsyncExchange(Exchange):
-    """One run; once it is open, the body of its response. It may be closed while another task reads it."""
+    """May be closed while another task reads it."""
 
-    def __init__(self, transport: AsyncTransport[Any], request: httpx.Request) -> None:
-        super().__init__(transport, request)
-        self._inner: httpx.AsyncBaseTransport = transport._inner
-        self._response: httpx.Response | None = None
+    def __init__(self, transport: AsyncTransport[Any], course: Course, request: httpx.Request) -> None:
+        super().__init__(transport, course, request)
         self._body: AsyncIterator[bytes] | None = None
         self._left = anyio.Event()
 
     async def open(self) -> httpx.Response:
-        result = await self._advance()
-        assert self._response is not None
-        return self._response if isinstance(result, PassOn) else self._opened(self._response)
+        return await self._open()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         # Not a generator: openai-python goes on reading what it broke off by iterating once more.
         return self
 
     async def __anext__(self) -> bytes:
-        result = await self._advance()
-        if result is None:
+        data = await self._next()
+        if data is None:
             raise StopAsyncIteration
-        assert isinstance(result, Deliver)
-        return result.data
+        return data
 
     async def aclose(self) -> None:
-        await self._close()
+        await self._leave()
 
-    async def _close(self, after_fault: bool = False) -> None:
+    async def _leave(self, after_fault: bool = False) -> None:
         cancellation = self._cancellation(after_fault)
         self._is_left = True
         self._left.set()
@@ -58,75 +54,37 @@ class AsyncExchange(Exchange):
                 with suppress(Exception):
                     await (await self._inner.handle_async_request(cancellation)).aread()
 
-    async def _advance(self) -> Result | None:
-        """Does what is to be done until there is something for the application; None at the end."""
-        while True:
-            step = self._next_step()
-            if step is None or isinstance(step, (PassOn, Open, Deliver)):
-                return step
-            try:
-                outcome = await self._perform(step)
-            except self._library.interruptions as error:
-                self._fail(error)
-            except BaseException as error:
-                # What is no `Exception` is the application's wish to leave.
-                await self._close(after_fault=isinstance(error, Exception))
-                raise
-            else:
-                self._succeed(outcome)
-            if self._is_left:
-                await self._drop()
+    async def _send(self, request: httpx.Request) -> httpx.Response:
+        response: httpx.Response = await self._inner.handle_async_request(request)
+        return response
 
-    async def _perform(self, step: Work) -> Outcome:
-        if isinstance(step, Send):
-            return head_of(await self._keep(await self._inner.handle_async_request(self._build(step.call))))
-        if isinstance(step, Read):
-            return await self._read()
-        if isinstance(step, ReadWhole):
-            return await self._read_whole()
-        if isinstance(step, Drop):
-            await self._drop()
-        else:
-            with anyio.move_on_after(step.delay_s):
-                await self._left.wait()
-        return None
-
-    async def _read(self) -> bytes | None:
-        try:
-            return await self._body.__anext__() if self._body else None
-        except StopAsyncIteration:
-            return None
-
-    async def _read_whole(self) -> bytes:
-        response = self._response
-        assert response is not None
-        pieces = []
-        while (piece := await self._read()) is not None:
-            pieces.append(piece)
-        body = b"".join(pieces)
-        await self._drop()
-        await self._keep(self._whole(response, body))
-        return body
-
-    async def _keep(self, response: httpx.Response) -> httpx.Response:
+    def _keep(self, response: httpx.Response) -> httpx.Response:
         assert isinstance(response.stream, AsyncIterable)
         self._response, self._body = response, response.stream.__aiter__()
         return response
 
-    async def _drop(self) -> None:
-        response, self._response, self._body = self._response, None, None
-        if response:
-            with suppress(*self._library.interruptions):
-                await response.aclose()
+    async def _read(self) -> bytes | None:
+        try:
+            return await self._body.__anext__() if self._body and self._response else None
+        except StopAsyncIteration:
+            return None
+
+    async def _close_response(self, response: httpx.Response) -> None:
+        await response.aclose()
+
+    async def _wait(self, delay_s: float) -> None:
+        with anyio.move_on_after(delay_s):
+            await self._left.wait()
 
 
 class AsyncTransport(Transport[Inner]):
     _exchange: ClassVar[type[AsyncExchange]]
 
     async def handle_async_request(self, request: Any) -> Any:
-        if may_stream(request.method, str(request.url), request.headers.raw):
-            if asks_for_stream(await request.aread()):
-                return await self._exchange(self, request).open()
+        if self._may_be_ours(request):
+            await request.aread()
+            if course := self._course_of(request):
+                return await self._exchange(self, course, request).open()
         return await self._inner.handle_async_request(request)
 
     async def aclose(self) -> None:

@@ -7,9 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
-#: The end of the path of a chat completion; what is before it is the root of the replica.
-CHAT_PATH = re.compile(r"(/v1)?/chat/completions/?$")
-
 #: A replica that failed is not asked first for this long, so that not every new run has to find out by itself.
 AVOID_S = 10.0
 

@@ -22,6 +22,8 @@ class Library:
     truncated: Callable[[str], Exception]
     #: What is raised for whoever still reads a response that was closed.
     closed: Callable[[str], Exception]
+    #: What is raised where the application would wait no longer.
+    impatient: type[Exception]
     #: What is raised where the network, or a replica, let a request down.
     interruptions: tuple[type[Exception], ...]
 
@@ -33,6 +35,7 @@ class Library:
             byte_stream=module.ByteStream,
             truncated=module.RemoteProtocolError,
             closed=module.ReadError,
+            impatient=module.ReadTimeout,
             interruptions=(
                 module.NetworkError,
                 module.RemoteProtocolError,

@@ -7,9 +7,9 @@ import secrets
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-from ._endpoints import CHAT_PATH
 from ._options import Options
 from ._steps import Call, Headers
+from ._wires import Wire, wire_at
 
 #: Whoever closes a response does not want to wait.
 CANCEL_S = 2.0
@@ -20,22 +20,46 @@ _PLAIN = (b"accept-encoding", b"identity")
 _RESUMABLE = (b"holdfast-resume", b"1")
 
 #: Of the message, not of the run.
-_MESSAGE_HEADERS = (b"content-length", b"transfer-encoding", b"accept-encoding", b"holdfast-resume")
+_MESSAGE_HEADERS = (b"content-length", b"transfer-encoding")
 #: Of the request that began the run: from then on the path names it.
 _BEGINNING_HEADERS = (b"content-type", b"idempotency-key", b"holdfast-run-id")
 
 _RUNS_PATH = "/holdfast/v1/runs"
 
 
-def may_stream(method: str, url: str, headers: Headers) -> bool:
+@dataclass(frozen=True)
+class WireRequest:
+    """A request on one of the wires, as the application made it."""
+
+    url: str
+    headers: Headers
+    body: bytes
+    wire: Wire
+    #: The URL of the replica, or of the load balancer, that the application named.
+    root: str
+    #: The answer is to be streamed.
+    is_stream: bool
+
+    @staticmethod
+    def of(url: str, headers: Headers, body: bytes) -> WireRequest | None:
+        """None if it is on none of the wires."""
+        parts = urlsplit(url)
+        at = wire_at(parts.path)
+        if not at:
+            return None
+        wire, prefix = at
+        root = f"{parts.scheme}://{parts.netloc}{prefix}"
+        return WireRequest(url, headers, body, wire, root, _asks_for_stream(body))
+
+
+def may_be_ours(method: str, url: str, headers: Headers) -> bool:
     """Whether the body is worth a look. With `Last-Event-ID` an application resumes by itself."""
-    if method != "POST" or not CHAT_PATH.search(urlsplit(url).path):
-        return False
-    return _header(headers, b"last-event-id") is None
+    is_on_wire = method == "POST" and wire_at(urlsplit(url).path) is not None
+    return is_on_wire and _header(headers, b"last-event-id") is None
 
 
-def asks_for_stream(body: bytes) -> bool:
-    # Bodies can be large, and most that are not for us do not have the word.
+def _asks_for_stream(body: bytes) -> bool:
+    # Bodies can be large, and many that ask for no stream do not have the word.
     if b'"stream"' not in body:
         return False
     try:
@@ -45,27 +69,11 @@ def asks_for_stream(body: bytes) -> bool:
     return isinstance(fields, dict) and fields.get("stream") is True
 
 
-@dataclass(frozen=True)
-class StreamRequest:
-    """`POST …/chat/completions` with `stream: true`, as the application made it."""
-
-    url: str
-    headers: Headers
-    body: bytes
-
-    @property
-    def root(self) -> str:
-        """The replica, or the load balancer, that the application named."""
-        url = urlsplit(self.url)
-        return f"{url.scheme}://{url.netloc}{CHAT_PATH.sub('', url.path)}"
-
-
 class RunRequests:
     """The requests of one run, to any replica, given by its root."""
 
-    def __init__(self, request: StreamRequest, options: Options) -> None:
+    def __init__(self, request: WireRequest, options: Options) -> None:
         self._request = request
-        self._root = request.root
         self._limits_s = dict.fromkeys(("connect", "read", "write"), min(options.idle_s, options.give_up_s))
         # Repeated, the request leads to the same run by its key.
         key = _header(request.headers, b"idempotency-key") or f"holdfast-{secrets.token_hex(16)}".encode()
@@ -76,17 +84,20 @@ class RunRequests:
 
     def original(self, root: str) -> Call:
         """The application's own request."""
-        url = urlsplit(self._request.url)
-        query = f"?{url.query}" if url.query else ""
-        here = self._request.url if root == self._root else f"{root}/v1/chat/completions{query}"
-        headers = self._headers(root, self._key, _RESUMABLE, without=(b"idempotency-key",))
-        return Call("POST", here, headers, self._request.body, self._limits_s)
+        asked = self._request
+        query = urlsplit(asked.url).query
+        elsewhere = f"{root}/v1{asked.wire.path}" + (f"?{query}" if query else "")
+        url = asked.url if root == asked.root else elsewhere
+        if not asked.is_stream:
+            return Call("POST", url, self._headers(root, self._key), asked.body, {})
+        headers = self._headers(root, self._key, _PLAIN, _RESUMABLE)
+        return Call("POST", url, headers, asked.body, self._limits_s)
 
     def rest(self, root: str, run: str, cursor: int, tail: list[str], last_id: bytes | None) -> Call:
         """The rest of a run after event `cursor`, of which `last_id` is the id."""
         # By the epoch in it, events that were lost with a log are told from those that took their place.
         last = [(b"last-event-id", last_id)] if last_id else []
-        headers = self._headers(root, _RESUMABLE, _JSON, *last, without=_BEGINNING_HEADERS)
+        headers = self._headers(root, _PLAIN, _RESUMABLE, _JSON, *last, without=_BEGINNING_HEADERS)
         body = json.dumps({"cursor": cursor, "tail": tail}, ensure_ascii=False, separators=(",", ":"))
         return Call("POST", f"{_run_url(root, run)}/resume", headers, body.encode(), self._limits_s)
 
@@ -94,17 +105,22 @@ class RunRequests:
         """Of a run whose id is not known yet, `run` is None: the key stands for it."""
         url = f"{root}{_RUNS_PATH}" if run is None else _run_url(root, run)
         key = (self._key,) if run is None else ()
-        headers = self._headers(root, *key, without=_BEGINNING_HEADERS)
+        without = (*_BEGINNING_HEADERS, _RESUMABLE[0])
+        headers = self._headers(root, _PLAIN, *key, without=without)
         limits_s = dict.fromkeys(("connect", "read", "write", "pool"), CANCEL_S)
         return Call("DELETE", url, headers, b"", limits_s)
 
-    def _headers(self, root: str, *more: tuple[bytes, bytes], without: tuple[bytes, ...] = ()) -> Headers:
-        """All the application sent go along: a replica that takes a run over sends them to the provider."""
+    def _headers(self, root: str, *ours: tuple[bytes, bytes], without: tuple[bytes, ...] = ()) -> Headers:
+        """All the application sent go along, but for those that `ours` replace: a replica that takes a run over sends
+        them to the provider.
+        """
         # Another replica has another name.
-        host = () if root == self._root else (b"host",)
-        left_out = (*_MESSAGE_HEADERS, *without, *host)
-        kept = [(name, value) for name, value in self._request.headers if name.lower() not in left_out]
-        return [*kept, _PLAIN, *more]
+        host = () if root == self._request.root else (b"host",)
+        left_out = {*_MESSAGE_HEADERS, *without, *host, *(name for name, _ in ours)}
+        return [
+            *((name, value) for name, value in self._request.headers if name.lower() not in left_out),
+            *ours,
+        ]
 
 
 def _run_url(root: str, run: str) -> str:

@@ -5,18 +5,17 @@ No input or output of its own, so that one text serves every transport.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Generator
 from random import random
-from typing import NoReturn, Union
+from typing import NoReturn
 
 from ._answer import UNAVAILABLE, is_turned_away, opens_run
 from ._budget import Budget, retry_after_s
 from ._endpoints import Endpoints
 from ._events import EventReader, EventTooLargeError
 from ._options import Options
-from ._request import RunRequests, StreamRequest
+from ._request import RunRequests, WireRequest
 from ._steps import (
     Call,
     Deliver,
@@ -28,16 +27,12 @@ from ._steps import (
     Read,
     ReadWhole,
     Reply,
-    Result,
     Send,
     Sleep,
+    Steps,
     Work,
 )
 from ._tail import Tail
-
-_DONE = "[DONE]"
-
-Steps = Generator[Union[Work, Result], Outcome, None]
 
 
 class Resumption:
@@ -45,7 +40,7 @@ class Resumption:
 
     def __init__(
         self,
-        request: StreamRequest,
+        request: WireRequest,
         options: Options,
         endpoints: Endpoints,
         truncated: Callable[[str], Exception],
@@ -56,6 +51,7 @@ class Resumption:
         """`truncated` makes the error for a response that ends before its answer does."""
         self._requests = RunRequests(request, options)
         self._endpoints = endpoints
+        self._is_last = request.wire.is_last
         self._truncated = truncated
         self._budget = Budget(options, clock, jitter)
         #: The replica that is asked.
@@ -191,7 +187,7 @@ class Resumption:
             self._tail.append(event.payload)
             self._budget.progressed()
             self._broken = None
-            if _ends_answer(event.payload):
+            if self._is_last(event.payload):
                 self._has_ended = True
                 break
         return b"".join(frames)
@@ -223,17 +219,3 @@ class Resumption:
         outcome = yield ReadWhole()
         assert isinstance(outcome, bytes)
         return outcome
-
-
-def _ends_answer(payload: str) -> bool:
-    """`[DONE]`, or an error: the replica has said what there is to say."""
-    if payload.strip() == _DONE:
-        return True
-    # Next to no event has the word, and parsing all would cost more than all the rest.
-    if '"error"' not in payload:
-        return False
-    try:
-        chunk = json.loads(payload)
-    except ValueError:
-        return False
-    return isinstance(chunk, dict) and chunk.get("error") is not None

@@ -1,10 +1,10 @@
-"""What `Resumption` asks a transport to do, one step at a time, and what it is told in return."""
+"""What a `Course` asks a transport to do, one step at a time, and what it is told in return."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import Union
+from typing import Protocol, Union
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -74,7 +74,7 @@ class Reply:
 
 
 class Interruption(Exception):  # noqa: N818 - it is what happened, and not always an error
-    """Thrown into `Resumption` where a step came to nothing because of the network."""
+    """Thrown into a `Course` where a step came to nothing because of the network."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
@@ -85,3 +85,14 @@ class Interruption(Exception):  # noqa: N818 - it is what happened, and not alwa
 Work = Union[Send, Read, ReadWhole, Drop, Sleep]
 Result = Union[PassOn, Open, Deliver]
 Outcome = Union[Reply, bytes, None]
+Steps = Generator[Union[Work, Result], Outcome, None]
+
+
+class Course(Protocol):
+    """What becomes of one request of the application, without input and output of its own."""
+
+    def steps(self) -> Steps:
+        """To be taken in order. Raises what the application is to be told when there is no going on."""
+
+    def cancellation(self, *, after_fault: bool = False) -> Call | None:
+        """The request that ends what was begun, if the application leaves now; None where closing is enough."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 import httpx
@@ -11,9 +10,10 @@ import httpx
 from ._endpoints import Endpoints
 from ._library import Library
 from ._options import BACKOFF_MAX_S, BACKOFF_S, GIVE_UP_S, IDLE_S, MAX_RETRIES, RETRY_AFTER_MAX_S, Options
-from ._request import StreamRequest
+from ._request import WireRequest, may_be_ours
 from ._resumption import Resumption
-from ._steps import Call, Interruption, Outcome, Reply, Result, Work
+from ._steps import Course
+from ._whole import WholeAnswer
 
 Inner = TypeVar("Inner")
 
@@ -66,86 +66,15 @@ class Transport(Generic[Inner]):
         self._inner: Any = self._default() if transport is None else transport
         self._is_closed = False
 
+    def _may_be_ours(self, request: httpx.Request) -> bool:
+        """Whether the body is worth a look."""
+        return may_be_ours(request.method, str(request.url), request.headers.raw)
 
-class Exchange:
-    """The steps of one run, in terms of a library."""
-
-    def __init__(self, transport: Transport[Any], request: httpx.Request) -> None:
-        """The request has its body."""
-        self._transport = transport
-        self._library = transport._library
-        self._extensions = request.extensions
-        asked = StreamRequest(str(request.url), request.headers.raw, request.content)
-        self._resumption = Resumption(
-            asked, transport._options, transport._endpoints, self._library.truncated
-        )
-        self._steps = self._resumption.steps()
-        self._proceed: Callable[[], Work | Result] = partial(next, self._steps)
-        #: The application closed the response, or broke off a step.
-        self._is_left = False
-
-    def _next_step(self) -> Work | Result | None:
-        """None after the last one."""
-        if self._is_abandoned:
-            raise self._closed_error()
-        proceed, self._proceed = self._proceed, partial(next, self._steps)
-        try:
-            return proceed()
-        except StopIteration:
-            return None
-
-    def _succeed(self, outcome: Outcome) -> None:
-        self._proceed = partial(self._steps.send, outcome)
-
-    def _fail(self, error: Exception) -> None:
-        self._proceed = partial(self._steps.throw, Interruption(error))
-
-    @property
-    def _is_abandoned(self) -> bool:
-        """Nobody is there to go on for: closing a client must not make it send more."""
-        return self._is_left or self._transport._is_closed
-
-    def _closed_error(self) -> Exception:
-        return self._library.closed("The response was closed before it was read to its end")
-
-    def _build(self, call: Call) -> httpx.Request:
-        extensions = dict(self._extensions)
-        allowed_s = dict(extensions.get("timeout", {}))
-        for part, limit_s in call.limits_s.items():
-            given_s = allowed_s.get(part)
-            allowed_s[part] = limit_s if given_s is None else min(given_s, limit_s)
-        extensions["timeout"] = allowed_s
-        return self._library.request(
-            call.method, call.url, headers=call.headers, content=call.body, extensions=extensions
-        )
-
-    def _cancellation(self, after_fault: bool) -> httpx.Request | None:
-        if self._is_abandoned or not self._transport._options.cancel_on_close:
-            return None
-        call = self._resumption.cancellation(after_fault=after_fault)
-        return self._build(call) if call else None
-
-    def _opened(self, response: httpx.Response) -> httpx.Response:
-        """With the head of `response`, and this as its body."""
-        headers = response.headers.copy()
-        # It spoke of the bytes of one connection.
-        headers.pop("content-length", None)
-        return self._library.response(
-            response.status_code,
-            headers=headers,
-            stream=self,  # type: ignore[arg-type] # subclasses are byte streams of the library
-            extensions=response.extensions,
-        )
-
-    def _whole(self, response: httpx.Response, body: bytes) -> httpx.Response:
-        """`response`, to be read once more."""
-        return self._library.response(
-            response.status_code,
-            headers=response.headers,
-            stream=self._library.byte_stream(body),
-            extensions=response.extensions,
-        )
-
-
-def head_of(response: httpx.Response) -> Reply:
-    return Reply(response.status_code, response.headers)
+    def _course_of(self, request: httpx.Request) -> Course | None:
+        """What is to become of a request that has its body; None if it goes through as it is."""
+        asked = WireRequest.of(str(request.url), request.headers.raw, request.content)
+        if asked and asked.is_stream:
+            return Resumption(asked, self._options, self._endpoints, self._library.truncated)
+        if asked and self._options.endpoints:
+            return WholeAnswer(asked, self._options, self._endpoints, self._library.impatient)
+        return None

@@ -1,9 +1,14 @@
-import { CHAT_PATH } from './endpoints.ts';
+import { type Wire, wireAt } from './wires.ts';
 
-/** A request for a streamed chat completion that can be sent as often as needed. */
-export interface ChatRequest {
+/** A request for an answer that can be sent as often as needed. */
+export interface WireRequest {
   readonly url: URL;
-  /** The caller's, and those that make the run resumable. */
+  readonly wire: Wire;
+  /** The URL of the replica, or of the load balancer, that the caller named. */
+  readonly root: string;
+  /** The answer is to be streamed. */
+  readonly isStream: boolean;
+  /** The caller's, with an `Idempotency-Key`, and for a stream with what makes the run resumable. */
   readonly headers: Headers;
   readonly body: string;
   /** The caller's. */
@@ -25,28 +30,40 @@ const INHERITED = [
 ] as const satisfies readonly (keyof RequestInit & keyof Request)[];
 
 /**
- * The request, if it is one that can be resumed; undefined for every other. Nothing that the caller passed is
- * consumed. A body that is a stream can be sent only once, and a request with `Last-Event-ID` is resumed by its
- * caller, who counts from there: both are left alone.
+ * The request, if it is on one of the wires and can be sent again; undefined for every other. Nothing that the caller
+ * passed is consumed. A body that is a stream can be sent only once, and a request with `Last-Event-ID` is resumed by
+ * its caller, who counts from there: both are left alone.
  */
-export async function readChatRequest(
+export async function readWireRequest(
   input: string | URL | Request,
   init: RequestInit = {},
-): Promise<ChatRequest | undefined> {
+): Promise<WireRequest | undefined> {
   const request = typeof input === 'object' && 'url' in input ? input : undefined;
   if ((init.method ?? request?.method)?.toUpperCase() !== 'POST') return undefined;
   const url = absolute(request ? request.url : String(input));
-  if (!url || !CHAT_PATH.test(url.pathname)) return undefined;
+  const at = url && wireAt(url.pathname);
+  if (!at) return undefined;
   const headers = new Headers(init.headers ?? request?.headers);
   if (headers.has('last-event-id')) return undefined;
   const { body: given, headers: _headers, method: _method, signal: ownSignal, ...rest } = init;
   const signal = (ownSignal === undefined ? request?.signal : ownSignal) ?? undefined;
   const body = await textOf(given ?? request);
-  if (body === undefined || !asksForStream(body)) return undefined;
+  const fields = body === undefined ? undefined : fieldsOf(body);
+  if (body === undefined || !fields) return undefined;
 
-  headers.set('holdfast-resume', '1');
+  const isStream = fields.stream === true;
+  if (isStream) headers.set('holdfast-resume', '1');
   if (!headers.has('idempotency-key')) headers.set('idempotency-key', newKey());
-  return { url, headers, body, signal, init: { ...inherited(request), ...rest } };
+  return {
+    url,
+    wire: at.wire,
+    root: url.origin + at.prefix,
+    isStream,
+    headers,
+    body,
+    signal,
+    init: { ...inherited(request), ...rest },
+  };
 }
 
 /** `Request` resolves what is relative to the page, where there is one. */
@@ -70,11 +87,11 @@ async function textOf(body: RequestInit['body'] | Request): Promise<string | und
   return body && 'clone' in body && !body.bodyUsed ? body.clone().text() : undefined;
 }
 
-function asksForStream(body: string): boolean {
+function fieldsOf(body: string): { readonly stream?: unknown } | undefined {
   try {
-    return (JSON.parse(body) as { stream?: unknown } | null)?.stream === true;
+    return (JSON.parse(body) as object | null) ?? undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

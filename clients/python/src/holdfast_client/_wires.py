@@ -1,0 +1,64 @@
+"""The APIs whose streams are resumed: where their requests go, and how their answers end."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Wire(NamedTuple):
+    #: Of its requests, below `/v1` at the root of a replica.
+    path: str
+    #: Whether the event with this payload is the last one of its answer: the end, or an error, which a replica sends
+    #: only once it has given the run up.
+    is_last: Callable[[str], bool]
+
+
+def wire_at(path: str) -> tuple[Wire, str] | None:
+    """The wire that requests to this path are on, and what is before it; None if they are on none."""
+    found = _ENDING.search(path)
+    return (_WIRES[found[1]], path[: found.start()]) if found else None
+
+
+def _is_last_chunk(payload: str) -> bool:
+    if payload.strip() == "[DONE]":
+        return True
+    return '"error"' in payload and _fields_of(payload).get("error") is not None
+
+
+def _of_types(*types: str) -> Callable[[str], bool]:
+    # Next to no event has any of these words, and parsing all would cost more than all the rest.
+    words = [f'"{each}"' for each in types]
+
+    def is_last(payload: str) -> bool:
+        return any(word in payload for word in words) and _fields_of(payload).get("type") in types
+
+    return is_last
+
+
+def _fields_of(payload: str) -> dict[str, Any]:
+    try:
+        fields = json.loads(payload)
+    except ValueError:
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+_WIRES = {
+    wire.path: wire
+    for wire in (
+        Wire("/chat/completions", _is_last_chunk),
+        Wire("/completions", _is_last_chunk),
+        Wire("/messages", _of_types("message_stop", "error")),
+        Wire(
+            "/responses",
+            _of_types(
+                "response.completed", "response.incomplete", "response.cancelled", "response.failed", "error"
+            ),
+        ),
+    )
+}
+#: What is found first is longest.
+_ENDING = re.compile(f"(?:/v1)?({'|'.join(_WIRES)})/?$")
