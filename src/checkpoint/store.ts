@@ -50,6 +50,14 @@ export type Holder =
   | { readonly state: 'lost' }
   | { readonly state: 'released' };
 
+/** The beginning of a later epoch. */
+export interface Takeover {
+  /** The event it goes on after: a takeover without progress repeats that of the one before. */
+  readonly seq: number;
+  /** Tells it from another one that opened the same epoch, in a store that may forget. Hexadecimal. */
+  readonly mark?: string;
+}
+
 export interface StoredRun {
   /** Never `complete` when the journal is damaged. */
   readonly status: RunStatus;
@@ -59,8 +67,8 @@ export interface StoredRun {
   readonly epoch: number;
   /** Of a finished run, `released`. */
   readonly holder: Holder;
-  /** The sequence number at which each epoch after the first began: a takeover without progress repeats one. */
-  readonly takeovers: readonly number[];
+  /** How each epoch after the first began. */
+  readonly takeovers: readonly Takeover[];
   /** Ordinal of the last stored event: a cursor above it is ahead of the checkpoint. 0 when there is none. */
   readonly seq: number;
   /** Valid records in order. Reading stops at the first bad one. */

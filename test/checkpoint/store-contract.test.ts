@@ -367,7 +367,11 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       await first.close();
       await untilLost(second, run);
       await takeOver(second, run);
-      expect(await read(second, run)).toMatchObject({ epoch: 2, holder: { state: 'alive' }, takeovers: [2] });
+      expect(await read(second, run)).toMatchObject({
+        epoch: 2,
+        holder: { state: 'alive' },
+        takeovers: [{ seq: 2 }],
+      });
       expect(await second.orphans(10)).toEqual([]);
     });
 
@@ -385,7 +389,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       expect(await second.append(next, [textRecord(2, 'c')])).toBe(3);
       expect((await read(first, lease.run)).holder.state).toBe('alive');
       await second.finish(next, COMPLETE);
-      expect(await read(first, lease.run)).toMatchObject({ status: 'complete', takeovers: [2] });
+      expect(await read(first, lease.run)).toMatchObject({ status: 'complete', takeovers: [{ seq: 2 }] });
       expect(await storedText(first, lease.run)).toBe('abc');
     });
 
@@ -426,9 +430,12 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
     const third = await takeOver(store, run);
     await store.append(third, [textRecord(2, 'c')]);
     const fourth = await takeOver(store, run);
-    expect((await read(store, run)).takeovers).toEqual([2, 2, 3]);
+    expect((await read(store, run)).takeovers.map(({ seq }) => seq)).toEqual([2, 2, 3]);
     await store.finish(fourth, COMPLETE);
-    expect(await read(store, run)).toMatchObject({ epoch: 4, takeovers: [2, 2, 3] });
+    expect(await read(store, run)).toMatchObject({
+      epoch: 4,
+      takeovers: [{ seq: 2 }, { seq: 2 }, { seq: 3 }],
+    });
   });
 
   test('gives no more orphans than were asked for, and all of them in the end', async () => {

@@ -132,12 +132,13 @@ function describeFailover(redis: string): void {
     expect(saidBy(whole)).toEqual(all(TALK));
     expect(saidBy(whole)).toEqual(saidBy((await uncut).payloads));
     expectOneAnswer(whole);
-    expect(body.match(/(?<=^id: ).*$/gm)).toEqual(rest.map((_, index) => `${run}.2.${cursor + 1 + index}`));
+    const ids = body.match(/(?<=^id: ).*$/gm)?.map((sent) => sent.replace(/-[0-9a-f]{8}\./, '.'));
+    expect(ids).toEqual(rest.map((_, index) => `${run}.2.${cursor + 1 + index}`));
     expect(continuedFrom(deployment, 'lost')).toBe(saidBy(had).text.trimEnd());
 
     const stored = await failover.sealed(run);
     expectStored(stored, TALK);
-    expect(stored).toMatchObject({ takeovers: [kept], seq: whole.length });
+    expect(stored).toMatchObject({ takeovers: [{ seq: kept }], seq: whole.length });
     const replayed = await fetchRun(other, `${run}/stream?starting_after=0`);
     expect(sayings(payloadsOf(await replayed.text()))).toEqual(sayings(whole));
     await expectNothingSpliced();
@@ -175,7 +176,7 @@ function describeFailover(redis: string): void {
     const { text } = foldJournal(stored.records.filter(({ seq }) => seq <= kept));
     expect(prefix.length).toBeGreaterThan(text.length);
     expectStored(stored, TALK);
-    expect(stored).toMatchObject({ takeovers: [kept], seq: whole.length });
+    expect(stored).toMatchObject({ takeovers: [{ seq: kept }], seq: whole.length });
     const replayed = await fetchRun(other, `${run}/stream?starting_after=0`);
     expect(sayings(payloadsOf(await replayed.text()))).toEqual(sayings(whole));
   });

@@ -5,7 +5,7 @@ import type { JournalRecord } from '../journal.ts';
 import { JournalPrefix } from '../journal-prefix.ts';
 import { decodeRecordBody, encodeRecord, seqOf } from '../record-codec.ts';
 import type { Seal } from '../seal.ts';
-import type { Damage, Owner, RunEnd, RunId } from '../store.ts';
+import type { Damage, Owner, RunEnd, RunId, Takeover } from '../store.ts';
 import { FINAL_STATUSES } from '../store.ts';
 
 /*
@@ -25,7 +25,7 @@ export interface Opening {
   readonly holder?: string;
   readonly base: number;
   /** In the file of a finished run: where the epochs began that were put together in it. */
-  readonly takeovers?: readonly number[];
+  readonly takeovers?: readonly Takeover[];
 }
 
 /** What the files of one run say. */
@@ -35,7 +35,7 @@ export interface RunImage {
   readonly epoch: number;
   /** The opening line of the latest epoch; undefined while it cannot be read, or not yet. */
   readonly opening: Opening | undefined;
-  readonly takeovers: readonly number[];
+  readonly takeovers: readonly Takeover[];
   readonly seq: number;
   readonly records: readonly JournalRecord[];
   readonly end?: RunEnd;
@@ -93,7 +93,7 @@ export function decodeRun(
     owner: first.owner,
     epoch: Math.max(first.epoch, files.length),
     opening: openings.at(-1),
-    takeovers: first.takeovers ?? held.map((opening) => Math.max(opening?.base ?? 0, 0)),
+    takeovers: first.takeovers ?? held.map((opening) => ({ seq: Math.max(opening?.base ?? 0, 0) })),
     ...reader.image(),
   };
 }

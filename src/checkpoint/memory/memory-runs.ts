@@ -1,4 +1,4 @@
-import type { Owner, RunEnd, RunId } from '../store.ts';
+import type { Owner, RunEnd, RunId, Takeover } from '../store.ts';
 import type { MemoryNoteTable } from './memory-notes.ts';
 
 const UNITS_MAX = 256 * 1024 * 1024;
@@ -8,7 +8,7 @@ export interface MemoryRun {
   epoch: number;
   /** The store that delivers it; undefined when it was released. */
   holder: { readonly isOpen: boolean } | undefined;
-  readonly takeovers: number[];
+  readonly takeovers: Takeover[];
   end: RunEnd | undefined;
   /** Encoded: a few strings weigh far less on the heap than an object per event. */
   readonly lines: string[];

@@ -135,7 +135,7 @@ export class MemoryStore implements Store {
   #follow(run: MemoryRun): void {
     run.epoch++;
     run.holder = this;
-    run.takeovers.push(Math.max(run.seq, 0));
+    run.takeovers.push({ seq: Math.max(run.seq, 0) });
   }
 
   /** The run, unless the lease was fenced. */

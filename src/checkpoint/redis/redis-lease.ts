@@ -1,6 +1,6 @@
 import { Turns } from '../file/turns.ts';
 import type { Seal } from '../seal.ts';
-import type { Lease } from '../store.ts';
+import type { Lease, Takeover } from '../store.ts';
 import { JournalGapError, StaleLeaseError } from '../store.ts';
 import { endId, openingId, parseId, recordId } from './redis-log.ts';
 import type { Mismatch } from './redis-scripts.ts';
@@ -10,7 +10,7 @@ export class RedisLease {
   readonly lease: Lease;
   /** Nobody else who opened the same epoch, before Redis forgot that we did, has the same one. */
   readonly token: string;
-  readonly takeovers: readonly number[];
+  readonly takeovers: readonly Takeover[];
   readonly seal: Seal | undefined;
   /** One call at a time, so that the next one knows what the last one stored. */
   readonly turns = new Turns();
@@ -26,7 +26,7 @@ export class RedisLease {
   constructor(options: {
     readonly lease: Lease;
     readonly token: string;
-    readonly takeovers: readonly number[];
+    readonly takeovers: readonly Takeover[];
     readonly seal: Seal | undefined;
     readonly base: number;
     readonly kept_at_ms: number;

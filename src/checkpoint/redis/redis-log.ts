@@ -3,7 +3,7 @@ import type { JournalRecord } from '../journal.ts';
 import { JournalPrefix } from '../journal-prefix.ts';
 import { decodeRecord } from '../record-codec.ts';
 import type { Seal } from '../seal.ts';
-import type { Owner, RunEnd, RunId } from '../store.ts';
+import type { Owner, RunEnd, RunId, Takeover } from '../store.ts';
 import { FINAL_STATUSES } from '../store.ts';
 import type { RawEntry } from './redis-scripts.ts';
 
@@ -31,7 +31,7 @@ export interface Opening {
   /** The last event of the epochs before, after which this one goes on; -1 when they had not even a header. */
   readonly base: number;
   /** Of {@link StoredRun}, up to this epoch. */
-  readonly takeovers: readonly number[];
+  readonly takeovers: readonly Takeover[];
 }
 
 export const openingId = (epoch: number): string => `${epoch}-0`;

@@ -18,6 +18,7 @@ import { UnreachableRedisError } from './redis-refusal.ts';
 import { RedisReplicas } from './redis-replicas.ts';
 import { type ListedRun, RedisRunLists } from './redis-run-lists.ts';
 import { RedisRuns } from './redis-runs.ts';
+import { newMark } from './takeover-mark.ts';
 
 /** How often a takeover is tried because the holder appends something meanwhile. */
 const TAKEOVERS_MAX = 20;
@@ -174,7 +175,8 @@ export class RedisStore implements Store {
       if (log.epoch !== after) throw new AcquireRefusedError(run, 'taken');
       // The opening says which event it goes on after, so nothing may be appended between the reading and it.
       const { seq: base, damage } = log.prefix;
-      const takeovers = [...(log.opening?.takeovers ?? []), Math.max(base, 0)];
+      const takeover = { seq: Math.max(base, 0), mark: newMark() };
+      const takeovers = [...(log.opening?.takeovers ?? []), takeover];
       if (await this.#leases.open(lease, log.last_id, { base, takeovers })) {
         if (damage) this.#damages.rewound(run, damage);
         return lease;

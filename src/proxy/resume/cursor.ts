@@ -1,19 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { RunId } from '../../checkpoint/store.ts';
 import { type ApiError, apiError } from '../../errors.ts';
+import type { EpochName } from '../epoch.ts';
 
 /** How much of a run a client has. */
 export interface Cursor {
   /** The ordinal of its last event; 0 when it has none. */
   readonly seq: number;
   /** The epoch that event was delivered under, where the client was told. */
-  readonly epoch?: number;
+  readonly epoch?: EpochName;
 }
 
 export const NO_EVENTS: Cursor = { seq: 0 };
 
 /** The `id:` of an event: `<run>.<epoch>.<seq>`. */
-const EVENT_ID = /^(run_[\w-]+)\.(\d{1,15})\.(\d{1,15})$/;
+const EVENT_ID = /^(run_[\w-]+)\.(\d{1,15}(?:-[\da-f]{1,32})?)\.(\d{1,15})$/;
 const ORDINAL = /^\d{1,15}$/;
 
 /** The run that the last event was of, where its id says so. */
@@ -26,8 +27,8 @@ export function lastEventOf({ 'last-event-id': id }: IncomingHttpHeaders, run: R
   if (typeof id !== 'string') throw invalidEventId(run);
   if (ORDINAL.test(id)) return { seq: Number(id) };
   const [, of, epoch, seq] = EVENT_ID.exec(id) ?? [];
-  if (of !== run) throw invalidEventId(run);
-  return { seq: Number(seq), epoch: Number(epoch) };
+  if (of !== run || epoch === undefined) throw invalidEventId(run);
+  return { seq: Number(seq), epoch };
 }
 
 /** `?starting_after=N`. `undefined` when it is not given. */

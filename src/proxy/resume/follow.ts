@@ -1,8 +1,9 @@
 import { foldJournal } from '../../checkpoint/journal-fold.ts';
-import type { StoredRun } from '../../checkpoint/store.ts';
+import type { StoredRun, Takeover } from '../../checkpoint/store.ts';
 import { type ApiError, apiError, errorObject } from '../../errors.ts';
 import { sleep } from '../../time.ts';
-import { eventFrame, FIRST_EPOCH } from '../event-frame.ts';
+import { type EpochName, epochNameAt } from '../epoch.ts';
+import { eventFrame } from '../event-frame.ts';
 import { storedFailureEvent } from '../failure.ts';
 import { KEEP_ALIVE, KEEP_ALIVE_MS } from '../frame-writer.ts';
 import { relay } from '../relay.ts';
@@ -11,7 +12,7 @@ import { letGo, underLease } from '../under-lease.ts';
 import { errorBodyOn } from '../wires/error-body.ts';
 import { wireOf } from '../wires/registry.ts';
 import type { Wire } from '../wires/wire.ts';
-import { agrees } from './reachable.ts';
+import { agrees, replacedFrom } from './reachable.ts';
 import type { Position, Reader } from './reader.ts';
 import { Replay } from './replay.ts';
 import { withEnding } from './stored-ending.ts';
@@ -53,8 +54,8 @@ class Following {
   readonly #replay: Replay;
   readonly #wire: Wire;
   readonly #began_ms: number;
-  /** Takeovers that are known of. */
-  #takeovers: number;
+  /** Those that are known of. */
+  #takeovers: readonly Takeover[];
   #poll_ms = POLL_MS_MIN;
   #blocked = false;
   #written_ms: number;
@@ -67,7 +68,7 @@ class Following {
     this.#context = context;
     this.#replay = new Replay(reader);
     this.#wire = wireOf(stored);
-    this.#takeovers = stored.takeovers.length;
+    this.#takeovers = stored.takeovers;
     this.#began_ms = context.time.now();
     this.#written_ms = this.#began_ms;
     this.#cancelTimer = context.time.after(KEEP_ALIVE_MS, () => this.#keepAlive());
@@ -98,9 +99,9 @@ class Following {
 
   /** Another replica went on from before what this client has: the log is not the one it was. */
   #isReplaced({ takeovers }: StoredRun): boolean {
-    const began = takeovers.slice(this.#takeovers);
-    this.#takeovers = takeovers.length;
-    return began.some((seq) => seq < this.#replay.seq);
+    const replaced_from = replacedFrom(takeovers, this.#epoch);
+    this.#takeovers = takeovers;
+    return replaced_from < this.#replay.seq;
   }
 
   /** What the client has beyond the log turns out to be something else. */
@@ -186,8 +187,12 @@ class Following {
   get #position(): Position {
     const { run, cursor } = this.#reader;
     const { seq } = this.#replay;
-    const epoch = FIRST_EPOCH + this.#takeovers;
-    return seq === cursor ? this.#reader : { run, cursor: seq, epoch, tail: [] };
+    return seq === cursor ? this.#reader : { run, cursor: seq, epoch: this.#epoch, tail: [] };
+  }
+
+  /** That of the last event that the client was sent. */
+  get #epoch(): EpochName {
+    return epochNameAt(this.#replay.seq, this.#takeovers);
   }
 
   /** How it went on; undefined if another replica has the run now. */

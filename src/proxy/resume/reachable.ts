@@ -1,6 +1,6 @@
 import type { JournalEvent, JournalRecord } from '../../checkpoint/journal.ts';
-import type { StoredRun } from '../../checkpoint/store.ts';
-import { FIRST_EPOCH } from '../event-frame.ts';
+import type { StoredRun, Takeover } from '../../checkpoint/store.ts';
+import { type EpochName, epochNames, FIRST_EPOCH_NAME } from '../epoch.ts';
 import { type DeliveredReader, textOf } from '../wires/delivered-events.ts';
 import { wireOf } from '../wires/registry.ts';
 import type { Wire } from '../wires/wire.ts';
@@ -71,9 +71,9 @@ export function agrees(
  * The last event that the log cannot have had otherwise in the client's time. A client that only counts may have been
  * told everything by the first epoch, and nobody knows what a log had that has lost an epoch.
  */
-export function replacedFrom(takeovers: readonly number[], epoch: number = FIRST_EPOCH): number {
-  const later = epoch - FIRST_EPOCH;
-  return later > takeovers.length ? 0 : Math.min(...takeovers.slice(Math.max(later, 0)));
+export function replacedFrom(takeovers: readonly Takeover[], epoch: EpochName = FIRST_EPOCH_NAME): number {
+  const place = epochNames(takeovers).indexOf(epoch);
+  return place < 0 ? 0 : Math.min(...takeovers.slice(place).map(({ seq }) => seq));
 }
 
 function saysTheSame(event: JournalEvent, payload: string | undefined, reader: DeliveredReader): boolean {

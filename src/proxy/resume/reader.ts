@@ -1,5 +1,6 @@
 import type { RunHeader } from '../../checkpoint/journal.ts';
 import type { Owner, RunId } from '../../checkpoint/store.ts';
+import type { EpochName } from '../epoch.ts';
 import type { Run } from '../run.ts';
 
 /** What a client says it has of a run. */
@@ -8,7 +9,7 @@ export interface Position {
   /** How many events of the run the client has. */
   readonly cursor: number;
   /** The epoch in the id of the client's last event, where it was told: events of a lost log are told by it. */
-  readonly epoch?: number;
+  readonly epoch?: EpochName;
   /** Payloads of the last events the client has, oldest first, the last one being event `cursor`. May be empty. */
   readonly tail: readonly string[];
 }

@@ -1,7 +1,8 @@
 import type { JournalEvent, JournalRecord } from '../../checkpoint/journal.ts';
-import type { RunId } from '../../checkpoint/store.ts';
+import type { RunId, Takeover } from '../../checkpoint/store.ts';
 import type { Advisory } from '../advisory.ts';
-import { eventFrame, eventId, FIRST_EPOCH } from '../event-frame.ts';
+import { epochNameAt } from '../epoch.ts';
+import { eventFrame, eventId } from '../event-frame.ts';
 import type { EventsMode } from '../run.ts';
 import type { Rebuilder } from '../wires/delivered-events.ts';
 import { WIRES } from '../wires/registry.ts';
@@ -57,9 +58,9 @@ export class Replay {
 
   /**
    * Frames of the events that the client has not got, in pieces. `records` must go on where the last ones ended, or
-   * overlap with them; the first ones must begin with the run. `takeovers`: where each epoch but the first began.
+   * overlap with them; the first ones must begin with the run. `takeovers`: of the run.
    */
-  *pieces(records: readonly JournalRecord[], takeovers: readonly number[]): Generator<string> {
+  *pieces(records: readonly JournalRecord[], takeovers: readonly Takeover[]): Generator<string> {
     let piece = '';
     for (const { seq: last, events, header } of records) {
       if (header) {
@@ -81,7 +82,7 @@ export class Replay {
     if (piece !== '') yield piece;
   }
 
-  #frame(event: JournalEvent, seq: number, takeovers: readonly number[]): string {
+  #frame(event: JournalEvent, seq: number, takeovers: readonly Takeover[]): string {
     const { run, resumable } = this.#options;
     this.#last = event.payload;
     const payload = this.#payload(event);
@@ -89,8 +90,7 @@ export class Replay {
     if (seq <= this.#sent) return '';
     this.#sent = seq;
     if (!resumable) return comments + eventFrame(payload, this.#wire);
-    const epoch = FIRST_EPOCH + takeovers.filter((began) => began < seq).length;
-    return comments + eventFrame(payload, this.#wire, eventId(run, epoch, seq));
+    return comments + eventFrame(payload, this.#wire, eventId(run, epochNameAt(seq, takeovers), seq));
   }
 
   #payload({ payload, deltas }: JournalEvent): string {

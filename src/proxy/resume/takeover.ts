@@ -88,7 +88,7 @@ function barOf(
   { cursor }: Position,
   max_takeovers: number,
 ): Bar | undefined {
-  const fruitless = takeovers.length - 1 - takeovers.findLastIndex((began) => began < seq);
+  const fruitless = takeovers.length - 1 - takeovers.findLastIndex((takeover) => takeover.seq < seq);
   const isPoisoned = holder.state === 'lost' && cursor <= seq && fruitless >= max_takeovers;
   return isPoisoned ? 'poisoned' : undefined;
 }

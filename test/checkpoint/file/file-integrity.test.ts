@@ -175,14 +175,14 @@ describe('a damaged run that is taken over', () => {
       writeFileSync(join(dir, `${run}.3.partial`), third);
 
       const before = await store.read(run, OWNER, 0);
-      expect(before).toMatchObject({ seq: 3, epoch: 3, takeovers: [3, 5] });
+      expect(before).toMatchObject({ seq: 3, epoch: 3, takeovers: [{ seq: 3 }, { seq: 5 }] });
       expect(before?.damage?.reason).toMatch(/; missing: events 4 to 5; discarded: events 6 to 7$/);
       errors.length = 0;
       const lease = await store.acquire(run, OWNER, 3);
       expect(errors).toEqual([new DamagedRunError(run, before?.damage as Damage)]);
       expect(await store.append(lease, [textRecord(3, 'again')])).toBe(4);
       const after = await store.read(run, OWNER, 0);
-      expect(after).toMatchObject({ seq: 4, takeovers: [3, 5, 3] });
+      expect(after).toMatchObject({ seq: 4, takeovers: [{ seq: 3 }, { seq: 5 }, { seq: 3 }] });
       expect(after).not.toHaveProperty('damage');
       expect(after?.records).toEqual([...SMALL_RUN.slice(0, 2), textRecord(3, 'again')]);
       await store.finish(lease, COMPLETE);

@@ -49,6 +49,16 @@ function openIn(dir: string): FileStore {
   return store;
 }
 
+/** A run that another process has begun, and holds. */
+async function beginElsewhere(): Promise<{ store: FileStore; replica: Replica; run: RunId }> {
+  const dir = temporaryDirectory();
+  const store = openIn(dir);
+  const replica = await Replica.start(dir);
+  const run = newRunId();
+  await replica.call('begin', run);
+  return { store, replica, run };
+}
+
 async function holderOf(store: FileStore, run: RunId): Promise<Holder | undefined> {
   return (await store.read(run, OWNER, 0))?.holder;
 }
@@ -79,7 +89,7 @@ test('of several processes that race for an orphan exactly one gets it', async (
       wins[position] = (wins[position] as number) + runs_won.length;
     for (const run of runs) {
       const stored = await store.read(run, OWNER, 0);
-      expect(stored).toMatchObject({ epoch: 2, takeovers: [1], seq: 2 });
+      expect(stored).toMatchObject({ epoch: 2, takeovers: [{ seq: 1 }], seq: 2 });
       expect(textOf(stored?.records ?? [])).toMatch(/^a<\d+>$/);
     }
   }
@@ -88,11 +98,7 @@ test('of several processes that race for an orphan exactly one gets it', async (
 }, 15_000);
 
 test('a killed process has lost its runs when its lease is over, and not before', async () => {
-  const dir = temporaryDirectory();
-  const store = openIn(dir);
-  const replica = await Replica.start(dir);
-  const run = newRunId();
-  await replica.call('begin', run);
+  const { store, replica, run } = await beginElsewhere();
   replica.signal('SIGKILL');
   const killed_at_ms = performance.now();
   await untilLost(store, run);
@@ -101,11 +107,7 @@ test('a killed process has lost its runs when its lease is over, and not before'
 });
 
 test('a process that was stopped falls silent, and is refused when it goes on after a takeover', async () => {
-  const dir = temporaryDirectory();
-  const store = openIn(dir);
-  const replica = await Replica.start(dir);
-  const run = newRunId();
-  await replica.call('begin', run);
+  const { store, replica, run } = await beginElsewhere();
   replica.signal('SIGSTOP');
   await untilLost(store, run);
   const lease = await store.acquire(run, OWNER, 1);
@@ -117,11 +119,7 @@ test('a process that was stopped falls silent, and is refused when it goes on af
 });
 
 test('a process that was stopped and not superseded goes on', async () => {
-  const dir = temporaryDirectory();
-  const store = openIn(dir);
-  const replica = await Replica.start(dir);
-  const run = newRunId();
-  await replica.call('begin', run);
+  const { store, replica, run } = await beginElsewhere();
   replica.signal('SIGSTOP');
   await untilLost(store, run);
   replica.signal('SIGCONT');
@@ -130,11 +128,7 @@ test('a process that was stopped and not superseded goes on', async () => {
 });
 
 test('a process whose thread that serves is wedged falls silent', async () => {
-  const dir = temporaryDirectory();
-  const store = openIn(dir);
-  const replica = await Replica.start(dir);
-  const run = newRunId();
-  await replica.call('begin', run);
+  const { store, replica, run } = await beginElsewhere();
   const wedged = replica.call('wedge', 3 * LEASE_MS);
   await untilLost(store, run);
   await wedged;

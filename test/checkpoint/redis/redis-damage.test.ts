@@ -204,7 +204,7 @@ function describeDamage(path: string): void {
     expect(await store.read(run, OWNER, 0)).toMatchObject({
       status: 'complete',
       seq: 2,
-      takeovers: [5, 0],
+      takeovers: [{ seq: 5 }, { seq: 0 }],
       records: [HEADER_RECORD, again],
     });
     expect(damages).toEqual([]);

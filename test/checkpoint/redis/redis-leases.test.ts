@@ -72,7 +72,7 @@ function describeReturning(path: string): void {
     const [broken, lost, taken, ...sound] = (await open(leases, 6)) as [Lease, Lease, Lease, ...Lease[]];
     const mend = await putAside(broken);
     await server.admin.del(logKey(lost.run));
-    await other.open({ ...taken, epoch: 2 }, '1-0', { base: NOTHING_STORED, takeovers: [0] });
+    await other.open({ ...taken, epoch: 2 }, '1-0', { base: NOTHING_STORED, takeovers: [{ seq: 0 }] });
     await failToRelease(leases, [broken, lost, taken, ...sound]);
     await letMemory('0');
     for (const lease of [broken, lost, taken, ...sound]) await wasTried(lease);

@@ -142,7 +142,7 @@ function describeStore(path: string): void {
     await expect(appending).rejects.toBeInstanceOf(StaleLeaseError);
     const stored = await store.read(lease.run, OWNER, 0);
     const at = stored?.seq ?? 0;
-    expect(stored).toMatchObject({ epoch: 2, takeovers: [at] });
+    expect(stored).toMatchObject({ epoch: 2, takeovers: [{ seq: at }] });
     expect(await store.append(next, [textRecord(at, 'd')])).toBe(at + 1);
     expect(textOf((await store.read(lease.run, OWNER, 0))?.records ?? [])).toBe(`ab${'c'.repeat(at - 2)}d`);
   });
@@ -151,11 +151,15 @@ function describeStore(path: string): void {
     const [first, second] = await openPair();
     const { run } = await begin(first.store);
     const forgotten = await first.store.acquire(run, OWNER, 1);
+    const [before] = (await first.store.read(run, OWNER, 0))?.takeovers ?? [];
     await server.admin.xdel(logOf(run), '2-0');
     await server.admin.call('XSETID', logOf(run), '1-3');
     await expect(first.store.append(forgotten, [textRecord(2, 'x')])).rejects.toBeInstanceOf(JournalGapError);
     const lease = await second.store.acquire(run, OWNER, 1);
     expect(lease.epoch).toBe(2);
+    const [after] = (await second.store.read(run, OWNER, 0))?.takeovers ?? [];
+    expect([before, after]).toEqual(Array(2).fill({ seq: 2, mark: expect.stringMatching(/^[0-9a-f]{8}$/) }));
+    expect(after?.mark).not.toBe(before?.mark);
     await expect(first.store.append(forgotten, [textRecord(2, 'x')])).rejects.toBeInstanceOf(StaleLeaseError);
     await expect(first.store.finish(forgotten, COMPLETE)).rejects.toBeInstanceOf(StaleLeaseError);
     await first.store.release(forgotten);

@@ -8,7 +8,8 @@ describe('Last-Event-ID', () => {
   it.each([
     ['0', { seq: 0 }],
     ['17', { seq: 17 }],
-    [`${RUN}.3.17`, { seq: 17, epoch: 3 }],
+    [`${RUN}.3.17`, { seq: 17, epoch: '3' }],
+    [`${RUN}.3-5f3c0a9e.17`, { seq: 17, epoch: '3-5f3c0a9e' }],
     ['', undefined],
     [undefined, undefined],
   ])('%j', (id, cursor) => {
@@ -25,6 +26,8 @@ describe('Last-Event-ID', () => {
     `${RUN}.17`,
     `${RUN}.1.`,
     `${RUN}.1.2.3`,
+    `${RUN}.2-.17`,
+    `${RUN}.2-x.17`,
     `${newRunId()}.1.17`,
   ])('%j is refused', (id) => {
     expect(() => lastEventOf({ 'last-event-id': id }, RUN)).toThrow(

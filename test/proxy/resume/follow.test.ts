@@ -637,7 +637,7 @@ describe('a store that lost the end of a log', () => {
     await fleet.pass(PACE_MS);
     store.read = async (...call) => {
       const stored = await read(...call);
-      return stored && { ...stored, takeovers: [1] };
+      return stored && { ...stored, takeovers: [{ seq: 1 }] };
     };
 
     expect(await fleet.time.drive(outcome)).toBe('failed');

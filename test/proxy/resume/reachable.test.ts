@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
 import type { Holder, RunId, StoredRun } from '../../../src/checkpoint/store.ts';
+import type { EpochName } from '../../../src/proxy/epoch.ts';
 import { reachable } from '../../../src/proxy/resume/reachable.ts';
 import type { Position } from '../../../src/proxy/resume/reader.ts';
 import { withEnding } from '../../../src/proxy/resume/stored-ending.ts';
@@ -39,7 +40,7 @@ function storedRun(changes: Partial<StoredRun> = {}): StoredRun {
   };
 }
 
-const at = (cursor: number, tail: readonly string[] = [], epoch?: number): Position => ({
+const at = (cursor: number, tail: readonly string[] = [], epoch?: EpochName): Position => ({
   run: RUN,
   cursor,
   tail,
@@ -115,34 +116,44 @@ describe('a client ahead of the log', () => {
 });
 
 describe('a client that knows the epoch of its last event', () => {
-  const taken = (holder: Holder = { state: 'lost' }) => storedRun({ epoch: 2, takeovers: [3], holder });
+  const taken = (holder: Holder = { state: 'lost' }) =>
+    storedRun({ epoch: 2, takeovers: [{ seq: 3 }], holder });
 
   test('has what came before the takeover', () => {
-    expect(reachable(taken(), at(3, [], 1))).toBe(true);
-    expect(reachable(taken(), at(4, [], 2))).toBe(true);
+    expect(reachable(taken(), at(3, [], '1'))).toBe(true);
+    expect(reachable(taken(), at(4, [], '2'))).toBe(true);
   });
 
   test('has not what its epoch lost, and another one put in its place', () => {
-    expect(reachable(taken(), at(4, [], 1))).toBe(false);
-    expect(reachable(taken(alive), at(5, [], 1))).toBe(false);
+    expect(reachable(taken(), at(4, [], '1'))).toBe(false);
+    expect(reachable(taken(alive), at(5, [], '1'))).toBe(false);
   });
 
   test('has it if it can tell what that is', () => {
-    expect(reachable(taken(), at(4, [chunk('d')], 1))).toBe(true);
-    expect(reachable(taken(), at(4, [chunk('x')], 1))).toBe(false);
-    expect(reachable(taken(), at(5, [chunk('e')], 1))).toBe(false);
+    expect(reachable(taken(), at(4, [chunk('d')], '1'))).toBe(true);
+    expect(reachable(taken(), at(4, [chunk('x')], '1'))).toBe(false);
+    expect(reachable(taken(), at(5, [chunk('e')], '1'))).toBe(false);
   });
 
   test('that the log does not know: whatever the log had of it was lost', () => {
-    expect(reachable(taken(), at(4, [], 3))).toBe(false);
-    expect(reachable(taken(alive), at(4, [chunk('d')], 3))).toBe(false);
-    expect(reachable(taken(), at(4, [chunk('a'), chunk('b'), chunk('c'), chunk('d')], 3))).toBe(true);
-    expect(reachable(taken(), at(0, [], 3))).toBe(true);
+    expect(reachable(taken(), at(4, [], '3'))).toBe(false);
+    expect(reachable(taken(alive), at(4, [chunk('d')], '3'))).toBe(false);
+    expect(reachable(taken(), at(4, [chunk('a'), chunk('b'), chunk('c'), chunk('d')], '3'))).toBe(true);
+    expect(reachable(taken(), at(0, [], '3'))).toBe(true);
+  });
+
+  test('that the log knows no more, and whose number another takeover has now', () => {
+    const again = storedRun({ epoch: 2, takeovers: [{ seq: 3, mark: 'b2' }], holder: { state: 'lost' } });
+    expect(reachable(again, at(4, [], '2-b2'))).toBe(true);
+    expect(reachable(again, at(4, [], '2-a1'))).toBe(false);
+    expect(reachable(again, at(4, [], '2'))).toBe(false);
+    expect(reachable(again, at(3, [], '1'))).toBe(true);
   });
 });
 
 describe('a client that only counts its events', () => {
-  const taken = (holder: Holder = { state: 'lost' }) => storedRun({ epoch: 2, takeovers: [3], holder });
+  const taken = (holder: Holder = { state: 'lost' }) =>
+    storedRun({ epoch: 2, takeovers: [{ seq: 3 }], holder });
 
   test('has what no takeover can have replaced', () => {
     expect(reachable(storedRun(), at(4))).toBe(true);
