@@ -4,7 +4,7 @@ import { type NoteKey, UnreadableNoteError } from './notes.ts';
 import type { Seal } from './seal.ts';
 
 /** How often a note that cannot be read may be another one by the time it is replaced. */
-export const REPLACEMENTS_MAX = 16;
+const REPLACEMENTS_MAX = 16;
 
 /** Reads what is stored for notes, and tells once of each that it cannot read. */
 export class NoteReader {
@@ -23,5 +23,23 @@ export class NoteReader {
     if (value === undefined && this.#unreadable.isNew(digest, kind))
       this.#onError(new UnreadableNoteError(digest, kind));
     return value;
+  }
+
+  /**
+   * The value that a claim has kept. `keep` stores the note unless there is one other than `in_place_of`, and resolves
+   * with what is stored then: one that cannot be read makes way.
+   */
+  async claimed<Stored extends string | Buffer>(
+    digest: string,
+    kind: NoteKey['kind'],
+    keep: (in_place_of?: Stored) => Promise<Stored>,
+  ): Promise<string> {
+    let stored = await keep();
+    for (let attempt = 0; ; attempt++) {
+      const value = this.read(digest, kind, stored.toString());
+      if (value !== undefined) return value;
+      if (attempt === REPLACEMENTS_MAX) throw new Error('the note is being claimed by too many at once');
+      stored = await keep(stored);
+    }
   }
 }

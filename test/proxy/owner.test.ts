@@ -18,6 +18,15 @@ it('another credential is another owner, wherever it is put, and so is none', ()
   expect(new Set(owners).size).toBe(owners.length);
 });
 
+it('one key is the same owner, whatever header its client puts it into', () => {
+  const owners = [
+    { authorization: 'Bearer sk-1' },
+    { authorization: 'bearer  sk-1' },
+    { 'x-api-key': 'sk-1' },
+  ];
+  expect(new Set(owners.map((headers) => ownerOf('secret', headers))).size).toBe(1);
+});
+
 it('an owner does not show the credential', () => {
   expect(ownerOf('secret', { authorization: 'Bearer sk-1' })).toMatch(/^[0-9a-f]{64}$/);
 });

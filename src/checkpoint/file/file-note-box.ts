@@ -1,5 +1,5 @@
 import { digestOfNote, encodeNote } from '../note-codec.ts';
-import { type NoteReader, REPLACEMENTS_MAX } from '../note-reader.ts';
+import type { NoteReader } from '../note-reader.ts';
 import type { NoteKey, Notes } from '../notes.ts';
 import type { Seal } from '../seal.ts';
 import type { Owner } from '../store.ts';
@@ -29,13 +29,9 @@ export class FileNoteBox implements Notes {
 
   async claim(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<string> {
     const note = this.#encode(owner, key, value, ttl_ms);
-    let kept = await this.#writer.request('claim_note', note);
-    for (let attempt = 0; ; attempt++) {
-      const known = this.#reader.read(note.digest, key.kind, kept);
-      if (known !== undefined) return known;
-      if (attempt === REPLACEMENTS_MAX) throw new Error('the note is being claimed by too many at once');
-      kept = await this.#writer.request('claim_note', { ...note, in_place_of: kept });
-    }
+    return this.#reader.claimed(note.digest, key.kind, (in_place_of?: string) =>
+      this.#writer.request('claim_note', { ...note, ...(in_place_of !== undefined && { in_place_of }) }),
+    );
   }
 
   async get(owner: Owner, key: NoteKey): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import { digestOfNote, encodeNote } from '../note-codec.ts';
-import { type NoteReader, REPLACEMENTS_MAX } from '../note-reader.ts';
+import type { NoteReader } from '../note-reader.ts';
 import type { NoteKey, Notes } from '../notes.ts';
 import type { Seal } from '../seal.ts';
 import type { Owner } from '../store.ts';
@@ -33,17 +33,14 @@ export class RedisNotes implements Notes {
     const digest = digestOfNote(owner, key);
     const [stored, text] = [noteKey(digest), encodeNote(digest, value, this.#seal)];
     const ttl = Math.ceil(ttl_ms);
-    let kept = await this.#connection.ask((client) => client.setBuffer(stored, text, 'PX', ttl, 'NX', 'GET'));
-    for (let attempt = 0; kept !== null; attempt++) {
-      const known = this.#reader.read(digest, key.kind, kept.toString());
-      if (known !== undefined) return known;
-      if (attempt === REPLACEMENTS_MAX) throw new Error('the note is being claimed by too many at once');
-      const unreadable = kept;
-      kept = await this.#connection.ask((client) =>
-        client.holdfastReplaceBuffer(stored, unreadable, text, String(ttl)),
+    return this.#reader.claimed(digest, key.kind, async (in_place_of?: Buffer) => {
+      const kept = await this.#connection.ask((client) =>
+        in_place_of === undefined
+          ? client.setBuffer(stored, text, 'PX', ttl, 'NX', 'GET')
+          : client.holdfastReplaceBuffer(stored, in_place_of, text, String(ttl)),
       );
-    }
-    return value;
+      return kept ?? Buffer.from(text);
+    });
   }
 
   async get(owner: Owner, key: NoteKey): Promise<string | undefined> {

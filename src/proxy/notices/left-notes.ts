@@ -36,16 +36,22 @@ export async function leaveCutNote(
   await leave(turn, context, (ttl_ms) => leaveThreadNote(context.store.notes, owner, thread, note, ttl_ms));
 }
 
-/** Leaves what the results of the delivered calls have to tell: other calls were cut. */
+/**
+ * Leaves what the results of the delivered calls have to tell: other calls were cut. `finished`: what the provider calls
+ * the answer, if it has finished it.
+ */
 export async function leaveLostCalls(
   turn: Turn,
   lost: readonly ToolCall[],
   context: RunContext,
+  finished?: string,
 ): Promise<void> {
-  const { run, transcript, facts } = turn;
+  const { run, transcript, facts, delivery } = turn;
   if (facts.legacyFunctions) return;
   const delivered = transcript.closedCalls.map((call) => ({ ...call, id: shownCallId(call.id, call.index) }));
-  const note = lostCallNote(run.id, delivered, lost);
+  const ids = run.wire.previousAnswer === undefined ? [] : [delivery.stream_id, finished];
+  const answers = ids.filter((id) => id !== undefined);
+  const note = lostCallNote(run.id, delivered, lost, answers);
   if (!note) return;
   await leave(turn, context, (ttl_ms) => leaveLostCallNote(context.store.notes, run.owner, note, ttl_ms));
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Notes } from '../../checkpoint/notes.ts';
 import type { Owner, RunId } from '../../checkpoint/store.ts';
-import { isObject } from '../../json.ts';
 import { canonicalJson } from '../../plans/canonical-json.ts';
 import { normalisedArguments } from '../../plans/tool-proof.ts';
 import type { ToolCall } from '../../plans/transcript.ts';
@@ -20,12 +19,24 @@ export interface DeliveredCall {
   readonly arguments: string;
 }
 
+/** A call of which a request has nothing but the result: its provider keeps the conversation. */
+export interface KeptCall {
+  readonly id: string;
+  /** The answer that the request goes on from, if it names it. */
+  readonly answer: string | undefined;
+}
+
+/** A call whose result a request brings. */
+export type AnsweredCall = DeliveredCall | KeptCall;
+
 /** Which calls of a run were cut beside the ones that were delivered. Kept once, under the id of the run. */
 export interface LostCallNote {
   readonly run: RunId;
   /** Names of the calls that were cut. */
   readonly lost: readonly string[];
   readonly delivered: readonly DeliveredCall[];
+  /** What the answer is called, by its client and its provider, where requests may name it. */
+  readonly answers: readonly string[];
 }
 
 /** What is kept under the id of each delivered call, for its result to find the note by. */
@@ -33,6 +44,8 @@ interface Pointer {
   readonly run: RunId;
   /** Of the call: providers that number their calls use the same ids again and again. */
   readonly digest: string;
+  /** Digests of the ids of the answer, by which a request may name it that does not have the call. */
+  readonly answers?: readonly string[];
 }
 
 export const lostCallKey = (name: RunId | string) => ({ kind: 'lost_call', name }) as const;
@@ -42,23 +55,25 @@ export function lostCallNote(
   run: RunId,
   delivered: readonly DeliveredCall[],
   lost: readonly ToolCall[],
+  answers: readonly string[] = [],
 ): LostCallNote | undefined {
   const named = delivered.filter(({ id }) => id !== '').slice(0, DELIVERED_MAX);
   if (named.length === 0 || lost.length === 0) return undefined;
   const names = lost.slice(0, LOST_MAX).map(({ name }) => name.slice(0, NAME_CHARACTERS_MAX));
-  return { run, lost: names, delivered: named };
+  return { run, lost: names, delivered: named, answers };
 }
 
 export async function leaveLostCallNote(
   notes: Notes,
   owner: Owner,
-  { run, lost, delivered }: LostCallNote,
+  { run, lost, delivered, answers }: LostCallNote,
   ttl_ms: number,
 ): Promise<void> {
   // Before the pointers: a result that finds nothing behind one takes the calls for told.
   await notes.put(owner, lostCallKey(run), JSON.stringify(lost), ttl_ms);
+  const named = answers.length > 0 ? { answers: answers.map(shortDigest) } : {};
   const pointers = delivered.map((call) => {
-    const pointer: Pointer = { run, digest: digestOf(call) };
+    const pointer: Pointer = { run, digest: digestOf(call), ...named };
     return notes.put(owner, lostCallKey(call.id), JSON.stringify(pointer), ttl_ms);
   });
   await Promise.all(pointers);
@@ -68,13 +83,13 @@ export async function leaveLostCallNote(
 export async function runWithLostCall(
   notes: Notes,
   owner: Owner,
-  answered: readonly DeliveredCall[],
+  answered: readonly AnsweredCall[],
 ): Promise<RunId | undefined> {
   const found = await Promise.all(
-    answered.map(async (call) => {
+    answered.slice(0, ANSWERS_MAX).map(async (call) => {
       const value = await notes.get(owner, lostCallKey(call.id));
       const pointer = value === undefined ? undefined : (JSON.parse(value) as Pointer);
-      return pointer?.digest === digestOf(call) ? pointer.run : undefined;
+      return pointer && pointsTo(pointer, call) ? pointer.run : undefined;
     }),
   );
   return found.find((run) => run !== undefined);
@@ -94,23 +109,6 @@ export function notMadeAgain(cut: readonly ToolCall[], delivered: readonly ToolC
   });
 }
 
-/** Calls of the latest assistant turn whose results the request brings. */
-export function answeredCalls(messages: readonly unknown[]): readonly DeliveredCall[] {
-  const all = messages.filter(isObject);
-  // An answer that the client has begun itself comes after the results.
-  const end = all.at(-1)?.role === 'assistant' ? all.length - 1 : all.length;
-  const turn = all.slice(0, end).findLastIndex(({ role }) => role === 'assistant');
-  const results = all.slice(turn + 1, end).filter(({ role }) => role === 'tool');
-  const ids = new Set(results.map(({ tool_call_id }) => tool_call_id));
-  if (ids.size === 0) return [];
-  const calls = all[turn]?.tool_calls;
-  return (Array.isArray(calls) ? calls : [])
-    .filter(isCall)
-    .filter(({ id }) => ids.has(id))
-    .slice(0, ANSWERS_MAX)
-    .map(({ id, function: { name, arguments: text } }) => ({ id, name, arguments: text }));
-}
-
 /** What the model is told, as its user. `lost`: names of the calls. */
 export function lostCallText(lost: readonly string[]): string {
   const names = lost.map((name) => `\`${name}\``).join(', ');
@@ -119,20 +117,16 @@ export function lostCallText(lost: readonly string[]): string {
     : `My connection dropped while you made these calls: ${lost.length} more, to ${names}, were cut off and did not run. Make them again if they are still needed.`;
 }
 
-interface CallMessage {
-  readonly id: string;
-  readonly function: { readonly name: string; readonly arguments: string };
-}
-
-function isCall(call: unknown): call is CallMessage {
-  if (!isObject(call) || typeof call.id !== 'string' || !isObject(call.function)) return false;
-  return typeof call.function.name === 'string' && typeof call.function.arguments === 'string';
+/** Whether it was left for this very call, as far as the request shows it. */
+function pointsTo({ digest, answers = [] }: Pointer, call: AnsweredCall): boolean {
+  if ('name' in call) return digest === digestOf(call);
+  // Providers that keep conversations give every call an id of its own.
+  return call.answer === undefined || answers.includes(shortDigest(call.answer));
 }
 
 /** Clients parse arguments and write them anew: the order of fields and white space say nothing. */
-function digestOf({ name, arguments: text }: DeliveredCall): string {
-  return createHash('sha256')
-    .update(JSON.stringify([name, canonicalJson(normalisedArguments(text))]))
-    .digest('base64url')
-    .slice(0, 16);
-}
+const digestOf = ({ name, arguments: text }: DeliveredCall): string =>
+  shortDigest(JSON.stringify([name, canonicalJson(normalisedArguments(text))]));
+
+const shortDigest = (text: string): string =>
+  createHash('sha256').update(text).digest('base64url').slice(0, 16);

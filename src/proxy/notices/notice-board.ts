@@ -3,13 +3,7 @@ import type { Owner } from '../../checkpoint/store.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import { apiError } from '../../errors.ts';
 import { StorePatience } from '../store-patience.ts';
-import {
-  answeredCalls,
-  type DeliveredCall,
-  lostCallKey,
-  lostCallText,
-  runWithLostCall,
-} from './lost-calls.ts';
+import { type AnsweredCall, lostCallKey, lostCallText, runWithLostCall } from './lost-calls.ts';
 import { type NoticeContext, PendingNotices, type TakenNote } from './pending-notices.ts';
 import { claimTelling } from './telling.ts';
 import { readThreadNote, threadKey, threadNoticeText } from './thread-notice.ts';
@@ -18,8 +12,8 @@ import { readThreadNote, threadKey, threadNoticeText } from './thread-notice.ts'
 export interface NoticedRequest {
   readonly owner: Owner;
   readonly thread?: string | undefined;
-  /** Whatever the client has put there. */
-  readonly messages: unknown;
+  /** The calls whose results it brings. */
+  readonly answered: readonly AnsweredCall[];
 }
 
 /** `Holdfast-Notices: none` and `resume.notices: false`. Throws `invalid_field`. */
@@ -40,9 +34,8 @@ export class NoticeBoard {
   }
 
   /** What there is to tell with this request, if anything. Taken, nobody else will tell it. Never rejects. */
-  async take({ owner, thread, messages }: NoticedRequest): Promise<PendingNotices | undefined> {
+  async take({ owner, thread, answered }: NoticedRequest): Promise<PendingNotices | undefined> {
     const { store } = this.#context;
-    const answered = Array.isArray(messages) ? answeredCalls(messages) : [];
     if ((thread === undefined && answered.length === 0) || this.#patience.isResting) return undefined;
     const lookups = [
       thread === undefined ? undefined : takeThreadNote(store.notes, owner, thread),
@@ -92,7 +85,7 @@ async function takeThreadNote(notes: Notes, owner: Owner, thread: string): Promi
 async function takeLostCallNote(
   notes: Notes,
   owner: Owner,
-  answered: readonly DeliveredCall[],
+  answered: readonly AnsweredCall[],
 ): Promise<TakenNote | undefined> {
   const run = await runWithLostCall(notes, owner, answered);
   if (run === undefined) return undefined;

@@ -1,5 +1,8 @@
 import type { DialectName } from '../../config/dialect-names.ts';
-import { FORMS, type Form, type Notice, withNotices } from './notice.ts';
+import { parsedExactly } from '../exact-json.ts';
+import type { Fields } from '../json-body.ts';
+import type { WireNotices } from '../wires/wire-notices.ts';
+import { FORMS, type Form, type Notice } from './notice.ts';
 
 /** What became of the notices of a request: the model has read them, its provider will not have them, or neither. */
 export type Fate = 'told' | 'refused' | 'unseen';
@@ -13,6 +16,7 @@ const REFUSALS: ReadonlySet<number> = new Set([400, 422, 500]);
  */
 export class NoticeForm {
   readonly #notices: readonly Notice[];
+  readonly #wire: WireNotices;
   readonly #first: Form;
   #form: Form;
   #fate: Fate = 'unseen';
@@ -20,8 +24,9 @@ export class NoticeForm {
   #blameless = false;
 
   /** `dialect`: of the provider, if it is known. */
-  constructor(notices: readonly Notice[], dialect: DialectName | undefined) {
+  constructor(notices: readonly Notice[], wire: WireNotices, dialect: DialectName | undefined) {
     this.#notices = notices;
+    this.#wire = wire;
     // Mistral allows nothing but an answer after a tool result.
     const joins = dialect === 'mistral' && notices.some(({ place }) => place === 'tool_results');
     this.#first = joins ? 'joined' : 'added';
@@ -34,10 +39,11 @@ export class NoticeForm {
 
   /** The body of a request, which is JSON, with the notices. */
   bodyOf(body: string): string {
-    if (this.#form === 'left_out') return body;
-    return JSON.stringify(
-      withNotices(JSON.parse(body) as Record<string, unknown>, this.#notices, this.#form),
-    );
+    const form = this.#form;
+    if (form === 'left_out') return body;
+    let request = parsedExactly(body) as Fields;
+    for (const notice of this.#notices) request = this.#wire.withNotice(request, notice, form);
+    return JSON.stringify(request);
   }
 
   /** Takes the status of the answer. True if the request is to be made again, its body asked for anew. */

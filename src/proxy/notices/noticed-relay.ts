@@ -8,12 +8,14 @@ export const noticedRelay =
   (relay: Relay, board: NoticeBoard): Relay =>
   async (run, client, context) => {
     const { owner, thread, request, target, targets = [target] } = run;
-    const pending = await board.take({ owner, thread, messages: request.messages });
+    const { notices } = run.wire;
+    const pending =
+      notices && (await board.take({ owner, thread, answered: notices.answeredCalls(request) }));
     if (!pending) return relay(run, client, context);
     const dialects = targets.map((each) => context.capabilities.dialect(each, request.model)?.name);
     // The strictest of those who may be asked decides: what it takes, all do.
     const dialect = dialects.find((name) => name === 'mistral') ?? dialects[0];
-    const form = new NoticeForm(pending.notices, dialect);
+    const form = new NoticeForm(pending.notices, notices, dialect);
     const transport = new NoticedTransport(context.transport, form);
     try {
       return await relay(run, client, { ...context, transport });

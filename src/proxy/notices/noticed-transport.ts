@@ -11,12 +11,19 @@ export class NoticedTransport implements Transport {
     this.#form = form;
   }
 
+  get bare(): Transport {
+    return this.#transport;
+  }
+
   async open(request: TransportRequest): Promise<TransportResponse> {
+    const { body } = request;
+    // What is come back to was asked for with its notices.
+    if (typeof body !== 'string') return this.#transport.open(request);
     for (;;) {
       const attempt = new AbortController();
       const response = await this.#transport.open({
         ...request,
-        body: this.#form.bodyOf(String(request.body)),
+        body: this.#form.bodyOf(body),
         signal: AbortSignal.any([request.signal, attempt.signal]),
       });
       if (!this.#form.refused(response.status)) return response;

@@ -38,11 +38,7 @@ export function messagesEvents(
   usage: TokenUsage,
   usage_in: 'final' | 'finish_chunk' | 'none',
 ): EventStream {
-  const input = {
-    input_tokens: usage.prompt_tokens,
-    cache_creation_input_tokens: 0,
-    cache_read_input_tokens: 0,
-  };
+  const input = inputOf(usage);
   const message = {
     ...messageOf(envelope),
     content: [],
@@ -77,6 +73,22 @@ export const messagesMalformed = (): string => {
   return `${event.slice(0, -6)}\n\n`;
 };
 
+export const inputOf = ({ prompt_tokens }: TokenUsage) => ({
+  input_tokens: prompt_tokens,
+  cache_creation_input_tokens: 0,
+  cache_read_input_tokens: 0,
+});
+
+/** The blocks of a message that is told at once. */
+export const contentOf = (deltas: readonly ChunkDelta[]): object[] =>
+  blocksOf(deltas).map(({ type, pieces, call: begun }) => {
+    const said = pieces.join('');
+    if (type === 'text') return { type, text: said };
+    if (type === 'thinking') return { type, thinking: said, signature: signatureOf(said) };
+    const input = JSON.parse(said === '' ? '{}' : said) as unknown;
+    return { type, id: begun?.id, name: begun?.function.name, input };
+  });
+
 /** Blocks come one after the other, whatever the order in which their parts are told. */
 function blocksOf(deltas: readonly ChunkDelta[]): Block[] {
   const blocks: Block[] = [];
@@ -106,7 +118,7 @@ function call(blocks: Block[], fragment: ToolCallDelta): void {
 
 function blockEvents(block: Block, index: number): string[] {
   const delta = (said: object) => messagesEvent({ type: 'content_block_delta', index, delta: said });
-  const { content_block, said } = contentOf(block);
+  const { content_block, said } = toldOf(block);
   return [
     messagesEvent({ type: 'content_block_start', index, content_block }),
     ...said.map(delta),
@@ -114,7 +126,7 @@ function blockEvents(block: Block, index: number): string[] {
   ];
 }
 
-function contentOf({ type, pieces, call: begun }: Block): { content_block: object; said: object[] } {
+function toldOf({ type, pieces, call: begun }: Block): { content_block: object; said: object[] } {
   switch (type) {
     case 'text':
       return {

@@ -1,5 +1,7 @@
 import { claudeContinues } from '../../../src/proxy/dialects/model-families.ts';
 import type { CompletionRequest, Message } from '../request.ts';
+import { checkConversation } from './messages-conversation.ts';
+import { refused } from './refused.ts';
 
 interface Block {
   readonly type: string;
@@ -59,7 +61,7 @@ export function messagesRequest(body: unknown): CompletionRequest | null {
 function refuse(request: MessagesBody): void {
   const { model, messages, max_tokens, thinking } = request;
   const complain = (what: string): never => {
-    throw new Error(`the API refuses this: ${what}`);
+    throw refused(what);
   };
   const unknown = Object.keys(request).find((field) => !FIELDS.has(field));
   if (unknown !== undefined) complain(`${unknown}: Extra inputs are not permitted`);
@@ -67,9 +69,9 @@ function refuse(request: MessagesBody): void {
   const thinks = thinking !== undefined && thinking.type !== 'disabled';
   if (thinks && (thinking.budget_tokens ?? 0) >= max_tokens)
     complain('max_tokens must be greater than thinking.budget_tokens');
+  checkConversation(request);
   for (const { content } of messages) {
     for (const block of typeof content === 'string' ? [] : content) {
-      if (block.type === 'text' && !block.text) complain('text content blocks must be non-empty');
       if (block.type === 'thinking' && !block.signature) complain('thinking.signature: Field required');
     }
   }

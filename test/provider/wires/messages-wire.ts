@@ -1,14 +1,16 @@
 import { errorEvents } from '../error-events.ts';
 import type { Envelope } from '../events.ts';
 import type { ExpectedAnswer } from '../expected.ts';
+import type { Utterance } from '../limits.ts';
 import {
+  contentOf,
+  inputOf,
   MESSAGE_STOP,
   messageOf,
   messagesBadFinish,
   messagesEvents,
   messagesMalformed,
   PING,
-  signatureOf,
   stopReason,
 } from './messages-events.ts';
 import { messagesRequest } from './messages-request.ts';
@@ -28,23 +30,12 @@ export const messagesWire: ProviderWire = {
 };
 
 /** The answer to a request that does not ask for a stream. */
-function message(expected: ExpectedAnswer, envelope: Envelope): object {
-  const { text, reasoning, toolCalls, finish, usage } = expected;
-  const thinking = { type: 'thinking', thinking: reasoning, signature: signatureOf(reasoning) };
+function message({ usage, finish }: ExpectedAnswer, envelope: Envelope, { deltas }: Utterance): object {
   return {
     ...messageOf(envelope),
-    content: [
-      ...(reasoning === '' ? [] : [thinking]),
-      ...(text === '' ? [] : [{ type: 'text', text }]),
-      ...toolCalls.map(({ id, name, arguments: json }) => ({
-        type: 'tool_use',
-        id,
-        name,
-        input: JSON.parse(json === '' ? '{}' : json) as unknown,
-      })),
-    ],
+    content: contentOf(deltas),
     stop_reason: stopReason(finish),
     stop_sequence: null,
-    usage: { input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens },
+    usage: { ...inputOf(usage), output_tokens: usage.completion_tokens },
   };
 }

@@ -1,4 +1,5 @@
 import type { CompletionRequest, Message } from '../request.ts';
+import { checkInput } from './responses-input.ts';
 
 interface Body {
   readonly model?: unknown;
@@ -8,13 +9,17 @@ interface Body {
   readonly stream?: boolean | null;
 }
 
-/** A request on `/v1/responses` in the terms of a chat; `null` for what no provider would take for one. */
+/**
+ * A request on `/v1/responses` in the terms of a chat; `null` for what is none. Throws where the API would refuse what
+ * a proxy has made of a request that it takes.
+ */
 export function responsesRequest(body: unknown): CompletionRequest | null {
   if (typeof body !== 'object' || body === null) return null;
   const { model, input, instructions, max_output_tokens, stream }: Body = body;
   if (typeof model !== 'string') return null;
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
   if (!Array.isArray(items)) return null;
+  checkInput({ ...body });
   const system: Message[] =
     typeof instructions === 'string' ? [{ role: 'system', content: instructions }] : [];
   return {

@@ -1,13 +1,12 @@
 import type { Envelope } from '../events.ts';
 import type { ExpectedAnswer } from '../expected.ts';
+import type { Utterance } from '../limits.ts';
 import {
   KEEPALIVE,
-  responseOf,
   responsesBadFinish,
   responsesErrors,
   responsesEvents,
   responsesMalformed,
-  responsesUsage,
 } from './responses-events.ts';
 import { responsesRequest } from './responses-request.ts';
 import type { ProviderWire } from './wire.ts';
@@ -25,25 +24,9 @@ export const responsesWire: ProviderWire = {
   whole: response,
 };
 
-/** The answer to a request that does not ask for a stream. */
-function response(expected: ExpectedAnswer, envelope: Envelope): object {
-  const { text, reasoning, toolCalls, usage } = expected;
-  const { id } = envelope;
-  const thought = { id: `rs_${id}`, type: 'reasoning', summary: [{ type: 'summary_text', text: reasoning }] };
-  const content = [{ type: 'output_text', annotations: [], logprobs: [], text }];
-  const output = [
-    ...(reasoning === '' ? [] : [thought]),
-    ...(text === ''
-      ? []
-      : [{ id: `msg_${id}`, type: 'message', status: 'completed', content, role: 'assistant' }]),
-    ...toolCalls.map(({ id: call_id, name, arguments: json }) => ({
-      id: `fc_${call_id}`,
-      type: 'function_call',
-      status: 'completed',
-      call_id,
-      name,
-      arguments: json,
-    })),
-  ];
-  return responseOf(envelope, 'completed', { output, usage: responsesUsage(usage) });
+/** The answer to a request that does not ask for a stream: what the last event of a stream has. */
+function response({ usage }: ExpectedAnswer, envelope: Envelope, said: Utterance): object {
+  const { events } = responsesEvents(said, envelope, usage);
+  const [, payload = ''] = /^data: (.*)$/m.exec(events.at(-1) ?? '') ?? [];
+  return (JSON.parse(payload) as { readonly response: object }).response;
 }

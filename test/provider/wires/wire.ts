@@ -31,6 +31,6 @@ export interface ProviderWire {
   malformed(envelope: Envelope): string;
   /** An event of the wire that says nothing. */
   ping(envelope: Envelope): string;
-  /** The answer to a request that does not ask for a stream. */
-  whole(expected: ExpectedAnswer, envelope: Envelope): object;
+  /** The answer to a request that does not ask for a stream. `said`: the same piece by piece. */
+  whole(expected: ExpectedAnswer, envelope: Envelope, said: Utterance): object;
 }

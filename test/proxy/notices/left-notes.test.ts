@@ -4,9 +4,10 @@ import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
 import type { Lease } from '../../../src/checkpoint/store.ts';
 import type { Cause, Interruption } from '../../../src/interrupts/interruption.ts';
 import { cutNote } from '../../../src/proxy/notices/left-notes.ts';
-import { answeredCalls, lostCallKey, runWithLostCall } from '../../../src/proxy/notices/lost-calls.ts';
+import { lostCallKey, runWithLostCall } from '../../../src/proxy/notices/lost-calls.ts';
 import { threadKey } from '../../../src/proxy/notices/thread-notice.ts';
 import type { Run } from '../../../src/proxy/run.ts';
+import { chatNotices } from '../../../src/proxy/wires/chat-notices.ts';
 import { sleep } from '../../../src/time.ts';
 import { text, transcriptOf } from '../../plans/saying.ts';
 import type { Fault } from '../../provider/fault.ts';
@@ -241,7 +242,7 @@ describe('calls that were cut', () => {
     const { store, simulation } = await witnessed(HALF_CALLED);
     expect(simulation.stream.toolCalls).toEqual([forecast('call_a')]);
     expect(await lostIn(store)).toBe('["forecast"]');
-    const answered = answeredCalls(results(simulation));
+    const answered = chatNotices.answeredCalls({ messages: results(simulation) });
     expect(await runWithLostCall(store.notes, OWNER, answered)).toBe(RUN);
   });
 
@@ -252,7 +253,7 @@ describe('calls that were cut', () => {
     };
     const { store, simulation } = await witnessed(plan);
     expect(simulation.stream.toolCalls).toHaveLength(1);
-    const answered = answeredCalls(results(simulation));
+    const answered = chatNotices.answeredCalls({ messages: results(simulation) });
     expect(await runWithLostCall(store.notes, OWNER, answered)).toBe(RUN);
   });
 

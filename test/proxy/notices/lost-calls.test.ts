@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
 import {
-  answeredCalls,
+  type AnsweredCall,
   type DeliveredCall,
   leaveLostCallNote,
   lostCallKey,
@@ -17,52 +17,16 @@ import { VirtualTime } from '../../simulation/virtual-time.ts';
 const PARIS: DeliveredCall = { id: 'call_a', name: 'forecast', arguments: '{"city":"Paris","days":2}' };
 const BREST: DeliveredCall = { id: 'call_b', name: 'forecast', arguments: '{"city":"Brest"}' };
 const LOST = transcriptOf(call(2, 'tides', '{"port"'), cancel(2)).toolCalls;
-const message = ({ id, name, arguments: text }: DeliveredCall) => ({
-  id,
-  type: 'function',
-  function: { name, arguments: text },
-});
-const turn = (...calls: DeliveredCall[]) => ({ role: 'assistant', tool_calls: calls.map(message) });
-const result = ({ id }: DeliveredCall) => ({ role: 'tool', tool_call_id: id, content: 'rain' });
-const user = { role: 'user', content: 'And now?' };
-
-describe('the calls that a request brings results of', () => {
-  test.each<[string, readonly unknown[], readonly DeliveredCall[]]>([
-    ['are those of the last turn', [user, turn(PARIS, BREST), result(PARIS), result(BREST)], [PARIS, BREST]],
-    ['are only those that have one', [user, turn(PARIS, BREST), result(BREST)], [BREST]],
-    ['may be followed by the user', [user, turn(PARIS), result(PARIS), user], [PARIS]],
-    [
-      'may be followed by an answer that the client has begun',
-      [user, turn(PARIS), result(PARIS), { role: 'assistant', content: 'It' }],
-      [PARIS],
-    ],
-    [
-      'are none once the model has gone on',
-      [user, turn(PARIS), result(PARIS), { role: 'assistant', content: 'It rains.' }, user],
-      [],
-    ],
-    ['are none of earlier turns', [turn(BREST), result(BREST), turn(PARIS), result(PARIS)], [PARIS]],
-    ['are none without results', [user, turn(PARIS)], []],
-    ['are none without a turn', [result(PARIS)], []],
-    [
-      'are none in a request that is beyond understanding',
-      [null, 7, { role: 'assistant', tool_calls: 'no' }, { role: 'tool', tool_call_id: 7 }],
-      [],
-    ],
-  ])('%s', (_, messages, calls) => {
-    expect(answeredCalls(messages)).toEqual(calls);
-  });
-
-  test('are no more than a few', () => {
-    const calls = Array.from({ length: 100 }, (_, index) => ({ ...PARIS, id: `call_${index}` }));
-    expect(answeredCalls([turn(...calls), ...calls.map(result)])).toHaveLength(16);
-  });
-});
 
 describe('a note about lost calls', () => {
   test('is left when there is a result to bring it back', () => {
     const run = newRunId();
-    expect(lostCallNote(run, [PARIS], LOST)).toEqual({ run, lost: ['tides'], delivered: [PARIS] });
+    expect(lostCallNote(run, [PARIS], LOST)).toEqual({
+      run,
+      lost: ['tides'],
+      delivered: [PARIS],
+      answers: [],
+    });
     expect(lostCallNote(run, [PARIS], [])).toBeUndefined();
     expect(lostCallNote(run, [], LOST)).toBeUndefined();
     // The legacy interface knows no ids.
@@ -78,30 +42,55 @@ describe('a note about lost calls', () => {
   async function left() {
     const { notes } = new MemoryStore({ time: new VirtualTime(), ttl_ms: 1000 });
     const run = newRunId();
-    const note = lostCallNote(run, [PARIS, BREST], LOST);
+    const note = lostCallNote(run, [PARIS, BREST], LOST, ['resp_shown', 'resp_finished']);
     if (!note) throw new Error('there is nothing to leave');
     await leaveLostCallNote(notes, OWNER, note, 1000);
     return { notes, run };
   }
 
-  test.each([
+  test.each<[string, readonly AnsweredCall[]]>([
     ['any of the calls', [BREST]],
     ['all of them', [PARIS, BREST]],
     ['one among others', [{ ...PARIS, id: 'call_z' }, PARIS]],
     ['a call that was written anew', [{ ...PARIS, arguments: '{ "days": 2, "city": "Paris" }' }]],
+    ['a call of the answer by the name that its client has for it', [{ id: 'call_a', answer: 'resp_shown' }]],
+    [
+      'a call of the answer by the name that its provider has for it',
+      [{ id: 'call_b', answer: 'resp_finished' }],
+    ],
+    ['a call that only its provider has', [{ id: 'call_a', answer: undefined }]],
   ])('is found by the result of %s', async (_, answered) => {
     const { notes, run } = await left();
     expect(await runWithLostCall(notes, OWNER, answered)).toBe(run);
     expect(await notes.get(OWNER, lostCallKey(run))).toBe('["tides"]');
   });
 
-  test.each<[string, DeliveredCall]>([
+  test.each<[string, AnsweredCall]>([
     ['another call', { ...PARIS, id: 'call_c' }],
+    ['another call that only its provider has', { id: 'call_c', answer: undefined }],
+    ['a call of another answer that has the same id', { id: 'call_a', answer: 'resp_other' }],
     ['a call of another conversation that has the same id', { ...PARIS, arguments: '{"city":"Rome"}' }],
     ['a call of another tool that has the same id', { ...PARIS, name: 'tides' }],
   ])('is not found by the result of %s', async (_, answered) => {
     const { notes } = await left();
     expect(await runWithLostCall(notes, OWNER, [answered])).toBeUndefined();
+  });
+
+  test('is looked for by a few of many results', async () => {
+    const { notes, run } = await left();
+    const others = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({ ...PARIS, id: `${index}` }));
+    expect(await runWithLostCall(notes, OWNER, [...others(15), PARIS])).toBe(run);
+    expect(await runWithLostCall(notes, OWNER, [...others(16), PARIS])).toBeUndefined();
+  });
+
+  test('that names no answer is found by no request that does', async () => {
+    const { notes } = new MemoryStore({ time: new VirtualTime(), ttl_ms: 1000 });
+    const run = newRunId();
+    const note = lostCallNote(run, [PARIS], LOST);
+    if (note) await leaveLostCallNote(notes, OWNER, note, 1000);
+    expect(await runWithLostCall(notes, OWNER, [{ id: PARIS.id, answer: 'resp_shown' }])).toBeUndefined();
+    expect(await runWithLostCall(notes, OWNER, [PARIS])).toBe(run);
   });
 
   test('is not found by another owner', async () => {

@@ -14,12 +14,6 @@ import { VirtualTime } from '../../simulation/virtual-time.ts';
 
 const TTL_MS = 604_800_000;
 const CALL = { id: 'call_a', name: 'now', arguments: '{}' };
-const USER = [{ role: 'user', content: 'Hello.' }];
-const RESULTS = [
-  ...USER,
-  { role: 'assistant', tool_calls: [{ id: CALL.id, function: { name: CALL.name, arguments: '{}' } }] },
-  { role: 'tool', tool_call_id: CALL.id, content: 'noon' },
-];
 
 /** A store whose notes answer after a while, or not at all, and that counts what it was asked. */
 class SlowStore extends MemoryStore {
@@ -59,7 +53,7 @@ class Replica {
   });
 
   take(request: Partial<NoticedRequest> = {}): Promise<PendingNotices | undefined> {
-    return this.drive(this.#board.take({ owner: OWNER, messages: USER, ...request }));
+    return this.drive(this.#board.take({ owner: OWNER, answered: [], ...request }));
   }
 
   /** Leaves a note for the thread. */
@@ -170,50 +164,47 @@ describe('a lost call', () => {
     const replica = new Replica();
     await replica.loseCall();
     expect(await replica.take()).toBeUndefined();
-    expect(textsOf(await replica.take({ messages: RESULTS }))).toEqual([expect.stringContaining('`tides`')]);
-    expect(await replica.take({ messages: RESULTS })).toBeUndefined();
+    expect(textsOf(await replica.take({ answered: [CALL] }))).toEqual([expect.stringContaining('`tides`')]);
+    expect(await replica.take({ answered: [CALL] })).toBeUndefined();
   });
 
   test('is told once, however many requests bring results', async () => {
     const replica = new Replica();
     await replica.loseCall();
-    const asked = Array.from({ length: 20 }, () => replica.take({ messages: RESULTS }));
+    const asked = Array.from({ length: 20 }, () => replica.take({ answered: [CALL] }));
     expect((await Promise.all(asked)).flatMap(textsOf)).toHaveLength(1);
   });
 
   test('is told by the next request when the model has not read this one', async () => {
     const replica = new Replica();
     await replica.loseCall();
-    const pending = await replica.take({ messages: RESULTS });
+    const pending = await replica.take({ answered: [CALL] });
     await replica.drive(pending?.settle('unseen') ?? Promise.resolve());
-    expect(textsOf(await replica.take({ messages: RESULTS }))).toHaveLength(1);
+    expect(textsOf(await replica.take({ answered: [CALL] }))).toHaveLength(1);
   });
 
   test('is told once, left twice', async () => {
     const replica = new Replica();
     const run = newRunId();
     await replica.loseCall(run);
-    expect(textsOf(await replica.take({ messages: RESULTS }))).toHaveLength(1);
+    expect(textsOf(await replica.take({ answered: [CALL] }))).toHaveLength(1);
     await replica.loseCall(run);
-    expect(await replica.take({ messages: RESULTS })).toBeUndefined();
+    expect(await replica.take({ answered: [CALL] })).toBeUndefined();
   });
 
   test('is told beside a partial', async () => {
     const replica = new Replica();
     await replica.leave();
     await replica.loseCall();
-    const pending = await replica.take({ thread: 'thread', messages: RESULTS });
+    const pending = await replica.take({ thread: 'thread', answered: [CALL] });
     expect(pending?.notices.map(({ place }) => place)).toEqual(['instructions', 'tool_results']);
   });
 });
 
 describe('the store', () => {
-  test.each<[string, unknown]>([
-    ['has no results', USER],
-    ['makes no sense', 'Hello.'],
-  ])('is not asked about a request that %s and is of no thread', async (_, messages) => {
+  test('is not asked about a request that has no results and is of no thread', async () => {
     const replica = new Replica();
-    await replica.take({ messages });
+    await replica.take();
     expect(replica.store.asked).toEqual([]);
   });
 
@@ -241,7 +232,7 @@ describe('the store', () => {
     const replica = new Replica();
     await replica.leave();
     replica.store.failing = true;
-    expect(await replica.take({ thread: 'thread', messages: RESULTS })).toBeUndefined();
+    expect(await replica.take({ thread: 'thread', answered: [CALL] })).toBeUndefined();
     expect(replica.lines.map(({ msg }) => msg)).toEqual([SILENT]);
   });
 

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { CheckpointScheduler } from '../../../src/checkpoint/checkpoint-scheduler.ts';
+import type { WireName } from '../../../src/checkpoint/journal.ts';
 import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
 import { CapabilityMemory } from '../../../src/proxy/dialects/capability-memory.ts';
 import { NoticeBoard } from '../../../src/proxy/notices/notice-board.ts';
 import { noticedRelay } from '../../../src/proxy/notices/noticed-relay.ts';
-import { leaveThreadNote, threadNote } from '../../../src/proxy/notices/thread-notice.ts';
+import { leaveThreadNote, threadKey, threadNote } from '../../../src/proxy/notices/thread-notice.ts';
 import { relay } from '../../../src/proxy/relay.ts';
 import type { RunContext } from '../../../src/proxy/run.ts';
+import type { Transport } from '../../../src/proxy/transport.ts';
 import { newRunId } from '../../checkpoint/fixtures.ts';
 import type { Fault } from '../../provider/fault.ts';
 import type { Plan } from '../../provider/script.ts';
@@ -31,22 +33,30 @@ const USER = { role: 'user', content: 'Tell me.' };
 const NOTICE = expect.stringMatching(/^last_partial_recovery: \{.*"partial_tail":"The holdfast"\} /);
 const refusal = (status: number): Fault => ({ kind: 'status', status, body: { error: { message: 'no' } } });
 
+type Body = Readonly<Record<string, unknown>>;
+
 /** One replica, with a note in its store for the thread `thread`. */
 class Replica {
   readonly time = new VirtualTime();
   readonly store = new MemoryStore({ time: this.time, ttl_ms: TTL_MS });
-  readonly #options: SimulationOptions = { request: { messages: [SYSTEM, USER] } };
-  readonly #context: Omit<RunContext, 'transport'> = {
-    configuration: configurationOf(this.#options),
-    store: this.store,
-    scheduler: new CheckpointScheduler({ interval_ms: 100, time: this.time }),
-    capabilities: new CapabilityMemory(this.time),
-    metrics: METRICS,
-    log: silentLog(),
-    time: this.time,
-    random: () => 0.5,
-  };
-  readonly #board = new NoticeBoard(this.#context);
+  readonly #options: SimulationOptions;
+  readonly #context: Omit<RunContext, 'transport'>;
+  readonly #board: NoticeBoard;
+
+  constructor(options: SimulationOptions = { request: { messages: [SYSTEM, USER] } }) {
+    this.#options = options;
+    this.#context = {
+      configuration: configurationOf(options),
+      store: this.store,
+      scheduler: new CheckpointScheduler({ interval_ms: 100, time: this.time }),
+      capabilities: new CapabilityMemory(this.time),
+      metrics: METRICS,
+      log: silentLog(),
+      time: this.time,
+      random: () => 0.5,
+    };
+    this.#board = new NoticeBoard(this.#context);
+  }
 
   async leave(): Promise<void> {
     const end = { status: 'recovered_from_partial', at_ms: 0 } as const;
@@ -59,16 +69,24 @@ class Replica {
     const provider = new SimulatedProvider(plan, this.time);
     const client = new RecordingClient();
     const run = { ...runOf(this.#options, new AbortController().signal, true), id, thread: 'thread' };
-    const context = { ...this.#context, transport: provider };
+    const bodies: Body[] = [];
+    const transport: Transport = {
+      open(request) {
+        bodies.push(JSON.parse(String(request.body)) as Body);
+        return provider.open(request);
+      },
+      close: async () => {},
+    };
+    const context = { ...this.#context, transport };
     const outcome = await this.time.drive(noticedRelay(relay, this.#board)(run, client, context));
     const messages = provider.requests.map(({ body }) => body.messages);
     const left = provider.requests.map(({ aborted }) => aborted);
-    return { outcome, client, messages, left };
+    return { outcome, client, messages, left, bodies };
   }
 }
 
-async function told(plan: Plan | ((attempt: number) => Plan)) {
-  const replica = new Replica();
+async function told(plan: Plan | ((attempt: number) => Plan), options?: SimulationOptions) {
+  const replica = new Replica(options);
   await replica.leave();
   return { replica, ...(await replica.ask(plan)) };
 }
@@ -136,5 +154,71 @@ describe('a provider that refuses a second system message', () => {
     expect(client.rejection?.status).toBe(400);
     const { messages: next } = await replica.ask(WHOLE, newRunId());
     expect(next[0]?.[1]).toEqual({ role: 'system', content: NOTICE });
+  });
+});
+
+describe('on other wires', () => {
+  const TEXT_NOTICE = { type: 'text', text: NOTICE };
+  const ITEM = { type: 'message', role: 'system', content: NOTICE };
+  const JOINED = expect.stringMatching(/^Tell me\.\n\nlast_partial_recovery: /);
+  const refused = (times: number): Plan => ({ ...WHOLE, faults: Array(times).fill(refusal(400)) });
+
+  /** What the first, the second and the third form make of a request. */
+  const FORMS: readonly [WireName, object, readonly object[]][] = [
+    [
+      'messages',
+      { messages: [USER] },
+      [
+        { messages: [USER], system: NOTICE },
+        { messages: [{ ...USER, content: JOINED }] },
+        { messages: [USER] },
+      ],
+    ],
+    [
+      'messages',
+      { messages: [USER], system: [{ type: 'text', text: 'Be brief.' }] },
+      [
+        { messages: [USER], system: [{ type: 'text', text: 'Be brief.' }, TEXT_NOTICE] },
+        { messages: [{ ...USER, content: JOINED }], system: [{ type: 'text', text: 'Be brief.' }] },
+        { messages: [USER], system: [{ type: 'text', text: 'Be brief.' }] },
+      ],
+    ],
+    [
+      'responses',
+      { messages: [USER] },
+      [{ input: [ITEM, USER] }, { input: [USER], instructions: NOTICE }, { input: [USER] }],
+    ],
+  ];
+
+  test.each(FORMS)('the model is told in every form that %s has', async (wire, request, forms) => {
+    for (const [refusals, form] of forms.entries()) {
+      const { bodies, outcome } = await told(refused(refusals), { wire, request });
+      expect(outcome).toBe('complete');
+      expect(bodies).toHaveLength(refusals + 1);
+      expect(bodies.at(-1)).toMatchObject(form);
+      const isTold = JSON.stringify(bodies.at(-1)).includes('last_partial_recovery');
+      expect(isTold).toBe(refusals < 2);
+    }
+  });
+
+  test.each(FORMS)('a request for the rest says it where the first one did, on %s', async (wire, request) => {
+    const cut: Plan = { ...WHOLE, faults: [{ kind: 'reset', at: { event: 8 } }] };
+    const { bodies, client } = await told(cut, { wire, request });
+    expect(bodies).toHaveLength(2);
+    const [first, rest] = bodies.map(({ system, messages, input }) => ({
+      system,
+      head: (messages ?? input) as object[],
+    }));
+    expect(rest?.system).toEqual(first?.system);
+    expect(rest?.head.slice(0, first?.head.length)).toEqual(first?.head);
+    expect(rest?.head).toHaveLength((first?.head.length ?? 0) + 2);
+    expect(JSON.stringify(rest).split('last_partial_recovery')).toHaveLength(2);
+    expect(client.body).toContain('surge');
+  });
+
+  test('nothing is told where there is only a prompt, and it is left to be told', async () => {
+    const { replica, bodies } = await told(WHOLE, { wire: 'completions' });
+    expect(JSON.stringify(bodies)).not.toContain('last_partial_recovery');
+    expect(await replica.store.notes.get(OWNER, threadKey('thread'))).toBeDefined();
   });
 });

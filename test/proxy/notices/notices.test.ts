@@ -13,13 +13,18 @@ const ASK = { temperature: 0.5, model: 'gpt', messages: [{ role: 'user', content
 const ANSWER = '{"id":"chatcmpl-1","choices":[{"message":{"role":"assistant","content":"Kelp"}}]}';
 const NOTICE = { role: 'system', content: expect.stringMatching(/^last_partial_recovery: \{/) };
 
+/** The route of requests that ask for no stream, and are not to be recovered. */
+const passingThrough = (target: object = {}) => ({
+  routes: [{ model: '*', non_streaming: 'pass_through', targets: [{ upstream: 'provider', ...target }] }],
+});
+
 interface Asked {
-  readonly body: { readonly messages: readonly object[] };
+  readonly body: { readonly messages: readonly object[]; readonly [field: string]: unknown };
   readonly headers: IncomingHttpHeaders;
 }
 
 /** A provider that answers with these statuses, one after the other, and then with 200. */
-async function start(statuses: readonly number[] = [], tree: Record<string, unknown> = {}, upstream = {}) {
+async function start(statuses: readonly number[] = [], tree: Record<string, unknown> = passingThrough()) {
   const asked: Asked[] = [];
   const left = [...statuses];
   const root = await startProvider(async (request, response) => {
@@ -28,7 +33,7 @@ async function start(statuses: readonly number[] = [], tree: Record<string, unkn
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(status === 200 ? ANSWER : `{"error":{"message":"refusal ${asked.length}"}}`);
   });
-  const replica = await startReplica({ ...upstreamsAt(`${root}/v1`, upstream), ...tree });
+  const replica = await startReplica({ ...upstreamsAt(`${root}/v1`), ...tree });
   await leave(replica);
   return { replica, asked };
 }
@@ -39,8 +44,13 @@ function leave({ store }: Replica): Promise<void> {
   return leaveThreadNote(store.notes, ownerOf(SECRET, CREDENTIAL), 'thread', threadNote(cut), 3_600_000);
 }
 
-const post = ({ api }: Replica, headers: Record<string, string> = {}, body: object = ASK) =>
-  fetch(`${api}/v1/chat/completions`, {
+const post = (
+  { api }: Replica,
+  headers: Record<string, string> = {},
+  body: object = ASK,
+  path = '/chat/completions',
+) =>
+  fetch(`${api}/v1${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...CREDENTIAL, 'holdfast-thread': 'thread', ...headers },
     body: JSON.stringify(body),
@@ -48,7 +58,7 @@ const post = ({ api }: Replica, headers: Record<string, string> = {}, body: obje
 
 const messagesOf = (asked: readonly Asked[]) => asked.map(({ body }) => body.messages);
 
-describe('a completion that does not stream', () => {
+describe('a completion that is passed through', () => {
   test('tells the model once, and is the client’s own in everything else', async () => {
     const { replica, asked } = await start();
     const response = await post(replica);
@@ -73,15 +83,13 @@ describe('a completion that does not stream', () => {
   });
 
   test('tells nothing where that is turned off', async () => {
-    const { replica, asked } = await start([], { resume: { notices: false } });
+    const { replica, asked } = await start([], { ...passingThrough(), resume: { notices: false } });
     await post(replica);
     expect(asked[0]?.body).toEqual(ASK);
   });
 
   test('tells the model that a route has chosen', async () => {
-    const { replica, asked } = await start([], {
-      routes: [{ model: '*', targets: [{ upstream: 'provider', model: 'llama' }] }],
-    });
+    const { replica, asked } = await start([], passingThrough({ model: 'llama' }));
     await post(replica);
     expect(asked[0]?.body).toEqual({ ...ASK, model: 'llama', messages: [NOTICE, ...ASK.messages] });
   });
@@ -124,6 +132,65 @@ describe('a completion that does not stream', () => {
     const response = await post(replica);
     expect(await response.text()).toBe(ANSWER);
     expect(asked[0]?.body).toEqual(ASK);
+  });
+});
+
+describe('on another wire, a request that is passed through', () => {
+  const text = NOTICE.content;
+  const WIRES: readonly [string, object, object][] = [
+    [
+      '/messages',
+      { system: 'Be brief.' },
+      { system: expect.stringMatching(/^Be brief\.\n\nlast_partial_recovery: /) },
+    ],
+    [
+      '/responses',
+      { input: 'Tell me.' },
+      {
+        input: [
+          { type: 'message', role: 'system', content: text },
+          { role: 'user', content: 'Tell me.' },
+        ],
+      },
+    ],
+  ];
+
+  test.each(WIRES)('tells the model once on %s', async (path, fields, told) => {
+    const { replica, asked } = await start();
+    const body = { ...ASK, ...fields };
+    for (let turn = 0; turn < 2; turn++) await (await post(replica, {}, body, path)).text();
+    expect(asked.map((each) => each.body)).toEqual([{ ...body, ...told }, body]);
+  });
+
+  test.each(WIRES)(
+    'tells nothing to whoever is not to be told, and leaves it to be told, on %s',
+    async (path, fields, told) => {
+      const { replica, asked } = await start();
+      const body = { ...ASK, ...fields };
+      const others = [
+        { 'holdfast-notices': 'none' },
+        { 'holdfast-thread': 'other' },
+        { authorization: 'Bearer other-key' },
+      ];
+      for (const headers of [...others, {}]) await (await post(replica, headers, body, path)).text();
+      expect(asked.map((each) => each.body)).toEqual([body, body, body, { ...body, ...told }]);
+    },
+  );
+
+  test.each(WIRES)('tells nothing where that is turned off, on %s', async (path, fields) => {
+    const { replica, asked } = await start([], { ...passingThrough(), resume: { notices: false } });
+    const body = { ...ASK, ...fields };
+    await (await post(replica, {}, body, path)).text();
+    expect(asked[0]?.body).toEqual(body);
+  });
+
+  test('tells nothing where there is only a prompt, and leaves it to be told', async () => {
+    const { replica, asked } = await start();
+    const body = { model: 'gpt', prompt: 'Tell me.' };
+    await (await post(replica, {}, body, '/completions')).text();
+    await post(replica);
+    expect(asked[0]?.body).toEqual(body);
+    expect(asked[1]?.body.messages).toContainEqual(NOTICE);
   });
 });
 

@@ -2,17 +2,28 @@ import pino from 'pino';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { CheckpointScheduler } from '../../../src/checkpoint/checkpoint-scheduler.ts';
 import { FileStore } from '../../../src/checkpoint/file/file-store.ts';
+import type { WireName } from '../../../src/checkpoint/journal.ts';
 import { MemoryRuns } from '../../../src/checkpoint/memory/memory-runs.ts';
 import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
 import type { Salvage } from '../../../src/checkpoint/salvage.ts';
 import type { RunId, Store } from '../../../src/checkpoint/store.ts';
 import { CapabilityMemory } from '../../../src/proxy/dialects/capability-memory.ts';
+import { leaveLostCallNote, lostCallNote } from '../../../src/proxy/notices/lost-calls.ts';
 import { NoticeBoard } from '../../../src/proxy/notices/notice-board.ts';
 import type { Fate } from '../../../src/proxy/notices/notice-form.ts';
 import type { RunContext } from '../../../src/proxy/run.ts';
 import { createRunSalvage } from '../../../src/proxy/run-salvage.ts';
+import { WIRES } from '../../../src/proxy/wires/registry.ts';
 import { systemTime, type Time } from '../../../src/time.ts';
-import { HEADER, newRunId, OWNER, temporaryDirectory, textRecord } from '../../checkpoint/fixtures.ts';
+import {
+  HEADER,
+  newRunId,
+  OWNER,
+  STRANGER,
+  temporaryDirectory,
+  textRecord,
+} from '../../checkpoint/fixtures.ts';
+import { call, transcriptOf } from '../../plans/saying.ts';
 import { redisDeployments } from '../../redis/deployments.ts';
 import { DEFAULTS, METRICS } from '../../simulation/simulate.ts';
 
@@ -59,6 +70,69 @@ const contextOf = (store: Store): RunContext => ({
   random: Math.random,
 });
 
+const WIRE_NOTICES = Object.values(WIRES).filter(({ notices }) => notices);
+const CALL = { id: 'call_a', name: 'now', arguments: '{}' };
+/** As the clients of each wire bring the result of {@link CALL}. */
+const BRINGING: Partial<Record<WireName, readonly object[]>> = {
+  chat_completions: [
+    {
+      messages: [
+        { role: 'assistant', tool_calls: [{ id: CALL.id, function: { name: 'now', arguments: '{}' } }] },
+        { role: 'tool', tool_call_id: CALL.id, content: 'noon' },
+      ],
+    },
+  ],
+  messages: [
+    {
+      messages: [
+        { role: 'assistant', content: [{ type: 'tool_use', id: CALL.id, name: 'now', input: {} }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: CALL.id, content: 'noon' }] },
+      ],
+    },
+  ],
+  responses: [
+    {
+      input: [
+        { type: 'function_call', id: 'fc_a', call_id: CALL.id, name: 'now', arguments: '{}' },
+        { type: 'function_call_output', call_id: CALL.id, output: 'noon' },
+      ],
+    },
+    {
+      previous_response_id: 'resp_a',
+      input: [{ type: 'function_call_output', call_id: CALL.id, output: 'noon' }],
+    },
+  ],
+};
+
+describe.each(Object.keys(deployments))('a call that was lost, left in the %s store', (name) => {
+  const requests = WIRE_NOTICES.flatMap((wire) =>
+    (BRINGING[wire.name] ?? []).map((request) => ({ wire, request })),
+  );
+
+  test.each(requests)('is told once by any replica, on $wire.name: $request', async ({ wire, request }) => {
+    const open = deployments[name]?.() as OpenReplica;
+    const stores = await Promise.all([open(), open()]);
+    onTestFinished(async () => void (await Promise.all(stores.map((store) => store.close()))));
+    const [first, second] = stores as [Store, Store];
+    const note = lostCallNote(newRunId(), [CALL], transcriptOf(call(1, 'tides')).toolCalls, ['resp_a']);
+    if (!note) throw new Error('there is nothing to leave');
+    await leaveLostCallNote(first.notes, OWNER, note, TTL_MS);
+    const told = async (store: Store, owner = OWNER): Promise<number> => {
+      const board = new NoticeBoard({ ...contextOf(store), time: PATIENCE });
+      const pending = await board.take({
+        owner,
+        answered: wire.notices?.answeredCalls({ ...request }) ?? [],
+      });
+      await pending?.settle('told');
+      return pending?.notices.length ?? 0;
+    };
+    expect(await told(second, STRANGER)).toBe(0);
+    const [one, other] = await Promise.all([told(first), told(second)]);
+    expect(one + other).toBe(1);
+    expect(await told(first)).toBe(0);
+  });
+});
+
 describe.each(Object.keys(deployments))('a partial that is salvaged in the %s store', (name) => {
   /** Replicas on one store with a run of a thread that lost its replica; and what the thread's requests have told. */
   async function deploy() {
@@ -79,7 +153,7 @@ describe.each(Object.keys(deployments))('a partial that is salvaged in the %s st
     const board = new NoticeBoard({ ...contextOf(store), time: PATIENCE });
     /** A request of the thread, with what becomes of it. How many notices it had. */
     const ask = async (fate: Fate = 'told'): Promise<number> => {
-      const pending = await board.take({ owner: OWNER, thread: THREAD, messages: [] });
+      const pending = await board.take({ owner: OWNER, thread: THREAD, answered: [] });
       await pending?.settle(fate);
       return pending?.notices.length ?? 0;
     };

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Form, type Notice, withNotices } from '../../../src/proxy/notices/notice.ts';
+import type { DeliveredCall } from '../../../src/proxy/notices/lost-calls.ts';
+import type { Notice } from '../../../src/proxy/notices/notice.ts';
+import { chatNotices } from '../../../src/proxy/wires/chat-notices.ts';
 
 const INSTRUCTION: Notice = { place: 'instructions', text: 'told' };
 const RESULT: Notice = { place: 'tool_results', text: 'told' };
@@ -11,8 +13,8 @@ const calls = { role: 'assistant', content: null, tool_calls: [{ id: 'a' }, { id
 const result = { role: 'tool', tool_call_id: 'a', content: '{"sky":"blue"}' };
 const other = { role: 'tool', tool_call_id: 'b', content: [{ type: 'text', text: 'none' }] };
 
-const messagesOf = (messages: readonly unknown[], notice: Notice, form: Form) =>
-  withNotices({ model: 'm', messages }, [notice], form).messages;
+const messagesOf = (messages: readonly unknown[], notice: Notice, form: 'added' | 'joined') =>
+  chatNotices.withNotice({ model: 'm', messages }, notice, form).messages;
 
 describe('instructions as a message of their own', () => {
   const told = { role: 'system', content: 'told' };
@@ -84,18 +86,11 @@ describe('a notice about tool results', () => {
   });
 });
 
-test('several notices each go to their place', () => {
-  const request = { messages: [system, user, calls, result, other] };
-  const { messages } = withNotices(request, [INSTRUCTION, RESULT], 'added');
-  expect((messages as { role: string }[]).map(({ role }) => role)).toEqual([
-    'system',
-    'system',
-    'user',
-    'assistant',
-    'tool',
-    'tool',
-    'user',
-  ]);
+test.each([
+  ['without messages', { messages: 'Hello.' }, INSTRUCTION],
+  ['without the results that a notice is about', { messages: [system, user] }, RESULT],
+])('a request %s is left alone', (_, request, notice) => {
+  expect(chatNotices.withNotice(request, notice, 'added')).toBe(request);
 });
 
 test('what the client sent is all there, in order and unchanged', () => {
@@ -106,12 +101,55 @@ test('what the client sent is all there, in order and unchanged', () => {
   fc.assert(
     fc.property(request, fc.constantFrom(INSTRUCTION, RESULT), (sent, notice) => {
       const before = structuredClone(sent);
-      const { messages, ...rest } = withNotices(sent, [notice], 'added') as typeof sent;
+      const { messages, ...rest } = chatNotices.withNotice(sent, notice, 'added') as typeof sent;
       const own = messages.filter(({ content }) => content !== 'told');
       expect({ ...rest, messages: own }).toEqual(before);
-      expect(messages).toHaveLength(own.length + 1);
+      const hasPlace = notice === INSTRUCTION || own.some(({ role }) => role === 'tool');
+      expect(messages).toHaveLength(own.length + (hasPlace ? 1 : 0));
       expect(sent).toEqual(before);
-      expect(withNotices(sent, [notice], 'left_out')).toBe(sent);
     }),
   );
+});
+
+const PARIS: DeliveredCall = { id: 'call_a', name: 'forecast', arguments: '{"city":"Paris","days":2}' };
+const BREST: DeliveredCall = { id: 'call_b', name: 'forecast', arguments: '{"city":"Brest"}' };
+const callOf = ({ id, name, arguments: text }: DeliveredCall) => ({
+  id,
+  type: 'function',
+  function: { name, arguments: text },
+});
+const turn = (...calls: DeliveredCall[]) => ({ role: 'assistant', tool_calls: calls.map(callOf) });
+const resultOf = ({ id }: DeliveredCall) => ({ role: 'tool', tool_call_id: id, content: 'rain' });
+
+describe('the calls that a request brings results of', () => {
+  test.each<[string, readonly unknown[], readonly DeliveredCall[]]>([
+    [
+      'are those of the last turn',
+      [user, turn(PARIS, BREST), resultOf(PARIS), resultOf(BREST)],
+      [PARIS, BREST],
+    ],
+    ['are only those that have one', [user, turn(PARIS, BREST), resultOf(BREST)], [BREST]],
+    ['may be followed by the user', [user, turn(PARIS), resultOf(PARIS), user], [PARIS]],
+    [
+      'may be followed by an answer that the client has begun',
+      [user, turn(PARIS), resultOf(PARIS), { role: 'assistant', content: 'It' }],
+      [PARIS],
+    ],
+    [
+      'are none once the model has gone on',
+      [user, turn(PARIS), resultOf(PARIS), { role: 'assistant', content: 'It rains.' }, user],
+      [],
+    ],
+    ['are none of earlier turns', [turn(BREST), resultOf(BREST), turn(PARIS), resultOf(PARIS)], [PARIS]],
+    ['are none without results', [user, turn(PARIS)], []],
+    ['are none without a turn', [resultOf(PARIS)], []],
+    [
+      'are none in a request that is beyond understanding',
+      [null, 7, { role: 'assistant', tool_calls: 'no' }, { role: 'tool', tool_call_id: 7 }],
+      [],
+    ],
+    ['are none in messages that are none', 'Hello.' as unknown as readonly unknown[], []],
+  ])('%s', (_, messages, calls) => {
+    expect(chatNotices.answeredCalls({ messages })).toEqual(calls);
+  });
 });
