@@ -144,7 +144,7 @@ function causeOf({ words, status, message }: ProviderError, phase: Phase): Cause
 
 /** Said in prose only by most providers; trusted only beside a status or type that says "bad request". */
 const OVERFLOW =
-  /prompt is too long|exceeds the (?:context window|available context size)|input token count.*exceeds|maximum (?:prompt|context) length|reduce the length of the messages|greater than the context length|exceeded model token limit|too large for model|input is too long/i;
+  /prompt is too long|exceeds the (?:context window|available context size)|input token count.*exceeds|maximum (?:prompt|context) length|reduce the length of the messages|greater than the context length|exceeded model token limit|too large for model|input is too long|exceed context limit|longer than the (?:maximum model|model's context) length|input length .*exceeds the maximum allowed|max_new_tokens` must be <=|inputs` must have less than/i;
 /** Token-per-minute limits speak of exceeded tokens, too. */
 const RATE_WORDS = /rate limit|per minute|tpm\b|quota/i;
 

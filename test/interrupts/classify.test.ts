@@ -571,6 +571,12 @@ describe('context overflow', () => {
     'Your request exceeded model token limit: 262144',
     'Prompt contains 40000 tokens, too large for model with 32768 maximum context length',
     'Input is too long for requested model.',
+    'input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again',
+    'The decoder prompt (length 21535) is longer than the maximum model length of 16384.',
+    "The input (61709 tokens) is longer than the model's context length (40960 tokens).",
+    'Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).',
+    'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 1512. Given: 1000 `inputs` tokens and 1024 `max_new_tokens`',
+    'Input validation error: `inputs` must have less than 1024 tokens. Given: 1872',
   ];
 
   test.each(MESSAGES)('%s', (message) => {

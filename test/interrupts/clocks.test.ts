@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Limits, nextDeadline, type Readings } from '../../src/interrupts/clocks.ts';
+import { type Limits, nextDeadline, patient, type Readings } from '../../src/interrupts/clocks.ts';
 
 const limits: Limits = {
   first_byte_ms: 120,
@@ -16,6 +16,13 @@ const readings: Readings = {
   progress_ms: undefined,
   reasoning: false,
 };
+
+test('an answer that nobody sees before it is whole is waited for like thoughts', () => {
+  const more = { first_byte_ms: 600, first_token_ms: 600, idle_ms: 600 };
+  expect(patient(limits)).toEqual({ ...limits, ...more });
+  const long = { ...limits, first_byte_ms: 700, first_token_ms: 800, idle_ms: 900 };
+  expect(patient(long)).toEqual(long);
+});
 
 describe('the clock that runs out first', () => {
   test.each<[string, Partial<Readings>, Partial<Limits>, { clock: string; at_ms: number }]>([

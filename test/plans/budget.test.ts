@@ -40,13 +40,14 @@ interface Spent {
   /** Where it failed; by default at the end of what was added so far. */
   readonly offset?: number;
   readonly now_ms?: number;
+  readonly gone?: boolean;
 }
 
 /** The budget after these attempts. Without an offset of their own they fail at different places. */
 function failing(...attempts: readonly Spent[]): Budget {
   return attempts.reduce<Budget>(
-    (budget, { interruption = reset, added = 0, offset, now_ms = 0 }, index) =>
-      charge(budget, limits, { interruption, added, offset: offset ?? 1_000 * index + added, now_ms }),
+    (budget, { interruption = reset, added = 0, offset, now_ms = 0, gone = false }, index) =>
+      charge(budget, limits, { interruption, added, offset: offset ?? 1_000 * index + added, now_ms, gone }),
     newBudget(0),
   );
 }
@@ -81,6 +82,13 @@ describe('attempts', () => {
     expect(spent(failing(...times(7, progress)))).toBeUndefined();
     expect(spent(failing(...times(8, progress)))).toBe('attempts');
   });
+});
+
+test('an answer that was to be come back to, and was gone, takes no attempt and is no failure', () => {
+  const gone: Spent = { offset: 100, gone: true };
+  expect(failing({ offset: 100 }, gone, gone)).toMatchObject({ attempts: 3, charged: 1 });
+  expect(spent(failing({ offset: 100 }, gone, gone))).toBeUndefined();
+  expect(spent(failing({ offset: 100 }, gone, { offset: 100 }))).toBe('repeated_failure');
 });
 
 describe('the same failure at the same place', () => {

@@ -4,6 +4,7 @@ import {
   chooseMode,
   type Mode,
   type ModeFacts,
+  marginTokens,
   nudgeText,
   prefixOf,
 } from '../../src/plans/continuation.ts';
@@ -74,6 +75,10 @@ test.each([
   ['', '', ''],
 ])('of %j the provider is sent %j, and %j is kept', (delivered, sent, trimmed) => {
   expect(prefixOf(delivered)).toEqual({ sent, trimmed });
+});
+
+test('what is asked for less where it does not fit grows with what was added', () => {
+  expect([0, 8, 4000].map(marginTokens)).toEqual([256, 257, 756]);
 });
 
 describe('the words that a model is asked to repeat', () => {

@@ -194,6 +194,29 @@ describe('where another target may take what this one has refused', () => {
   });
 });
 
+describe('where what is too long can be put in fewer words', () => {
+  const compressible = { compressible: true };
+  const overflow = because('context_overflow');
+  test.each<[string, Transcript, Circumstances, string]>([
+    ['nothing was said yet', nothing, {}, 'R4 cancel:'],
+    ['the answer has become too long', words, {}, 'R1'],
+    ['a call was under way', halfCall, {}, 'R3 cancel:0'],
+    ['a settled call comes first', wholeCall, {}, 'R2 settle:0 cancel:'],
+    ['the budget holds', words, { allowance: { exhausted: 'attempts' } }, 'give up: attempts'],
+    ['the policy holds', words, { policy: { plans: ['R2'] } }, 'give up: plan_not_allowed'],
+    ['another cause is no less final', words, { interruption: because('quota') }, 'give up: permanent'],
+    [
+      'nothing is said of a filter',
+      nothing,
+      { interruption: because('content_filter') },
+      'give up: permanent',
+    ],
+  ])('%s', (_, transcript, circumstances, plan) => {
+    const allowance = { ...compressible, ...circumstances.allowance };
+    expect(decided(transcript, { interruption: overflow, ...circumstances, allowance })).toBe(plan);
+  });
+});
+
 describe('where the answer itself can be come back to', () => {
   const resumable = { resumable: true };
   test.each<[string, Transcript, Circumstances, string]>([

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CLOCKS, type Evidence, type Interruption } from '../../src/interrupts/interruption.ts';
 import {
+  afterCompression,
   afterFailure,
   chooseTargets,
   newStanding,
@@ -286,6 +287,34 @@ describe('an overflow', () => {
     const small = scene(8000, 8000);
     small.after(0, limited);
     expect(small.after(1, overflow)).toEqual([]);
+  });
+});
+
+describe('a request that has become shorter', () => {
+  const overflow = interruption({ cause: 'context_overflow' });
+  const shorter = (route: Scene, target: number) => {
+    route.standings = afterCompression(route.standings);
+    return chooseTargets({ ...route, failure: { target, reaction: 'ours', interruption: overflow } });
+  };
+
+  it('may go to whom it was too long for, the last of them first', () => {
+    const route = scene(8000, 32_000, 4000);
+    expect(route.after(0, overflow)).toEqual([1]);
+    expect(route.after(1, overflow)).toEqual([]);
+    expect(shorter(route, 1)).toEqual([1, 0, 2]);
+  });
+
+  it('may go to the only one', () => {
+    const route = scene(undefined);
+    expect(route.after(0, overflow)).toEqual([]);
+    expect(shorter(route, 0)).toEqual([0]);
+  });
+
+  it('does not go to whom nothing may go any more', () => {
+    const route = scene(8000, 32_000);
+    route.after(0, interruption({ cause: 'unauthorised' }), { own: OPERATORS });
+    expect(route.after(1, overflow)).toEqual([]);
+    expect(shorter(route, 1)).toEqual([1]);
   });
 });
 

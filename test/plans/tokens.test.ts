@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { estimatedMessageTokens, estimatedTokens, tokensOfDeltas } from '../../src/plans/tokens.ts';
+import {
+  charactersIn,
+  estimatedMessageTokens,
+  estimatedTokens,
+  tokensOfDeltas,
+} from '../../src/plans/tokens.ts';
 
 test.each([
   [0, 0],
@@ -19,4 +24,8 @@ test.each([
   ['none', 0, 0, 0],
 ])('deltas of %s', (_, deltas, characters, tokens) => {
   expect(tokensOfDeltas(deltas, characters)).toBe(tokens);
+});
+
+test('what a text may have at most is estimated in the same way', () => {
+  expect(estimatedTokens(charactersIn(100))).toBe(100);
 });

@@ -110,6 +110,32 @@ describe('the usage of the one answer that the client saw', () => {
       usage(12, 50),
     ],
     [
+      'a continuation that came with the prefix, which was not counted',
+      [
+        attempt('first', { text: tokens(20) }),
+        attempt('prefill', {
+          reported: usage(12 + 23, 30),
+          text: tokens(30),
+          swallowed: tokens(20),
+          added_messages: [80],
+        }),
+      ],
+      usage(12, 50),
+    ],
+    [
+      'a continuation that came with the prefix, which was counted',
+      [
+        attempt('first', { text: tokens(20) }),
+        attempt('prefill', {
+          reported: usage(12 + 23, 50),
+          text: tokens(30),
+          swallowed: tokens(20),
+          added_messages: [80],
+        }),
+      ],
+      usage(12, 50),
+    ],
+    [
       'a prompt that is smaller than what was added to it, as estimated',
       [attempt('prefill', { reported: usage(10, 5), added_messages: [800] })],
       usage(0, 5),
