@@ -46,6 +46,14 @@ function fields(dialect) {
   ].join('<br>');
 }
 
+/** How an answer is come back to, if it is kept. */
+function kept({ keeps }) {
+  if (!keeps) return '';
+  const { id, counts, resumeUrl } = keeps;
+  const rest = resumeUrl(BASE_URL, '<id>', `<${counts}>`).replace(BASE_URL, '');
+  return `${id.in} header ${code(id.header)}<br>${code(`GET ${rest}`)}`;
+}
+
 function row(dialect) {
   const { name, about, addresses, sign, prefill, prefillWithTools, echoes } = dialect;
   const neverPrefills = prefill === false;
@@ -66,6 +74,7 @@ function row(dialect) {
     fields(dialect),
     neverPrefills ? '' : byModel(prefillWithTools, about, tools),
     neverPrefills ? '' : byModel(echoes, about, repeats),
+    kept(dialect),
   ];
   return `| ${cells.join(' | ')} |`;
 }
@@ -87,14 +96,15 @@ recognised is remembered per upstream and model.
 | ------- | -------------------------------------------------------------------------------------------------------------- |
 | prefill | the messages, and the partial answer as a trailing assistant message, which the model goes on from             |
 | nudge   | the messages, the partial answer, and a short user message that asks for the rest                              |
+| resumed | a \`GET\` for the rest of the very answer, below the base URL, where the provider [keeps it](recovery.md#answers-that-are-kept); before all others |
 | tried   | a prefill once; whether the model went on or began again is remembered per upstream and model for a day         |
 
 A prefill that is refused or answered from the top is made good by a nudge at once, remembered in the same way, and never
 the client's error. Structured output, grammars and forced tools are never continued; the request is repeated as it was.
 More on this in [recovery.md](recovery.md#asking-for-the-rest).
 
-| dialect | for | recognised by | the rest is asked for by | with these fields | prefill with tools | prefix comes again |
-|---|---|---|---|---|---|---|
+| dialect | for | recognised by | the rest is asked for by | with these fields | prefill with tools | prefix comes again | kept, and resumed |
+|---|---|---|---|---|---|---|---|
 ${sorted.map(row).join('\n')}
 
 The errors, finish reasons and pings of all of them are understood in every dialect.

@@ -4,6 +4,7 @@ export const DIALECT_NAMES = [
   'azure',
   'bedrock',
   'cerebras',
+  'cloudflare',
   'deepinfra',
   'deepseek',
   'fireworks',

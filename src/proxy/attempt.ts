@@ -1,16 +1,17 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import type { ClockLimits } from '../config/configuration.ts';
 import type { AttemptEnd } from '../interrupts/attempt-end.ts';
-import { type Deadline, nextDeadline } from '../interrupts/clocks.ts';
 import type { Clock } from '../interrupts/interruption.ts';
 import { type ProviderError, providerErrorIn, refusalErrorIn } from '../interrupts/provider-error.ts';
 import { retryAfterMs } from '../interrupts/retry-after.ts';
 import { parsedJson } from '../json.ts';
 import type { Time } from '../time.ts';
+import { AttemptClocks } from './attempt-clocks.ts';
 import { EventDecoder, EventTooLargeError } from './event-decoder.ts';
+import type { StreamPosition } from './stream-position.ts';
 import { type ResponseBody, type Transport, TransportFailure, type TransportResponse } from './transport.ts';
 
-/** An error body longer than this is cut. */
+/** An error body longer than this is cut. A whole answer in place of a stream may be as long as an event. */
 const ERROR_BODY_BYTES = 1_048_576;
 /** A provider that keeps the connection open after `[DONE]` loses it. */
 const DRAIN_WAIT_MS = 1_000;
@@ -20,6 +21,8 @@ export interface AttemptRequest {
   readonly headers: Readonly<Record<string, string | string[]>>;
   /** Without one, the request is a GET. */
   readonly body?: string;
+  /** Is told what is read of an answer that can be come back to. */
+  readonly position?: StreamPosition;
 }
 
 export interface AttemptLimits {
@@ -56,18 +59,12 @@ export class Attempt {
   readonly #client: AbortSignal;
   readonly #abort = new AbortController();
   readonly #decoder: EventDecoder;
+  readonly #clocks: AttemptClocks;
   readonly #onClientGone = () => this.#abort.abort();
 
   #body: ResponseBody | undefined;
   #isDone = false;
-  readonly #started_ms: number;
-  #byte_ms: number | undefined;
-  #progress_ms: number | undefined;
-  #reasoning = false;
-  #cancelTimer: () => void = () => {};
   #expired: Clock | undefined;
-  /** The answer is whole, and what may still follow it is waited for until then. */
-  #finish_at_ms: number | undefined;
 
   /** `client` aborts when nobody wants the answer any more. */
   constructor(
@@ -83,24 +80,27 @@ export class Attempt {
     this.#time = time;
     this.#client = client;
     this.#decoder = new EventDecoder(limits.event_bytes);
-    this.#started_ms = time.now();
+    this.#clocks = new AttemptClocks(limits.clocks, time, (clock) => {
+      this.#expired = clock;
+      this.#abort.abort();
+    });
   }
 
   /** True once the provider streams; otherwise {@link end} is set. */
   async open(): Promise<boolean> {
     if (this.#client.aborted) this.#abort.abort();
     this.#client.addEventListener('abort', this.#onClientGone, { once: true });
-    this.#arm();
+    this.#clocks.start();
     try {
+      const { position, ...request } = this.#request;
+      position?.begin();
       const response = await this.#transport.open({
-        method: this.#request.body === undefined ? 'GET' : 'POST',
-        ...this.#request,
+        method: request.body === undefined ? 'GET' : 'POST',
+        ...request,
         signal: this.#abort.signal,
         connect_ms: this.#limits.clocks.connect_ms,
       });
-      this.#byte_ms = this.#time.now();
-      // Other clocks run from here, and one of them may be due before the one that was waited for.
-      this.#rearm();
+      this.#clocks.answered();
       if (isStream(response)) {
         this.headers = response.headers;
         this.#body = response.body;
@@ -128,17 +128,29 @@ export class Attempt {
     try {
       await this.#body?.consume((piece) => {
         if (this.#isOver) return undefined;
-        this.#byte_ms = this.#time.now();
-        const waiting = take(this.#decoder.decode(piece));
+        this.#clocks.bytesCame();
+        const events = this.#decoder.decode(piece);
+        this.#request.position?.take(piece, events.length);
+        const waiting = take(events);
         if (this.#isOver) leave(waiting);
         return waiting;
       });
-      if (!this.#isOver) await take(this.#decoder.end());
+      if (!this.#isOver) await take(this.#rest());
       const residue = providerErrorIn(parsedJson(this.#decoder.residue));
       this.#settle({ kind: 'eof', done: this.#isDone, ...(residue && { residue }) });
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  /** What the body ended with, without its blank line: half an event is none where it can be asked for again. */
+  #rest(): readonly EventSourceMessage[] {
+    const rest = this.#decoder.end();
+    const { position } = this.#request;
+    if (!position || rest.length === 0) return rest;
+    if (!rest.every(isWhole)) return [];
+    position.takeRest();
+    return rest;
   }
 
   get #isOver(): boolean {
@@ -152,36 +164,22 @@ export class Attempt {
 
   /** A delta said something. `reasoning`: the model is still thinking. */
   progressed(reasoning: boolean): void {
-    const answers = this.#reasoning && !reasoning;
-    this.#progress_ms = this.#byte_ms;
-    this.#reasoning = reasoning;
-    // The clock that runs now is shorter than the one the timer was set by.
-    if (answers) this.#rearm();
+    this.#clocks.progressed(reasoning);
   }
 
   /** The answer is whole; waits no longer than this for what may still follow. */
   finishWithin(delay_ms: number): void {
-    if (this.end) return;
-    this.#finish_at_ms = this.#time.now() + delay_ms;
-    this.#rearm();
+    if (!this.end) this.#clocks.finishWithin(delay_ms);
   }
 
   /** While the client takes nothing we read nothing, and the provider's silence is our own doing. */
   pauseClocks(): () => void {
-    const paused_ms = this.#time.now();
-    this.#cancelTimer();
-    return () => {
-      const pause_ms = this.#time.now() - paused_ms;
-      if (this.#byte_ms !== undefined) this.#byte_ms += pause_ms;
-      if (this.#progress_ms !== undefined) this.#progress_ms += pause_ms;
-      if (this.#finish_at_ms !== undefined) this.#finish_at_ms += pause_ms;
-      if (!this.end) this.#arm();
-    };
+    return this.#clocks.pause();
   }
 
   /** When the last bytes came, by the attempt's clock. */
   get byte_ms(): number {
-    return this.#byte_ms ?? this.#started_ms;
+    return this.#clocks.byte_ms;
   }
 
   /** Waits for what little may still follow the end of the answer, so that the connection can be used again. */
@@ -218,13 +216,17 @@ export class Attempt {
   }
 
   #settle(end: AttemptEnd): void {
-    this.#cancelTimer();
+    this.#clocks.stop();
     this.#client.removeEventListener('abort', this.#onClientGone);
     this.end ??= end;
   }
 
   async #readRefusal(response: TransportResponse): Promise<void> {
-    const body = await this.#readBody(response.body);
+    const { event_bytes } = this.#limits;
+    const body = await this.#readBody(
+      response.body,
+      response.status === 200 ? event_bytes : ERROR_BODY_BYTES,
+    );
     this.refusal = { status: response.status, headers: response.headers, body };
     const retry_after_ms = retryAfterMs(response.headers, this.#time.wall());
     this.#settle({
@@ -236,14 +238,14 @@ export class Attempt {
     });
   }
 
-  async #readBody(body: ResponseBody): Promise<Uint8Array> {
+  async #readBody(body: ResponseBody, limit_bytes: number): Promise<Uint8Array> {
     const pieces: Uint8Array[] = [];
     let bytes = 0;
     try {
       await body.consume((piece) => {
         pieces.push(piece);
         bytes += piece.length;
-        if (bytes >= ERROR_BODY_BYTES) this.#abort.abort();
+        if (bytes >= limit_bytes) this.#abort.abort();
         return undefined;
       });
     } catch (error) {
@@ -252,39 +254,6 @@ export class Attempt {
     }
     this.#abort.abort();
     return Buffer.concat(pieces);
-  }
-
-  #rearm(): void {
-    this.#cancelTimer();
-    this.#arm();
-  }
-
-  #arm(): void {
-    const { at_ms } = this.#deadline();
-    this.#cancelTimer = this.#time.after(Math.max(0, at_ms - this.#time.now()), () => {
-      // Not re-armed with every byte: the deadline is looked up when the timer fires.
-      const { clock, at_ms: deadline_ms } = this.#deadline();
-      if (this.#time.now() >= deadline_ms) this.#expire(clock);
-      else this.#arm();
-    });
-  }
-
-  #deadline(): Deadline {
-    if (this.#finish_at_ms !== undefined) return { clock: 'progress', at_ms: this.#finish_at_ms };
-    return nextDeadline(
-      {
-        started_ms: this.#started_ms,
-        byte_ms: this.#byte_ms,
-        progress_ms: this.#progress_ms,
-        reasoning: this.#reasoning,
-      },
-      this.#limits.clocks,
-    );
-  }
-
-  #expire(clock: Clock): void {
-    this.#expired = clock;
-    this.#abort.abort();
   }
 }
 
@@ -296,3 +265,6 @@ function isStream({ status, headers }: TransportResponse): boolean {
 
 const errorIn = (status: number, body: unknown): ProviderError | undefined =>
   status >= 400 ? refusalErrorIn(body) : providerErrorIn(body);
+
+const isWhole = ({ data }: EventSourceMessage): boolean =>
+  parsedJson(data) !== undefined || data.trim() === '[DONE]';

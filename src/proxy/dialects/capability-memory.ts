@@ -13,13 +13,14 @@ const ENTRIES_MAX = 10_000;
 /** What was learnt about one model of an upstream; `undefined` is what is not known. */
 interface Capabilities {
   readonly prefill: boolean | undefined;
+  readonly keeps: boolean | undefined;
   readonly dialect: Dialect | undefined;
 }
 
-const NOTHING: Capabilities = { prefill: undefined, dialect: undefined };
+const NOTHING: Capabilities = { prefill: undefined, keeps: undefined, dialect: undefined };
 
 /**
- * What was learnt about assistant prefill, and about the servers behind addresses that say nothing. Per upstream and
+ * What was learnt about assistant prefill, about answers that are kept, and about the servers behind addresses that say nothing. Per upstream and
  * model: a gateway has another server behind each.
  */
 export class CapabilityMemory {
@@ -42,6 +43,16 @@ export class CapabilityMemory {
     this.#learn(key, { ...this.#recall(key), prefill });
   }
 
+  /** Whether answers are kept in a way that can be ended; `undefined` while nothing is known. */
+  keeps(upstream: string, model: string): boolean | undefined {
+    return this.#recall(keyOf(upstream, model)).keeps;
+  }
+
+  rememberKeeping(upstream: string, model: string, keeps: boolean): void {
+    const key = keyOf(upstream, model);
+    this.#learn(key, { ...this.#recall(key), keeps });
+  }
+
   /**
    * The configured dialect, else that of the address, else what was learnt; `undefined` while nothing is known.
    * `model` may be the name that the client uses.
@@ -55,7 +66,7 @@ export class CapabilityMemory {
     if (this.dialect(target, model)) return;
     const dialect = dialectBehind(traces);
     // What came of asking without the dialect's own fields says nothing about asking with them.
-    if (dialect) this.#learn(keyOf(target.name, target.model ?? model), { prefill: undefined, dialect });
+    if (dialect) this.#learn(keyOf(target.name, target.model ?? model), { ...NOTHING, dialect });
   }
 
   #given({ upstream: { base_url, dialect } }: Target): Dialect | undefined {
@@ -72,12 +83,12 @@ export class CapabilityMemory {
     return NOTHING;
   }
 
-  #learn(key: string, { prefill, dialect }: Capabilities): void {
+  #learn(key: string, { prefill, keeps, dialect }: Capabilities): void {
     // What is learnt anew is the youngest again.
     this.#entries.delete(key);
     const oldest = this.#entries.keys().next();
     if (this.#entries.size >= ENTRIES_MAX && !oldest.done) this.#entries.delete(oldest.value);
-    this.#entries.set(key, { prefill, dialect, until_ms: this.#time.now() + REMEMBERED_FOR_MS });
+    this.#entries.set(key, { prefill, keeps, dialect, until_ms: this.#time.now() + REMEMBERED_FOR_MS });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { DialectName } from '../../config/dialect-names.ts';
+import type { PositionUnit } from '../stream-position.ts';
 import type { ChatMessage, ChatRequest } from '../wires/chat-request.ts';
 import type { Sign } from './sign.ts';
 
@@ -20,6 +21,21 @@ export interface Interrupted {
   readonly request: ChatRequest;
   /** The first event of the interrupted answer, parsed; empty if there was none. */
   readonly first: Readonly<Record<string, unknown>>;
+}
+
+/** How a provider keeps an answer for those who lost the connection to it, on the wires that speak in chunks. */
+export interface Keeping {
+  /** What a place in the answer is counted in. */
+  readonly counts: PositionUnit;
+  /**
+   * The header with the name of the answer, in lower case: of the request, which has it kept under a name of ours, or of
+   * the response, where the provider names what it keeps.
+   */
+  readonly id: { readonly in: 'request' | 'response'; readonly header: string };
+  /** Where the rest is to be had, from that place on. `id` is fit for a URL. */
+  resumeUrl(base_url: string, id: string, from: number): string;
+  /** What to `DELETE` so that the answer is not gone on with: a provider that keeps it does not stop for a lost connection. */
+  stopUrl?(base_url: string, id: string): string;
 }
 
 /** For the documentation. */
@@ -53,6 +69,7 @@ export interface Dialect {
   prefillParameters(interrupted: Interrupted): Readonly<Record<string, unknown>>;
   /** Where prefill requests go, when not to the same address. */
   prefillUrl?(base_url: string): string;
+  readonly keeps?: Keeping;
 }
 
 /** What every dialect is unless it says otherwise. */

@@ -3,6 +3,7 @@ import { anthropic } from './anthropic.ts';
 import { azure } from './azure.ts';
 import { bedrock } from './bedrock.ts';
 import { cerebras } from './cerebras.ts';
+import { cloudflare } from './cloudflare.ts';
 import { deepinfra } from './deepinfra.ts';
 import { deepseek } from './deepseek.ts';
 import type { Dialect } from './dialect.ts';
@@ -32,6 +33,7 @@ import { xai } from './xai.ts';
  */
 export const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
   litellm,
+  cloudflare,
   openrouter,
   azure,
   groq,

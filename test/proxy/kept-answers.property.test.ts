@@ -1,0 +1,77 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Fault } from '../provider/fault.ts';
+import type { Generation } from '../provider/kept-answers.ts';
+import { plans, TOOLS } from '../simulation/arbitraries.ts';
+import { KeptDeployment, seen } from './kept-deployment.ts';
+
+/** `HOLDFAST_SEED` and `HOLDFAST_CASES` look further; a failure prints the seed that reproduces it. */
+const SEED = Number(process.env.HOLDFAST_SEED ?? 20_261_122);
+const CASES = Number(process.env.HOLDFAST_CASES ?? 40);
+/** As many bytes as bring something new whatever came before: events that say nothing, and half a one. */
+const GETS_ON_BYTES = 1_500;
+
+const cuts = fc.array(
+  fc.record({
+    kind: fc.constantFrom('reset', 'fin_in_chunk', 'clean_eof'),
+    /** Of what there is on this connection. */
+    part: fc.double({ min: 0, max: 1, noNaN: true }),
+  }),
+  { minLength: 1, maxLength: 3 },
+);
+
+describe.each(['llamacpp', 'cloudflare'] as const)('an answer that is kept as %s does it', (as) => {
+  test(`is whole wherever and however often the connection is lost, and is never made twice (${CASES} cases, seed ${SEED})`, {
+    timeout: 60_000 + CASES * 2_000,
+  }, async () => {
+    const deployment = await KeptDeployment.begin({ dialect: as });
+    const { provider } = deployment;
+    let resumptions = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        plans(),
+        cuts,
+        fc.constantFrom('whole', 'whole', 'event', 'bytes'),
+        fc.boolean(),
+        async (script, places, write, live) => {
+          const plan = { ...script, write, keeps: { as } };
+          const asking = {
+            more: { tools: TOOLS },
+            ...(live && { headers: { 'holdfast-events': 'comments' } }),
+          };
+          const uncut = await deployment.ask(plan, [], asking);
+          const faults = cutsIn(provider.generations.at(-1) as Generation, places);
+          const made = provider.generations.length;
+          const cut = await deployment.ask(plan, faults, asking);
+          expect(seen(cut)).toEqual(seen(uncut));
+          // Nothing that was shown had to be taken back.
+          for (const advisory of cut.stream.advisories) expect(advisory.type).toBe('Recovered');
+          expect(provider.generations).toHaveLength(made + 1);
+          expect(cut.asked.filter((each) => each === 'POST')).toHaveLength(1);
+          // Nothing is missing when what was asked for has come.
+          expect(cut.asked.length).toBeLessThanOrEqual(1 + faults.length);
+          resumptions += cut.asked.length - 1;
+        },
+      ),
+      { seed: SEED, numRuns: CASES, endOnFailure: process.env.HOLDFAST_SHRINK === undefined },
+    );
+    // A property over answers that are never lost would prove nothing.
+    expect(resumptions).toBeGreaterThan(CASES / 2);
+  });
+});
+
+/** Places in the answer, each of which gets on far enough to count as progress. */
+function cutsIn(
+  generation: Generation,
+  places: readonly { readonly kind: 'reset' | 'fin_in_chunk' | 'clean_eof'; readonly part: number }[],
+): Fault[] {
+  let from = 0;
+  return places.flatMap(({ kind, part }) => {
+    const room = generation.size - from - GETS_ON_BYTES;
+    if (room <= 0) return [];
+    const byte = GETS_ON_BYTES + Math.floor(part * room);
+    // What was cut within an event comes again, but for the blank line that an end of the body stands for.
+    from = generation.wholeBefore(from + byte + '\n\n'.length);
+    return [{ kind, at: { byte } }];
+  });
+}
