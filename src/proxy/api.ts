@@ -2,6 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { UpstreamConfiguration } from '../config/configuration.ts';
 import { apiError } from '../errors.ts';
 import type { ApiContext } from './api-context.ts';
+import { compressionOfRun } from './compression/run-compression.ts';
+import { streamedRequest } from './document-request.ts';
 import { streamRequestHeaders } from './headers.ts';
 import { type JsonBody, readJsonBody, takeJsonBodies } from './json-body.ts';
 import type { Models } from './models.ts';
@@ -14,14 +16,17 @@ import { graceOf } from './resume/grace.ts';
 import { returnToRun } from './resume/return.ts';
 import { type Ask, requestDigest } from './resume/run-lookup.ts';
 import type { Run, Target } from './run.ts';
-import { runOptions, threadOf } from './run-options.ts';
-import { attend, beforehand } from './run-session.ts';
+import { type RunOptions, runOptions, threadOf } from './run-options.ts';
+import { attend, beforehand, type WantedDocument } from './run-session.ts';
 import { targetsOfRun } from './targets/targets-of-run.ts';
 import { WIRES } from './wires/registry.ts';
 import { MODEL_CHARACTERS_MAX } from './wires/request-checks.ts';
 import type { Wire } from './wires/wire.ts';
 
-/** What every wire answers: streams are relayed as runs, everything else is passed through with its body as it came. */
+/**
+ * What every wire answers: streams are relayed as runs, and so are requests for one document that can be put together
+ * from a stream; everything else is passed through with its body as it came.
+ */
 export function wireRoutes(api: FastifyInstance, context: ApiContext): void {
   takeJsonBodies(api);
   for (const wire of Object.values(WIRES)) {
@@ -29,11 +34,7 @@ export function wireRoutes(api: FastifyInstance, context: ApiContext): void {
       const sent = readJsonBody(request.body as Buffer | undefined);
       const owner = () => ownerOf(context.secret, request.headers);
       const body = await context.answerIds.inPlace(wire, sent, owner);
-      const isStream = body.fields.stream === true;
-      const answer = isStream
-        ? streamAnswer(wire, body, request, reply, context)
-        : passAnswer(wire, body, request, reply, context);
-      await context.work.track(answer);
+      await context.work.track(answer(wire, body, request, reply, context));
     });
   }
 }
@@ -48,22 +49,38 @@ export function passThroughRoutes(api: FastifyInstance, context: ApiContext): vo
   });
 }
 
+function answer(
+  wire: Wire,
+  body: JsonBody,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: ApiContext,
+): Promise<void> {
+  if (body.fields.stream === true) return streamAnswer(wire, body, request, reply, context);
+  const { url, headers } = request;
+  const streamed = streamedRequest(wire, body, url, () => ownerOf(context.secret, headers), context);
+  if (streamed) return documentAnswer(wire, body, streamed, request, reply, context);
+  return passAnswer(wire, body, request, reply, context);
+}
+
 async function passAnswer(
   wire: Wire,
   { text, fields }: JsonBody,
   request: FastifyRequest,
   reply: FastifyReply,
   { configuration, capabilities, models, notices, passThrough, secret }: ApiContext,
+  chosen?: Target,
 ): Promise<void> {
   const { headers } = request;
-  const { model, messages } = fields;
-  const target = typeof model === 'string' ? targetOf(model, models) : models.fallback;
+  const { model } = fields;
+  const target = chosen ?? (typeof model === 'string' ? targetOf(model, models) : models.fallback);
   const body = target.model === undefined ? text : JSON.stringify({ ...fields, model: target.model });
-  const asked = { owner: ownerOf(secret, headers), thread: threadOf(headers), messages };
-  const hasNotices = wantsNotices(headers['holdfast-notices'], configuration) && wire.takesNotices;
-  const pending = hasNotices ? await notices.take(asked) : undefined;
+  const wireNotices = wantsNotices(headers['holdfast-notices'], configuration) ? wire.notices : undefined;
+  const answered = wireNotices?.answeredCalls(fields) ?? [];
+  const asked = { owner: ownerOf(secret, headers), thread: threadOf(headers), answered };
+  const pending = wireNotices && (await notices.take(asked));
   const dialect = capabilities.dialect(target, String(model))?.name;
-  const form = pending && new NoticeForm(pending.notices, dialect);
+  const form = pending && new NoticeForm(pending.notices, wireNotices, dialect);
   reply.hijack();
   await passThrough.forward(request.raw, reply.raw, target, body, form);
   if (form) await pending.settle(form.fate);
@@ -75,6 +92,31 @@ function targetOf(model: string, models: Models): Target {
   return target;
 }
 
+/** The answer to `streamed` as one document. A target that does not stream answers the request as it came. */
+async function documentAnswer(
+  wire: Wire,
+  body: JsonBody,
+  streamed: JsonBody,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: ApiContext,
+): Promise<void> {
+  const { secret, streamRefusals, log } = context;
+  const remember = (target: Target) =>
+    streamRefusals.remember(target, String(body.fields.model), ownerOf(secret, request.headers));
+  let left: Target | undefined;
+  const onUnstreamed = (target: Target, isAnswered: boolean) => {
+    if (isAnswered) remember(target);
+    else left = target;
+  };
+  await streamAnswer(wire, streamed, request, reply, context, { onUnstreamed });
+  if (!left || reply.raw.closed) return;
+  log.info({ upstream: left.name }, 'not streamed: passed through');
+  await passAnswer(wire, body, request, reply, context, left);
+  // Only now is it certain that the stream was what was refused.
+  if (reply.raw.headersSent && reply.raw.statusCode < 300) remember(left);
+}
+
 /** A run that the request was sent for before goes on; otherwise a new one begins. */
 async function streamAnswer(
   wire: Wire,
@@ -82,12 +124,14 @@ async function streamAnswer(
   { headers }: FastifyRequest,
   reply: FastifyReply,
   context: ApiContext,
+  document?: WantedDocument,
 ): Promise<void> {
   const { configuration, registry, lookup, models, healths, secret } = context;
   const asked = wire.request(body.fields);
   const target = targetOf(asked.model, models);
-  const options = runOptions(headers);
-  const hasNotices = wantsNotices(headers['holdfast-notices'], configuration) && wire.takesNotices;
+  // Whatever else could be told is nothing to put into a document.
+  const options: RunOptions = { ...runOptions(headers), ...(document && { events: 'none' }) };
+  const hasNotices = wantsNotices(headers['holdfast-notices'], configuration);
   const active = registry.begin(ownerOf(secret, headers));
   try {
     const { owner, signal } = active;
@@ -98,9 +142,11 @@ async function streamAnswer(
     const ask: Ask = { owner, digest, fresh, signal, ...(key !== undefined && { key }) };
     const known = options.run ?? (await beforehand(lookup.find(ask), reply, active));
     if (known !== undefined) {
-      const last = (options.run === undefined ? undefined : lastEventOf(headers, known)) ?? NO_EVENTS;
+      const knowsLast = options.run !== undefined && !document;
+      const last = (knowsLast ? lastEventOf(headers, known) : undefined) ?? NO_EVENTS;
       const onOpen = () => lookup.remember(ask, known);
-      const back = { run: known, options, headers, last, tail: [], repeated, active, onOpen };
+      const wanted = document && { document };
+      const back = { run: known, options, headers, last, tail: [], repeated, active, onOpen, ...wanted };
       return await returnToRun(back, reply, context);
     }
     const headersFor = (upstream: UpstreamConfiguration) => streamRequestHeaders(headers, upstream, wire);
@@ -110,11 +156,13 @@ async function streamAnswer(
       owner,
       wire,
       ...sent,
+      ...compressionOfRun(models.compression(asked.model), headers),
       body: body.text,
       digest,
       request: asked,
       events,
       resumable,
+      ...(document && { unstreamed: true }),
       ...(thread !== undefined && { thread }),
       signal,
     };
@@ -129,6 +177,7 @@ async function streamAnswer(
         // Of several it is not known yet which it will be.
         ...(!run.targets && { upstream: target.name }),
         resumable,
+        ...(document && { document }),
         onOpen: () => lookup.remember(ask, run.id),
         deliver: (client) => relay(run, client, context),
       },

@@ -60,6 +60,10 @@ export class ClientResponse implements Client {
     return this.#opened;
   }
 
+  get begun(): boolean {
+    return this.#opened;
+  }
+
   /** True once a complete response was handed to the socket. */
   get ended(): boolean {
     return this.#ended;

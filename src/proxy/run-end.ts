@@ -19,7 +19,7 @@ export async function giveUp(
 ): Promise<Outcome> {
   const status = finalStatus(interruption, turn.transcript);
   const end = { status, cause: isBar(why) ? why : interruption.cause };
-  if (client.opened) {
+  if (client.begun) {
     const { attempts, created_at_ms, delivery } = turn;
     const failure = { interruption, why, attempts, created_at_ms, stream_id: delivery.stream_id };
     // Once the client knows that this was all, nobody else may know less.

@@ -1,12 +1,14 @@
 import type { FastifyReply } from 'fastify';
 import type { WireName } from '../checkpoint/journal.ts';
 import type { Owner, RunId } from '../checkpoint/store.ts';
+import type { Limits } from '../config/configuration.ts';
 import { type ApiError, apiError, errorObject } from '../errors.ts';
 import type { ActiveRun } from './active-run.ts';
 import { ClientResponse, responseTurn } from './client-response.ts';
+import { DocumentResponse } from './document-response.ts';
 import { eventFrame } from './event-frame.ts';
 import { readRun } from './resume/stored-runs.ts';
-import { type Client, HAND_OVER, type Outcome, type RunContext } from './run.ts';
+import { type Client, HAND_OVER, type Outcome, type RunContext, type Target } from './run.ts';
 import { errorBodyOn } from './wires/error-body.ts';
 import { WIRES } from './wires/registry.ts';
 
@@ -19,14 +21,22 @@ export interface RunSession {
   readonly upstream?: string;
   /** The client asked for a run that it can come back to. */
   readonly resumable: boolean;
-  /** Called when the stream begins. */
+  /** Set where the client asked for no stream. */
+  readonly document?: WantedDocument;
+  /** Called when the answer begins. */
   onOpen(): void;
   /** Brings the run to its end, and the response with it. */
   deliver(client: Client): Promise<Outcome>;
 }
 
+/** A client that is to have the answer as one document. */
+export interface WantedDocument {
+  /** The target gives no stream. `isAnswered`: it has answered all the same; else it is still to be asked, as the client has. */
+  onUnstreamed(target: Target, isAnswered: boolean): void;
+}
+
 interface Attendance extends RunSession {
-  readonly client: ClientResponse;
+  readonly client: ClientResponse | DocumentResponse;
 }
 
 /** Waits for what has to be known before the run can be delivered. It is not wanted if the client leaves meanwhile. */
@@ -46,14 +56,11 @@ export async function beforehand<Result>(
 
 /** Never rejects: whatever goes wrong in the delivery ends as an error its client can tell from an answer. */
 export async function attend(session: RunSession, reply: FastifyReply, context: RunContext): Promise<void> {
-  const { run, wire, active, resumable, upstream } = session;
+  const { run, wire, active, upstream } = session;
   const { configuration, metrics, time, log } = context;
   reply.hijack();
   if (!(await responseTurn(reply.raw))) return;
-  const client = new ClientResponse(reply.raw, configuration.limits, () => {
-    session.onOpen();
-    return resumable ? { location: `/holdfast/v1/runs/${run}/stream` } : {};
-  });
+  const client = clientOf(session, reply, configuration.limits);
   const began_ms = time.now();
   const leave = () => active.leave();
   if (client.signal.aborted) leave();
@@ -68,6 +75,22 @@ export async function attend(session: RunSession, reply: FastifyReply, context: 
   metrics.runs.inc({ wire, outcome });
   const duration_ms = Math.round(time.now() - began_ms);
   log.info({ run, outcome, upstream, duration_ms }, 'run ended');
+}
+
+function clientOf(session: RunSession, { raw }: FastifyReply, limits: Limits): Attendance['client'] {
+  const { run, wire, resumable, document, active } = session;
+  const onOpen = () => {
+    session.onOpen();
+    return resumable ? { location: `/holdfast/v1/runs/${run}/stream` } : {};
+  };
+  if (!document) return new ClientResponse(raw, limits, onOpen);
+  return new DocumentResponse(new ClientResponse(raw, limits), {
+    wire: WIRES[wire],
+    limits,
+    onOpen,
+    onOverflow: () => active.leave(),
+    onUnstreamed: document.onUnstreamed,
+  });
 }
 
 async function outcomeOf(session: Attendance, context: RunContext): Promise<Outcome> {

@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Plan } from '../provider/script.ts';
+import { CASES, type Case, chatCases, expectShares, onCompletions, SEED } from '../simulation/cases.ts';
+import { type DocumentSimulation, simulateDocument } from '../simulation/document.ts';
+import { messageIn } from '../simulation/document-reading.ts';
+import { onMessages } from '../simulation/messages-cases.ts';
+import { onResponses } from '../simulation/responses-cases.ts';
+import type { SimulationOptions } from '../simulation/simulate.ts';
+
+const FEWER_CASES = Math.max(1000, Math.ceil(CASES / 10));
+
+/** Clients that ask for no stream always get their usage, and never anything besides the answer. */
+const asDocuments = <Same extends Case>(cases: fc.Arbitrary<Same>): fc.Arbitrary<Same> =>
+  cases.map(({ options, ...rest }) => {
+    const request = { ...options.request, stream_options: { include_usage: true } };
+    return { ...rest, options: { ...options, events: 'none', request } } as unknown as Same;
+  });
+
+const WIRES = {
+  '/v1/chat/completions': chatCases,
+  '/v1/completions': onCompletions(chatCases),
+  '/v1/messages': onMessages(chatCases),
+  '/v1/responses': onResponses(chatCases),
+};
+
+describe('whatever is cut, wherever, a document is the whole answer or an error', {
+  timeout: 300_000,
+}, () => {
+  test.each(Object.entries(WIRES))(`%s (${FEWER_CASES} cases, seed ${SEED})`, async (_, cases) => {
+    const outcomes: Record<string, number> = {};
+    let same = 0;
+    await fc.assert(
+      fc.asyncProperty(asDocuments(cases), async ({ plan, options }) => {
+        const answered = await simulateDocument(plan, options);
+        outcomes[answered.outcome] = (outcomes[answered.outcome] ?? 0) + 1;
+        const wasCut = answered.run.attempts.length > 1;
+        if (saysWhatAStreamDoes(answered) && wasCut && (await isThatOfTheUncutRun(plan, options, answered)))
+          same++;
+      }),
+      { seed: SEED, numRuns: FEWER_CASES, endOnFailure: process.env.HOLDFAST_SHRINK === undefined },
+    );
+    expectShares(outcomes, FEWER_CASES, { recovered: 1 / 10, failed: 1 / 1000 });
+    expect(same).toBeGreaterThan(FEWER_CASES / 10);
+  });
+});
+
+/** True if there is an answer. */
+function saysWhatAStreamDoes({ outcome, status, headers, body, run, stream }: DocumentSimulation): boolean {
+  expect(run.client.body).toBe('');
+  expect(run.client.destroyed).toBe(false);
+  if (!stream.done) {
+    expect(outcome).toBe(stream.events > 0 ? 'failed' : 'rejected');
+    expect(status).toBeGreaterThanOrEqual(400);
+    if (outcome === 'failed') expect(body).toMatchObject({ error: { code: expect.any(String) as string } });
+    return false;
+  }
+  expect(stream.violations).toEqual([]);
+  expect(status).toBe(200);
+  expect(headers).toMatchObject({
+    'content-type': 'application/json; charset=utf-8',
+    'holdfast-attempts': String(run.attempts.length),
+  });
+  const { text, reasoning, refusal, toolCalls, finish, usage } = stream;
+  const { usage: report, ...said } = messageIn(body);
+  expect(said).toEqual({ text, reasoning, refusal, toolCalls, finish });
+  // Older reports of messages leave the input to the beginning.
+  if (usage) expect(report).toMatchObject(usage);
+  expect(run.journal).toMatchObject({ text, seq: stream.events });
+  return true;
+}
+
+/** Compares the two if they say the same: then they are the same in everything else as well. */
+async function isThatOfTheUncutRun(
+  { faults: _, ...plan }: Plan,
+  options: SimulationOptions,
+  { body }: DocumentSimulation,
+): Promise<boolean> {
+  const uncut = await simulateDocument(plan, options);
+  expect(uncut.status).toBe(200);
+  if (JSON.stringify(textsIn(body)) !== JSON.stringify(textsIn(uncut.body))) return false;
+  expect(comparable(body)).toEqual(comparable(uncut.body));
+  return true;
+}
+
+/** All that is said in it, part by part: the white space around a call may end up on its other side. */
+function textsIn(document: object): readonly unknown[] {
+  const texts: unknown[] = [];
+  JSON.stringify(document, (key, value: unknown) => {
+    if (/^(content|text|thinking|arguments|input|name|reasoning_content)$/.test(key))
+      texts.push([key, value]);
+    return value;
+  });
+  return texts;
+}
+
+/** Of an attempt that was cut nobody has the report, nor the end of its thoughts. */
+const comparable = (document: object): unknown =>
+  JSON.parse(
+    JSON.stringify(document, (key, value: unknown) =>
+      /^(usage|encrypted_content)$/.test(key) ? undefined : value,
+    )
+      // What the identity is depends on which attempt said something first.
+      .replaceAll(/chatcmpl-\d+/g, 'chatcmpl-n')
+      .replaceAll(/"(created|created_at)":\d+/g, '"$1":0'),
+  );

@@ -1,0 +1,79 @@
+import { DocumentResponse } from '../../src/proxy/document-response.ts';
+import type { Outcome, Target } from '../../src/proxy/run.ts';
+import { WIRES } from '../../src/proxy/wires/registry.ts';
+import type { Plan } from '../provider/script.ts';
+import { DEFAULTS, readingOf, type Simulation, type SimulationOptions, simulate } from './simulate.ts';
+import type { StreamReading } from './stream-reading.ts';
+
+/** What a client that asked for no stream was answered with. */
+export interface DocumentSimulation {
+  readonly run: Simulation;
+  /** What the client of a stream would have been sent. */
+  readonly stream: StreamReading;
+  readonly outcome: Outcome;
+  readonly status: number | undefined;
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Targets that are to be asked as the client has asked. */
+  readonly left: readonly Target[];
+}
+
+class RecordedDocument extends DocumentResponse {
+  frames = '';
+
+  override write(frames: string): boolean {
+    this.frames += frames;
+    return super.write(frames);
+  }
+}
+
+/** The same run for a client that did not ask for a stream. */
+export async function simulateDocument(
+  plan: Plan | ((attempt: number) => Plan),
+  options: SimulationOptions & { readonly run_bytes?: number } = {},
+): Promise<DocumentSimulation> {
+  const left: Target[] = [];
+  let document: RecordedDocument | undefined;
+  const run = await simulate(plan, {
+    ...options,
+    through: (client, leave) => {
+      document = new RecordedDocument(
+        {
+          signal: new AbortController().signal,
+          closed: Promise.resolve(),
+          get ended() {
+            return client.rejection !== undefined;
+          },
+          get over() {
+            return client.rejection !== undefined || client.destroyed;
+          },
+          reject: (status, headers, body) => client.reject(status, headers, body),
+          destroy: () => client.destroy(),
+        },
+        {
+          wire: WIRES[options.wire ?? 'chat_completions'],
+          limits: { run_bytes: options.run_bytes ?? DEFAULTS.limits.run_bytes },
+          onOpen: () => ({}),
+          onOverflow: leave,
+          onUnstreamed: (target, isAnswered) => {
+            if (!isAnswered) left.push(target);
+          },
+        },
+      );
+      return document;
+    },
+  });
+  const { rejection, rejectionHeaders: headers } = run.client;
+  const { status, body = '{}' } = rejection ?? {};
+  const stream = readingOf(document?.frames ?? '', options);
+  return { run, stream, outcome: run.outcome, status, headers, body: parsed(body), left };
+}
+
+/** A provider may have refused with a page. */
+function parsed(body: string): Readonly<Record<string, unknown>> {
+  try {
+    return JSON.parse(body) as Readonly<Record<string, unknown>>;
+  } catch {
+    return { page: body };
+  }
+}
