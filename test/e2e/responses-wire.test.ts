@@ -66,12 +66,13 @@ describe('/v1/responses', () => {
     expect(body).toBe(responsesEvents(said, envelope, usage).events.join(''));
   });
 
-  test('without a stream, the answer passes as it is', async () => {
+  test('without a stream, the answer is one response', async () => {
     provider.next({ parts: [{ text: 'Twice a day.' }] });
     const client = new OpenAI({ baseURL: holdfast.url, apiKey: API_KEY, maxRetries: 0 });
     const { model, input } = ask();
     const response = await client.responses.create({ model, input });
     expect(response.output_text).toBe('Twice a day.');
+    expect(provider.requests.at(-1)?.body).toEqual({ model, input, stream: true });
   });
 
   test.each(['GET', 'DELETE'])('%s of a response is the provider’s affair', async (method) => {

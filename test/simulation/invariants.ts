@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import { canonicalJson } from '../../src/plans/canonical-json.ts';
 import { expectedAnswer } from '../provider/expected.ts';
 import type { Continuation, Plan } from '../provider/script.ts';
+import { assertSegments } from './segment-invariants.ts';
 import { chatRequest, type Simulation, type SimulationOptions } from './simulate.ts';
 import type { StreamReading } from './stream-reading.ts';
 
@@ -37,6 +38,8 @@ export function assertInvariants(plan: Plan, options: SimulationOptions, run: Si
     }));
     expect(recorded).toEqual(stream.toolCalls);
   }
+
+  assertSegments(options, run);
 
   // 2 and 6: an end of its own for every outcome, and none that claims more than was delivered.
   const isWhole = outcome === 'complete' || outcome === 'recovered' || outcome === 'salvaged';

@@ -1,6 +1,7 @@
 import { finishReasonOf } from '../../src/proxy/wires/messages-reasons.ts';
 import { signedBy } from '../provider/wires/messages-events.ts';
-import type { StreamReading } from './stream-reading.ts';
+import { readFrames } from './frames.ts';
+import { emptyReading, type StreamReading, settleCalls } from './reading.ts';
 
 interface Event {
   readonly type: string;
@@ -45,19 +46,7 @@ export function readMessages(body: string, { live = false, parted = false } = {}
 class MessagesStream {
   readonly #live: boolean;
   readonly #parted: boolean;
-  readonly #reading: StreamReading = {
-    text: '',
-    refusal: '',
-    reasoning: '',
-    toolCalls: [],
-    finish: undefined,
-    usage: undefined,
-    error: undefined,
-    done: false,
-    events: 0,
-    advisories: [],
-    violations: [],
-  };
+  readonly #reading = emptyReading();
   readonly #cancelled = new Set<object>();
   #blocks = 0;
   #open: Block | undefined;
@@ -70,22 +59,14 @@ class MessagesStream {
 
   read(body: string): StreamReading {
     const reading = this.#reading;
-    let name: string | undefined;
-    for (const line of body.split('\n')) {
-      if (line === '') continue;
-      if (line.startsWith(': ')) {
-        if (line.startsWith(': holdfast ')) this.#advise(JSON.parse(line.slice(': holdfast '.length)));
-      } else if (line.startsWith('event: ')) {
-        name = line.slice('event: '.length);
-      } else if (line.startsWith('data: ')) {
-        reading.events++;
-        this.#take(JSON.parse(line.slice('data: '.length)) as Event, name);
-        name = undefined;
-      } else {
-        this.#complain(`a line of no kind: ${line}`);
-      }
-    }
-    this.#conclude();
+    reading.events = readFrames(body, {
+      take: (event, name) => this.#take(event as Event, name),
+      advise: (advisory) => this.#advise(advisory),
+      complain: (what) => this.#complain(what),
+    });
+    settleCalls(reading, this.#cancelled, this.#live);
+    if (reading.error && (reading.done || reading.finish !== undefined))
+      this.#complain('an error beside an end');
     return reading;
   }
 
@@ -205,28 +186,7 @@ class MessagesStream {
     if (call) this.#cancelled.add(call);
   }
 
-  #conclude(): void {
-    const reading = this.#reading;
-    if (!this.#live && reading.advisories.length > 0) this.#complain('an advisory that nobody asked for');
-    reading.toolCalls = reading.toolCalls.filter((call) => !this.#cancelled.has(call));
-    for (const { id, arguments: text } of reading.finish === undefined && this.#live ? [] : reading.toolCalls)
-      if (!parses(text)) this.#complain(`the arguments of ${id} do not parse: ${text}`);
-    if (new Set(reading.toolCalls.map(({ id }) => id)).size !== reading.toolCalls.length)
-      this.#complain('a call came twice');
-    if (reading.error && (reading.done || reading.finish !== undefined))
-      this.#complain('an error beside an end');
-  }
-
   #complain(what: string): void {
     this.#reading.violations.push(what);
-  }
-}
-
-function parses(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -81,7 +81,8 @@ export class MortalTransport implements Transport {
 
   async open(request: TransportRequest): Promise<TransportResponse> {
     const { time, pace_ms } = this.#pace;
-    if (!this.#life.isOver) this.#onOpen();
+    // Who comes back to an answer, or has it stopped, asks for nothing new.
+    if (!this.#life.isOver && request.body !== undefined) this.#onOpen();
     const { body, ...response } = await this.#life.within(() => this.#transport.open(request));
     return {
       ...response,

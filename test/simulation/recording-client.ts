@@ -10,11 +10,16 @@ export class RecordingClient implements Client {
   /** The connection was closed before the response ended. */
   destroyed = false;
   rejection: { readonly status: number; readonly body: string } | undefined;
+  rejectionHeaders: Readonly<Record<string, string | string[]>> = {};
   readonly #onWrite: ((client: RecordingClient) => void) | undefined;
 
   /** `onWrite` is called after every write: a client may leave at any moment. */
   constructor(onWrite?: (client: RecordingClient) => void) {
     this.#onWrite = onWrite;
+  }
+
+  get begun(): boolean {
+    return this.opened;
   }
 
   open(headers: Readonly<Record<string, string>>): void {
@@ -45,10 +50,12 @@ export class RecordingClient implements Client {
 
   reject(
     status: number,
-    _headers: Readonly<Record<string, string | string[]>>,
+    headers: Readonly<Record<string, string | string[]>>,
     body: string | Uint8Array,
   ): void {
     if (this.opened || this.rejection) throw new Error('rejected after an opening, or twice');
-    this.rejection = { status, body: typeof body === 'string' ? body : new TextDecoder().decode(body) };
+    const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
+    this.rejection = { status, body: text };
+    this.rejectionHeaders = headers;
   }
 }

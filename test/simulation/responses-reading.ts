@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { StreamReading } from './stream-reading.ts';
+import { readFrames } from './frames.ts';
+import { emptyReading, type StreamReading, settleCalls } from './reading.ts';
 
 type Json = Record<string, unknown>;
 
@@ -42,19 +43,7 @@ export function readResponses(body: string, { live = false } = {}): StreamReadin
 
 class ResponsesStream {
   readonly #live: boolean;
-  readonly #reading: StreamReading = {
-    text: '',
-    refusal: '',
-    reasoning: '',
-    toolCalls: [],
-    finish: undefined,
-    usage: undefined,
-    error: undefined,
-    done: false,
-    events: 0,
-    advisories: [],
-    violations: [],
-  };
+  readonly #reading = emptyReading();
   readonly #items: Item[] = [];
   readonly #cancelled = new Set<object>();
   #response: Json | undefined;
@@ -66,30 +55,20 @@ class ResponsesStream {
 
   read(body: string): StreamReading {
     const reading = this.#reading;
-    let name: string | undefined;
-    for (const line of body.split('\n')) {
-      if (line === '') continue;
-      if (line.startsWith(': ')) {
-        if (line.startsWith(': holdfast ')) this.#advise(JSON.parse(line.slice(': holdfast '.length)));
-      } else if (line.startsWith('event: ')) {
-        name = line.slice('event: '.length);
-      } else if (line.startsWith('data: ')) {
-        reading.events++;
-        const event = JSON.parse(line.slice('data: '.length)) as Event;
-        if (name !== event.type) this.#complain(`a ${event.type} with the name ${name}`);
-        this.#take(event);
-        name = undefined;
-      } else {
-        this.#complain(`a line of no kind: ${line}`);
-      }
-    }
-    this.#conclude();
+    reading.events = readFrames(body, {
+      take: (event, name) => this.#take(event as Event, name),
+      advise: (advisory) => this.#advise(advisory),
+      complain: (what) => this.#complain(what),
+    });
+    if (!this.#live && this.#cancelled.size > 0) this.#complain('a call that was shown and cut');
+    settleCalls(reading, this.#cancelled, this.#live);
     return reading;
   }
 
-  #take(event: Event): void {
+  #take(event: Event, name: string | undefined): void {
     const { type, sequence_number: number } = event;
     const reading = this.#reading;
+    if (name !== type) this.#complain(`a ${type} with the name ${name}`);
     if (number !== this.#next) this.#complain(`${type} has the number ${number} in place of ${this.#next}`);
     this.#next = (number ?? this.#next) + 1;
     if (reading.done) this.#complain(`${type} after the end`);
@@ -264,17 +243,6 @@ class ResponsesStream {
     this.#reading.advisories.push(advisory);
   }
 
-  #conclude(): void {
-    const reading = this.#reading;
-    if (!this.#live && reading.advisories.length > 0) this.#complain('an advisory that nobody asked for');
-    if (!this.#live && this.#cancelled.size > 0) this.#complain('a call that was shown and cut');
-    reading.toolCalls = reading.toolCalls.filter((call) => !this.#cancelled.has(call));
-    for (const { id, arguments: text } of reading.finish === undefined && this.#live ? [] : reading.toolCalls)
-      if (!parses(text)) this.#complain(`the arguments of ${id} do not parse: ${text}`);
-    if (new Set(reading.toolCalls.map(({ id }) => id)).size !== reading.toolCalls.length)
-      this.#complain('a call came twice');
-  }
-
   #complain(what: string): void {
     this.#reading.violations.push(what);
   }
@@ -295,12 +263,3 @@ const placeOf = ({ content_index, summary_index }: Event) =>
 const textOf = ({ text, refusal }: Json): unknown => text ?? refusal;
 
 const isCut = ({ type, status }: Json): boolean => type === 'function_call' && status === 'incomplete';
-
-function parses(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}

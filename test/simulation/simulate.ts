@@ -10,7 +10,7 @@ import { completeConfiguration } from '../../src/config/load.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
 import { relay } from '../../src/proxy/relay.ts';
-import type { EventsMode, Outcome, Run, RunTarget } from '../../src/proxy/run.ts';
+import type { Client, EventsMode, Outcome, Run, RunTarget } from '../../src/proxy/run.ts';
 import { TargetHealth } from '../../src/proxy/targets/target-health.ts';
 import type { ChatRequest } from '../../src/proxy/wires/chat-request.ts';
 import { WIRES } from '../../src/proxy/wires/registry.ts';
@@ -38,6 +38,8 @@ export interface Simulation {
   readonly client: RecordingClient;
   readonly stream: StreamReading;
   readonly requests: readonly SimulatedRequest[];
+  /** One per attempt; see `SimulatedProvider`. */
+  readonly attempts: SimulatedProvider['attempts'];
   readonly journal: JournalFold;
   readonly elapsed_ms: number;
   /** Only of a run that went through several replicas. */
@@ -55,6 +57,8 @@ export interface SimulationOptions {
   /** Dialects of further targets of the route; the same provider is behind all of them. */
   readonly others?: readonly DialectName[];
   readonly events?: EventsMode;
+  /** The provider reports its usage in every chunk. */
+  readonly reportsAlong?: boolean;
   readonly thread?: string;
   readonly recovery?: Partial<RecoveryPolicy>;
   readonly configuration?: Partial<Configuration>;
@@ -64,6 +68,8 @@ export interface SimulationOptions {
   readonly store?: (time: VirtualTime) => Store;
   readonly log?: Logger;
   readonly onWrite?: (client: RecordingClient, leave: () => void) => void;
+  /** What stands between the run and what is written down. */
+  readonly through?: (client: RecordingClient, leave: () => void) => Client;
 }
 
 export const chatRequest = (fields: Partial<ChatRequest> = {}): ChatRequest => ({
@@ -88,15 +94,22 @@ const upstreamOf = ({ dialect }: SimulationOptions): UpstreamConfiguration => ({
   dialect: dialect ?? 'openai',
 });
 
-const targetsOf = (others: readonly DialectName[], options: SimulationOptions): RunTarget[] =>
-  [upstreamOf(options), ...others.map((dialect) => ({ base_url: UPSTREAM, dialect }))].map(
-    (upstream, position) => ({
-      name: position === 0 ? 'default' : `other_${position}`,
-      upstream,
-      headers: {},
-      health: new TargetHealth(DEFAULTS.breaker),
-    }),
-  );
+const targetsOf = (others: readonly DialectName[], options: SimulationOptions): RunTarget[] => {
+  const first = { name: 'default', upstream: upstreamOf(options) };
+  const further = others.map((dialect, index) => {
+    const name = `other-${index + 1}`;
+    return { name, upstream: { base_url: `http://${name}.test/v1`, dialect } };
+  });
+  return [first, ...further].map((target) => ({
+    ...target,
+    headers: {},
+    health: new TargetHealth(DEFAULTS.breaker),
+  }));
+};
+
+/** The name of the upstream that a request with this address was meant for. */
+export const upstreamAt = (url: string): string =>
+  new URL(url).hostname.replace('provider', 'default').replace(/\.test$/, '');
 
 /** On any wire, in the terms of a chat. */
 function requestOf({ wire = 'chat_completions', request }: SimulationOptions): WireRequest {
@@ -115,10 +128,10 @@ const READERS: Partial<Record<WireName, typeof readStream>> = {
 /** What a client of this wire has of a body. `parted`: events that left together may have been parted by a loss. */
 export function readingOf(
   body: string,
-  { wire = 'chat_completions', events = 'none' }: SimulationOptions,
+  { wire = 'chat_completions', events = 'none', reportsAlong = false }: SimulationOptions,
   parted = false,
 ): StreamReading {
-  const manner = { live: events !== 'none', parted };
+  const manner = { live: events !== 'none', parted, reportsAlong };
   return (READERS[wire] ?? readStream)(body, manner);
 }
 
@@ -154,7 +167,7 @@ export async function simulate(
   const client = new RecordingClient(onWrite && ((self) => onWrite(self, () => gone.abort())));
   const store = options.store?.(time) ?? new MemoryStore({ time, ttl_ms: 604_800_000 });
   const outcome = await time.drive(
-    relay(runOf(options, gone.signal), client, {
+    relay(runOf(options, gone.signal), options.through?.(client, () => gone.abort()) ?? client, {
       configuration: configurationOf(options),
       transport: provider,
       store,
@@ -172,6 +185,7 @@ export async function simulate(
     client,
     stream: readingOf(client.body, options),
     requests: provider.requests,
+    attempts: provider.attempts,
     journal: foldJournal(stored?.records ?? []),
     elapsed_ms: time.now(),
   };

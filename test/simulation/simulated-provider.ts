@@ -36,6 +36,8 @@ export interface SimulatedRequest {
 /** The scripted provider without a network: its steps are performed on virtual time, in pieces of any size. */
 export class SimulatedProvider implements Transport {
   readonly requests: SimulatedRequest[] = [];
+  /** The same, and requests that come back to an answer, which have no body. */
+  readonly attempts: (Pick<SimulatedRequest, 'url'> & Partial<SimulatedRequest>)[] = [];
   readonly #plan: (attempt: number) => Plan;
   readonly #time: Time;
   readonly #piece_bytes: number;
@@ -48,11 +50,17 @@ export class SimulatedProvider implements Transport {
   }
 
   async open(request: TransportRequest): Promise<TransportResponse> {
+    // It keeps no answers.
+    if (request.body === undefined) {
+      if (request.method !== 'DELETE') this.attempts.push({ url: request.url });
+      return { status: 404, headers: {}, body: bodyOf(nothing()) };
+    }
     const { pathname } = new URL(request.url);
     const sent: unknown = JSON.parse(String(request.body));
     const body = PROVIDER_WIRES[wireAt(pathname) ?? 'chat_completions'].request(sent) as CompletionRequest;
     const recorded: SimulatedRequest = { url: request.url, headers: request.headers, body, aborted: false };
     this.requests.push(recorded);
+    this.attempts.push(recorded);
     request.signal.addEventListener('abort', () => {
       recorded.aborted = true;
     });
@@ -127,6 +135,8 @@ export class SimulatedProvider implements Transport {
     });
   }
 }
+
+async function* nothing(): AsyncGenerator<Buffer> {}
 
 const bodyOf = (pieces: AsyncIterable<Buffer>): ResponseBody => ({
   async consume(take) {

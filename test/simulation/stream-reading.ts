@@ -1,170 +1,186 @@
-/** What a client that knows only the standard wire has in the end, and every rule of that wire that was broken. */
-export interface StreamReading {
-  text: string;
-  refusal: string;
-  reasoning: string;
-  toolCalls: { id: string; name: string; arguments: string }[];
-  finish: string | undefined;
-  usage: Record<string, unknown> | undefined;
-  error: Record<string, unknown> | undefined;
-  done: boolean;
-  /** `data:` events, `[DONE]` and errors included: the client's cursor. */
-  events: number;
-  advisories: Record<string, unknown>[];
-  violations: string[];
+import { callSignature } from '../provider/call-signature.ts';
+import { readFrames } from './frames.ts';
+import { emptyReading, type StreamReading, settleCalls } from './reading.ts';
+
+export type { StreamReading } from './reading.ts';
+
+interface Choice {
+  readonly index: number;
+  readonly delta: Delta;
+  /** On `/v1/completions`, in place of a delta. */
+  readonly text?: string;
+  readonly finish_reason: string | null;
+  /** Where Kimi reports. */
+  readonly usage?: Record<string, unknown>;
+}
+
+interface Delta extends Record<string, unknown> {
+  readonly role?: unknown;
+  readonly tool_calls?: readonly Fragment[] | null;
+}
+
+interface Fragment {
+  readonly index: number;
+  readonly id?: string;
+  readonly type?: string;
+  readonly function?: { readonly name?: string; readonly arguments?: string };
+  readonly extra_content?: { readonly google?: { readonly thought_signature?: string } };
 }
 
 interface Chunk {
-  id?: string;
-  created?: number;
-  model?: string;
-  object?: string;
-  choices?: {
-    index: number;
-    delta: Record<string, unknown>;
-    /** On `/v1/completions`, in place of a delta. */
-    text?: string;
-    finish_reason: string | null;
-  }[];
-  usage?: Record<string, unknown> | null;
-  error?: Record<string, unknown>;
-  holdfast?: Record<string, unknown>;
+  readonly id?: string;
+  readonly created?: number;
+  readonly model?: string;
+  readonly object?: string;
+  readonly choices?: readonly Choice[];
+  readonly usage?: Record<string, unknown> | null;
+  readonly error?: Record<string, unknown>;
+  readonly holdfast?: Record<string, unknown>;
 }
 
-/** Reads a body as strictly as the strictest SDK does. `live`: fragments of tool calls may be cancelled. */
-export function readStream(body: string, { live = false } = {}): StreamReading {
-  const reading: StreamReading = {
-    text: '',
-    refusal: '',
-    reasoning: '',
-    toolCalls: [],
-    finish: undefined,
-    usage: undefined,
-    error: undefined,
-    done: false,
-    events: 0,
-    advisories: [],
-    violations: [],
-  };
-  const identity: { id?: string | undefined; created?: number | undefined; model?: string | undefined } = {};
-  let roles = 0;
-  const complain = (what: string) => reading.violations.push(what);
-  const cancelled = new Set<object>();
-  const advise = (advisory: Record<string, unknown>) => {
-    reading.advisories.push(advisory);
-    const call = reading.toolCalls.findLast(
-      ({ id }) => advisory.type === 'ToolCallCancel' && id === advisory.id,
-    );
-    if (call) cancelled.add(call);
-  };
+export interface ReadingOptions {
+  /** Fragments of tool calls may be cancelled. */
+  readonly live?: boolean;
+  /** The provider reports in every chunk how far it has come. */
+  readonly reportsAlong?: boolean;
+}
 
-  for (const line of body.split('\n')) {
-    if (line === '') continue;
-    if (line.startsWith(': ')) {
-      if (line.startsWith(': holdfast ')) advise(JSON.parse(line.slice(': holdfast '.length)));
-      continue;
-    }
-    if (!line.startsWith('data: ')) {
-      complain(`a line that is neither data nor comment: ${line}`);
-      continue;
-    }
-    reading.events++;
-    if (reading.done) complain('an event after [DONE]');
-    if (reading.error) complain('an event after the error');
-    const data = line.slice('data: '.length);
-    if (data === '[DONE]') {
+/** Reads a body of `/v1/chat/completions` or `/v1/completions` as strictly as the strictest SDK does. */
+export function readStream(body: string, options: ReadingOptions = {}): StreamReading {
+  return new ChunkStream(options).read(body);
+}
+
+class ChunkStream {
+  readonly #live: boolean;
+  readonly #reportsAlong: boolean;
+  readonly #reading = emptyReading();
+  readonly #cancelled = new Set<object>();
+  #first: Chunk | undefined;
+  #events = 0;
+  #roles = 0;
+
+  constructor({ live = false, reportsAlong = false }: ReadingOptions) {
+    this.#live = live;
+    this.#reportsAlong = reportsAlong;
+  }
+
+  read(body: string): StreamReading {
+    const reading = this.#reading;
+    reading.events = readFrames(body, {
+      take: (event, name) => {
+        if (name !== undefined) this.#complain(`an event with the name ${name}`);
+        this.#events++;
+        this.#take(event as Chunk | '[DONE]');
+      },
+      advise: (advisory) => this.#advise(advisory),
+      complain: (what) => this.#complain(what),
+    });
+    settleCalls(reading, this.#cancelled, this.#live);
+    if (reading.events > 0 && this.#roles !== 1 && !(reading.error && reading.events === 1))
+      this.#complain(`${this.#roles} roles`);
+    if (reading.error && (reading.done || reading.finish !== undefined))
+      this.#complain('an error beside a finish or [DONE]');
+    if (reading.done && reading.finish === undefined) this.#complain('[DONE] without a finish reason');
+    return reading;
+  }
+
+  #take(chunk: Chunk | '[DONE]'): void {
+    const reading = this.#reading;
+    if (reading.done) this.#complain('an event after [DONE]');
+    if (reading.error) this.#complain('an event after the error');
+    if (chunk === '[DONE]') {
       reading.done = true;
-      continue;
-    }
-    const chunk = JSON.parse(data) as Chunk;
-    if (chunk.error) {
+    } else if (chunk.error) {
       reading.error = chunk.error;
-      continue;
+    } else if (Array.isArray(chunk.choices)) {
+      this.#compare(chunk);
+      const [choice] = chunk.choices as readonly Choice[];
+      this.#report(chunk.usage ?? choice?.usage);
+      if (chunk.holdfast) this.#advise(chunk.holdfast);
+      if (choice) this.#takeChoice(choice, chunk.object === 'text_completion');
+    } else {
+      this.#complain('an event without choices');
     }
-    if (!Array.isArray(chunk.choices)) {
-      complain('an event without choices');
-      continue;
-    }
-    if (reading.events === 1)
-      Object.assign(identity, { id: chunk.id, created: chunk.created, model: chunk.model });
+  }
+
+  #compare(chunk: Chunk): void {
+    if (this.#events === 1) this.#first = chunk;
     for (const field of ['id', 'created', 'model'] as const) {
-      if (chunk[field] !== identity[field])
-        complain(`${field} changed from ${identity[field]} to ${chunk[field]}`);
+      const first = this.#first?.[field];
+      if (chunk[field] !== first) this.#complain(`${field} changed from ${first} to ${chunk[field]}`);
     }
-    if (chunk.usage) {
-      if (reading.usage) complain('a second usage report');
-      reading.usage = chunk.usage;
-    }
-    if (chunk.holdfast) advise(chunk.holdfast);
-    const choice = chunk.choices[0];
-    if (!choice) continue;
-    const isText = chunk.object === 'text_completion';
-    if (isText && choice.delta !== undefined) complain('a delta in a completion');
-    const delta = isText ? { content: choice.text } : choice.delta;
-    if (isText) roles = 1;
+  }
+
+  #report(usage: Record<string, unknown> | null | undefined): void {
+    if (!usage) return;
+    const before = this.#reading.usage;
+    if (before && !this.#reportsAlong) this.#complain('a second usage report');
+    if (before && Number(usage.completion_tokens) < Number(before.completion_tokens))
+      this.#complain(`after ${before.completion_tokens} tokens there were ${usage.completion_tokens}`);
+    this.#reading.usage = usage;
+  }
+
+  #takeChoice({ delta: said, text, finish_reason }: Choice, isText: boolean): void {
+    const reading = this.#reading;
+    if (isText && said !== undefined) this.#complain('a delta in a completion');
+    const delta: Delta = isText ? { content: text } : said;
+    if (isText) this.#roles = 1;
+    // A field with nothing in it is what some servers have in every delta.
     const says = Object.entries(delta).some(
       ([field, value]) => field !== 'role' && value !== '' && value !== null,
     );
-    if (reading.finish !== undefined && says) complain('content after the finish reason');
-    // A field with nothing in it is what some servers have in every delta.
+    if (reading.finish !== undefined && says) this.#complain('content after the finish reason');
     if (delta.role) {
-      roles++;
-      if (reading.events !== 1) complain('a role after the first chunk');
+      this.#roles++;
+      if (this.#events !== 1) this.#complain('a role after the first chunk');
     }
-    if (typeof delta.content === 'string') reading.text += delta.content;
+    this.#takeContent(delta.content);
     if (typeof delta.refusal === 'string') reading.refusal += delta.refusal;
     const reasoning = delta.reasoning_content ?? delta.reasoning;
     if (typeof reasoning === 'string') reading.reasoning += reasoning;
-    for (const fragment of (delta.tool_calls ?? []) as {
-      index: number;
-      id?: string;
-      type?: string;
-      function?: { name?: string; arguments?: string };
-    }[]) {
-      const known = reading.toolCalls[fragment.index];
-      if (!known) {
-        if (fragment.index !== reading.toolCalls.length)
-          complain(`tool index ${fragment.index} is not the next one`);
-        if (!fragment.id || !fragment.function?.name || fragment.type !== 'function')
-          complain('a call without identity');
-        reading.toolCalls.push({
-          id: fragment.id ?? '',
-          name: fragment.function?.name ?? '',
-          arguments: fragment.function?.arguments ?? '',
-        });
-      } else {
-        if (fragment.id !== undefined || fragment.function?.name !== undefined)
-          complain('a tool index was used again');
-        known.arguments += fragment.function?.arguments ?? '';
-      }
-    }
-    if (choice.finish_reason) {
-      if (reading.finish !== undefined) complain('a second finish reason');
-      reading.finish = choice.finish_reason;
+    for (const fragment of delta.tool_calls ?? []) this.#takeFragment(fragment);
+    if (finish_reason) {
+      if (reading.finish !== undefined) this.#complain('a second finish reason');
+      reading.finish = finish_reason;
     }
   }
 
-  if (!live && reading.advisories.length > 0) complain('an advisory event that nobody asked for');
-  reading.toolCalls = reading.toolCalls.filter((call) => !cancelled.has(call));
-  const parsesNot = reading.toolCalls.filter((call) => !parses(call.arguments));
-  if (reading.finish !== undefined || !live) {
-    for (const call of parsesNot) complain(`the arguments of ${call.id} do not parse: ${call.arguments}`);
+  /** Text, or parts as Mistral has them. */
+  #takeContent(content: unknown): void {
+    if (typeof content === 'string') this.#reading.text += content;
+    if (!Array.isArray(content)) return;
+    for (const { text, thinking } of content as { text?: string; thinking?: { text: string }[] }[]) {
+      this.#reading.text += text ?? '';
+      this.#reading.reasoning += (thinking ?? []).map((thought) => thought.text).join('');
+    }
   }
-  if (new Set(reading.toolCalls.map(({ id }) => id)).size !== reading.toolCalls.length)
-    complain('a call came twice');
-  if (reading.events > 0 && roles !== 1 && !(reading.error && reading.events === 1))
-    complain(`${roles} roles`);
-  if (reading.error && (reading.done || reading.finish !== undefined))
-    complain('an error beside a finish or [DONE]');
-  if (reading.done && reading.finish === undefined) complain('[DONE] without a finish reason');
-  return reading;
-}
 
-function parses(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
+  #takeFragment({ index, id, type, function: said, extra_content }: Fragment): void {
+    const { toolCalls, signed } = this.#reading;
+    const known = toolCalls[index];
+    if (known) {
+      if (id !== undefined || said?.name !== undefined) this.#complain('a tool index was used again');
+      known.arguments += said?.arguments ?? '';
+      return;
+    }
+    if (index !== toolCalls.length) this.#complain(`tool index ${index} is not the next one`);
+    if (!id || !said?.name || type !== 'function') this.#complain('a call without identity');
+    toolCalls.push({ id: id ?? '', name: said?.name ?? '', arguments: said?.arguments ?? '' });
+    const signature = extra_content?.google?.thought_signature;
+    if (signature === undefined) return;
+    if (signature !== callSignature(id ?? '')) this.#complain(`${id} has the signature of another`);
+    signed.push(id ?? '');
+  }
+
+  #advise(advisory: Record<string, unknown>): void {
+    const { advisories, toolCalls } = this.#reading;
+    advisories.push(advisory);
+    const isCancel = advisory.type === 'ToolCallCancel';
+    const call = toolCalls.findLast(({ id }) => isCancel && id === advisory.id);
+    if (call) this.#cancelled.add(call);
+  }
+
+  #complain(what: string): void {
+    this.#reading.violations.push(what);
   }
 }

@@ -135,6 +135,7 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
     client,
     stream,
     requests: provider.requests,
+    attempts: provider.attempts,
     journal: foldJournal(stored?.records ?? []),
     elapsed_ms: time.now(),
     violations,
@@ -166,7 +167,7 @@ async function deliver(
     revive: () => run,
     onTakenOver: () => {},
   };
-  const byId: Reader = { ...told, tail: [], ...(id && { epoch: Number(id[1]) }) };
+  const byId: Reader = { ...told, tail: [], ...(id?.[1] !== undefined && { epoch: id[1] }) };
   const reader = options.manner === 'event_id' && reachable(stored, byId) ? byId : told;
   if (!reachable(stored, reader)) throw new Error('what the client has is not a part of the log');
   return follow(reader, stored, client, context);

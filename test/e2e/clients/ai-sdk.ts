@@ -3,6 +3,8 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { jsonSchema, type LanguageModel, streamText, type ToolSet, tool } from 'ai';
 import { type Answer, API_KEY, type ChatClient, type Question } from './chat-client.ts';
 
+type ProviderOptions = NonNullable<Parameters<typeof streamText>[0]['providerOptions']>;
+
 export function aiSdkOpenai(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
   const provider = createOpenAI({ baseURL, apiKey: API_KEY, ...(fetch && { fetch }) });
   return {
@@ -21,17 +23,33 @@ export function aiSdkCompatible(baseURL: string, fetch?: typeof globalThis.fetch
   });
   return {
     name: 'ai with @ai-sdk/openai-compatible',
-    ask: (question) => askModel(provider.chatModel(question.model), question),
+    ask: (question) =>
+      askModel(provider.chatModel(question.model), question, {
+        providerOptions: { holdfast: question.parameters },
+      }),
   };
 }
 
-export async function askModel(model: LanguageModel, { content, tools }: Question): Promise<Answer> {
+interface AskOptions {
+  /** For the provider with this name. */
+  readonly providerOptions?: Readonly<Record<string, Question['parameters']>>;
+  /** Where the provider wants a limit. */
+  readonly maxOutputTokens?: number;
+}
+
+export async function askModel(
+  model: LanguageModel,
+  { content, tools }: Question,
+  { providerOptions = {}, ...limits }: AskOptions = {},
+): Promise<Answer> {
   const said = { text: '', reasoning: '' };
   const toolCalls: { id: string; name: string; arguments: unknown }[] = [];
   const { stream } = streamText({
     model,
     prompt: content,
     tools: toolSet(tools),
+    providerOptions: providerOptions as ProviderOptions,
+    ...limits,
     maxRetries: 0,
     // Told by the stream as well; the default is to print it.
     onError: () => {},
@@ -58,7 +76,7 @@ export async function askModel(model: LanguageModel, { content, tools }: Questio
   return { ...said, toolCalls, ...end };
 }
 
-const toolSet = (tools: Question['tools']): ToolSet =>
+export const toolSet = (tools: Question['tools']): ToolSet =>
   Object.fromEntries(
     tools.map(({ name, parameters }) => [name, tool({ inputSchema: jsonSchema({ ...parameters }) })]),
   );

@@ -1,5 +1,6 @@
 import { messageRequestOf } from './anthropic.ts';
 import { type Answer, API_KEY, type ChatClient, type Question } from './chat-client.ts';
+import type { TransportOptions } from './openai-python.ts';
 import { PythonProcess } from './python-process.ts';
 
 /** `events`: the synchronous client, event by event. `helper`: the asynchronous one with `.stream()`. */
@@ -11,10 +12,12 @@ export class AnthropicPython implements ChatClient {
   readonly #manner: MessagesManner;
   readonly #process: PythonProcess;
 
-  constructor(interpreter: string, manner: MessagesManner, url: string) {
+  /** With `options`, its requests go through the transport of `clients/python`. */
+  constructor(interpreter: string, manner: MessagesManner, url: string, options?: TransportOptions) {
+    const words = options ? [JSON.stringify(options)] : [];
     this.name = `anthropic for Python, ${manner}`;
     this.#manner = manner;
-    this.#process = new PythonProcess(interpreter, 'ask_messages.py', url, API_KEY);
+    this.#process = new PythonProcess(interpreter, 'ask_messages.py', url, API_KEY, ...words);
   }
 
   ask(question: Question): Promise<Answer> {

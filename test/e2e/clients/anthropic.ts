@@ -7,23 +7,26 @@ export interface MessageAnswer extends Answer {
 }
 
 /** The SDK adds the version to the address itself. Retries are off: what is to be recovered is for Holdfast to recover. */
-const connect = (url: string) =>
-  new Anthropic({ baseURL: url.replace(/\/v1$/, ''), apiKey: API_KEY, maxRetries: 0 });
+const connect = (url: string, fetch?: typeof globalThis.fetch) =>
+  new Anthropic({ baseURL: url.replace(/\/v1$/, ''), apiKey: API_KEY, maxRetries: 0, fetch });
+
+/** The API wants a limit. */
+export const MAX_TOKENS = 4096;
 
 export const messagesTools = (tools: readonly Tool[]) =>
   tools.map(({ name, parameters }) => ({ name, input_schema: { ...parameters, type: 'object' as const } }));
 
 export const messageRequestOf = ({ model, content, tools, parameters }: Question) => ({
   model,
-  max_tokens: 4096,
+  max_tokens: MAX_TOKENS,
   messages: [{ role: 'user' as const, content }],
   ...(tools.length > 0 && { tools: messagesTools(tools) }),
   ...parameters,
 });
 
 /** The events as they come, put together by the application. */
-export function anthropicEvents(url: string): ChatClient {
-  const client = connect(url);
+export function anthropicEvents(url: string, fetch?: typeof globalThis.fetch): ChatClient {
+  const client = connect(url, fetch);
   return {
     name: 'anthropic, event by event',
     async ask(question): Promise<MessageAnswer> {
@@ -79,8 +82,8 @@ function take(
 }
 
 /** The helper that puts the message together itself. */
-export function anthropicHelper(url: string): ChatClient {
-  const client = connect(url);
+export function anthropicHelper(url: string, fetch?: typeof globalThis.fetch): ChatClient {
+  const client = connect(url, fetch);
   return {
     name: 'anthropic, .stream()',
     async ask(question): Promise<MessageAnswer> {

@@ -38,7 +38,9 @@ export class OpenaiPython implements ChatClient {
           ...(tools.length > 0 && { tools: functionTools(tools) }),
         }
       : { input: content, ...(tools.length > 0 && { tools: responsesTools(tools) }) };
-    return this.#process.ask(this.#manner, { model, ...asked, ...parameters });
+    // The SDK takes no arguments that it does not know.
+    const { extra_headers, ...extra_body } = parameters ?? {};
+    return this.#process.ask(this.#manner, { model, ...asked, extra_headers, extra_body });
   }
 
   /** Rejects if the process complained of anything that nobody could catch. */

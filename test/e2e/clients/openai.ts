@@ -29,9 +29,9 @@ export function openaiChunks(baseURL: string, fetch?: typeof globalThis.fetch): 
         usage = chunk.usage ?? usage;
         const [choice] = chunk.choices;
         if (!choice) continue;
-        const { reasoning_content } = choice.delta as { reasoning_content?: string };
+        const thought = choice.delta as { reasoning_content?: string; reasoning?: string };
         said.text += choice.delta.content ?? '';
-        said.reasoning += reasoning_content ?? '';
+        said.reasoning += thought.reasoning_content ?? thought.reasoning ?? '';
         finish = choice.finish_reason ?? finish;
         for (const { index, id, function: call } of choice.delta.tool_calls ?? []) {
           const known = calls[index] ?? { id: '', name: '', arguments: '' };

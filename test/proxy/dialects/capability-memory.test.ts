@@ -34,6 +34,17 @@ test('no two pairs of names are the same', () => {
   expect(capabilities.prefill('a/b', 'c')).toBeUndefined();
 });
 
+test('whether answers are kept is learnt beside it', () => {
+  const { capabilities, elapse } = memory();
+  expect(capabilities.keeps('local', 'llama')).toBeUndefined();
+  capabilities.rememberPrefill('local', 'llama', true);
+  capabilities.rememberKeeping('local', 'llama', false);
+  expect(capabilities.keeps('local', 'llama')).toBe(false);
+  expect(capabilities.prefill('local', 'llama')).toBe(true);
+  elapse(DAY_MS);
+  expect(capabilities.keeps('local', 'llama')).toBeUndefined();
+});
+
 test('it is forgotten after a day', () => {
   const { capabilities, elapse } = memory();
   capabilities.rememberPrefill('local', 'llama', true);

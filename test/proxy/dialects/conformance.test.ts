@@ -6,8 +6,8 @@ import { DIALECTS } from '../../../src/proxy/dialects/registry.ts';
 import { deltasOf } from '../../provider/deltas.ts';
 import type { Fault } from '../../provider/fault.ts';
 import { type Answer, Conversation, expectWhole } from './conversation.ts';
+import { FIXTURES } from './fixture-registry.ts';
 import type { Fixture } from './fixtures/fixture.ts';
-import { FIXTURES } from './fixtures/registry.ts';
 
 const ALL = Object.entries(FIXTURES).map(([name, fixture]) => ({ name, fixture }));
 const PREFILLED = ALL.filter(({ fixture }) => fixture.prefill);

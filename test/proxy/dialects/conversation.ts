@@ -1,6 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
-import { DIALECTS } from '../../../src/proxy/dialects/registry.ts';
 import { relay } from '../../../src/proxy/relay.ts';
 import { createUndiciTransport } from '../../../src/proxy/undici-transport.ts';
 import { deltasOf } from '../../provider/deltas.ts';
@@ -10,6 +8,7 @@ import type { CompletionRequest } from '../../provider/request.ts';
 import type { Plan } from '../../provider/script.ts';
 import { startReplica } from '../../replica.ts';
 import { readStream, type StreamReading } from '../../simulation/stream-reading.ts';
+import { mannersOf } from './fixture-plan.ts';
 import type { Fixture } from './fixtures/fixture.ts';
 
 /** What a client asked, was sent, and what became of its request upstream. */
@@ -63,16 +62,8 @@ export class Conversation {
 
   /** `more`: of the request. Every question is asked once. */
   async ask(question: string, plan: Partial<Plan> = {}, more: object = {}): Promise<Answer> {
-    const { parts, accent, id, continuation, dialect } = this.#fixture;
-    this.#plans.set(question, {
-      parts,
-      accent,
-      prefill: (request, path) => this.#isPrefill(request, path),
-      thinksOn: DIALECTS[dialect].continuesReasoning,
-      ...(id !== undefined && { id }),
-      ...(continuation && { continuation }),
-      ...plan,
-    });
+    const { parts } = this.#fixture;
+    this.#plans.set(question, { parts, ...mannersOf(this.#fixture), ...plan });
     const response = await fetch(this.#api + CHAT_COMPLETIONS, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: 'Bearer the client' },
@@ -81,9 +72,11 @@ export class Conversation {
     const body = await response.text();
     return {
       status: response.status,
-      stream: this.#read(body),
+      stream: readStream(body, { reportsAlong: this.#fixture.reportsAlong === true }),
       payloads: [...body.matchAll(/^data: (.*)$/gm)].map(([, payload = '']) => payload),
       requests: this.#provider.requests
+        // What asks for an answer that was kept, or has it ended, is no question.
+        .filter(({ method }) => method === 'POST')
         .map(({ path, body: asked }) => ({ path, body: asked as Asked['body'] }))
         .filter(({ body: asked }) => questionOf(asked) === question),
     };
@@ -116,24 +109,6 @@ export class Conversation {
     const { accent, parts, model } = this.#fixture;
     const said = { deltas: deltasOf(parts, {}), finish: 'stop' };
     return accent.tell(said, { id: 'id', model, created: 0 }, undefined).finished_after - 1;
-  }
-
-  /** A provider goes on from what it was asked for in its own way, and takes everything else for a closed turn. */
-  #isPrefill(request: CompletionRequest, path: string): boolean {
-    const { prefill } = this.#fixture;
-    if (!prefill || path !== (prefill.path ?? CHAT_COMPLETIONS)) return false;
-    // What the answer was reasoned before it was cut is no matter of form.
-    const { reasoning_content: _, ...fields } = prefill.fields ?? {};
-    const has = (value: object | undefined, wanted: object) =>
-      isDeepStrictEqual({ ...value, ...wanted }, { ...value });
-    return has(request.messages.at(-1), fields) && has(request, prefill.parameters ?? {});
-  }
-
-  #read(body: string): StreamReading {
-    const stream = readStream(body);
-    if (!this.#fixture.reportsAlong) return stream;
-    const violations = stream.violations.filter((violation) => violation !== 'a second usage report');
-    return { ...stream, violations };
   }
 }
 

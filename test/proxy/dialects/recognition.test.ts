@@ -34,6 +34,7 @@ describe('by its address', () => {
     ['http://127.0.0.1:1234/v1', 'lmstudio'],
     ['https://bedrock-runtime.us-west-2.amazonaws.com/openai/v1', 'bedrock'],
     ['https://bedrock-mantle.eu-west-1.api.aws/v1', 'bedrock'],
+    ['https://gateway.ai.cloudflare.com/v1/account/gateway/compat', 'cloudflare'],
     ['https://API.OpenAI.com/v1', 'openai'],
     ['https://api.openai.com:8443/v1', 'openai'],
   ])('%s: %s', (base_url, name) => {
@@ -89,6 +90,7 @@ describe('by what it sends', () => {
     ['groq', sent(chunk({ x_groq: { id: 'req_01' } }))],
     ['openai', sent(chunk({ obfuscation: 'aB3', system_fingerprint: 'fp_44709d6fcb' }))],
     ['litellm', { ...sent(chunk({ obfuscation: 'aB3' })), headers: { 'x-litellm-call-id': 'a' } }],
+    ['cloudflare', { ...sent(chunk({ obfuscation: 'aB3' })), headers: { 'cf-aig-event-id': 'a' } }],
   ])('%s', (name, traces) => {
     expect(dialectBehind(traces)?.name).toBe(name);
   });

@@ -117,6 +117,8 @@ test.each<[keyof typeof DIALECTS, string, Row]>([
   ['litellm', 'deepseek-chat', { prefill: true, fields: { prefix: true } }],
   ['litellm', 'gpt-5', { prefill: false, fields: { prefix: true } }],
   ['litellm', 'my-model', { prefill: undefined, echoes: undefined, fields: { prefix: true } }],
+  ['cloudflare', 'openai/gpt-5.4', { prefill: false }],
+  ['cloudflare', 'mistral/mistral-large', { prefill: undefined, echoes: undefined }],
   ['generic', 'model', { prefill: undefined, echoes: undefined }],
 ])('%s with %s: %j', (name, model, row) => {
   const dialect: Dialect = DIALECTS[name];
@@ -198,6 +200,38 @@ describe('DeepSeek takes prefixes on another path', () => {
   test('the others take them where they take everything', () => {
     for (const name of DIALECT_NAMES) {
       if (name !== 'deepseek') expect(DIALECTS[name].prefillUrl).toBeUndefined();
+    }
+  });
+});
+
+describe('an answer that was kept is asked for', () => {
+  test.each([
+    ['http://127.0.0.1:8080', 'http://127.0.0.1:8080/v1/stream?conv_id=a&from=7'],
+    ['http://127.0.0.1:8080/', 'http://127.0.0.1:8080/v1/stream?conv_id=a&from=7'],
+    ['http://127.0.0.1:8080/v1', 'http://127.0.0.1:8080/v1/stream?conv_id=a&from=7'],
+    ['https://llm.example.com/llama/v1/', 'https://llm.example.com/llama/v1/stream?conv_id=a&from=7'],
+  ])('of llama.cpp at %s: %s', (base_url, url) => {
+    expect(DIALECTS.llamacpp.keeps?.resumeUrl(base_url, 'a', 7)).toBe(url);
+    expect(DIALECTS.llamacpp.keeps?.stopUrl?.(base_url, 'a')).toBe(url.replace('&from=7', ''));
+  });
+
+  test.each([
+    [
+      'https://gateway.ai.cloudflare.com/v1/account/gateway/compat',
+      'https://gateway.ai.cloudflare.com/v1/account/gateway/run/a/resume?from=7',
+    ],
+    [
+      'https://gateway.ai.cloudflare.com/v1/account/gateway/openai/',
+      'https://gateway.ai.cloudflare.com/v1/account/gateway/run/a/resume?from=7',
+    ],
+    ['https://worker.example.com/v1', 'https://worker.example.com/v1/run/a/resume?from=7'],
+  ])('of Cloudflare at %s: %s', (base_url, url) => {
+    expect(DIALECTS.cloudflare.keeps?.resumeUrl(base_url, 'a', 7)).toBe(url);
+  });
+
+  test('and whoever has answers kept can have them ended', () => {
+    for (const { keeps } of Object.values(DIALECTS)) {
+      if (keeps?.id.in === 'request') expect(keeps.stopUrl).toBeDefined();
     }
   });
 });

@@ -1,0 +1,72 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Provider, startProvider } from '../provider/provider.ts';
+import type { RecordedRequest } from '../provider/recorded-request.ts';
+import { completionRequest, textOf } from '../provider/request.ts';
+import type { Plan } from '../provider/script.ts';
+import { FIXTURES } from '../proxy/dialects/fixture-registry.ts';
+import { modelOf } from './deployment.ts';
+import { HoldfastProcess } from './holdfast-process.ts';
+
+/** One process with an upstream for each dialect, and a provider behind all of them that speaks as a plan says. */
+export class DialectDeployment {
+  readonly #holdfast: HoldfastProcess;
+  readonly #provider: Provider;
+  readonly #directory: string;
+  readonly #plans = new Map<string, Plan>();
+
+  private constructor(holdfast: HoldfastProcess, provider: Provider, directory: string) {
+    this.#holdfast = holdfast;
+    this.#provider = provider;
+    this.#directory = directory;
+    provider.respond((request) => this.#plans.get(questionOf(request)));
+  }
+
+  /** Which upstream is asked is told by the client's name for the model; the provider is asked for that of the fixture. */
+  static async start(): Promise<DialectDeployment> {
+    const provider = await startProvider();
+    const directory = mkdtempSync(join(tmpdir(), 'holdfast-e2e-'));
+    const fixtures = Object.entries(FIXTURES);
+    const holdfast = await HoldfastProcess.start({
+      upstreams: Object.fromEntries(
+        fixtures.map(([name, { dialect }]) => [name, { base_url: provider.url, dialect }]),
+      ),
+      routes: fixtures.map(([name, { model }]) => ({
+        model: modelOf(name),
+        targets: [{ upstream: name, model }],
+      })),
+      recovery: { backoff_ms: 1, backoff_max_ms: 10 },
+      checkpoint: { store: `file:${join(directory, 'store')}` },
+    });
+    return new DialectDeployment(holdfast, provider, directory);
+  }
+
+  /** The base URL for clients, ending in `/v1`. */
+  get url(): string {
+    return this.#holdfast.url;
+  }
+
+  /** Whoever asks this, as the first user message, is told this. Every run needs a question of its own. */
+  plan(question: string, plan: Plan): void {
+    if (this.#plans.has(question)) throw new Error(`there is a plan for ${question} already`);
+    this.#plans.set(question, plan);
+  }
+
+  /** How often the provider was asked on account of a question. */
+  requests(question: string): number {
+    return this.#provider.requests.filter((request) => questionOf(request) === question).length;
+  }
+
+  /** Rejects if the process had complaints, or the provider was told to do something it could not. */
+  async close(): Promise<void> {
+    try {
+      await Promise.all([this.#holdfast.close(), this.#provider.close()]);
+    } finally {
+      rmSync(this.#directory, { recursive: true });
+    }
+  }
+}
+
+const questionOf = ({ body }: RecordedRequest): string =>
+  textOf(completionRequest(body)?.messages.find(({ role }) => role === 'user'));

@@ -1,0 +1,97 @@
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { DIALECT_NAMES } from '../../src/config/dialect-names.ts';
+import type { EventsMode } from '../../src/proxy/run.ts';
+import type { Part, Plan } from '../provider/script.ts';
+import { faults, plans, TOOLS } from './arbitraries.ts';
+import { assertInvariants } from './invariants.ts';
+import { type SimulationOptions, simulate } from './simulate.ts';
+
+/** `HOLDFAST_SEED` and `HOLDFAST_CASES` look further; a failure prints the seed that reproduces it. */
+export const SEED = Number(process.env.HOLDFAST_SEED ?? 20_261_120);
+export const CASES = Number(process.env.HOLDFAST_CASES ?? 5_000);
+
+const WHOLE = Number.POSITIVE_INFINITY;
+
+/** One run: what its provider does, and how it is asked. */
+export interface Case {
+  readonly plan: Plan;
+  readonly options: SimulationOptions;
+}
+
+/** On `/v1/chat/completions`, in the words of OpenAI, whatever the dialect. */
+export const chatCases: fc.Arbitrary<Case> = fc
+  .record({
+    plan: plans(),
+    faults: fc.array(fc.option(faults(), { nil: null, freq: 6 }), { minLength: 0, maxLength: 3 }),
+    dialect: fc.constantFrom(...DIALECT_NAMES),
+    events: fc.constantFrom<EventsMode>('none', 'none', 'chunks', 'comments'),
+    tool_proof: fc.constantFrom(1 as const, 2 as const, 3 as const),
+    // Byte by byte costs as much as all the others together.
+    piece_bytes: fc.constantFrom(1, 7, 7, 64, 64, 1000, 1000, WHOLE, WHOLE),
+    randomness: fc.double({ min: 0, max: 0.999, noNaN: true }),
+    usage: fc.boolean(),
+    declared: fc.boolean(),
+  })
+  .map(({ declared, plan, faults, dialect, events, tool_proof, piece_bytes, randomness, usage }) => ({
+    plan: { ...plan, faults, prefill: dialect === 'openai' || dialect === 'generic' ? 'any' : dialect },
+    options: {
+      dialect,
+      events,
+      recovery: { tool_proof },
+      piece_bytes,
+      random: () => randomness,
+      request: { stream_options: { include_usage: usage }, ...(declared && { tools: TOOLS }) },
+    },
+  }));
+
+/** The same on `/v1/completions`, which has nothing but text. */
+export const onCompletions = <Same extends Case>(cases: fc.Arbitrary<Same>): fc.Arbitrary<Same> =>
+  cases.map(({ plan, options, ...rest }) => {
+    const { tools: _, ...request } = options.request ?? {};
+    const changed = {
+      plan: { ...plan, parts: textsOf(plan.parts) },
+      options: { ...options, wire: 'completions', request },
+    };
+    return { ...rest, ...changed } as unknown as Same;
+  });
+
+/** Calls are left out. */
+const textsOf = (parts: readonly Part[]): Part[] => {
+  const texts = parts.flatMap((part) =>
+    'text' in part ? [part] : 'reasoning' in part ? [{ text: part.reasoning }] : [],
+  );
+  return texts.length > 0 ? texts : [{ text: 'Kelp holds fast.' }];
+};
+
+/** How many cases ended how; all of them have kept the invariants, and what else is asserted of them. */
+export async function outcomesOf(
+  cases: fc.Arbitrary<Case>,
+  numRuns: number,
+  assertMore: (run: Awaited<ReturnType<typeof simulate>>) => void = () => {},
+): Promise<Readonly<Record<string, number>>> {
+  const outcomes: Record<string, number> = {};
+  await fc.assert(
+    fc.asyncProperty(cases, async (each) => {
+      const run = await simulate(each.plan, each.options);
+      outcomes[run.outcome] = (outcomes[run.outcome] ?? 0) + 1;
+      assertInvariants(each.plan, each.options, run);
+      assertMore(run);
+    }),
+    { seed: SEED, numRuns, endOnFailure: process.env.HOLDFAST_SHRINK === undefined },
+  );
+  return outcomes;
+}
+
+/**
+ * A property over cases that never interrupt or never recover would prove nothing: at least this share of them ended in
+ * this way. Of so few that it comes to less than one, none has to.
+ */
+export function expectShares(
+  outcomes: Readonly<Record<string, number>>,
+  cases: number,
+  shares: Readonly<Record<string, number>>,
+): void {
+  for (const [outcome, share] of Object.entries(shares))
+    expect(outcomes[outcome] ?? 0, outcome).toBeGreaterThanOrEqual(Math.floor(cases * share));
+}

@@ -1,0 +1,70 @@
+import { expect } from 'vitest';
+import type { JournalFold } from '../../src/checkpoint/journal-fold.ts';
+import type { FoldedSegment } from '../../src/checkpoint/segment-fold.ts';
+import { chatRequest, type Simulation, type SimulationOptions, upstreamAt } from './simulate.ts';
+
+/** Asserts that the journal knows of every part of the answer who said it, and of nobody that he said more. */
+export function assertSegments(options: SimulationOptions, run: Simulation): void {
+  const { journal, stream } = run;
+  const { segments } = journal;
+  let end = 0;
+  let attempt = 0;
+  for (const segment of segments) {
+    expect(segment.from).toBeGreaterThan(end);
+    expect(segment.to).toBeGreaterThanOrEqual(segment.from);
+    end = segment.to;
+    if (segment.attempt === undefined) continue;
+    expect(segment.attempt).toBeGreaterThan(attempt);
+    attempt = segment.attempt;
+    expect(segment.mode === 'first').toBe(segment.plan === undefined);
+    expect(segment.mode === 'first').toBe(segment.cause === undefined);
+  }
+  const said = segments.map((segment) => saidIn(segment, journal));
+  expect(said.map(({ text }) => text).join('')).toBe(stream.text);
+  expect(said.map(({ reasoning }) => reasoning).join('')).toBe(stream.reasoning);
+  expect(segments.map(({ characters }) => characters)).toEqual(
+    said.map(({ text, refusal, reasoning, calls }) => ({
+      text: text.length,
+      refusal: refusal.length,
+      reasoning: reasoning.length,
+      calls: calls.length,
+    })),
+  );
+  const calls = [...journal.tool_calls, ...journal.cancelled_calls];
+  const spoken = calls.reduce((sum, { arguments: json }) => sum + json.length, 0);
+  expect(segments.reduce((sum, { characters }) => sum + characters.calls, 0)).toBe(spoken);
+  if (!run.takeover) assertAttempts(segments, options, run);
+}
+
+/** Of a run that one replica delivered, all requests are known, and in comments and chunks it told of its recoveries. */
+function assertAttempts(
+  segments: readonly FoldedSegment[],
+  options: SimulationOptions,
+  { attempts, stream }: Simulation,
+): void {
+  const own = chatRequest(options.request).messages.length;
+  for (const [position, { attempt = 0, upstream, mode, plan, cause }] of segments.entries()) {
+    const { url = '', body } = attempts[attempt - 1] ?? {};
+    expect(upstream).toBe(upstreamAt(url));
+    // What comes back to an answer asks for nothing.
+    if (mode === 'resume') expect(body).toBeUndefined();
+    else expect((body?.messages.length ?? 0) - own).toBe({ prefill: 1, nudge: 2 }[mode as string] ?? 0);
+    // Without a role before it, the first content of all cannot be announced.
+    if (position > 0 && (options.events ?? 'none') !== 'none')
+      expect(stream.advisories).toContainEqual(
+        expect.objectContaining({ type: 'Recovered', attempt, plan, cause, mode }),
+      );
+  }
+}
+
+type Said = Record<'text' | 'refusal' | 'reasoning' | 'calls', string>;
+
+/** What the events of a segment say. */
+function saidIn({ from, to }: FoldedSegment, { events }: JournalFold): Said {
+  const said: Said = { text: '', refusal: '', reasoning: '', calls: '' };
+  for (const delta of events.slice(from - 1, to).flatMap(({ deltas }) => deltas)) {
+    if (!('text' in delta)) continue;
+    said[delta.kind === 'tool_arguments' ? 'calls' : delta.kind] += delta.text;
+  }
+  return said;
+}

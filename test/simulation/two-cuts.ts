@@ -1,0 +1,30 @@
+import fc from 'fast-check';
+import type { Fault } from '../provider/fault.ts';
+import type { Part, Plan } from '../provider/script.ts';
+import { faultOf } from './arbitraries.ts';
+
+/** Failures that leave no doubt, and for which another target is asked as well. */
+const CUTS = ['reset', 'fin_in_chunk', 'clean_eof', 'tls_cut', 'h2_rst', 'error_openai', 'error_vllm'];
+/** Shorter answers would be over before the second cut. */
+const CHARACTERS_MIN = 150;
+
+const cut = (max: number): fc.Arbitrary<Fault> =>
+  fc
+    .tuple(fc.constantFrom(...CUTS), fc.integer({ min: 3, max }))
+    .map(([kind, event]) => faultOf(kind, { event }));
+
+/** The same cases, but that the answer is text, and is cut in it twice. */
+export const withTwoCuts = <Same extends { readonly plan: Plan }>(
+  cases: fc.Arbitrary<Same>,
+): fc.Arbitrary<Same> =>
+  fc
+    .tuple(cases, cut(12), cut(20))
+    .map(([{ plan, ...rest }, ...faults]) => {
+      // Whatever the dialects, the one provider behind all targets takes what it is sent for a prefill.
+      const changed = { plan: { ...plan, parts: [{ text: textIn(plan.parts) }], faults, prefill: 'any' } };
+      return { ...rest, ...changed } as unknown as Same;
+    })
+    .filter(({ plan }) => textIn(plan.parts).length >= CHARACTERS_MIN);
+
+const textIn = (parts: readonly Part[]): string =>
+  parts.map((part) => ('text' in part ? part.text : 'reasoning' in part ? part.reasoning : '')).join('');
