@@ -196,6 +196,9 @@ export interface ErrorObject {
 
 export const errorStatus = (code: ErrorCode): number => ERRORS[code].status;
 
+export const isErrorCode = (code: unknown): code is ErrorCode =>
+  typeof code === 'string' && Object.hasOwn(ERRORS, code);
+
 export function errorObject<Code extends ErrorCode>(code: Code, ...[values]: Arguments<Code>): ErrorObject {
   const { type, message } = ERRORS[code];
   const known: Readonly<Partial<Record<string, string | number>>> = values ?? {};

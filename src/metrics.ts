@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { BREAKER_STATES, type BreakerState } from './plans/circuit-breaker.ts';
 
 /** Seconds. Up to a minute, because reasoning models are silent for long before the first token. */
 const FIRST_TOKEN_BUCKETS = [
@@ -10,12 +11,24 @@ const GAP_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 8
 const OVERHEAD_BUCKETS = [0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25];
 const APPEND_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 
+/** A target that others can stand in for: an upstream, and the model it is asked for; `''` for the client's. */
+export interface TargetLabels {
+  readonly upstream: string;
+  readonly model: string;
+}
+
+export interface TargetState extends TargetLabels {
+  readonly state: BreakerState;
+}
+
 /**
  * All series of one process, in a registry of their own. Label values are closed sets: names from the
  * configuration, the unions in `interrupts/` and `plans/`, never anything a client or a provider wrote.
  */
 export class Metrics {
   readonly registry = new Registry();
+  /** What there is to say of the targets, whenever their gauge is read: time alone changes the state of a breaker. */
+  targets: () => Iterable<TargetState> = () => [];
   readonly #registers = [this.registry];
 
   readonly runs = new Counter({
@@ -39,6 +52,12 @@ export class Metrics {
     name: 'holdfast_recoveries_total',
     help: 'Plans carried out after an interruption.',
     labelNames: ['plan', 'mode', 'outcome'],
+    registers: this.#registers,
+  });
+  readonly compressions = new Counter({
+    name: 'holdfast_compressions_total',
+    help: 'Summaries that were to take the place of a part of a conversation, by what came of them.',
+    labelNames: ['outcome'],
     registers: this.#registers,
   });
   readonly recoveryGap = new Histogram({
@@ -114,7 +133,28 @@ export class Metrics {
     registers: this.#registers,
   });
 
+  readonly targetState = new Gauge({
+    name: 'holdfast_target_state',
+    help: 'Circuit breakers of targets: 1 for the state that one is in, 0 for the others.',
+    labelNames: ['upstream', 'model', 'state'],
+    registers: this.#registers,
+    collect: () => this.#readTargets(),
+  });
+  readonly targetTransitions = new Counter({
+    name: 'holdfast_target_transitions_total',
+    help: 'Circuit breakers of targets that opened, for the first time or again, or closed.',
+    labelNames: ['upstream', 'model', 'state'],
+    registers: this.#registers,
+  });
+
   constructor() {
     collectDefaultMetrics({ register: this.registry });
+  }
+
+  #readTargets(): void {
+    for (const { upstream, model, state } of this.targets()) {
+      for (const each of BREAKER_STATES)
+        this.targetState.set({ upstream, model, state: each }, Number(each === state));
+    }
   }
 }

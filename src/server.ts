@@ -29,6 +29,7 @@ import { runRoutes } from './proxy/resume/runs-api.ts';
 import type { RunContext } from './proxy/run.ts';
 import { RunRegistry } from './proxy/run-registry.ts';
 import { createRunSalvage } from './proxy/run-salvage.ts';
+import { StreamRefusals } from './proxy/stream-refusals.ts';
 import { HealthRegistry } from './proxy/targets/health-registry.ts';
 import type { Transport } from './proxy/transport.ts';
 import { errorBodyOn } from './proxy/wires/error-body.ts';
@@ -92,6 +93,8 @@ export function createServer(configuration: Configuration, dependencies: ServerD
   const work = new ActiveWork();
   const registry = new RunRegistry(configuration.limits);
   const passThrough = new PassThrough(configuration, authorities, log);
+  const healths = new HealthRegistry(configuration);
+  metrics.targets = () => healths.states(time.now());
   const { drain_ms } = configuration.limits;
   const { host, port, admin_port } = configuration.listen;
   let draining = false;
@@ -119,7 +122,8 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     answerIds: new AnswerIds(context),
     passThrough,
     models: new Models(configuration),
-    healths: new HealthRegistry(configuration.breaker),
+    healths,
+    streamRefusals: new StreamRefusals(time),
     draining: () => draining,
   });
   const salvage = createRunSalvage(context);

@@ -9,6 +9,7 @@ it('has exactly the series that dashboards and alerts rely on', async () => {
     'holdfast_checkpoint_append_seconds',
     'holdfast_checkpoint_errors_total',
     'holdfast_client_disconnects_total',
+    'holdfast_compressions_total',
     'holdfast_interruptions_total',
     'holdfast_malformed_events_total',
     'holdfast_overhead_seconds',
@@ -19,6 +20,8 @@ it('has exactly the series that dashboards and alerts rely on', async () => {
     'holdfast_salvaged_runs_total',
     'holdfast_seams_total',
     'holdfast_takeovers_total',
+    'holdfast_target_state',
+    'holdfast_target_transitions_total',
     'holdfast_time_to_first_token_seconds',
     'holdfast_tokens_total',
   ]);

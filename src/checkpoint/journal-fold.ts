@@ -1,5 +1,6 @@
 import type { Delta, Proof, Usage } from '../plans/delta.ts';
 import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
+import { type FoldedSegment, SegmentFold } from './segment-fold.ts';
 
 /** What a run had said up to its last record, as plain data. */
 export interface JournalFold {
@@ -15,6 +16,8 @@ export interface JournalFold {
   readonly cancelled_calls: readonly FoldedToolCall[];
   readonly finish?: string;
   readonly usage?: Usage;
+  /** Who said what, in order; empty for what older versions have stored. */
+  readonly segments: readonly FoldedSegment[];
   /** Every event; the one at position `n` has ordinal `n + 1`. */
   readonly events: readonly JournalEvent[];
 }
@@ -50,14 +53,14 @@ export function foldJournal(records: readonly JournalRecord[]): JournalFold {
     if (record.header) fold.header = record.header;
     for (const event of record.events) foldEvent(fold, event);
   }
-  const { calls, ...rest } = fold;
+  const { calls, segments, ...rest } = fold;
   const tool_calls: FoldedToolCall[] = [];
   const cancelled_calls: FoldedToolCall[] = [];
   for (const { cancelled, ...call } of calls.values()) {
     if (cancelled) cancelled_calls.push(call);
     else tool_calls.push(call);
   }
-  return { ...rest, seq: fold.events.length, tool_calls, cancelled_calls };
+  return { ...rest, seq: fold.events.length, tool_calls, cancelled_calls, segments: segments.folded };
 }
 
 interface OpenFold {
@@ -68,6 +71,7 @@ interface OpenFold {
   calls: Map<number, OpenToolCall>;
   finish?: string;
   usage?: Usage;
+  segments: SegmentFold;
   events: JournalEvent[];
 }
 
@@ -75,11 +79,19 @@ type OpenToolCall = { -readonly [Field in keyof FoldedToolCall]: FoldedToolCall[
   cancelled: boolean;
 };
 
-const emptyFold = (): OpenFold => ({ text: '', refusal: '', reasoning: '', calls: new Map(), events: [] });
+const emptyFold = (): OpenFold => ({
+  text: '',
+  refusal: '',
+  reasoning: '',
+  calls: new Map(),
+  segments: new SegmentFold(),
+  events: [],
+});
 
 function foldEvent(fold: OpenFold, event: JournalEvent): void {
   fold.events.push(event);
   for (const delta of event.deltas) {
+    fold.segments.add(delta, fold.events.length);
     switch (delta.kind) {
       case 'text':
       case 'refusal':

@@ -6,10 +6,10 @@ import type { Seal } from './seal.ts';
 /*
  * One record is one checked line of the JSON
  *
- *   [seq, [segment, …], header?]
+ *   [seq, [series, …], header?]
  *
- * or, when it is sealed, [seq, sealed], a string that holds the same JSON encrypted. A segment is a merged series of
- * events that carry one delta of the same kind and nothing else,
+ * or, when it is sealed, [seq, sealed], a string that holds the same JSON encrypted. A series is made of events that
+ * carry one delta of the same kind and nothing else,
  *
  *   ["t" | "f" | "r", text, [length, …]]      text, refusal, reasoning
  *   ["a", text, [length, …], index]           tool_arguments of one call
@@ -24,11 +24,11 @@ const COMMA = 0x2c;
 
 type MergedKind = keyof typeof CODES;
 type MergedDelta = Extract<Delta, { readonly kind: MergedKind }>;
-type Segment = [code: string, text: string, lengths: number[], index?: number] | [code: 'e', ...unknown[]];
+type Series = [code: string, text: string, lengths: number[], index?: number] | [code: 'e', ...unknown[]];
 
 /** One line, newline included. `seal`: the one for this run. */
 export function encodeRecord(record: JournalRecord, seal?: Seal): string {
-  const body: unknown[] = [record.seq, segmentsOf(record.events)];
+  const body: unknown[] = [record.seq, seriesOf(record.events)];
   if (record.header) body.push(record.header);
   const text = JSON.stringify(body);
   return checkedLine(seal ? JSON.stringify([record.seq, seal.seal(text)]) : text);
@@ -40,13 +40,13 @@ export function decodeRecord(line: string | Uint8Array, seal?: Seal): Decoded<Jo
   return 'reason' in body ? body : decodeRecordBody(body.value, seal);
 }
 
-function segmentsOf(events: readonly JournalEvent[]): Segment[] {
-  const segments: Segment[] = [];
-  let open: Segment | undefined;
+function seriesOf(events: readonly JournalEvent[]): Series[] {
+  const all: Series[] = [];
+  let open: Series | undefined;
   for (const event of events) {
     const delta = mergeable(event);
     if (!delta) {
-      segments.push(event.payload === undefined ? ['e', event.deltas] : ['e', event.deltas, event.payload]);
+      all.push(event.payload === undefined ? ['e', event.deltas] : ['e', event.deltas, event.payload]);
       open = undefined;
       continue;
     }
@@ -60,10 +60,10 @@ function segmentsOf(events: readonly JournalEvent[]): Segment[] {
         index === undefined
           ? [code, delta.text, [delta.text.length]]
           : [code, delta.text, [delta.text.length], index];
-      segments.push(open);
+      all.push(open);
     }
   }
-  return segments;
+  return all;
 }
 
 function mergeable(event: JournalEvent): MergedDelta | undefined {
@@ -88,10 +88,10 @@ export function decodeRecordBody(body: unknown, seal?: Seal): Decoded<JournalRec
   if (!Array.isArray(body) || !Number.isSafeInteger(body[0]) || !Array.isArray(body[1])) {
     return { reason: 'not a record' };
   }
-  const [seq, segments, header] = body as [number, unknown[], RunHeader?];
+  const [seq, all, header] = body as [number, unknown[], RunHeader?];
   const events: JournalEvent[] = [];
-  for (const segment of segments) {
-    if (!Array.isArray(segment) || !expand(segment as Segment, events)) return { reason: 'unknown segment' };
+  for (const series of all) {
+    if (!Array.isArray(series) || !expand(series as Series, events)) return { reason: 'unknown series' };
   }
   return { value: header ? { seq, header, events } : { seq, events } };
 }
@@ -103,9 +103,9 @@ function decodeSealed(seq: unknown, sealed: string, seal: Seal | undefined): Dec
   return 'value' in record && record.value.seq !== seq ? { reason: 'sealed as another record' } : record;
 }
 
-/** Appends the events of one segment; false when a newer version of the format wrote it. */
-function expand(segment: Segment, events: JournalEvent[]): boolean {
-  const [code, text, lengths, index] = segment;
+/** Appends the events of one series; false when a newer version of the format wrote it. */
+function expand(series: Series, events: JournalEvent[]): boolean {
+  const [code, text, lengths, index] = series;
   if (code === 'e') {
     const deltas = text as readonly Delta[];
     events.push(lengths === undefined ? { deltas } : { deltas, payload: lengths as string });

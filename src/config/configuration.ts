@@ -46,6 +46,10 @@ export interface RouteConfiguration {
   /** Exact model name or a pattern with `*`. */
   readonly model: string;
   readonly targets: readonly TargetConfiguration[];
+  /** What becomes of requests that ask for no stream. */
+  readonly non_streaming: 'recover' | 'pass_through';
+  /** Without it, nothing of a conversation is ever left out. */
+  readonly compression?: CompressionConfiguration;
 }
 
 export interface TargetConfiguration {
@@ -53,6 +57,16 @@ export interface TargetConfiguration {
   /** The model name to ask it for, when it differs from the client's. */
   readonly model?: string;
   /** How much the model takes, prompt and answer together. */
+  readonly context_tokens?: number;
+}
+
+export interface CompressionConfiguration {
+  readonly upstream: string;
+  readonly model: string;
+  /** The last messages, or items, that stay as they are; at least so many. */
+  readonly keep_messages: number;
+  readonly summary_tokens: number;
+  /** How much the model that summarises takes, prompt and summary together. */
   readonly context_tokens?: number;
 }
 

@@ -1,4 +1,10 @@
-import type { Configuration, TargetConfiguration, UpstreamConfiguration } from './configuration.ts';
+import type {
+  CompressionConfiguration,
+  Configuration,
+  RouteConfiguration,
+  TargetConfiguration,
+  UpstreamConfiguration,
+} from './configuration.ts';
 import type { Problem } from './configuration-error.ts';
 import { formatPath, type KeyPath } from './key-path.ts';
 import { suggestion } from './suggestion.ts';
@@ -20,6 +26,11 @@ export function checkReferences(configuration: Configuration): Problem[] {
       const path = ['routes', index, 'targets', position];
       report([...path, 'upstream'], upstreamFault(target, Object.keys(upstreams)));
       report(path, repetitionFault(target, route.targets.slice(0, position)));
+    }
+    if (route.compression) {
+      const path = ['routes', index, 'compression'];
+      report([...path, 'upstream'], upstreamFault(route.compression, Object.keys(upstreams)));
+      report([...path, 'context_tokens'], roomFault(route.compression));
     }
   }
   if (listen.port !== 0 && listen.port === listen.admin_port) {
@@ -69,9 +80,21 @@ function selfFault(
   return `is the address this server listens on (listen.host ${host}, listen.port ${port}): requests would go round in circles; give the provider's, or change listen.port.`;
 }
 
-function upstreamFault({ upstream }: TargetConfiguration, known: readonly string[]): string | undefined {
+function upstreamFault(
+  { upstream }: Pick<TargetConfiguration, 'upstream'>,
+  known: readonly string[],
+): string | undefined {
   if (known.includes(upstream)) return undefined;
   return `there is no upstream "${upstream}".${suggestion(upstream, known) || ` Known: ${known.join(', ')}.`}`;
+}
+
+/** One summary is read again with what the next one is made of. */
+const SUMMARIES_IN_CONTEXT = 4;
+
+function roomFault({ context_tokens, summary_tokens }: CompressionConfiguration): string | undefined {
+  const least = SUMMARIES_IN_CONTEXT * summary_tokens;
+  if (context_tokens === undefined || context_tokens >= least) return undefined;
+  return `must be at least ${least}, ${SUMMARIES_IN_CONTEXT} times summary_tokens, to leave room for what is summarised.`;
 }
 
 function repetitionFault(
@@ -93,6 +116,7 @@ function storeFault(store: string): string | undefined {
 export const doubts = ({ upstreams, routes }: Configuration): string[] => [
   ...Object.entries(upstreams).flatMap(([name, upstream]) => pathDoubt(name, upstream)),
   ...routes.flatMap(({ targets }, index) => credentialDoubts(targets, ['routes', index], upstreams)),
+  ...routes.flatMap((route, index) => summaryDoubts(route, ['routes', index], upstreams)),
 ];
 
 function pathDoubt(name: string, { base_url }: UpstreamConfiguration): string[] {
@@ -109,9 +133,8 @@ function credentialDoubts(
   upstreams: Configuration['upstreams'],
 ): string[] {
   const passed = targets.flatMap(({ upstream: name }, position) => {
-    const upstream = upstreams[name];
-    if (!upstream || upstream.api_key !== undefined || !upstream.base_url.startsWith('https:')) return [];
-    return [{ name, position, origin: new URL(upstream.base_url).origin }];
+    const origin = passedTo(upstreams[name]);
+    return origin === undefined ? [] : [{ name, position, origin }];
   });
   const [first, ...others] = passed;
   return others
@@ -120,4 +143,27 @@ function credentialDoubts(
       const path = formatPath([...route, 'targets', position]);
       return `${path}: the client's own credential goes to ${first?.name} and, when that fails, to ${name}; configure upstreams.${name}.api_key unless both are to have it.`;
     });
+}
+
+/** The same of who is asked for summaries. */
+function summaryDoubts(
+  { targets, compression }: RouteConfiguration,
+  route: KeyPath,
+  upstreams: Configuration['upstreams'],
+): string[] {
+  const name = compression?.upstream ?? '';
+  const origin = passedTo(upstreams[name]);
+  if (origin === undefined || targets.some(({ upstream }) => passedTo(upstreams[upstream]) === origin))
+    return [];
+  const path = formatPath([...route, 'compression']);
+  return [
+    `${path}: the client's own credential goes to ${name} for summaries, and to no target there; configure upstreams.${name}.api_key unless ${name} is to have it.`,
+  ];
+}
+
+/** Where the client's own credential goes, if that is somebody else's server. */
+function passedTo(upstream: UpstreamConfiguration | undefined): string | undefined {
+  if (!upstream || upstream.api_key !== undefined || !upstream.base_url.startsWith('https:'))
+    return undefined;
+  return new URL(upstream.base_url).origin;
 }

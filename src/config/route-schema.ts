@@ -1,3 +1,4 @@
+import { COMPRESSION_SCHEMA } from './compression-schema.ts';
 import type { Schema } from './schema-terms.ts';
 
 export const ROUTE_SCHEMA: Schema = {
@@ -38,5 +39,13 @@ export const ROUTE_SCHEMA: Schema = {
         },
       },
     },
+    non_streaming: {
+      type: 'string',
+      description:
+        'Requests without `stream`. `recover`: fetched as a stream, recovered like one, and answered with one document. `pass_through`: handed to the first target as they come.',
+      default: 'recover',
+      enum: ['recover', 'pass_through'],
+    },
+    compression: COMPRESSION_SCHEMA,
   },
 };

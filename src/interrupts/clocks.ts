@@ -10,6 +10,17 @@ export interface Limits {
   readonly attempt_ms: number;
 }
 
+/** For an answer that nobody sees before it is whole: a model that thinks unheard is waited for like one that thinks aloud. */
+export function patient<Clocks extends Limits>(limits: Clocks): Clocks {
+  const { first_byte_ms, first_token_ms, idle_ms, progress_reasoning_ms: thought_ms } = limits;
+  return {
+    ...limits,
+    first_byte_ms: Math.max(first_byte_ms, thought_ms),
+    first_token_ms: Math.max(first_token_ms, thought_ms),
+    idle_ms: Math.max(idle_ms, thought_ms),
+  };
+}
+
 /** What an attempt's clocks run from; times in milliseconds of one monotonic clock. */
 export interface Readings {
   readonly started_ms: number;

@@ -59,6 +59,8 @@ export interface Charge {
   readonly now_ms: number;
   /** Position of the target that was asked, where there are several. */
   readonly target?: number;
+  /** It was to come back to the answer, and found nothing there: that takes no attempt from the other ways of asking. */
+  readonly gone?: boolean;
   /** Another target is asked next: whatever this one fails at, that one may not. */
   readonly moves?: boolean;
 }
@@ -67,16 +69,16 @@ export interface Charge {
 export function charge(
   budget: Budget,
   limits: BudgetLimits,
-  { interruption, offset, added, now_ms, target, moves }: Charge,
+  { interruption, offset, added, now_ms, target, gone = false, moves }: Charge,
 ): Budget {
   const forgive = added >= PROGRESS_CHARACTERS && budget.forgiven < limits.max_attempts;
   const { cause, phase, evidence } = interruption;
   const failure = { ...(target !== undefined && { target }), cause, phase, offset, advanced: added > 0 };
   // Then it was the way of asking that failed, not the provider; another way may do at the same place.
-  const isOurs = evidence.kind === 'seam_rejected';
+  const isOurs = gone || evidence.kind === 'seam_rejected';
   return {
     attempts: budget.attempts + 1,
-    charged: budget.charged + (forgive ? 0 : 1),
+    charged: budget.charged + (forgive || gone ? 0 : 1),
     forgiven: budget.forgiven + (forgive ? 1 : 0),
     fruitless: added > 0 || budget.attempts === 0 ? 0 : budget.fruitless + 1,
     progress_at_ms: added > 0 ? now_ms : budget.progress_at_ms,

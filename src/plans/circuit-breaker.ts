@@ -10,7 +10,8 @@ export interface BreakerLimits {
   readonly open_max_ms: number;
 }
 
-export type BreakerState = 'closed' | 'open' | 'half_open';
+export const BREAKER_STATES = ['closed', 'open', 'half_open'] as const;
+export type BreakerState = (typeof BREAKER_STATES)[number];
 
 /** An attempt that failed, as far as the breaker is concerned. Times in milliseconds of one monotonic clock. */
 export interface FailedAttempt {

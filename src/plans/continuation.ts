@@ -55,6 +55,18 @@ export function prefixOf(delivered: string): Prefix {
   return { sent, trimmed: delivered.slice(sent.length) };
 }
 
+/** The words of a nudge, and what goes around a message. */
+const MARGIN_TOKENS_MIN = 256;
+/** How far tokens may be off where they are estimated by characters: there may be half as many again. */
+const CHARACTERS_PER_MARGIN_TOKEN = 8;
+
+/**
+ * How much less may be asked for, where some providers refuse a prompt together with a limit that would not fit: the
+ * limit is reduced by what was delivered, which is only estimated, and not by what else is said to ask for the rest.
+ */
+export const marginTokens = (added_characters: number): number =>
+  MARGIN_TOKENS_MIN + Math.ceil(added_characters / CHARACTERS_PER_MARGIN_TOKEN);
+
 /** Long enough to be recognised beyond doubt, short enough that a model repeats it faithfully. */
 const ANCHOR_CHARACTERS = 40;
 

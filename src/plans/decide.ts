@@ -43,6 +43,8 @@ export interface Allowance {
   readonly tokens_left: number;
   /** Another target may take what this one has refused for good. */
   readonly elsewhere?: boolean;
+  /** What is too long for all targets can be put in fewer words. */
+  readonly compressible?: boolean;
   /** The provider still has the answer, and goes on with it where it was cut. */
   readonly resumable?: boolean;
 }
@@ -64,12 +66,13 @@ export function decide(
   const cancel = open.filter((call) => !settle.includes(call));
   const spliceable = policy.spliceable && transcript.refusal === '';
 
-  const isFinal = isPermanent(interruption.cause) && !allowance.elsewhere;
+  const isTooLong = interruption.cause === 'context_overflow';
+  const mayFit = allowance.elsewhere || (isTooLong && allowance.compressible);
+  const isFinal = isPermanent(interruption.cause) && !mayFit;
   const mayResume = allowance.resumable && !isFinal && !allowance.exhausted;
   if (mayResume && policy.plans.includes('R1')) return { kind: 'R1' };
   if (settle.length > 0 || transcript.closedCalls.length > 0) return { kind: 'R2', settle, cancel };
-  if (isFinal && interruption.cause === 'context_overflow' && transcript.hasText)
-    return { kind: 'finish', reason: 'length' };
+  if (isFinal && isTooLong && transcript.hasText) return { kind: 'finish', reason: 'length' };
   if (isFinal) return { kind: 'give_up', why: 'permanent' };
   if (!spliceable && allowance.delivered) return { kind: 'give_up', why: 'not_recoverable' };
   if (allowance.exhausted) return { kind: 'give_up', why: allowance.exhausted };

@@ -1,3 +1,5 @@
+import type { Segment } from './segment.ts';
+
 /**
  * One normalised increment of an assistant turn. Every wire is translated into these, and only these are
  * folded into the transcript, written to the journal and reasoned about by `decide()`.
@@ -23,7 +25,9 @@ export type Delta =
   /** `reason`: where it was not cut by an interruption. */
   | { readonly kind: 'tool_cancel'; readonly index: number; readonly reason?: 'repeated' }
   | { readonly kind: 'finish'; readonly reason: string }
-  | { readonly kind: 'usage'; readonly usage: Usage };
+  | { readonly kind: 'usage'; readonly usage: Usage }
+  /** In journals only: who says what follows. */
+  | ({ readonly kind: 'segment' } & Segment);
 
 /**
  * How well it is proven that a tool call is complete.

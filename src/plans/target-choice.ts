@@ -78,6 +78,8 @@ export interface Standing {
   readonly failures: number;
   /** `last`: only when no other is left. `never`: not again in this run. */
   readonly use: 'any' | 'last' | 'never';
+  /** The request is too long for it, or for one that takes no less. */
+  readonly outgrown?: boolean;
   /** It has asked not to be asked before. */
   readonly ready_at_ms: number;
   readonly last?: Failure;
@@ -109,11 +111,15 @@ export function afterFailure(standings: readonly Standing[], failure: TargetFail
   return standings.map((standing, index) => {
     if (index === failure.target) return failed(standing, failure);
     const known = standings[failure.target]?.context_tokens;
-    return failure.reaction === 'outgrown' && !isLarger(standing, known) ? never(standing) : standing;
+    return failure.reaction === 'outgrown' && !isLarger(standing, known) ? outgrown(standing) : standing;
   });
 }
 
-const never = (standing: Standing): Standing => ({ ...standing, use: 'never' });
+/** How they stand once the request has become shorter. */
+export const afterCompression = (standings: readonly Standing[]): readonly Standing[] =>
+  standings.map((standing) => ({ ...standing, outgrown: false }));
+
+const outgrown = (standing: Standing): Standing => ({ ...standing, outgrown: true });
 
 /** Whoever took the request before, and failed at it for another reason, is not known to be too small. */
 function isLarger({ context_tokens, failures }: Standing, known: number | undefined): boolean {
@@ -128,9 +134,10 @@ function failed(standing: Standing, failure: TargetFailure): Standing {
     case 'final':
       return standing;
     case 'outgrown':
+      return outgrown(standing);
     case 'misconfigured':
     case 'refused':
-      return never(standing);
+      return { ...standing, use: 'never' };
   }
   const { cause, phase } = interruption;
   const last: Failure = { cause, phase, offset, advanced: added > 0 };
@@ -182,9 +189,9 @@ function ranked(
   target?: number,
 ): readonly number[] {
   return standings
-    .map(({ use, stuck_at, ready_at_ms, failures }, position) => ({
+    .map(({ use, outgrown, stuck_at, ready_at_ms, failures }, position) => ({
       position,
-      isOut: use === 'never' || stuck_at === offset,
+      isOut: use === 'never' || outgrown || stuck_at === offset,
       /** What is compared, the most important first; the smaller is the better. */
       merits: [
         Number(use === 'last'),

@@ -10,6 +10,9 @@ const CHARACTERS_PER_DELTA_MAX = 8;
 
 export const estimatedTokens = (characters: number): number => Math.ceil(characters / CHARACTERS_PER_TOKEN);
 
+/** What so many tokens may say. */
+export const charactersIn = (tokens: number): number => tokens * CHARACTERS_PER_TOKEN;
+
 export const estimatedMessageTokens = (characters: number): number =>
   TOKENS_PER_MESSAGE + estimatedTokens(characters);
 

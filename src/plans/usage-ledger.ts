@@ -76,11 +76,18 @@ function promptTokens(attempts: readonly AttemptUsage[], facts: LedgerFacts): nu
   return Math.max(last.reported.prompt_tokens - ours, 0);
 }
 
-function completionTokens(attempts: readonly AttemptUsage[]): number {
-  return attempts.reduce((sum, attempt) => {
-    if (!attempt.reported) return sum + keptTokens(attempt);
-    return sum + Math.max(attempt.reported.completion_tokens - tokensIn(attempt.swallowed), 0);
-  }, 0);
+const completionTokens = (attempts: readonly AttemptUsage[]): number =>
+  attempts.reduce((sum, attempt) => sum + newTokens(attempt), 0);
+
+/** Tokens of the answer that it has from this attempt. */
+function newTokens(attempt: AttemptUsage): number {
+  const kept = keptTokens(attempt);
+  if (!attempt.reported) return kept;
+  const { completion_tokens } = attempt.reported;
+  const rest = Math.max(completion_tokens - tokensIn(attempt.swallowed), 0);
+  // A server that sends the prefix again has not generated it, and most do not count it.
+  const isUncounted = Math.abs(completion_tokens - kept) < Math.abs(rest - kept);
+  return attempt.mode === 'prefill' && isUncounted ? completion_tokens : rest;
 }
 
 /** What the attempts at one upstream came to, as it reported them. */

@@ -19,6 +19,8 @@ export type Advisory =
   | {
       readonly type: 'Recovered';
       readonly plan: string;
+      /** How the rest was asked for. */
+      readonly mode: string;
       readonly cause: string;
       readonly attempt: number;
       /** Silence the client felt, in milliseconds. */

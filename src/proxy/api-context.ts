@@ -8,6 +8,7 @@ import type { Reader } from './resume/reader.ts';
 import type { RunLookup } from './resume/run-lookup.ts';
 import type { Client, Outcome, Run, RunContext } from './run.ts';
 import type { RunRegistry } from './run-registry.ts';
+import type { StreamRefusals } from './stream-refusals.ts';
 import type { HealthRegistry } from './targets/health-registry.ts';
 
 /** Delivers one run to its end; see relay.ts. */
@@ -28,6 +29,8 @@ export interface ApiContext extends RunContext {
   readonly passThrough: PassThrough;
   readonly models: Models;
   readonly healths: HealthRegistry;
+  /** Which models are to be asked without a stream. */
+  readonly streamRefusals: StreamRefusals;
   /** Keys the owner of a run. */
   readonly secret: string;
   /** Everything under way, for draining. */

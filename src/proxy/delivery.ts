@@ -1,5 +1,7 @@
 import type { JournalEvent } from '../checkpoint/journal.ts';
+import { partOf } from '../plans/answer-part.ts';
 import type { Delta, Usage } from '../plans/delta.ts';
+import type { Segment } from '../plans/segment.ts';
 import type { Time } from '../time.ts';
 import type { Advisory } from './advisory.ts';
 import { eventFrame } from './event-frame.ts';
@@ -19,6 +21,8 @@ export interface DeliveryOptions {
   readonly headers: () => Readonly<Record<string, string>>;
   /** Is given every `data:` event, in the order in which they are sent. */
   readonly journal: { record(event: JournalEvent): void; stored(): Promise<void> };
+  /** Nobody may have anything before the journal has its beginning: without the request in it nobody could go on. */
+  readonly storeFirst?: boolean;
   /** The id of the event with this ordinal, where the client asked for ids. */
   readonly idOf?: (seq: number) => string;
   /** What was delivered before this replica. */
@@ -37,12 +41,15 @@ export class Delivery {
   #seq = 0;
   /** Deltas without an event of their own; recorded with the next one. */
   #silent: Delta[] = [];
-  #needsStored = false;
+  /** The attempt under way, until something of it is sent. */
+  #segment: Segment | undefined;
+  #needsStored: boolean;
   #recovering = false;
 
   constructor(options: DeliveryOptions) {
     const { wire, events, facts, restored } = options;
     this.#options = options;
+    this.#needsStored = options.storeFirst ?? false;
     this.#idOf = options.idOf;
     this.#frames = new FrameWriter({ ...options, onSilence: () => this.#breakSilence() });
     this.#answer = wire.writer({
@@ -101,6 +108,11 @@ export class Delivery {
   /** An event of a request that is never spliced: sent as it came. */
   forward(event: AnswerEvent): void {
     this.#answer.forward(event);
+  }
+
+  /** The attempt that this tells of begins: what is sent from now on is of it. */
+  begin(segment: Segment): void {
+    this.#segment = segment;
   }
 
   /**
@@ -165,13 +177,20 @@ export class Delivery {
   #send(payload: string, deltas: readonly Delta[], keepPayload: boolean): void {
     this.#seq++;
     this.#frames.add(eventFrame(payload, this.#options.wire, this.#idOf?.(this.#seq)));
-    let said = deltas;
+    let said = this.#segment ? this.#withSegment(this.#segment, deltas) : deltas;
     if (this.#silent.length > 0) {
-      said = [...this.#silent, ...deltas];
+      said = [...this.#silent, ...said];
       this.#needsStored ||= this.#options.events === 'comments' && this.#silent.some(isCancel);
       this.#silent = [];
     }
     this.#options.journal.record(keepPayload ? { deltas: said, payload } : { deltas: said });
+  }
+
+  /** An attempt that adds nothing to the answer has no part in it. */
+  #withSegment(segment: Segment, deltas: readonly Delta[]): readonly Delta[] {
+    if (!deltas.some(partOf)) return deltas;
+    this.#segment = undefined;
+    return [{ kind: 'segment', ...segment }, ...deltas];
   }
 
   /** While a recovery takes long: an event that says nothing. */

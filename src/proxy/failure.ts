@@ -1,12 +1,13 @@
 import type { JournalFold } from '../checkpoint/journal-fold.ts';
 import type { RunId } from '../checkpoint/store.ts';
 import { type ErrorCode, type ErrorObject, errorObject, errorStatus } from '../errors.ts';
-import { type Cause, type Interruption, isPermanent } from '../interrupts/interruption.ts';
+import { type Interruption, isPermanent } from '../interrupts/interruption.ts';
 import type { GiveUp } from '../plans/decide.ts';
 import type { Transcript } from '../plans/transcript.ts';
 import { failureDetails } from './failure-details.ts';
+import { PERMANENT_STATUS } from './failure-status.ts';
 import type { Run } from './run.ts';
-import { WIRES } from './wires/registry.ts';
+import { wireIn } from './wires/registry.ts';
 
 export interface Failure {
   readonly interruption: Interruption;
@@ -55,8 +56,7 @@ export function storedFailureEvent(
   const { message } = error;
   const created_at_ms = header?.created_at_ms;
   const first = events.find(({ payload }) => payload !== undefined)?.payload;
-  const stream_id =
-    first === undefined ? undefined : WIRES[header?.wire ?? 'chat_completions'].delivered.idOf(first);
+  const stream_id = first === undefined ? undefined : wireIn(header).delivered.idOf(first);
   return {
     ...error,
     holdfast: failureDetails(
@@ -91,16 +91,6 @@ const response = (code: ErrorCode, error: ErrorObject) => ({
   status: errorStatus(code),
   body: JSON.stringify({ error }),
 });
-
-/** In-band errors name no status; these are what the provider would have answered with in time. */
-const PERMANENT_STATUS: Partial<Record<Cause, number>> = {
-  context_overflow: 400,
-  invalid_request: 400,
-  unauthorised: 401,
-  model_not_found: 404,
-  content_filter: 400,
-  quota: 429,
-};
 
 function codeOf({ evidence }: Interruption, why: GiveUp): ErrorCode {
   if (why === 'poisoned') return 'run_poisoned';

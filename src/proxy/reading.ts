@@ -19,6 +19,13 @@ const FINISH_WAIT_MS = 2_000;
 const AFTER_FINISH_MAX = 16;
 /** A call that such a finish cut short was cut by the model's own limit, not by a fault: asking again would not help. */
 const CUTTING_FINISHES: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);
+const PHASE_OF: Readonly<Partial<Record<Delta['kind'], Phase>>> = {
+  text: 'text',
+  refusal: 'text',
+  reasoning: 'reasoning',
+  tool_start: 'tool_call',
+  tool_arguments: 'tool_call',
+};
 /** The overhead is measured for one batch in so many: looking at the clock costs more than most of what it measures. */
 const OVERHEAD_SAMPLE = 64;
 
@@ -39,7 +46,7 @@ export class Reading implements AttemptReport {
   readonly #offset: number;
   #end: AttemptEnd | undefined;
   #event: AnswerEvent | undefined;
-  #after: AnswerEvent[] = [];
+  readonly #after: AnswerEvent[] = [];
   #isDone = false;
   #finishedChoices = 0;
   #batches = 0;
@@ -60,6 +67,10 @@ export class Reading implements AttemptReport {
     this.#ledger = turn.beginAttempt(planned);
     this.#reader = turn.readerFor(planned);
     this.#offset = turn.transcript.size;
+    const { ending } = planned;
+    if (!ending) return;
+    this.#after.push(...ending.after);
+    this.ending = { ...ending, after: this.#after, cutShort: false };
   }
 
   /** How the attempt ended, when the answer is not whole. */
@@ -93,6 +104,7 @@ export class Reading implements AttemptReport {
   }
 
   async run(): Promise<void> {
+    if (this.ending) this.#attempt.finishWithin(FINISH_WAIT_MS);
     if (await this.#attempt.open()) {
       this.phase = 'first_token';
       await this.#attempt.read((events) => this.#takeAll(events));
@@ -177,10 +189,12 @@ export class Reading implements AttemptReport {
   }
 
   /** Takes what is new out of the deltas, and makes it part of the run. */
-  #accept(said: readonly Delta[], event: AnswerEvent, intact: boolean): void {
+  #accept(told: readonly Delta[], event: AnswerEvent, intact: boolean): void {
     const { splice } = this.#planned;
+    // What one attempt reports of itself, while it goes on with an answer, is less than was reported before.
+    const said = splice ? withoutReport(told) : told;
     const joined = splice && !splice.isOpen ? said.flatMap((delta) => splice.accept(delta)) : said;
-    const isWhole = intact && joined === said;
+    const isWhole = intact && joined === told;
     if (joined.length > 0 || isWhole) this.#turn.accept(joined, event, isWhole);
     if (joined.length > 0) this.#turn.contentAt(this.#attempt.byte_ms);
     if (!this.#stopRejected() && splice?.stopped) this.#finish('stop');
@@ -203,24 +217,10 @@ export class Reading implements AttemptReport {
     let reason: string | undefined;
     for (const delta of deltas) {
       this.#ledger.arrive(delta);
-      switch (delta.kind) {
-        case 'text':
-        case 'refusal':
-          this.phase = 'text';
-          break;
-        case 'reasoning':
-          this.phase = 'reasoning';
-          break;
-        case 'tool_start':
-        case 'tool_arguments':
-          this.phase = 'tool_call';
-          break;
-        case 'finish':
-          reason ??= delta.reason;
-          continue;
-        default:
-          continue;
-      }
+      if (delta.kind === 'finish') reason ??= delta.reason;
+      const phase = PHASE_OF[delta.kind];
+      if (phase === undefined) continue;
+      this.phase = phase;
       this.#attempt.progressed(delta.kind === 'reasoning');
     }
     if (wasSilent && this.phase !== 'first_token') this.#onAnswer();
@@ -286,3 +286,8 @@ export class Reading implements AttemptReport {
 }
 
 const isContent = ({ kind }: Delta): boolean => kind !== 'finish' && kind !== 'usage';
+const isReport = ({ kind }: Delta): boolean => kind === 'usage';
+
+/** The same deltas if there is no report among them. */
+const withoutReport = (deltas: readonly Delta[]): readonly Delta[] =>
+  deltas.some(isReport) ? deltas.filter((delta) => !isReport(delta)) : deltas;

@@ -1,10 +1,12 @@
 import type { Interruption } from '../interrupts/interruption.ts';
-import { chooseMode, MODES, type Mode, type Prefix, prefixOf } from '../plans/continuation.ts';
+import { chooseMode, MODES, type Mode, marginTokens, type Prefix, prefixOf } from '../plans/continuation.ts';
 import type { Plan } from '../plans/decide.ts';
+import type { Compression } from '../plans/segment.ts';
 import { Splice } from '../plans/splice.ts';
 import type { Transcript } from '../plans/transcript.ts';
 import type { AttemptRequest } from './attempt.ts';
-import type { AttemptReport } from './attempt-report.ts';
+import type { Answer, AttemptReport } from './attempt-report.ts';
+import { Comeback } from './comeback.ts';
 import { type Dialect, forModel } from './dialects/dialect.ts';
 import { refusesPrefill } from './dialects/prefill-refusal.ts';
 import { DIALECTS } from './dialects/registry.ts';
@@ -20,8 +22,21 @@ export interface PlannedAttempt {
   readonly request: AttemptRequest;
   /** Characters of each message added to the client's. */
   readonly added_messages: readonly number[];
+  /** The conversation before it was put to the model in fewer words. */
+  readonly compressed?: Compression;
+  /** How the answer has ended already, where only what follows its end is asked for. */
+  readonly ending?: Answer;
   /** Absent for the first attempt, whose output is the run's. */
   readonly splice?: Splice;
+}
+
+/** What is asked for, whichever target is asked. */
+export interface AskedConversation {
+  readonly request: WireRequest;
+  /** The same, as it is sent. */
+  readonly body: string;
+  /** Set where it is not the client's own. */
+  readonly compressed?: Compression;
 }
 
 /** What is to be asked for after an interruption. */
@@ -46,28 +61,46 @@ export class TargetRequests {
   readonly #facts: RequestFacts;
   /** Of no use: the wire does not have them, or they failed in this run. */
   readonly #failed: Set<Mode>;
+  #conversation: AskedConversation;
   /** It has taken a request of the run. */
   #accepted = false;
   /** The first event of the answer as it was begun. */
   #first: Readonly<Record<string, unknown>> | undefined;
   /** What the provider takes back only as it was. */
   #sealed: readonly object[] = [];
+  /** Less is asked for by so much than is left of the client's limit. */
+  #margin_tokens = 0;
+  /** What was left of the client's limit when the rest was asked for last. */
+  #tokens_left = Number.POSITIVE_INFINITY;
+  /** Thoughts are not given back: together with them it was too long. */
+  #thinksAnew = false;
+  readonly #comeback: Comeback;
 
   constructor(target: RunTarget, run: Run, context: RunContext, facts: RequestFacts) {
     this.#target = target;
     this.#run = run;
+    this.#conversation = run;
     this.#context = context;
     this.#facts = facts;
     this.#failed = new Set(MODES.filter((mode) => !run.wire.modes.includes(mode)));
+    this.#comeback = new Comeback(target, run, context, facts);
   }
 
   original(): PlannedAttempt {
-    const request = this.#request(this.#originalBody());
+    const request = this.#comeback.prepared(this.#request(this.#originalBody()));
     return { target: this.#target, mode: 'first', request, added_messages: [] };
   }
 
+  /** From now on this is asked for in place of what the client sent. */
+  goOnWith(conversation: AskedConversation): void {
+    this.#conversation = conversation;
+  }
+
   /** Takes what an attempt shows of the server it came from, and what that will have back. */
-  hear({ mode }: PlannedAttempt, { traces, phase, sealed = [] }: AttemptReport): void {
+  hear(planned: PlannedAttempt, report: AttemptReport): void {
+    const { mode } = planned;
+    const { traces, phase, sealed = [] } = report;
+    this.#comeback.hear(planned, report);
     this.#accepted ||= phase !== 'connect';
     this.#first ??= traces.events[0];
     // The answer rests on the thoughts it was begun with: those of who goes on with it are not shown.
@@ -76,20 +109,30 @@ export class TargetRequests {
   }
 
   /** The request for the rest of the very answer that was interrupted, where its provider has it. */
-  resumption({ splice }: PlannedAttempt, { resume_path }: AttemptReport): PlannedAttempt | undefined {
-    if (resume_path === undefined || splice || this.#failed.has('resume')) return undefined;
-    const { 'content-type': _, ...headers } = this.#target.headers;
-    const url = this.#target.upstream.base_url.replace(/\/$/, '') + resume_path;
-    return { target: this.#target, mode: 'resume', request: { url, headers }, added_messages: [] };
+  resumption(planned: PlannedAttempt, report: AttemptReport): PlannedAttempt | undefined {
+    return this.#comeback.request(planned, report);
+  }
+
+  /** The request for what follows the end of an answer, where that matters and can be come back to. */
+  tail(planned: PlannedAttempt, report: AttemptReport): PlannedAttempt | undefined {
+    return this.#comeback.tail(planned, report);
+  }
+
+  /** Nobody comes back to the answer any more. Resolves once its provider knows, or is not to be told. */
+  release(): Promise<void> {
+    return this.#comeback.release();
   }
 
   /** `undefined` when no way of asking is left. */
   recovery(rest: Rest): PlannedAttempt | undefined {
-    const { transcript, tokens_left, cutTools, isAuthor } = rest;
+    const { transcript, cutTools, isAuthor } = rest;
+    this.#tokens_left = rest.tokens_left;
     const mode = this.#modeFor(rest);
     if (!mode) return undefined;
     const prefix = prefixOf(transcript.text);
-    const planned = { target: this.#target, mode, splice: this.#splice(mode, prefix, rest) };
+    const { compressed } = this.#conversation;
+    const splice = this.#splice(mode, prefix, rest);
+    const planned = { target: this.#target, mode, ...(compressed && { compressed }), splice };
     if (mode === 'replay' || mode === 'restart') {
       return { ...planned, request: this.#request(this.#originalBody()), added_messages: [] };
     }
@@ -102,7 +145,7 @@ export class TargetRequests {
       reasoning: isAuthor ? transcript.reasoning : '',
       sealed: isAuthor ? this.#sealed : [],
       cutTools,
-      tokens_left,
+      tokens_left: rest.tokens_left - this.#margin_tokens,
     });
     const base_url =
       mode === 'prefill' ? this.#dialect.prefillUrl?.(this.#target.upstream.base_url) : undefined;
@@ -110,16 +153,13 @@ export class TargetRequests {
   }
 
   /** True if the way of asking was at fault, not the provider's health: the next one may do. */
-  blames({ mode, splice }: PlannedAttempt, interruption: Interruption): boolean {
+  blames(planned: PlannedAttempt, interruption: Interruption): boolean {
+    const { mode, splice } = planned;
     if (mode === 'first' || mode === 'restart') return false;
+    if (mode === 'resume') return this.#comeback.isGone(interruption);
     const { cause, evidence, message = '' } = interruption;
     const isStatus = evidence.kind === 'status';
-    if (mode === 'resume') {
-      // It is gone, or was never there to come back to.
-      const isGone = evidence.kind === 'not_a_stream' || (isStatus && evidence.status < 500);
-      if (isGone) this.#failed.add(mode);
-      return isGone;
-    }
+    if (cause === 'context_overflow') return this.#fitsWithLess(planned);
     // Where the model has answered before, what is not there is the address for prefills, or what they ask for besides.
     const hasModel = this.#accepted || (mode === 'prefill' && this.#dialect.prefillUrl !== undefined);
     const isMissing = isStatus && cause === 'model_not_found' && hasModel;
@@ -130,6 +170,25 @@ export class TargetRequests {
     this.#failed.add(mode);
     const noPrefill = refused ? isMissing || refusesPrefill(message) : splice?.rejection === 'diverged';
     if (mode === 'prefill' && noPrefill) this.#remember(false);
+    return true;
+  }
+
+  /**
+   * A request of the run was not too long for the target: what was added to it to ask for the rest is. True if the rest can
+   * be asked for with less: without the thoughts of a model that had said nothing yet, or with a lower limit, once.
+   */
+  #fitsWithLess({ mode, added_messages }: PlannedAttempt): boolean {
+    if (!this.#accepted || (mode !== 'prefill' && mode !== 'nudge')) return false;
+    const added = added_messages.reduce((sum, characters) => sum + characters, 0);
+    if (added === 0) {
+      const wasTried = this.#thinksAnew;
+      this.#thinksAnew = true;
+      return !wasTried;
+    }
+    if (this.#margin_tokens > 0) return false;
+    const margin_tokens = marginTokens(added);
+    if (!Number.isFinite(this.#tokens_left) || this.#tokens_left <= margin_tokens) return false;
+    this.#margin_tokens = margin_tokens;
     return true;
   }
 
@@ -146,7 +205,8 @@ export class TargetRequests {
     if (plan.kind === 'R4') {
       const onlyReasoned = transcript.reasoning !== '' && transcript.text === '' && plan.cancel.length === 0;
       const canThinkOn = isAuthor && continuesReasoning && (prefillWithTools || !hasTools) && !onlyReplay;
-      return onlyReasoned && canThinkOn && !this.#failed.has('prefill') ? 'prefill' : 'restart';
+      const mayThinkOn = canThinkOn && !this.#thinksAnew && !this.#failed.has('prefill');
+      return onlyReasoned && mayThinkOn ? 'prefill' : 'restart';
     }
     return chooseMode({
       plan: cutTools.length > 0 ? 'R3' : 'R1',
@@ -205,14 +265,15 @@ export class TargetRequests {
   /** As it came, unless this target is to have it in another form. */
   #originalBody(): string {
     const asked = this.#asked;
-    const isAsItCame = asked === this.#run.request && this.#target.model === undefined;
-    return isAsItCame ? this.#run.body : this.#withModel(asked);
+    const { request, body } = this.#conversation;
+    const isAsItCame = asked === request && this.#target.model === undefined;
+    return isAsItCame ? body : this.#withModel(asked);
   }
 
   /** The client's request; where several providers take part in a conversation, as this one takes it. */
   get #asked(): WireRequest {
-    const { request, targets } = this.#run;
-    return targets ? historyFor(this.#dialect.name, request) : request;
+    const { request } = this.#conversation;
+    return this.#run.targets ? historyFor(this.#dialect.name, request) : request;
   }
 
   #withModel(body: object): string {

@@ -1,28 +1,32 @@
 import { classify } from '../interrupts/classify.ts';
-import type { Interruption } from '../interrupts/interruption.ts';
-import { charge, exhaustion, newBudget } from '../plans/budget.ts';
-import { decide, type Plan } from '../plans/decide.ts';
+import { patient } from '../interrupts/clocks.ts';
+import type { Plan } from '../plans/decide.ts';
 import type { ToolCall } from '../plans/transcript.ts';
 import { sleep } from '../time.ts';
 import { leaveAnswerId } from './answer-ids.ts';
 import { Attempt } from './attempt.ts';
+import { countAttempt } from './attempt-count.ts';
 import type { AttemptReport } from './attempt-report.ts';
 import { leaveLostCalls } from './notices/left-notes.ts';
 import { notMadeAgain } from './notices/lost-calls.ts';
 import { Reading } from './reading.ts';
+import { Recovery } from './recovery.ts';
 import type { PlannedAttempt } from './recovery-request.ts';
 import type { Client, Outcome, Resumption, Run, RunContext } from './run.ts';
 import { abandon, close, giveUp } from './run-end.ts';
+import { settle } from './settle.ts';
 import { RunRequests } from './targets/run-requests.ts';
 import { RunTargets } from './targets/run-targets.ts';
 import { Turn } from './turn.ts';
+import { withoutStream } from './without-stream.ts';
 
 /**
  * Delivers one run: opens an attempt and shows the client what it says; when it ends, either the answer is whole,
  * or the interruption is classified, a plan decided on, the next request built, and round it goes.
  *
- * What is said by whom is kept apart: `report` is one attempt, `turn` is the run, `targets` knows who is asked, and
- * `requests` how. The decisions themselves are pure functions in `interrupts/` and `plans/`.
+ * What is said by whom is kept apart: `report` is one attempt, `turn` is the run, `targets` knows who is asked,
+ * `requests` how, and `recovery` brings them together where a plan is needed. The decisions themselves are pure functions
+ * in `interrupts/` and `plans/`.
  *
  * A run that another replica began (`resumption`) goes the same way: what was delivered of it is an attempt that was
  * interrupted by the loss of its replica.
@@ -36,30 +40,31 @@ export async function relay(
   const targets = new RunTargets(run, context);
   const target = resumption ? targets.resume(run.target) : targets.begin();
   const turn = new Turn(run.targets ? { ...run, target } : run, client, context, resumption);
+  const requests = new RunRequests(run, context, turn.facts);
   try {
-    return await deliver(turn, targets, client, context, resumption);
+    return await deliver(turn, targets, requests, client, context, resumption);
   } catch (error) {
     // While this replica lives, nobody takes from it what it holds.
     await turn.release();
     throw error;
   } finally {
     targets.release();
+    await requests.release();
   }
 }
 
 async function deliver(
   turn: Turn,
   targets: RunTargets,
+  requests: RunRequests,
   client: Client,
   context: RunContext,
   resumption?: Resumption,
 ): Promise<Outcome> {
-  const { configuration, time } = context;
-  const limits = configuration.recovery;
+  const { time } = context;
   const { run } = turn;
-  const requests = new RunRequests(run, context, turn.facts);
+  const recovery = new Recovery(turn, targets, requests, context, resumption?.barred);
   const log = context.log.child({ run: run.id });
-  let budget = newBudget(time.now());
   let planned = requests.original(targets.current);
   let plan: Plan | undefined;
   /** Calls that the client saw begin and saw cancelled, and that the model was asked to make again. */
@@ -76,30 +81,36 @@ async function deliver(
     if (turn.signal.aborted) return abandon(turn, client);
     requests.hear(planned, report);
     if (report.added > 0) requests.confirm(planned);
+    const tail = requests.tail(planned, report);
+    if (tail) {
+      countAttempt(planned, plan, report, undefined, context);
+      planned = tail;
+      report = await read(planned, turn, targets, context);
+      continue;
+    }
     if (report.ending) {
       targets.answered();
-      count(planned, plan, report, undefined, context);
-      await leaveLostCalls(turn, notMadeAgain(cut, turn.transcript.closedCalls), context);
+      countAttempt(planned, plan, report, undefined, context);
+      const lost = notMadeAgain(cut, turn.transcript.closedCalls);
+      await leaveLostCalls(turn, lost, context, report.answer_id);
       await leaveAnswerId(turn, report.answer_id, context);
       await turn.finish(report.ending);
       return close(turn, client, { status: 'complete' }, turn.attempts > 1 ? 'recovered' : 'complete');
     }
 
+    const unstreamed = await withoutStream(turn, client, planned.target, report, time);
+    if (unstreamed) {
+      targets.answered();
+      countAttempt(planned, plan, report, undefined, context);
+      return unstreamed;
+    }
+
     const interruption = classify(report.end, report.phase);
-    count(planned, plan, report, interruption, context);
-    const isOurs = requests.blames(planned, interruption);
-    const { size: offset } = turn.transcript;
-    const now_ms = time.now();
-    const { left, ...moved } = targets.after({ interruption, report, isOurs, offset });
-    budget = charge(budget, limits, { interruption, offset, added: report.added, now_ms, ...moved });
-    const resumed = requests.resumption(planned, report);
-    plan = decide(turn.transcript, isOurs ? targets.told.interruption : interruption, turn.policy, {
-      exhausted: resumption?.barred ?? exhaustion(budget, limits, now_ms),
-      delivered: turn.delivery.begun,
-      tokens_left: turn.tokens_left,
-      elsewhere: left.length > 0,
-      resumable: resumed !== undefined,
-    });
+    countAttempt(planned, plan, report, interruption, context);
+    const remedy = await recovery.remedy(planned, report, interruption);
+    if (turn.signal.aborted) return abandon(turn, client);
+    plan = remedy.plan;
+    const { cause } = remedy;
     // Not the provider's own words: it may quote the prompt, or the key.
     const { message: _, ...observed } = interruption;
     const { mode, target } = planned;
@@ -110,29 +121,26 @@ async function deliver(
 
     switch (plan.kind) {
       case 'R2':
-        await settle(turn, plan, interruption, cut, context);
+        await settle(turn, plan, cause, cut, context);
         return close(turn, client, { status: 'complete' }, 'salvaged');
       case 'finish':
-        turn.cancel(turn.transcript.openCalls, interruption.cause);
+        turn.cancel(turn.transcript.openCalls, cause);
         await turn.finish({ reason: plan.reason, after: [] });
         return close(turn, client, { status: 'complete' }, 'recovered');
       case 'give_up':
         return giveUp(turn, client, targets.told, plan.why, context);
     }
 
-    if (plan.kind !== 'R1') turn.cancel(plan.cancel, interruption.cause);
+    if (plan.kind !== 'R1') turn.cancel(plan.cancel, cause);
     if (plan.kind === 'R3' && run.events !== 'none') cut.push(...plan.cancel);
-    const next = resumed ?? requests.recovery(plan, turn.transcript, turn.tokens_left, left);
+    const next = recovery.next(remedy);
     if (!next) return giveUp(turn, client, targets.told, 'no_way_left', context);
-    if (next.mode === 'restart') turn.announceReset(interruption.cause);
-    turn.beginRecovery(plan.kind, interruption.cause);
-    // Nothing is wrong with the target when the way of asking was at fault, or a replica that was lost.
-    const atOnce = next.target === target && (isOurs || report.end.kind === 'replica_lost');
-    const wait_ms = atOnce ? 0 : targets.wait_ms(next.target, budget, interruption);
-    targets.ask(next.target);
+    planned = next.planned;
+    if (planned.mode === 'restart') turn.announceReset(cause);
+    turn.beginRecovery(plan.kind, cause);
+    targets.ask(planned.target);
     await turn.flush();
-    planned = next;
-    await sleep(time, wait_ms, turn.signal);
+    await sleep(time, next.wait_ms, turn.signal);
     if (turn.signal.aborted) return abandon(turn, client);
     report = await read(planned, turn, targets, context);
   }
@@ -146,46 +154,11 @@ async function read(
   context: RunContext,
 ): Promise<Reading> {
   const { configuration, transport, time } = context;
-  const clocks = { ...configuration.clocks, ...planned.target.upstream.clocks };
+  const limits = { ...configuration.clocks, ...planned.target.upstream.clocks };
+  const clocks = turn.run.unstreamed ? patient(limits) : limits;
   const { event_bytes } = configuration.limits;
   const attempt = new Attempt(transport, planned.request, { clocks, event_bytes }, time, turn.signal);
   const reading = new Reading(turn, planned, attempt, context, () => targets.answered());
   await reading.run();
   return reading;
-}
-
-/** R2: the calls that are proven closed are the answer; the others were cut, as those in `before` were earlier. */
-async function settle(
-  turn: Turn,
-  { settle, cancel }: Extract<Plan, { kind: 'R2' }>,
-  { cause }: Interruption,
-  before: readonly ToolCall[],
-  context: RunContext,
-): Promise<void> {
-  turn.settle(settle);
-  turn.cancel(cancel, cause);
-  // Settled work is stored before the client is told that the turn is over.
-  await turn.persist();
-  const lost = [...notMadeAgain(before, turn.transcript.closedCalls), ...cancel];
-  await leaveLostCalls(turn, lost, context);
-  await turn.finish({ reason: turn.facts.legacyFunctions ? 'function_call' : 'tool_calls', after: [] });
-}
-
-/** Counts how an attempt ended, and whether the plan that led to it worked. */
-function count(
-  { target, mode, splice }: PlannedAttempt,
-  plan: Plan | undefined,
-  report: AttemptReport,
-  interruption: Interruption | undefined,
-  { metrics }: RunContext,
-): void {
-  const upstream = target.name;
-  metrics.attempts.inc({ upstream, outcome: interruption ? 'interrupted' : 'complete' });
-  if (interruption)
-    metrics.interruptions.inc({ cause: interruption.cause, phase: interruption.phase, upstream });
-  if (splice?.isOpen) metrics.seams.inc({ kind: splice.seam });
-  if (plan) {
-    const outcome = report.ending || report.added > 0 ? 'succeeded' : 'failed';
-    metrics.recoveries.inc({ plan: plan.kind, mode, outcome });
-  }
 }

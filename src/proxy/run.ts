@@ -5,6 +5,8 @@ import type { Configuration, UpstreamConfiguration } from '../config/configurati
 import type { Metrics } from '../metrics.ts';
 import type { Bar } from '../plans/decide.ts';
 import type { Time } from '../time.ts';
+import type { Refusal } from './attempt.ts';
+import type { RunCompression } from './compression/run-compression.ts';
 import type { CapabilityMemory } from './dialects/capability-memory.ts';
 import type { TargetHealth } from './targets/target-health.ts';
 import type { Transport } from './transport.ts';
@@ -39,6 +41,8 @@ export interface Run {
   readonly target: Target;
   /** All of its route in order of preference, where there are several. */
   readonly targets?: readonly RunTarget[];
+  /** What is done about a conversation that is too long for all targets; nothing, without it. */
+  readonly compression?: RunCompression;
   /** The body as it came; attempt 1 sends exactly this. */
   readonly body: string;
   /** Tells the request from others; see `requestDigest`. */
@@ -50,6 +54,8 @@ export interface Run {
   readonly events: EventsMode;
   /** `Holdfast-Resume: 1`: the body is stored, events carry their ids, and the run outlives its client for a while. */
   readonly resumable: boolean;
+  /** The client did not ask for a stream: it has nothing of the answer before it has all. */
+  readonly unstreamed?: true;
   /** `Holdfast-Thread`. */
   readonly thread?: string;
   /** Aborts when nobody waits for the answer any more, or with {@link HAND_OVER} as its reason. */
@@ -72,8 +78,10 @@ export interface Resumption {
 
 /** The client's side of a run. Frames are whole SSE events or comments, never parts of one. */
 export interface Client {
-  /** True once response headers were sent; from then on a failure can only be told in-band. */
+  /** True once response headers were sent; from then on there is no other status. */
   readonly opened: boolean;
+  /** True once something was sent, or kept for a client that is sent all of it at once: then a failure is told as an event. */
+  readonly begun: boolean;
   /** Sends status 200 and the event-stream headers together with the next write. */
   open(headers: Readonly<Record<string, string>>): void;
   /** False when the client's buffer is full: await {@link drained} before writing more. */
@@ -90,6 +98,16 @@ export interface Client {
   ): void;
   /** Closes the connection without an end, so that the client cannot take what it has for the whole answer. */
   destroy(): void;
+  /** Set where the client did not ask for a stream. */
+  readonly unstreamed?: Unstreamed;
+}
+
+/** How a client that did not ask for a stream is answered by a target that gives none. */
+export interface Unstreamed {
+  /** With the whole answer that the target gave in its place, as it came. */
+  answer(target: Target, answer: Refusal): void;
+  /** By the target, which is asked as the client has asked. */
+  passOn(target: Target): void;
 }
 
 /** Everything a run needs from its process. */

@@ -39,6 +39,8 @@ export interface ResponseBody {
 export interface Transport {
   /** Rejects with a {@link TransportFailure} when no response came. */
   open(request: TransportRequest): Promise<TransportResponse>;
+  /** What adds nothing to a request, where this one does: for requests that are not the client's. */
+  readonly bare?: Transport;
   close(): Promise<void>;
 }
 

@@ -1,19 +1,23 @@
 import type { JournalEnd } from '../checkpoint/journal-writer.ts';
+import type { Cause } from '../interrupts/interruption.ts';
 import { cancelDelta, REPEATED } from '../plans/cancelled-call.ts';
 import { closedBefore } from '../plans/closure.ts';
 import type { Policy } from '../plans/decide.ts';
 import type { Delta } from '../plans/delta.ts';
 import { isRepeated } from '../plans/repeated-calls.ts';
+import type { Segment } from '../plans/segment.ts';
 import { type ToolCall, Transcript } from '../plans/transcript.ts';
-import { deliveredTokens, logicalUsage, repaidTokens, usageByUpstream } from '../plans/usage-ledger.ts';
 import { inTime } from '../time.ts';
-import { AttemptLedger } from './attempt-ledger.ts';
+import type { AttemptLedger } from './attempt-ledger.ts';
 import type { Answer } from './attempt-report.ts';
 import { Delivery } from './delivery.ts';
-import { eventId, FIRST_EPOCH } from './event-frame.ts';
+import { latestEpochName } from './epoch.ts';
+import { eventId } from './event-frame.ts';
+import { OwnedDelivery } from './owned-delivery.ts';
 import type { PlannedAttempt } from './recovery-request.ts';
 import { type RestoredRun, restoredRun } from './resume/restored-run.ts';
 import { type Client, HAND_OVER, type Resumption, type Run, type RunContext } from './run.ts';
+import { RunAttempts } from './run-attempts.ts';
 import { RunJournal } from './run-journal.ts';
 import type { RequestFacts } from './wires/request-facts.ts';
 import type { AnswerEvent, WireReader } from './wires/wire.ts';
@@ -21,20 +25,12 @@ import type { AnswerEvent, WireReader } from './wires/wire.ts';
 /** What the end of a run waits for the store at most. */
 const PERSIST_WAIT_MAX_MS = 1000;
 
-/** A recovery that is under way: from the interruption to the first new content. */
-interface Recovery {
-  readonly plan: string;
-  readonly cause: string;
-  /** The upstream that was interrupted. */
-  readonly from: string;
-}
-
 /** Why the turn's signal aborts when another replica took the run over. */
 export const SUPERSEDED = Symbol('superseded');
 
 /**
- * The state of one run: what was said (transcript), what was shown (delivery), what was recorded (journal) and what
- * it cost (ledgers). The relay decides; the turn carries out.
+ * The state of one run: what was said (transcript), what was shown (delivery), what was recorded (journal) and by
+ * whom (attempts). The relay decides; the turn carries out.
  */
 export class Turn {
   readonly run: Run;
@@ -49,21 +45,16 @@ export class Turn {
   readonly #context: RunContext;
   readonly #journal: RunJournal;
   readonly #over = new AbortController();
-  readonly #ledgers: AttemptLedger[] = [];
-  readonly #started_ms: number;
-  /** When something was last sent, or confirmed to be ours to send. */
-  #flushed_ms: number;
+  readonly #attempts: RunAttempts;
+  readonly #owned: OwnedDelivery;
   #calls = 0;
   /** Calls that said what a settled one had said. */
   #repeated = 0;
   /** The last event with content: what has to be said without one of its own is said in its name. */
   #event: AnswerEvent | undefined;
-  #content_ms: number | undefined;
-  #recovery: Recovery | undefined;
-  /** The one that is asked, or was last. */
-  #upstream: string;
-
   #reader: WireReader | undefined;
+  /** Of the attempt under way, as long as it has said nothing. */
+  #segment: Segment | undefined;
 
   /** Hands out the run's numbers for tool calls. */
   readonly nextCall = (): number => this.#calls++;
@@ -71,29 +62,22 @@ export class Turn {
   constructor(run: Run, client: Client, context: RunContext, resumption?: Resumption) {
     const { recovery } = context.configuration;
     this.run = run;
-    this.#upstream = run.target.name;
     this.#context = context;
     this.facts = run.wire.facts(run.request);
     this.policy = { ...recovery, schemas: this.facts.schemas, spliceable: this.facts.spliceable };
-    this.#started_ms = context.time.now();
-    this.#flushed_ms = this.#started_ms;
     this.signal = this.#over.signal;
     this.restored = resumption && restoredRun(resumption, run, this.facts, this.policy);
     this.transcript = this.restored?.transcript ?? new Transcript();
     this.#calls = this.transcript.toolCalls.length;
     this.#event = this.restored?.event;
-    // A run of which nothing was sent may have had attempts, but nobody can see any of them.
-    if (this.restored && this.restored.seq > 0) {
-      this.#ledgers.push(this.restored.ledger);
-      this.#content_ms = this.#started_ms;
-    }
+    this.#attempts = new RunAttempts(run, context, this.restored);
     const onStale = () => {
       context.log.warn({ run: run.id }, 'superseded: another replica has taken the run over');
       this.#stop(SUPERSEDED);
     };
     this.#journal = new RunJournal(run, context, onStale, resumption);
     for (const event of this.restored?.healed ?? []) this.#journal.record(event);
-    const epoch = FIRST_EPOCH + (resumption?.stored.takeovers.length ?? 0);
+    const epoch = latestEpochName(resumption?.stored.takeovers ?? []);
     this.delivery = new Delivery({
       wire: run.wire,
       client,
@@ -103,12 +87,14 @@ export class Turn {
       headers: () => ({
         'holdfast-run-id': run.id,
         'holdfast-attempts': String(this.attempts),
-        'holdfast-upstream': this.#upstream,
+        'holdfast-upstream': this.#attempts.upstream,
       }),
       journal: this.#journal,
+      storeFirst: run.resumable,
       ...(run.resumable && { idOf: (seq: number) => eventId(run.id, epoch, seq) }),
       ...(this.restored && { restored: this.restored }),
     });
+    this.#owned = new OwnedDelivery(this.delivery, this.#journal, context);
     // AbortSignal.any would cost every run a kilobyte more.
     const end = () => this.#stop(run.signal.reason);
     if (run.signal.aborted) end();
@@ -126,21 +112,20 @@ export class Turn {
     return this.#journal.created_at_ms;
   }
 
-  /** Upstream requests made so far. */
+  /** Upstream requests made so far, as far as is known. */
   get attempts(): number {
-    return this.#ledgers.length;
+    return this.#attempts.count;
   }
 
   /** What is left of the client's `max_tokens`. */
   get tokens_left(): number {
-    return this.facts.max_tokens - deliveredTokens(this.#ledgers);
+    return this.facts.max_tokens - this.#attempts.delivered_tokens;
   }
 
   beginAttempt(planned: PlannedAttempt): AttemptLedger {
-    const ledger = new AttemptLedger(planned);
-    this.#ledgers.push(ledger);
-    this.#upstream = planned.target.name;
+    const { ledger, segment } = this.#attempts.begin(planned);
     if (this.attempts > 1) this.delivery.restart(planned.mode === 'resume');
+    this.#segment = segment;
     return ledger;
   }
 
@@ -155,20 +140,25 @@ export class Turn {
   accept(deltas: readonly Delta[], event: AnswerEvent, intact: boolean): void {
     this.#event = event;
     const folded = this.#fold(deltas);
-    if (this.#recovery && deltas.length > 0) this.#announceRecovery(this.#recovery);
+    if (deltas.length > 0) {
+      this.#beginSegment();
+      this.#announceRecovery();
+    }
     this.delivery.show(folded, event, intact && folded === deltas);
   }
 
   /** An event of a request that is never spliced. */
   forward(event: AnswerEvent): void {
     for (const delta of event.deltas) if (delta.kind === 'text') this.transcript.fold(delta);
+    this.#beginSegment();
     this.delivery.forward(event);
   }
 
   /** Closes calls whose arguments prove that they are whole. */
   settle(calls: readonly ToolCall[]): void {
     const closes = calls.map(({ index }): Delta => ({ kind: 'tool_close', index, proof: 1 }));
-    if (this.#event) this.accept(closes, this.#event, false);
+    // They are of whoever said them: an attempt that was made since has added nothing, and recovered nothing.
+    if (this.#event) this.delivery.show(this.#fold(closes), this.#event, false);
   }
 
   /** The answer starts anew: says so if anything of it could be seen. */
@@ -184,7 +174,7 @@ export class Turn {
     for (const { index } of calls) {
       const cancel = cancelDelta(index, reason);
       this.transcript.fold(cancel);
-      this.#ledgers.at(-1)?.keep(cancel);
+      this.#attempts.keep(cancel);
     }
     this.delivery.cancelCalls(
       calls.map(({ index }) => index),
@@ -194,32 +184,18 @@ export class Turn {
   }
 
   /** From now until new content comes, the client waits for a recovery. */
-  beginRecovery(plan: string, cause: string): void {
-    this.#recovery = { plan, cause, from: this.#recovery?.from ?? this.#upstream };
+  beginRecovery(plan: 'R1' | 'R3' | 'R4', cause: Cause): void {
+    this.#attempts.beginRecovery(plan, cause);
   }
 
   /** Content was shown at this time. */
   contentAt(now_ms: number): void {
-    if (this.#content_ms === undefined) {
-      this.#context.metrics.timeToFirstToken.observe((now_ms - this.#started_ms) / 1000);
-    }
-    this.#content_ms = now_ms;
+    this.#attempts.contentAt(now_ms);
   }
 
-  /**
-   * Sends what was collected; waits, if at all, for the store (`write_ahead`) or for a slow client. After a silence as
-   * long as a lease, of the provider or of this process, the store is asked first whether the run is still ours.
-   */
+  /** Sends what was collected; see {@link OwnedDelivery}. */
   flush(now_ms: number = this.#context.time.now()): Promise<void> | undefined {
-    // An event that shows nothing yet ends no silence: what it is shown with would go unasked.
-    if (!this.delivery.pending) return undefined;
-    const { durability, lease_ms } = this.#context.configuration.checkpoint;
-    const silent_ms = now_ms - this.#flushed_ms;
-    this.#flushed_ms = now_ms;
-    if (durability === 'write_ahead' || this.delivery.needsStored)
-      return this.#journal.stored().then(() => this.delivery.flush());
-    if (silent_ms < lease_ms) return this.delivery.flush();
-    return this.#journal.confirmed().then(() => this.delivery.flush());
+    return this.#owned.flush(now_ms);
   }
 
   /** Has everything stored that was said, sent or not. Resolves all the same when the store fails at it, or is slow. */
@@ -230,20 +206,18 @@ export class Turn {
   /** Ends the answer as a whole one. */
   async finish(ending: Answer): Promise<void> {
     const { usageAsked, request_characters } = this.facts;
-    // One answer that ended as it should speaks for itself, by its silence as well.
-    const isOne = this.#ledgers.slice(1).every(({ mode }) => mode === 'resume');
-    const isProviders = isOne && ending.finish !== undefined && !ending.cutShort;
-    const usage = isProviders ? undefined : logicalUsage(this.#ledgers, { request_characters });
+    const endedWell = ending.finish !== undefined && !ending.cutShort;
+    const usage = this.#attempts.usage(endedWell, request_characters);
     this.transcript.fold({ kind: 'finish', reason: ending.reason });
     if (ending.forwarded) this.delivery.finishForwarded();
     else if (ending.begun) this.delivery.finishRest(usageAsked && !this.transcript.usage ? usage : undefined);
     else this.delivery.finish({ ...ending, ...(usage && { usage }), usageAsked });
-    await this.#end();
+    await this.#owned.end();
   }
 
   async fail(error: object): Promise<void> {
     this.delivery.fail(error);
-    await this.#end();
+    await this.#owned.end();
   }
 
   /** Seals the journal and reports what the run cost. */
@@ -259,16 +233,10 @@ export class Turn {
   }
 
   #settleAccounts(): void {
-    const { metrics, log } = this.#context;
     this.delivery.close();
-    if (this.run.targets) log.info({ run: this.run.id, usage: usageByUpstream(this.#ledgers) }, 'usage');
+    this.#attempts.settle();
     if (this.#repeated > 0)
-      log.info({ run: this.run.id, calls: this.#repeated }, 'repeated tool calls dropped');
-    for (const { reported } of this.#ledgers) {
-      metrics.tokens.inc({ kind: 'prompt' }, reported?.prompt_tokens ?? 0);
-      metrics.tokens.inc({ kind: 'completion' }, reported?.completion_tokens ?? 0);
-    }
-    metrics.tokens.inc({ kind: 'repaid' }, repaidTokens(this.#ledgers));
+      this.#context.log.info({ run: this.run.id, calls: this.#repeated }, 'repeated tool calls dropped');
   }
 
   #stop(reason: unknown): void {
@@ -279,7 +247,6 @@ export class Turn {
 
   /** The same deltas if nothing had to be added. */
   #fold(deltas: readonly Delta[]): readonly Delta[] {
-    const ledger = this.#ledgers.at(-1);
     let folded: Delta[] | undefined;
     for (const delta of deltas) {
       const closes = closedBefore(delta, this.transcript, this.facts.schemas, this.policy.tool_proof);
@@ -294,7 +261,7 @@ export class Turn {
         continue;
       }
       this.transcript.fold(delta);
-      ledger?.keep(delta);
+      this.#attempts.keep(delta);
       folded?.push(delta);
     }
     return folded ?? deltas;
@@ -311,31 +278,17 @@ export class Turn {
     return true;
   }
 
-  #announceRecovery({ plan, cause, from }: Recovery): void {
-    const now_ms = this.#context.time.now();
-    const gap_ms = now_ms - (this.#content_ms ?? this.#started_ms);
-    const upstream = this.#upstream;
-    this.#recovery = undefined;
-    this.delivery.recovered();
-    this.#context.metrics.recoveryGap.observe(gap_ms / 1000);
-    this.delivery.advise({
-      type: 'Recovered',
-      plan,
-      cause,
-      attempt: this.attempts,
-      gap_ms: Math.round(gap_ms),
-      ...(upstream !== from && { upstream }),
-    });
-    this.#context.log.info(
-      { run: this.run.id, upstream, plan, cause, attempt: this.attempts, gap_ms: Math.round(gap_ms) },
-      'recovered',
-    );
+  /** The attempt under way has said something. */
+  #beginSegment(): void {
+    if (!this.#segment) return;
+    this.delivery.begin(this.#segment);
+    this.#segment = undefined;
   }
 
-  async #end(): Promise<void> {
-    const { durability, lease_ms } = this.#context.configuration.checkpoint;
-    if (durability === 'write_ahead' || this.delivery.needsStored) await this.#journal.stored();
-    else if (this.#context.time.now() - this.#flushed_ms >= lease_ms) await this.#journal.confirmed();
-    this.delivery.end();
+  #announceRecovery(): void {
+    const recovered = this.#attempts.recovered();
+    if (!recovered) return;
+    this.delivery.recovered();
+    this.delivery.advise(recovered);
   }
 }

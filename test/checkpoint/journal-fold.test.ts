@@ -25,6 +25,7 @@ describe('a folded journal', () => {
       reasoning: 'hmm',
       tool_calls: [],
       cancelled_calls: [],
+      segments: [],
       events: record.events,
     });
   });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { JournalEvent, JournalRecord, RunHeader } from '../../src/checkpoint/journal.ts';
+import { MODES } from '../../src/plans/continuation.ts';
 import type { Delta, Usage } from '../../src/plans/delta.ts';
 
 /** Any UTF-16 at all: emoji, halves of emoji, control characters, line separators. */
@@ -29,6 +30,19 @@ const delta: fc.Arbitrary<Delta> = fc.oneof(
   fc.record({ kind: fc.constant('tool_cancel'), index }),
   fc.record({ kind: fc.constant('finish'), reason: text }),
   fc.record({ kind: fc.constant('usage'), usage }),
+  fc.record(
+    {
+      kind: fc.constant('segment'),
+      attempt: fc.nat(),
+      upstream: text,
+      model: text,
+      mode: fc.constantFrom('first', ...MODES, 'brought'),
+      plan: fc.constantFrom('R1', 'R3', 'R4'),
+      cause: fc.constantFrom('connection_reset', 'idle_stall'),
+      compressed: fc.record({ messages: fc.nat(), characters: fc.nat(), summary_characters: fc.nat() }),
+    },
+    { requiredKeys: ['kind', 'mode'] },
+  ),
 );
 
 const event: fc.Arbitrary<JournalEvent> = fc.oneof(

@@ -255,6 +255,18 @@ describe('what is wrong is named with its place and the remedy', () => {
       'routes: [{ model: a, targets: [{ upstream: other }] }]',
       'routes[0].targets[0].upstream: there is no upstream "other". Known: main.',
     ],
+    [
+      'routes: [{ model: a, targets: [{ upstream: main }], compression: { upstream: mian, model: b } }]',
+      'routes[0].compression.upstream: there is no upstream "mian". Did you mean "main"?',
+    ],
+    [
+      'routes: [{ model: a, targets: [{ upstream: main }], compression: { upstream: main } }]',
+      'routes[0].compression.model: is required. The model that summarises.',
+    ],
+    [
+      'routes: [{ model: a, targets: [{ upstream: main }], compression: { upstream: main, model: b, context_tokens: 4000 } }]',
+      'routes[0].compression.context_tokens: must be at least 4096, 4 times summary_tokens, to leave room for what is summarised.',
+    ],
     ['routes: [{ model: a }]', 'routes[0].targets: is required. Upstreams in order of preference.'],
     [
       'routes: [{ model: a, targets: [{ upstream: main }, { upstream: main, model: b }, { upstream: main }] }]',
@@ -426,5 +438,23 @@ routes: [{ model: a, targets: [{ upstream: first }, { upstream: local }, { upstr
     ]);
     expect(route({ first: ', api_key: key' })).toEqual([]);
     expect(route({ second: ', api_key: key' })).toEqual([]);
+  });
+
+  it("a credential of the client's that only who summarises would get", () => {
+    const route = (target: string, key = '') =>
+      load(`
+upstreams:
+  first: { base_url: "https://one.example.com/v1" }
+  keyed: { base_url: "https://one.example.com/v1", api_key: key }
+  scribe: { base_url: "https://two.example.com/v1"${key} }
+routes:
+  - { model: a, targets: [{ upstream: ${target} }], compression: { upstream: scribe, model: b } }
+`).warnings;
+    expect(route('first')).toEqual([
+      "routes[0].compression: the client's own credential goes to scribe for summaries, and to no target there; configure upstreams.scribe.api_key unless scribe is to have it.",
+    ]);
+    expect(route('keyed')).toHaveLength(1);
+    expect(route('scribe')).toEqual([]);
+    expect(route('first', ', api_key: key')).toEqual([]);
   });
 });

@@ -11,18 +11,19 @@ import { HoldfastProcess } from './holdfast-process.ts';
 
 /** Long enough for a busy machine, short enough for a test. */
 const IMPATIENT_CLOCKS = {
-  first_byte_ms: 400,
-  first_token_ms: 800,
-  idle_ms: 400,
-  progress_ms: 800,
-  progress_reasoning_ms: 800,
+  first_byte_ms: 1000,
+  first_token_ms: 2000,
+  idle_ms: 1000,
+  progress_ms: 2000,
+  progress_reasoning_ms: 2000,
 };
 
 /**
  * `h1` is a provider over HTTP/1.1, `h2` one over TLS and HTTP/2. `impatient` is the first one again, with clocks
  * that run out soon. `brief` is, too, with little time for an attempt as a whole, and `vllm` one that takes prefills.
+ * `direct` is the first one once more, which is handed what asks for no stream as it comes.
  */
-export type Upstream = 'h1' | 'h2' | 'impatient' | 'brief' | 'vllm';
+export type Upstream = 'h1' | 'h2' | 'impatient' | 'brief' | 'vllm' | 'direct';
 
 /** Which upstream a request goes to is told by its model. */
 export const modelOf = (upstream: string): string => `${upstream}-model`;
@@ -90,6 +91,7 @@ export class Deployment {
       h2: { base_url: h2.url, ca_file: 'ca.pem' },
       impatient: { base_url: h1.url, clocks: IMPATIENT_CLOCKS },
       brief: { base_url: h1.url, clocks: { attempt_ms: 400 } },
+      direct: { base_url: h1.url },
       vllm: { base_url: h1.url, dialect: 'vllm', ...(apiKey !== undefined && { api_key: apiKey }) },
       // By its name, a model that goes on from a prefix.
       'claude-sonnet-4-5': { base_url: h1.url },
@@ -101,6 +103,7 @@ export class Deployment {
       routes: Object.keys(upstreams).map((upstream) => ({
         model: modelOf(upstream),
         targets: [{ upstream }],
+        ...(upstream === 'direct' && { non_streaming: 'pass_through' }),
       })),
       recovery: { backoff_ms: 1, backoff_max_ms: 10, ...options.recovery },
       checkpoint: { store: `file:${store}`, ...options.checkpoint },

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Provider, startProvider } from '../provider/provider.ts';
 import type { RecordedRequest } from '../provider/recorded-request.ts';
-import { completionRequest, textOf } from '../provider/request.ts';
+import { PROMPT_END, textOf } from '../provider/request.ts';
 import type { Plan } from '../provider/script.ts';
+import { PROVIDER_WIRES, wireAt } from '../provider/wires/registry.ts';
 import { HoldfastProcess } from './holdfast-process.ts';
 
 /** What the two providers say to one question. */
@@ -97,5 +98,8 @@ export class RouteDeployment {
   }
 }
 
-const questionOf = ({ body }: RecordedRequest): string =>
-  textOf(completionRequest(body)?.messages.find(({ role }) => role === 'user'));
+function questionOf({ path, body }: RecordedRequest): string {
+  const wire = wireAt(path);
+  const request = wire && PROVIDER_WIRES[wire].request(body);
+  return textOf(request?.messages.find(({ role }) => role === 'user')).replace(PROMPT_END, '');
+}

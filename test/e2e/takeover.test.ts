@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { completionRequest, textOf as contentOfMessage } from '../provider/request.ts';
 import { Deployment, type DeploymentOptions } from './deployment.ts';
 import { textOf } from './situations.ts';
@@ -139,4 +139,23 @@ test('a checkpoint that is behind is healed by what the client has, and never sp
   expect(response.status).toBe(200);
   expect(saidBy([...payloads, ...payloadsOf(await response.text())])).toEqual(ALL_OF_TALK);
   expectOnlyTheRest(deployment, 'behind');
+
+  // Nobody has stored who said what the client had to bring.
+  const { segments, text } = await vi.waitFor(async () => {
+    const told = (await (await fetchRun(deployment.other, run)).json()) as StoredAnswer;
+    expect(told.status).toBe('complete');
+    return told;
+  }, 15_000);
+  expect(segments).toMatchObject([
+    { attempt: 1, epoch: 1, upstream: 'vllm', mode: 'first' },
+    { attempt: null, epoch: 2, upstream: null, mode: 'brought', to: payloads.length },
+    { attempt: 2, epoch: 2, upstream: 'vllm', mode: 'prefill', plan: 'R1', from: payloads.length + 1 },
+  ]);
+  expect(segments.reduce((sum, { characters }) => sum + characters.text, 0)).toBe(text.length);
 });
+
+interface StoredAnswer {
+  readonly status: string;
+  readonly text: string;
+  readonly segments: readonly { readonly characters: { readonly text: number } }[];
+}

@@ -11,7 +11,7 @@ import { HoldfastProcess } from './holdfast-process.ts';
 import { post, type RawAnswer, rawAnswer, streamRequest } from './raw-client.ts';
 import { RouteDeployment, type TwoTargets } from './route-deployment.ts';
 import { payloadsOf, StreamClient } from './stream-client.ts';
-import { saidBy } from './talk.ts';
+import { fetchRun, saidBy } from './talk.ts';
 
 const TEXT = 'The tide comes in twice a day, and what holds fast to the rock is there when it is out again.';
 /** After the role and `The tide comes in twice`. */
@@ -222,6 +222,20 @@ describe('an outage', () => {
       return { served, asked: first.requests.length - before };
     };
 
+    /** What is said of the first target, but for what is 0. */
+    const told = async () => {
+      const metrics = await deployment.holdfast.metrics();
+      const series = (name: string, state: string) =>
+        metrics.get(`holdfast_target_${name}{upstream="first_0",model="",state="${state}"}`) ?? 0;
+      const states = ['closed', 'open', 'half_open'].filter((state) => series('state', state) === 1);
+      return {
+        states,
+        opened: series('transitions_total', 'open'),
+        closed: series('transitions_total', 'closed'),
+      };
+    };
+    expect(await told()).toEqual({ states: ['closed'], opened: 0, closed: 0 });
+
     const began_ms = performance.now();
     const meanwhile = [];
     for (let request = 0; request < Number(requests); request++) meanwhile.push(await ask(`down ${request}`));
@@ -231,12 +245,17 @@ describe('an outage', () => {
     const allowed = Number(most.replace('at most ', '')) + Math.ceil(excess_ms / (20_000 / SCALE));
     expect(meanwhile.reduce((sum, { asked }) => sum + asked, 0)).toBeLessThanOrEqual(allowed);
 
+    const down = await told();
+    expect(down).toMatchObject({ states: [expect.stringMatching(/open/)], closed: 0 });
+    expect(down.opened).toBeGreaterThan(0);
+
     isDown = false;
     const after = [];
     do after.push(await ask(`up ${after.length}`));
     while (after.at(-1)?.served === 'second' && after.length < BACK_REQUESTS);
     expect(after.at(-1)).toEqual({ served: 'first_0', asked: 1 });
     expect(await ask('up and well')).toEqual({ served: 'first_0', asked: 1 });
+    expect(await told()).toMatchObject({ states: ['closed'], closed: 1 });
   });
 });
 
@@ -318,6 +337,16 @@ test('a replica that takes a run over asks any target of the route for the rest'
   expect(body).not.toContain('"model":"second"');
   const { first, second } = deployment.requests('taken over');
   expect([first.length, second.length]).toEqual([3, 1]);
+
+  const { text, segments } = (await (await fetchRun(other, client.run)).json()) as {
+    text: string;
+    segments: readonly { upstream: string; characters: { text: number } }[];
+  };
+  expect(segments).toMatchObject([
+    { attempt: 1, epoch: 1, upstream: 'first_0', mode: 'first', from: 2 },
+    { attempt: 4, epoch: 2, upstream: 'second', mode: 'prefill', plan: 'R1', cause: 'provider_5xx' },
+  ]);
+  expect(segments.reduce((sum, { characters }) => sum + characters.text, 0)).toBe(text.length);
 });
 
 test('two that have each other for an upstream do not pass a request on for ever', START, async () => {

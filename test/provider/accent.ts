@@ -1,3 +1,4 @@
+import { asCompletion } from './completion-events.ts';
 import type { ChunkDelta } from './deltas.ts';
 import { DONE, type Envelope, type EventStream, event, type TokenUsage } from './events.ts';
 import type { Utterance } from './limits.ts';
@@ -18,15 +19,18 @@ export interface Accent {
 }
 
 /** The wire as it is spoken with this accent. */
-export const accented = (wire: ProviderWire, accent: Accent): ProviderWire => ({
-  ...wire,
-  ...(accent.headers && { headers: accent.headers }),
-  events: (said, envelope, usage, usage_in) =>
-    accent.tell(said, envelope, usage_in === 'none' ? undefined : usage),
-  errors: (kind, envelope, retry_after_s) =>
-    kind === 'error_own' ? accent.error(envelope) : wire.errors(kind, envelope, retry_after_s),
-  ping: (envelope) => accent.ping ?? wire.ping(envelope),
-});
+export function accented(wire: ProviderWire, accent: Accent): ProviderWire {
+  const worded = wire.hasTurns ? accent : inCompletions(accent);
+  return {
+    ...wire,
+    ...(accent.headers && { headers: accent.headers }),
+    events: (said, envelope, usage, usage_in) =>
+      worded.tell(said, envelope, usage_in === 'none' ? undefined : usage),
+    errors: (kind, envelope, retry_after_s) =>
+      kind === 'error_own' ? worded.error(envelope) : wire.errors(kind, envelope, retry_after_s),
+    ping: (envelope) => accent.ping ?? wire.ping(envelope),
+  };
+}
 
 /** Most providers differ in what surrounds a delta, and in where they put the role, the finish reason and the usage. */
 export interface Manner {
@@ -38,6 +42,8 @@ export interface Manner {
   readonly role: 'alone' | 'once' | 'always';
   /** The delta that brings the role alone. */
   readonly opening?: object;
+  /** Where it puts the model's thoughts; default `reasoning_content`. */
+  readonly thoughts?: 'reasoning';
   /** A delta as this provider words it. */
   readonly delta?: (delta: ChunkDelta) => object;
   /** Events before all others. */
@@ -48,7 +54,7 @@ export interface Manner {
   readonly closing?: object;
   /** Fields of the finish chunk that others do not have. */
   readonly last?: (usage: TokenUsage | undefined) => object;
-  /** Where usage goes: an event of its own without choices, the finish chunk, or every chunk. */
+  /** Where usage goes: an event of its own without choices, the finish chunk, or every chunk, as far as it has come. */
   readonly usage: 'own' | 'finish' | 'every' | 'none';
   /** Fields beside the usage where it has an event of its own. */
   readonly report?: object;
@@ -61,19 +67,25 @@ export const telling =
     const { role, usage: place } = manner;
     const chunk = (delta: object, reason: string | null, more: object = {}) =>
       event({ ...manner.around(envelope, [manner.choice(delta, reason)]), ...more });
-    const along = place === 'every' && usage ? { usage } : {};
-    const worded = deltas.map(manner.delta ?? ((delta) => delta));
+    const along = (said: number) => (place === 'every' && usage ? { usage: usageAfter(said, usage) } : {});
+    const thought = manner.thoughts === 'reasoning' ? deltas.map(thinkingInReasoning) : deltas;
+    const worded = thought.map(manner.delta ?? ((delta) => delta));
     const spoken = worded.map((delta, index) => {
       const brings = role === 'always' || (role === 'once' && index === 0);
       const isFirst = index === 0 && role !== 'alone';
       return chunk(brings ? { role: 'assistant', ...delta } : delta, null, {
-        ...along,
+        ...along(index + 1),
         ...(isFirst && manner.first),
       });
     });
     const opening =
       role === 'alone'
-        ? [chunk(manner.opening ?? { role: 'assistant', content: '' }, null, { ...along, ...manner.first })]
+        ? [
+            chunk(manner.opening ?? { role: 'assistant', content: '' }, null, {
+              ...along(0),
+              ...manner.first,
+            }),
+          ]
         : [];
     const closing = { ...(role === 'always' && { role: 'assistant' }), ...manner.closing };
     const finished = chunk(closing, finish, {
@@ -85,3 +97,28 @@ export const telling =
       place === 'own' && usage ? [event({ ...manner.around(envelope, []), usage, ...manner.report })] : [];
     return { events: [...before, ...report, DONE], finished_after: before.length };
   };
+
+const usageAfter = (completion_tokens: number, { prompt_tokens }: TokenUsage): TokenUsage => ({
+  prompt_tokens,
+  completion_tokens,
+  total_tokens: prompt_tokens + completion_tokens,
+});
+
+export function thinkingInReasoning({ reasoning_content, ...delta }: ChunkDelta): ChunkDelta {
+  return reasoning_content === undefined ? delta : { ...delta, reasoning: reasoning_content };
+}
+
+/** The same accent on `/v1/completions`, where an answer has no role. */
+function inCompletions({ tell, error, ...accent }: Accent): Accent {
+  return {
+    ...accent,
+    tell(said, envelope, usage) {
+      const { events, finished_after } = tell(said, envelope, usage);
+      const [before, after] = [events.slice(0, finished_after), events.slice(finished_after)];
+      const answer = before.map(asCompletion).filter((each) => each !== undefined);
+      const rest = after.map(asCompletion).filter((each) => each !== undefined);
+      return { events: [...answer, ...rest], finished_after: answer.length };
+    },
+    error: (envelope) => error(envelope).flatMap((each) => asCompletion(each) ?? []),
+  };
+}

@@ -36,10 +36,13 @@ export function answer(plan: Plan, request: CompletionRequest, occasion: Occasio
   if (refused !== undefined) return refusal(refused, plan);
   const envelope = envelopeOf(plan, request, occasion);
   const wire = plan.accent ? accented(wireOf(occasion), plan.accent) : wireOf(occasion);
-  if (!request.stream) return plain(200, wire.whole(expectedAnswer(plan, request), envelope));
+  if (!request.stream) {
+    const whole = limited(utterance(plan, { kind: 'original' }), request);
+    return plain(200, wire.whole(expectedAnswer(plan, request), envelope, whole));
+  }
   const said = limited(utterance(plan, honoured(plan, request, situation, occasion)), request);
   const wanted = request.stream_options?.include_usage ? (plan.usage ?? 'final') : 'none';
-  const stream = wire.events(said, envelope, usageOf(request, said.deltas), wanted);
+  const stream = wire.events(said, envelope, usageOf(request, said.deltas.slice(said.echoed)), wanted);
   return streamSteps(stream, envelope, fault, wire);
 }
 

@@ -120,7 +120,7 @@ function echoed(plan: Plan, prefix: string, rest: readonly Part[]): Utterance {
       ? [{ content: echo }]
       : [{ content: echo.slice(0, half) }, { content: echo.slice(half) }];
   const onward = spoken(plan, joined([{ text: prefix.slice(echo.length) }, ...rest]));
-  return { finish: onward.finish, deltas: [...deltas, ...onward.deltas] };
+  return { finish: onward.finish, deltas: [...deltas, ...onward.deltas], echoed: deltas.length };
 }
 
 function prose(plan: Plan, rest: readonly Part[]): Utterance {

@@ -39,11 +39,14 @@ function callsBegun(script: Script, deltas: readonly ChunkDelta[]): ToolCall[] {
   return calls.filter((call) => ids.has(call.id));
 }
 
+const FINGERPRINT = { system_fingerprint: 'fp_script' };
+
 /** The answer to a request that does not ask for a stream. */
 export function completion(expected: ExpectedAnswer, { id, model, created, wire }: Envelope): object {
   if (wire === 'completions') {
     const choices = [{ text: expected.text, index: 0, logprobs: null, finish_reason: expected.finish }];
-    return { id, object: 'text_completion', created, model, choices, usage: expected.usage };
+    const object = 'text_completion';
+    return { id, object, created, model, choices, usage: expected.usage, ...FINGERPRINT };
   }
   const calls = expected.toolCalls.map((call) => ({
     id: call.id,
@@ -52,11 +55,11 @@ export function completion(expected: ExpectedAnswer, { id, model, created, wire 
   }));
   const message = {
     role: 'assistant',
-    content: expected.text,
+    content: expected.text === '' && (calls.length > 0 || expected.refusal !== '') ? null : expected.text,
     refusal: expected.refusal === '' ? null : expected.refusal,
     ...(expected.reasoning === '' ? {} : { reasoning_content: expected.reasoning }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
   };
   const choices = [{ index: 0, message, logprobs: null, finish_reason: expected.finish }];
-  return { id, object: 'chat.completion', created, model, choices, usage: expected.usage };
+  return { id, object: 'chat.completion', created, model, choices, usage: expected.usage, ...FINGERPRINT };
 }

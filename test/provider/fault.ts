@@ -1,10 +1,11 @@
 /**
- * Where a fault strikes. `event`: after that many whole events. `byte`: after that many bytes of the body, wherever
- * that is; faults that speak in events of their own round down to the end of an event. `after_finish`: after the
- * event with the finish reason. A place beyond the end is the end.
+ * Where a fault strikes. `event`: after that many whole events. `within`: in the middle of the one after those.
+ * `byte`: after that many bytes of the body, wherever that is. Faults that speak in events of their own round down to the
+ * end of an event. `after_finish`: after the event with the finish reason. A place beyond the end is the end.
  */
 export type Position =
   | { readonly event: number }
+  | { readonly within: number }
   | { readonly byte: number }
   | { readonly after_finish: true };
 
@@ -63,6 +64,8 @@ export type Fault =
       readonly every_ms?: number;
       readonly for_ms?: number;
       readonly shape?: 'chunk' | 'event';
+      /** After `for_ms`, in place of the rest. */
+      readonly cut?: Cut;
     }
   /** An answer that is no stream. A body that is not a string is sent as JSON. */
   | {

@@ -4,6 +4,8 @@ import type { CompletionRequest } from './request.ts';
 export interface Utterance {
   readonly deltas: readonly ChunkDelta[];
   readonly finish: string;
+  /** So many of the deltas are the prefix come again, which nobody generated: they are not counted. */
+  readonly echoed?: number;
 }
 
 /** Ends an utterance where the request's `stop` or `max_tokens` says, as a provider would: it sees only its own text. */

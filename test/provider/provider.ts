@@ -3,13 +3,14 @@ import { text } from 'node:stream/consumers';
 import { answer, plain } from './answer.ts';
 import type { AnyRequest, AnyResponse, Channel } from './channel.ts';
 import type { Fault } from './fault.ts';
+import { type Generation, KeptAnswers, type Reattached, restOf as restOfKept } from './kept-answers.ts';
 import type { RecordedRequest } from './recorded-request.ts';
 import type { CompletionRequest } from './request.ts';
 import { Runs } from './runs.ts';
 import type { Continuation, Plan } from './script.ts';
 import { type Listening, listen, type Protocol } from './server.ts';
 import { isSurvived, type Step } from './steps.ts';
-import { type Pace, tell } from './telling.ts';
+import { type Gate, type Pace, tell } from './telling.ts';
 import { PROVIDER_WIRES, wireAt } from './wires/registry.ts';
 import { type Background, Backgrounds, restOf } from './wires/responses-background.ts';
 
@@ -39,6 +40,7 @@ export class Provider {
   readonly #options: ProviderOptions;
   readonly #runs: Runs;
   readonly #backgrounds = new Backgrounds();
+  readonly #kept = new KeptAnswers();
   readonly #changes = new EventEmitter();
   readonly #mistakes: unknown[] = [];
   #listening: Listening | undefined;
@@ -83,6 +85,11 @@ export class Provider {
     this.#respond = respond;
   }
 
+  /** Answers that are kept for those who lose the connection, in the order in which they were begun. */
+  get generations(): readonly Generation[] {
+    return this.#kept.begun;
+  }
+
   /** Resolves when that many requests have arrived in all. */
   waitForRequests(count: number): Promise<void> {
     return this.#until(() => this.requests.length >= count);
@@ -120,8 +127,8 @@ export class Provider {
       if (!response.writableEnded && !channel.was_cut) recorded.aborted_at_ms = Date.now();
       this.#changes.emit('change');
     });
-    const { steps, pace, told } = this.#answer(recorded);
-    if ((await tell(steps, channel, pace, recorded.sent)) && response.statusCode === 200) told();
+    const { steps, pace, told, gate } = this.#answer(recorded);
+    if ((await tell(steps, channel, pace, recorded.sent, gate)) && response.statusCode === 200) told();
   }
 
   async #record(request: AnyRequest, path: string, search: string): Promise<RecordedRequest> {
@@ -148,6 +155,8 @@ export class Provider {
     if (wire) return this.#complete(recorded, PROVIDER_WIRES[wire].request(recorded.body));
     const background = method === 'GET' ? this.#backgrounds.at(path) : undefined;
     if (background) return this.#goOn(recorded, background);
+    const reattached = this.#kept.at(recorded);
+    if (reattached) return this.#reattach(recorded, reattached);
     return { steps: this.#otherwise(method, path), pace: {}, told: () => {} };
   }
 
@@ -162,8 +171,22 @@ export class Provider {
     const occasion = { attempt, serial: this.#serial, created, path: recorded.path };
     this.#backgrounds.keep(recorded.body, { plan, request, occasion });
     const steps = answer(plan, request, occasion);
+    const kept = this.#kept.begin(recorded, plan, request, occasion);
+    if (kept) return { steps: kept.announced(steps), pace: kept.pace, told, gate: kept.gate(0) };
     const fault = plan.faults?.[attempt - 1];
     return { steps, pace: plan, told: fault && !isSurvived(fault) ? () => {} : told };
+  }
+
+  #reattach(recorded: RecordedRequest, { generation, from = 0, steps = [] }: Reattached): Told {
+    if (!generation) return { steps, pace: {}, told: () => {} };
+    const run = this.#runs.attempt(generation.request, generation.plan);
+    recorded.attempt = run?.attempt ?? 0;
+    return {
+      steps: restOfKept(generation, from, recorded.attempt),
+      pace: generation.pace,
+      told: () => {},
+      gate: generation.gate(from),
+    };
   }
 
   #goOn(recorded: RecordedRequest, background: Background): Told {
@@ -208,6 +231,7 @@ interface Told {
   readonly pace: Pace;
   /** To be called when the answer, not a refusal, was told to its end. */
   readonly told: () => void;
+  readonly gate?: Gate;
 }
 
 function refused(status: number, code: string, message: string): Told {

@@ -1,6 +1,7 @@
 import type { DialectName } from '../../src/config/dialect-names.ts';
 import type { Accent } from './accent.ts';
 import type { Fault } from './fault.ts';
+import type { KeepsAnswers } from './kept-answers.ts';
 import type { CompletionRequest } from './request.ts';
 
 /** What the model says in one uncut answer, in this order. */
@@ -85,6 +86,8 @@ export interface Plan extends Script {
   /** One per consecutive request of a run; a missing or null entry is an answer without a fault. */
   readonly faults?: readonly (Fault | null | undefined)[];
   readonly continuation?: Continuation;
+  /** It goes on with answers that have lost their connection, and faults are those of the connection. */
+  readonly keeps?: KeepsAnswers;
   readonly prefill?: PrefillDialect;
   /** A prefill without text is gone on with from its reasoning; default as DeepSeek does. */
   readonly thinksOn?: boolean;

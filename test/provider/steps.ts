@@ -28,8 +28,13 @@ export const isStreamFault = (fault: Fault): fault is StreamFault =>
 
 const END: Step = { kind: 'end' };
 
+/** A stream, or what follows some byte of it. */
+interface Pieces extends Pick<EventStream, 'finished_after'> {
+  readonly events: readonly (string | Buffer)[];
+}
+
 export function streamSteps(
-  stream: EventStream,
+  stream: Pieces,
   envelope: Envelope,
   fault: StreamFault | null | undefined,
   wire: ProviderWire,
@@ -46,6 +51,7 @@ export function streamSteps(
 /** Whether the rest of the answer follows the fault. */
 export function isSurvived(fault: Fault): boolean {
   if (fault.kind === 'goaway_graceful' || fault.kind === 'malformed_event') return true;
+  if ('cut' in fault && fault.cut !== undefined) return false;
   return 'for_ms' in fault && fault.for_ms !== undefined;
 }
 
@@ -70,7 +76,7 @@ function strike(fault: StreamFault, envelope: Envelope, wire: ProviderWire): Ste
     case 'silence':
     case 'comments':
     case 'pings':
-      return [hold(fault, envelope, wire)];
+      return [hold(fault, envelope, wire), ...cutAfter(fault)];
     case 'finish_insufficient_system_resource':
     case 'finish_abort':
     case 'finish_overloaded_error':
@@ -79,6 +85,9 @@ function strike(fault: StreamFault, envelope: Envelope, wire: ProviderWire): Ste
       return [...sends(wire.errors(fault.kind, envelope, fault.retry_after_s)), END];
   }
 }
+
+const cutAfter = (fault: Hold): Step[] =>
+  'cut' in fault && fault.cut !== undefined ? [{ kind: 'cut', how: fault.cut }] : [];
 
 type Hold = Extract<StreamFault, { readonly kind: 'silence' | 'comments' | 'pings' }>;
 
@@ -95,13 +104,13 @@ const speaks = ({ kind }: StreamFault): boolean =>
   /^(error|finish)_/.test(kind) ||
   ['comments', 'pings', 'malformed_event', 'done_without_finish'].includes(kind);
 
-function split(stream: EventStream, at: Position, whole_events: boolean): { before: Step[]; after: Step[] } {
+function split(stream: Pieces, at: Position, whole_events: boolean): { before: Step[]; after: Step[] } {
   const bytes = stream.events.map((each) => Buffer.from(each));
-  if (!('byte' in at)) {
+  if ('event' in at || 'after_finish' in at) {
     const count = 'event' in at ? at.event : stream.finished_after;
     return { before: sends(bytes.slice(0, count)), after: sends(bytes.slice(count)) };
   }
-  let place = at.byte;
+  let place = 'byte' in at ? at.byte : middleOf(bytes, at.within);
   let whole = 0;
   for (const each of bytes) {
     if (each.length > place) break;
@@ -117,6 +126,10 @@ function split(stream: EventStream, at: Position, whole_events: boolean): { befo
     after: sends([broken.subarray(place), ...bytes.slice(whole + 1)]),
   };
 }
+
+/** How many bytes there are up to the middle of this event. */
+const middleOf = (events: readonly Buffer[], position: number): number =>
+  Buffer.concat(events.slice(0, position)).length + ((events[position]?.length ?? 0) >> 1);
 
 const sends = (pieces: readonly (string | Buffer)[]): Step[] =>
   pieces.map((piece) => ({ kind: 'send', bytes: Buffer.from(piece) }));

@@ -10,12 +10,16 @@ export interface Sent {
   bytes: number;
 }
 
+/** Waits until the next `length` bytes are there to be sent. False if they will never be. */
+export type Gate = (length: number) => Promise<boolean>;
+
 /** Performs the steps. True if the answer was told to its proper end. */
 export async function tell(
   steps: readonly Step[],
   channel: Channel,
   pace: Pace,
   sent: Sent,
+  gate?: Gate,
 ): Promise<boolean> {
   const delay_ms = pace.delay_ms ?? 0;
   const write = pace.write ?? (delay_ms > 0 ? 'event' : 'whole');
@@ -27,6 +31,10 @@ export async function tell(
       if (delay_ms > 0 && early_ms > 0) await channel.wait(early_ms);
       // A client in this process reads between two turns of the event loop.
       else if (write !== 'whole') await setImmediate();
+    }
+    if (gate && step.kind === 'send' && !(await gate(step.bytes.length))) {
+      channel.end();
+      return false;
     }
     if (channel.gone) return false;
     await perform(step, channel, sent);
@@ -58,7 +66,8 @@ async function hold(step: Extract<Step, { kind: 'hold' }>, channel: Channel): Pr
   if (!step.sign) return step.for_ms === undefined ? channel.untilGone() : channel.wait(step.for_ms);
   while (!channel.gone && performance.now() < until_ms) {
     await channel.write(step.sign);
-    await channel.wait(Math.min(step.every_ms, until_ms - performance.now()));
+    // Writing may take longer than was left.
+    await channel.wait(Math.max(0, Math.min(step.every_ms, until_ms - performance.now())));
   }
 }
 

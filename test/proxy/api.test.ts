@@ -322,7 +322,7 @@ it('neither keys nor prompts are logged, whatever happens', async () => {
   );
   const headers = { authorization: 'Bearer sk-client', 'x-api-key': 'sk-client' };
   await (await post(replica, JSON.stringify(REQUEST), headers)).text().catch(() => {});
-  await (await post(replica, JSON.stringify({ ...REQUEST, stream: false }), headers)).text();
+  await (await post(replica, JSON.stringify({ ...REQUEST, stream: false, n: 2 }), headers)).text();
   await (await post(replica, 'the secret prompt', headers)).text();
   const log = await replica.log();
   expect(log).toContain('a careless line');

@@ -5,6 +5,24 @@ const upstreams = {
   first: { base_url: 'http://first/v1', dialect: 'generic' },
   second: { base_url: 'http://second/v1', dialect: 'generic' },
 } as const;
+const non_streaming = 'recover' as const;
+
+it('requests without a stream are recovered, unless the route of their model says otherwise', () => {
+  expect(new Models({ upstreams, routes: [] }).recoversDocuments('anything')).toBe(true);
+  const targets = [{ upstream: 'first' }];
+  const models = new Models({
+    upstreams,
+    routes: [
+      { model: 'gpt-4*', targets, non_streaming: 'pass_through' },
+      { model: 'gpt-*', targets, non_streaming },
+    ],
+  });
+  expect(['gpt-4o', 'gpt-3', 'llama'].map((model) => models.recoversDocuments(model))).toEqual([
+    false,
+    true,
+    false,
+  ]);
+});
 
 it('without routes the first upstream serves every model', () => {
   const models = new Models({ upstreams, routes: [] });
@@ -12,7 +30,7 @@ it('without routes the first upstream serves every model', () => {
 });
 
 it('the first route that matches decides', () => {
-  const route = (model: string, upstream: string) => ({ model, targets: [{ upstream }] });
+  const route = (model: string, upstream: string) => ({ model, targets: [{ upstream }], non_streaming });
   const models = new Models({ upstreams, routes: [route('gpt-4*', 'second'), route('gpt-*', 'first')] });
   expect(models.target('gpt-4o')?.name).toBe('second');
   expect(models.target('gpt-3')?.name).toBe('first');
@@ -21,7 +39,7 @@ it('the first route that matches decides', () => {
 
 it('a route has its targets in order of preference', () => {
   const targets = [{ upstream: 'second', model: 'other', context_tokens: 8000 }, { upstream: 'first' }];
-  const models = new Models({ upstreams, routes: [{ model: 'gpt-*', targets }] });
+  const models = new Models({ upstreams, routes: [{ model: 'gpt-*', targets, non_streaming }] });
   expect(models.targets('gpt-4o')).toEqual([
     { name: 'second', upstream: upstreams.second, model: 'other', context_tokens: 8000 },
     { name: 'first', upstream: upstreams.first },
@@ -30,4 +48,24 @@ it('a route has its targets in order of preference', () => {
   expect(new Models({ upstreams, routes: [] }).targets('llama')).toEqual([
     { name: 'first', upstream: upstreams.first },
   ]);
+});
+
+it('a route may have its conversations put in fewer words', () => {
+  const compression = { upstream: 'second', model: 'scribe', keep_messages: 8, summary_tokens: 1024 };
+  const targets = [{ upstream: 'first' }];
+  const models = new Models({
+    upstreams,
+    routes: [
+      { model: 'gpt-4*', targets, non_streaming, compression },
+      { model: 'gpt-*', targets, non_streaming },
+    ],
+  });
+  expect(models.compression('gpt-4o')).toEqual({
+    keep_messages: 8,
+    summary_tokens: 1024,
+    target: { name: 'second', upstream: upstreams.second, model: 'scribe' },
+  });
+  expect(models.compression('gpt-3')).toBeUndefined();
+  expect(models.compression('llama')).toBeUndefined();
+  expect(new Models({ upstreams, routes: [] }).compression('gpt-4o')).toBeUndefined();
 });

@@ -88,9 +88,9 @@ describe('requests go up as they came', () => {
     expect(await text(up.request)).toBe('now');
   });
 
-  it('a completion that does not stream keeps its body byte for byte', async () => {
+  it('a completion that is passed through keeps its body byte for byte', async () => {
     const { provider, replica } = await startBoth();
-    const body = ' {"model":"gpt-4o", "messages":[],"seed":12345678901234567890,"stream":false}\n';
+    const body = ' {"model":"gpt-4o", "n":2, "messages":[],"seed":12345678901234567890,"stream":false}\n';
     const { request, response } = send(replica, '/v1/chat/completions', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

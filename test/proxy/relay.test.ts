@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
 import type { ChatRequest } from '../../src/proxy/wires/chat-request.ts';
 import type { Fault } from '../provider/fault.ts';
-import type { Plan } from '../provider/script.ts';
+import type { Part, Plan } from '../provider/script.ts';
 import { TOOLS } from '../simulation/arbitraries.ts';
 import { DEFAULTS, simulate } from '../simulation/simulate.ts';
 
@@ -114,6 +114,14 @@ describe('a target that is not known to continue a prefix', () => {
 
     const second = await simulate(plan, { dialect: 'generic', capabilities });
     expect(second.requests.map(({ body }) => body.messages.at(-1)?.role)).toEqual(['user', 'user']);
+  });
+
+  test('is not told to the client as what interrupted its answer', async () => {
+    const plan = { ...cutText(reset(6)), continuation: 'rejects_prefill' } as const;
+    const { stream } = await simulate(plan, { dialect: 'generic', events: 'chunks' });
+    expect(stream.advisories).toMatchObject([
+      { type: 'Recovered', plan: 'R1', cause: 'connection_reset', attempt: 3 },
+    ]);
   });
 
   test('is remembered to continue one when it did', async () => {
@@ -297,6 +305,30 @@ describe('reasoning (R4)', () => {
       { type: 'Recovered', plan: 'R4', cause: 'connection_reset', attempt: 2 },
     ]);
   });
+
+  test('that was of no use is marked in the journal, which has all of it all the same', async () => {
+    const { journal } = await simulate(thinking);
+
+    expect(journal.segments).toMatchObject([
+      { attempt: 1, mode: 'first', discarded: true, characters: { text: 0 } },
+      { attempt: 2, mode: 'restart', plan: 'R4', cause: 'connection_reset', discarded: false },
+    ]);
+    const [cut, whole] = journal.segments.map(({ characters }) => characters);
+    expect((cut?.reasoning ?? 0) + (whole?.reasoning ?? 0)).toBe('First I think about kelp.'.length);
+    expect(whole?.text).toBe(TEXT.length);
+  });
+});
+
+test('who said an answer is recorded once, with the first words of an attempt', async () => {
+  const told = async (...faults: Fault[]) => {
+    const { journal } = await simulate(cutText(...faults));
+    const kinds = journal.events.map(({ deltas }) => deltas.map(({ kind }) => kind).join());
+    return kinds.filter((kind) => kind.includes('segment'));
+  };
+  expect(await told()).toEqual(['segment,text']);
+  expect(await told(reset(5))).toEqual(['segment,text', 'segment,text']);
+  // An attempt that says nothing has no part in it.
+  expect(await told(reset(5), reset(1))).toEqual(['segment,text', 'segment,text']);
 });
 
 describe('what the client sees', () => {
@@ -469,4 +501,22 @@ test('the log tells every interruption and recovery, and nothing of what was sai
     { msg: 'recovered', cause: 'provider_5xx', plan: 'R1', attempt: 3 },
   ]);
   expect(JSON.stringify(lines)).not.toMatch(/secret|Kelp/);
+});
+
+test('the calls that an answer ends with are of the attempt that made them, not of one that could not come back to it', async () => {
+  const parts: readonly Part[] = [
+    { tool: { id: 'call_a', name: 'now', arguments: '' } },
+    { tool: { id: 'call_b', name: 'now', arguments: '' } },
+  ];
+  const faults: readonly Fault[] = [{ kind: 'error_ollama', at: { event: 3 } }];
+  const { attempts, stream, journal } = await simulate(
+    { parts, tool_shape: 'whole', faults },
+    { dialect: 'llamacpp', events: 'chunks', request: { tools: TOOLS } },
+  );
+  expect(attempts.map(({ body }) => body !== undefined)).toEqual([true, false]);
+  expect(stream.finish).toBe('tool_calls');
+  expect(stream.advisories).toMatchObject([
+    { type: 'ToolCallCancel', id: 'call_b', reason: 'connection_reset' },
+  ]);
+  expect(journal.segments.map(({ attempt }) => attempt)).toEqual([1]);
 });

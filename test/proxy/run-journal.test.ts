@@ -75,6 +75,20 @@ test('the time a lease takes costs an answer whose events are stored first no mo
   expect(readStream(client.body.replaceAll(/^id: .*\n/gm, '')).text).toBe(TEXT);
 });
 
+test('nobody has anything of a run that is to outlive its replica before its request is stored', async () => {
+  const fleet = new Fleet({ ...PLAN, delay_ms: 10 });
+  const replica = fleet.replica();
+  const give = holdLease(replica);
+  const { client } = fleet.begin(replica);
+  await fleet.pass(100);
+  expect(client.body).toBe('');
+
+  give();
+  await fleet.pass(10);
+  expect(client.body).toContain('Kelp');
+  expect((await fleet.stored())?.records[0]?.header?.body).toBeDefined();
+});
+
 test('what waits for a lease is bounded: a run that has said too much meanwhile does without a journal', async () => {
   const fleet = new Fleet({ parts: [{ text: 'kelp '.repeat(300_000) }], chunk: 1_000 });
   const replica = fleet.replica();

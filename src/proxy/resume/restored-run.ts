@@ -1,5 +1,6 @@
 import type { JournalEvent } from '../../checkpoint/journal.ts';
 import type { Phase } from '../../interrupts/interruption.ts';
+import { partOf } from '../../plans/answer-part.ts';
 import { closedBefore, closedByFinish } from '../../plans/closure.ts';
 import type { Policy } from '../../plans/decide.ts';
 import type { Delta, Proof } from '../../plans/delta.ts';
@@ -32,6 +33,8 @@ export class RestoredRun {
   readonly healed: readonly JournalEvent[];
   /** How many events the client has. */
   seq = 0;
+  /** The last attempt that is known of. */
+  attempts = 1;
   #phase: Phase = 'connect';
   readonly #rules: RestorationRules;
   readonly #reader: DeliveredReader;
@@ -39,6 +42,7 @@ export class RestoredRun {
   #first: string | undefined;
   #content: string | undefined;
   #last: string | undefined;
+  #broughtContent = false;
   readonly #events: JournalEvent[] = [];
 
   /** `tail` must have been found {@link readableTail readable}. */
@@ -89,9 +93,17 @@ export class RestoredRun {
 
   #takeBrought(payload: string): JournalEvent {
     const event = this.#reader.read(payload, this.transcript.toolCalls.length);
-    const brought = { deltas: event ? this.#deltasOf(event) : [], payload };
+    const deltas = this.#withSegment(event ? this.#deltasOf(event) : []);
+    const brought = { deltas, payload };
     this.#note(brought);
     return brought;
+  }
+
+  /** Who said what is brought was told in what was lost of the journal. */
+  #withSegment(deltas: readonly Delta[]): readonly Delta[] {
+    if (this.#broughtContent || !deltas.some(partOf)) return deltas;
+    this.#broughtContent = true;
+    return [{ kind: 'segment', mode: 'brought' }, ...deltas];
   }
 
   /** The deltas of an event, with those that are not to be seen in it: of calls that were closed or cancelled. */
@@ -143,6 +155,7 @@ export class RestoredRun {
   }
 
   #fold(delta: Delta): void {
+    if (delta.kind === 'segment') this.attempts = delta.attempt ?? this.attempts;
     this.transcript.fold(delta);
     this.ledger.arrive(delta);
     this.ledger.keep(delta);

@@ -6,10 +6,11 @@ import type { UpstreamConfiguration } from '../../config/configuration.ts';
 import { apiError } from '../../errors.ts';
 import type { ActiveRun } from '../active-run.ts';
 import type { ApiContext } from '../api-context.ts';
+import { compressionOfRun } from '../compression/run-compression.ts';
 import { revivedRequestHeaders } from '../headers.ts';
 import type { Run } from '../run.ts';
 import type { RunOptions } from '../run-options.ts';
-import { attend, beforehand } from '../run-session.ts';
+import { attend, beforehand, type WantedDocument } from '../run-session.ts';
 import { targetsOfRun } from '../targets/targets-of-run.ts';
 import { WIRES, wireOf } from '../wires/registry.ts';
 import type { Cursor } from './cursor.ts';
@@ -31,7 +32,9 @@ export interface Return {
   /** The request, where the client sends it again. */
   readonly repeated?: { readonly wire: WireName; readonly body: string };
   readonly active: ActiveRun;
-  /** Called when the stream begins. */
+  /** Set where the client is to have the whole answer as one document. */
+  readonly document?: WantedDocument;
+  /** Called when the answer begins. */
   onOpen(): void;
 }
 
@@ -66,6 +69,7 @@ export async function returnToRun(back: Return, reply: FastifyReply, context: Ap
       wire: wireOf(stored).name,
       active,
       resumable: options.resumable,
+      ...(back.document && { document: back.document }),
       onOpen: back.onOpen,
       deliver: (client) => context.follow(reader, stored, client, context),
     },
@@ -79,8 +83,14 @@ const isLate = ({ status, holder, seq }: StoredRun, { cursor, tail }: Reader): b
   status === 'running' && holder.state === 'alive' && seq < cursor - tail.length;
 
 /** As far as it is known: an answer must not be put together from two requests. */
-function isSameRequest({ records }: StoredRun, { repeated }: Return, { secret }: ApiContext): boolean {
+function isSameRequest(
+  { records }: StoredRun,
+  { repeated, document }: Return,
+  { secret }: ApiContext,
+): boolean {
   const header = records[0]?.header;
+  // Of calls that were shown while they came, a document could not tell those that were cut.
+  if (document && header && header.events !== 'none') return false;
   if (repeated === undefined || header?.digest === undefined) return true;
   return header.digest === requestDigest(secret, { ...repeated, events: header.events });
 }
@@ -111,11 +121,13 @@ function revive(header: RunHeader | undefined, back: Return, context: ApiContext
     owner: active.owner,
     wire,
     ...targetsOfRun(target, targets, headersFor, context.healths),
+    ...compressionOfRun(context.models.compression(request.model), back.headers),
     body,
     digest: requestDigest(context.secret, { wire: wire.name, events, body }),
     request,
     events,
     resumable: options.resumable,
+    ...(back.document && { unstreamed: true }),
     ...(thread !== undefined && { thread }),
     signal: active.signal,
   };

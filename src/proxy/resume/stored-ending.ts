@@ -2,10 +2,12 @@ import type { JournalEvent } from '../../checkpoint/journal.ts';
 import { foldJournal, type JournalFold } from '../../checkpoint/journal-fold.ts';
 import type { RunEnd, RunId, StoredRun } from '../../checkpoint/store.ts';
 import { errorObject } from '../../errors.ts';
+import type { Delta } from '../../plans/delta.ts';
 import { storedFailureEvent } from '../failure.ts';
 import type { DeliveredEvents } from '../wires/delivered-events.ts';
 import { wireOf } from '../wires/registry.ts';
 import type { Wire } from '../wires/wire.ts';
+import { RestoredRun } from './restored-run.ts';
 
 /**
  * A run that is over, with the events that end its stream, which its replica may have had no time to write: always the
@@ -17,23 +19,51 @@ export function withEnding(run: RunId, stored: StoredRun): StoredRun {
   const last = records.at(-1)?.events.at(-1)?.payload;
   const wire = wireOf(stored);
   if (!end || (last !== undefined && wire.delivered.endOf(last))) return stored;
-  const events = endingOf(run, foldJournal(records), end, wire);
+  const events = endingOf(run, stored, end, wire);
   const seq = stored.seq + events.length;
   return { ...stored, seq, records: [...records, { seq, events }] };
 }
 
-function endingOf(
-  run: RunId,
-  journal: JournalFold,
-  end: RunEnd,
-  { delivered }: Wire,
-): readonly JournalEvent[] {
-  if (journal.finish !== undefined) return delivered.done;
+function endingOf(run: RunId, stored: StoredRun, end: RunEnd, wire: Wire): readonly JournalEvent[] {
+  const journal = foldJournal(stored.records);
+  if (journal.finish !== undefined) return wire.delivered.done;
   const settled = journal.tool_calls.find(({ closed }) => closed !== undefined);
-  if (!settled || !isSalvaged(end)) return [failure(run, journal, end, delivered)];
+  if (!settled || !isSalvaged(end)) return [failure(run, journal, end, wire.delivered)];
   // Every call has an id, but for the one of the legacy `functions` interface.
-  const reason = settled.id === '' ? 'function_call' : 'tool_calls';
-  return delivered.ending(journal.events, reason);
+  return answerEnd(stored, end, wire, settled.id === '' ? 'function_call' : 'tool_calls');
+}
+
+/** How the answer ends after all that was sent: calls that were shown and are still open were cut. */
+function answerEnd(
+  stored: StoredRun,
+  { status, cause = status }: RunEnd,
+  wire: Wire,
+  reason: string,
+): readonly JournalEvent[] {
+  const { model = '', events: mode = 'none' } = stored.records[0]?.header ?? {};
+  const rules = { wire, schemas: new Map(), tool_proof: 1, live: mode !== 'none', forwarded: false } as const;
+  const restored = new RestoredRun({ stored, tail: [] }, rules);
+  const events: JournalEvent[] = [];
+  let silent: Delta[] = [];
+  const writer = wire.writer({
+    events: mode,
+    facts: wire.facts({ model, messages: [], stream: true }),
+    sink: {
+      send: (payload, deltas) => {
+        events.push({ deltas: [...silent, ...deltas], payload });
+        silent = [];
+      },
+      // A replay makes it again of what is recorded.
+      comment: () => {},
+      keep: (delta) => void silent.push(delta),
+      storeFirst: () => {},
+    },
+  });
+  restored.restore(writer);
+  const open = restored.transcript.openCalls.map(({ index }) => index);
+  writer.cancelCalls(open, cause, restored.attempts);
+  writer.finish({ reason, after: [], usageAsked: false });
+  return events;
 }
 
 const isSalvaged = ({ status }: RunEnd): boolean =>

@@ -1,8 +1,10 @@
 import type { Logger } from 'pino';
 import type { RecoveryPolicy } from '../../config/configuration.ts';
 import type { Interruption } from '../../interrupts/interruption.ts';
+import type { Metrics } from '../../metrics.ts';
 import { type Budget, backoffMs } from '../../plans/budget.ts';
 import {
+  afterCompression,
   afterFailure,
   type Choice,
   chooseTargets,
@@ -14,6 +16,7 @@ import {
 import type { Time } from '../../time.ts';
 import type { AttemptReport } from '../attempt-report.ts';
 import type { Run, RunContext, RunTarget, Target } from '../run.ts';
+import { labelsOf } from './health-registry.ts';
 import type { Inquiry } from './target-health.ts';
 import { moreTelling, type Told } from './told-failure.ts';
 
@@ -50,18 +53,22 @@ export class RunTargets {
   readonly #time: Time;
   readonly #random: () => number;
   readonly #log: Logger;
+  readonly #metrics: Metrics;
   #standings: readonly Standing[];
   /** Position of the target that is asked, or was last. */
   #current = 0;
   #inquiry: Inquiry | undefined;
   #told: Told | undefined;
+  #isCompressed = false;
 
-  constructor({ id, target, headers, targets }: Run, { configuration, time, random, log }: RunContext) {
+  constructor({ id, target, headers, targets }: Run, context: RunContext) {
+    const { configuration, time, random, log, metrics } = context;
     this.#targets = targets ?? [{ ...target, headers }];
     this.#recovery = configuration.recovery;
     this.#time = time;
     this.#random = random;
     this.#log = log.child({ run: id });
+    this.#metrics = metrics;
     this.#standings = this.#targets.map(({ context_tokens }) => newStanding(context_tokens));
   }
 
@@ -93,7 +100,9 @@ export class RunTargets {
 
   /** The attempt says something, or has ended well without a word. */
   answered(): void {
-    if (this.#inquiry?.answered(this.#time.now())) this.#log.info(this.#label, 'target is up');
+    if (!this.#inquiry?.answered(this.#time.now())) return;
+    this.#log.info(this.#label, 'target is up');
+    this.#metrics.targetTransitions.inc({ ...labelsOf(this.current), state: 'closed' });
   }
 
   /** The attempt was interrupted: where the run may go on. */
@@ -103,13 +112,28 @@ export class RunTargets {
     const own = { key: asked.upstream.api_key !== undefined, model: asked.model !== undefined };
     const reaction = isOurs ? 'ours' : reactionTo(interruption, own);
     this.#learn(reaction, interruption);
-    this.#told = moreTelling(this.#told, { interruption, report, reaction, target: asked });
+    this.#told = moreTelling(this.#told, {
+      interruption,
+      report,
+      reaction,
+      target: asked,
+      isCompressed: this.#isCompressed,
+    });
     const ready_at_ms = this.#readyAt(interruption);
     const failure = { target, reaction, interruption, offset, added: report.added, ready_at_ms };
     this.#standings = afterFailure(this.#standings, failure);
     const chosen = chooseTargets({ ...this.#situation, offset, failure });
     const moves = chosen[0] !== undefined && chosen[0] !== target;
     return { left: chosen.map((position) => this.#at(position)), target, moves };
+  }
+
+  /** The request is shorter now: who may be asked, the one for which it was too long last before the others. */
+  compressed(offset: number): readonly RunTarget[] {
+    this.#isCompressed = true;
+    this.#standings = afterCompression(this.#standings);
+    const { interruption } = this.told;
+    const failure = { target: this.#current, reaction: 'ours', interruption } as const;
+    return chooseTargets({ ...this.#situation, offset, failure }).map((position) => this.#at(position));
   }
 
   /** The failure that the client is told of if nothing is left, and the provider's own answer to it. */
@@ -122,7 +146,7 @@ export class RunTargets {
    * How long to wait before a target is asked after the current one: a target that is up, and has not failed in this
    * run, need not be spared.
    */
-  wait_ms(next: RunTarget, budget: Budget, { retry_after_ms }: Interruption): number {
+  wait_ms(next: RunTarget, budget: Budget, retry_after_ms: number | undefined): number {
     const position = this.#targets.indexOf(next);
     if (position === this.#current) return this.#backoff_ms(budget, retry_after_ms);
     const { standings, doubted, now_ms } = this.#situation;
@@ -159,7 +183,9 @@ export class RunTargets {
     const ready_at_ms = this.#readyAt(interruption);
     if (ready_at_ms !== undefined) health?.leaveAlone(ready_at_ms);
     if (isLimit && ready_at_ms !== undefined) return;
-    if (this.#inquiry?.failed(this.#time.now())) this.#log.warn(this.#label, 'target is down');
+    if (!this.#inquiry?.failed(this.#time.now())) return;
+    this.#log.warn(this.#label, 'target is down');
+    this.#metrics.targetTransitions.inc({ ...labelsOf(this.current), state: 'open' });
   }
 
   get #label(): { upstream: string; model: string | undefined } {

@@ -1,4 +1,4 @@
-import { type BreakerLimits, CircuitBreaker } from '../../plans/circuit-breaker.ts';
+import { type BreakerLimits, type BreakerState, CircuitBreaker } from '../../plans/circuit-breaker.ts';
 
 /** How a target has been doing lately, as all runs of this process know it. Times in milliseconds, monotonic. */
 export class TargetHealth {
@@ -16,6 +16,10 @@ export class TargetHealth {
 
   leaveAlone(until_ms: number): void {
     this.#ready_at_ms = Math.max(this.#ready_at_ms, until_ms);
+  }
+
+  state(now_ms: number): BreakerState {
+    return this.#breaker.state(now_ms);
   }
 
   /** Others should be asked first. */

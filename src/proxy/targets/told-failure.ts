@@ -9,6 +9,8 @@ export interface Told {
   readonly report: AttemptReport;
   readonly target: Target;
   readonly reaction: Reaction;
+  /** What the target was asked is not what the client has asked, but shorter. */
+  readonly isCompressed?: boolean;
 }
 
 /**
@@ -16,10 +18,10 @@ export interface Told {
  * must not mask why that was done.
  */
 export function moreTelling(before: Told | undefined, now: Told): Told {
-  const { interruption, reaction, target } = now;
+  const { interruption, reaction, target, isCompressed } = now;
   if (!before) return now;
   // Of what a target answers, the last is the client's.
-  const same = target === before.target ? { ...before, report: now.report } : before;
+  const same = target === before.target && !isCompressed ? { ...before, report: now.report } : before;
   if (reaction === 'ours' && interruption.evidence.kind !== 'replica_lost') return same;
   if (!isPermanent(interruption.cause)) return now;
   // The operator's fault is nobody else's business; what ends everything is.

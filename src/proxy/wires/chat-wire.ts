@@ -2,8 +2,11 @@ import { MODES } from '../../plans/continuation.ts';
 import { checkChatRequest } from './chat-body.ts';
 import { ChatCompletionsReader } from './chat-completions.ts';
 import { continuationOf } from './chat-continuation.ts';
+import { chatConversation } from './chat-conversation.ts';
+import { chatDocument } from './chat-document.ts';
 import { ChatEnvelope } from './chat-envelope.ts';
 import { factsOf } from './chat-facts.ts';
+import { chatNotices } from './chat-notices.ts';
 import type { ChatRequest } from './chat-request.ts';
 import { ChunkAnswerWriter } from './chunk-answer-writer.ts';
 import { chunkDeliveredEvents } from './chunk-delivered-events.ts';
@@ -17,12 +20,15 @@ const envelopeOf: EnvelopeMaker = (first, content) => new ChatEnvelope(first, co
 export const chatWire: Wire<ChunkEvent, ChatRequest> = {
   name: 'chat_completions',
   path: '/chat/completions',
-  takesNotices: true,
+  notices: chatNotices,
   modes: MODES,
+  isKept: true,
   request: checkChatRequest,
   facts: factsOf,
   continuation: continuationOf,
+  conversation: chatConversation,
   reader: (nextCall) => new ChatCompletionsReader(nextCall),
   writer: (options) => new ChunkAnswerWriter(options, envelopeOf),
   delivered: chunkDeliveredEvents(() => new ChatCompletionsReader(() => 0), envelopeOf),
+  document: chatDocument,
 };

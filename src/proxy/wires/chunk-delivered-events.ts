@@ -41,11 +41,6 @@ export const chunkDeliveredEvents = (
 
   rebuilder: () => new ChunkRebuilder(envelopeOf),
 
-  ending([first], reason) {
-    const payload = envelopeOf(JSON.parse(first?.payload ?? '{}') as ChatChunk).finishChunk(reason, false);
-    return [{ deltas: [{ kind: 'finish', reason }], payload }, ...this.done];
-  },
-
   failure: (error) => JSON.stringify({ error }),
 
   done: [{ deltas: [], payload: DONE }],

@@ -4,6 +4,7 @@ import { chunkDeliveredEvents } from './chunk-delivered-events.ts';
 import type { EnvelopeMaker } from './chunk-envelope.ts';
 import type { ChunkEvent } from './chunk-reader.ts';
 import { completionContinuationOf } from './completions-continuation.ts';
+import { completionsDocument } from './completions-document.ts';
 import { CompletionsEnvelope } from './completions-envelope.ts';
 import { CompletionsReader } from './completions-reader.ts';
 import { type CompletionRequest, checkCompletionRequest, completionFactsOf } from './completions-request.ts';
@@ -24,8 +25,8 @@ const dialect: Dialect = {
 export const completionsWire: Wire<ChunkEvent, CompletionRequest> = {
   name: 'completions',
   path: '/completions',
-  takesNotices: false,
-  modes: ['prefill', 'replay', 'restart'],
+  modes: ['resume', 'prefill', 'replay', 'restart'],
+  isKept: true,
   dialect,
   request: checkCompletionRequest,
   facts: completionFactsOf,
@@ -33,4 +34,5 @@ export const completionsWire: Wire<ChunkEvent, CompletionRequest> = {
   reader: () => new CompletionsReader(),
   writer: (options) => new ChunkAnswerWriter(options, envelopeOf),
   delivered: chunkDeliveredEvents(() => new CompletionsReader(), envelopeOf),
+  document: completionsDocument,
 };

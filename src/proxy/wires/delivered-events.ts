@@ -16,8 +16,6 @@ export interface DeliveredEvents<Event extends AnswerEvent = AnswerEvent> {
   standIn(first: string): Event;
   /** Makes payloads of text that was stored without. */
   rebuilder(): Rebuilder;
-  /** The events that end an answer for this reason, after all that was `sent`. */
-  ending(sent: readonly JournalEvent[], reason: string): readonly JournalEvent[];
   /** Parts of what was sent that a provider takes back only as they were. */
   sealed?(sent: readonly JournalEvent[]): readonly object[];
   /** The payload that ends a stream which could not be finished. `error`: in the OpenAI shape. */

@@ -1,7 +1,5 @@
-import type { JournalEvent } from '../../checkpoint/journal.ts';
 import { isObject } from '../../json.ts';
 import type { Delta } from '../../plans/delta.ts';
-import { Transcript } from '../../plans/transcript.ts';
 import { cancelledCallOf } from '../advisory.ts';
 import {
   type DeliveredEvent,
@@ -9,7 +7,6 @@ import {
   type DeliveredReader,
   textOf,
 } from './delivered-events.ts';
-import { MessagesAnswerWriter } from './messages-answer-writer.ts';
 import { ShownBlocks } from './messages-blocks.ts';
 import { isText, type MessagesEvent, type MessagesPayload, typeOf } from './messages-event.ts';
 import { errorPayload, MESSAGE_STOP, textDelta } from './messages-payloads.ts';
@@ -54,23 +51,6 @@ export const messagesDeliveredEvents: DeliveredEvents<MessagesEvent> = {
       take: (payload) => blocks.take(payload),
       payloadOf: (deltas) => textDelta(blocks.latest?.index ?? 0, textOf(deltas)),
     };
-  },
-
-  ending(sent, reason) {
-    const events: JournalEvent[] = [];
-    const writer = new MessagesAnswerWriter({
-      events: 'none',
-      sink: {
-        send: (payload, deltas) => void events.push({ deltas, payload }),
-        comment: () => {},
-        keep: () => {},
-        storeFirst: () => {},
-      },
-    });
-    const { toolCalls: calls } = Transcript.of(sent.flatMap(({ deltas }) => deltas));
-    writer.restore({ first: undefined, content: undefined, calls, events: sent });
-    writer.finish({ reason, after: [], usageAsked: true });
-    return events;
   },
 
   sealed(sent) {

@@ -1,4 +1,4 @@
-import type { WireName } from '../../checkpoint/journal.ts';
+import type { RunHeader, WireName } from '../../checkpoint/journal.ts';
 import type { StoredRun } from '../../checkpoint/store.ts';
 import { chatWire } from './chat-wire.ts';
 import { completionsWire } from './completions-wire.ts';
@@ -19,6 +19,8 @@ export function wireAt(url: string): Wire | undefined {
   return Object.values(WIRES).find((wire) => `${path}/`.startsWith(`/v1${wire.path}/`));
 }
 
-/** The wire that a stored run was delivered on; of a damaged one that no longer says so, the one nearly all are on. */
-export const wireOf = ({ records }: Pick<StoredRun, 'records'>): Wire =>
-  WIRES[records[0]?.header?.wire ?? 'chat_completions'];
+/** The wire that a stored run was delivered on. */
+export const wireOf = ({ records }: Pick<StoredRun, 'records'>): Wire => wireIn(records[0]?.header);
+
+/** The same by its header; of a damaged run, which has lost that, the wire that nearly all are on. */
+export const wireIn = (header: RunHeader | undefined): Wire => WIRES[header?.wire ?? 'chat_completions'];

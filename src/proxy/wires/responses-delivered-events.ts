@@ -35,8 +35,7 @@ export const responsesDeliveredEvents: DeliveredEvents<ResponsesEvent> = {
 
   standIn: () => ({ kind: 'answer', payload: '', data: { type: '' }, deltas: [], manyChoices: false }),
   rebuilder: () => new ResponsesRebuilder(),
-  ending: (sent, reason) => after(sent, (writer) => writer.finish({ reason, after: [], usageAsked: false })),
-  failure: (error, sent) => after(sent, (writer) => writer.fail(error))[0]?.payload ?? '',
+  failure: (error, sent) => failureAfter(sent, error),
   done: [],
   showsCloses: true,
 };
@@ -52,17 +51,16 @@ const responseIn = (payload: string): Json | undefined => {
   return isObject(response) ? response : undefined;
 };
 
-/** What a writer says that goes on after all that was sent. */
-function after(
-  sent: readonly JournalEvent[],
-  say: (writer: ResponsesAnswerWriter) => void,
-): readonly JournalEvent[] {
-  const events: JournalEvent[] = [];
+/** The failure as a writer tells it that goes on after all that was sent. */
+function failureAfter(sent: readonly JournalEvent[], error: object): string {
+  let failure = '';
   const writer = new ResponsesAnswerWriter({
     events: 'none',
     facts: responsesFactsOf({ model: '', stream: true }),
     sink: {
-      send: (payload, deltas) => void events.push({ payload, deltas }),
+      send: (payload) => {
+        failure = payload;
+      },
       comment: () => {},
       keep: () => {},
       storeFirst: () => {},
@@ -70,8 +68,8 @@ function after(
   });
   const { toolCalls: calls } = Transcript.of(sent.flatMap(({ deltas }) => deltas));
   writer.restore({ first: undefined, content: undefined, calls, events: sent });
-  say(writer);
-  return events;
+  writer.fail(error);
+  return failure;
 }
 
 class ResponsesRebuilder implements Rebuilder {

@@ -9,8 +9,11 @@ import type { Dialect } from '../dialects/dialect.ts';
 import type { Fields } from '../json-body.ts';
 import type { EventsMode } from '../run.ts';
 import type { Continuation, ContinuationFacts } from './continuation.ts';
+import type { Conversation } from './conversation.ts';
 import type { DeliveredEvents } from './delivered-events.ts';
+import type { WireDocument } from './document.ts';
 import type { RequestFacts } from './request-facts.ts';
+import type { WireNotices } from './wire-notices.ts';
 
 /** A request that asks for a stream, as far as every wire has it; everything else is kept as it came. */
 export interface WireRequest {
@@ -28,14 +31,16 @@ export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends W
   readonly keyHeader?: 'x-api-key';
   /** Headers that its providers insist on, for clients that come back to a run without them. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Models can be told something between its messages. */
-  readonly takesNotices: boolean;
+  /** How models are told something besides, where its requests have a place for it. */
+  readonly notices?: WireNotices;
   /** Ways of asking for the rest that it has. */
   readonly modes: readonly Mode[];
   /** Its answers are blocks one after the other: the text before a call has ended when the call begins. */
   readonly isOrdered?: true;
   /** How all providers go on with a prefix, where that is part of the wire. */
   readonly dialect?: Dialect;
+  /** Its answers may be kept by their provider, as the dialect says, for those who lose the connection. */
+  readonly isKept?: true;
   /** The field of a request that names the answer it goes on from, on a wire whose providers keep answers. */
   readonly previousAnswer?: string;
   /** Checks what a run relies on; everything else is left to the provider to judge. Throws an `ApiError`. */
@@ -43,6 +48,8 @@ export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends W
   facts(request: Request): RequestFacts;
   /** The request that asks for the rest of the answer. */
   continuation(facts: ContinuationFacts<Request>): Continuation<Request>;
+  /** How what was said before can be put in fewer words, on a wire that has it as messages. */
+  readonly conversation?: Conversation<Request>;
   /** The body that tells an error of ours, if that is not `{"error": …}`. `error`: in the OpenAI shape. */
   errorBody?(error: object): string;
   /** The name of the event that has this payload, on a wire whose events have names. */
@@ -52,6 +59,8 @@ export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends W
   /** For the answer of one run. */
   writer(options: AnswerWriterOptions): AnswerWriter<Event>;
   readonly delivered: DeliveredEvents<Event>;
+  /** How it answers where no stream is asked for. */
+  readonly document: WireDocument;
 }
 
 export interface WireReader<Event extends AnswerEvent = AnswerEvent> {

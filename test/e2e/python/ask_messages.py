@@ -1,8 +1,9 @@
 """Asks what it is told to with `anthropic`, as `serving` says.
 
-    python ask_messages.py BASE_URL API_KEY
+    python ask_messages.py BASE_URL API_KEY [OPTIONS]
 
-`events` is the synchronous client, in threads, event by event; `helper` the asynchronous one, with `.stream()`.
+`events` is the synchronous client, in threads, event by event; `helper` the asynchronous one, with `.stream()`. With
+OPTIONS, a JSON object, both send their requests through the transport of `clients/python`.
 """
 
 import json
@@ -80,7 +81,23 @@ def answer(message):
     }
 
 
+def resumable(options):
+    import httpx2
+    from holdfast_client.httpx2 import AsyncResumableTransport, ResumableTransport
+
+    return (
+        httpx2.Client(transport=ResumableTransport(**options)),
+        httpx2.AsyncClient(transport=AsyncResumableTransport(**options)),
+    )
+
+
 if __name__ == "__main__":
+    http_clients = resumable(json.loads(sys.argv[3])) if len(sys.argv) > 3 else (None, None)
     # The SDK adds the version to the address itself.
     options = {"base_url": sys.argv[1].removesuffix("/v1"), "api_key": sys.argv[2], "max_retries": 0}
-    serve({"events": events}, {"helper": helper}, Anthropic(**options), AsyncAnthropic(**options))
+    serve(
+        {"events": events},
+        {"helper": helper},
+        Anthropic(**options, http_client=http_clients[0]),
+        AsyncAnthropic(**options, http_client=http_clients[1]),
+    )

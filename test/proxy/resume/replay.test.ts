@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
+import type { Segment } from '../../../src/plans/segment.ts';
 import { Delivery } from '../../../src/proxy/delivery.ts';
 import { Replay } from '../../../src/proxy/resume/replay.ts';
 import { factsOf } from '../../../src/proxy/wires/chat-facts.ts';
@@ -22,8 +23,11 @@ const ENVELOPE = {
 const chunkOf = (delta: object, more: object = {}, choice: object = {}): string =>
   JSON.stringify({ ...ENVELOPE, ...more, choices: [{ index: 0, delta, ...choice, finish_reason: null }] });
 
-/** What is delivered of these events of a provider, and what somebody who comes later is sent of it. */
-function delivered(payloads: readonly string[]) {
+/**
+ * What is delivered of these events of a provider, and what somebody who comes later is sent of it. `segments`: which
+ * of them are the first ones of an attempt.
+ */
+function delivered(payloads: readonly string[], segments: Readonly<Record<number, Segment>> = {}) {
   const client = new RecordingClient();
   const events: JournalEvent[] = [];
   const delivery = new Delivery({
@@ -36,7 +40,9 @@ function delivered(payloads: readonly string[]) {
     journal: { record: (event) => events.push(event), stored: async () => {} },
   });
   const reader = chatWire.reader(() => 0, REQUEST);
-  for (const data of payloads) {
+  for (const [index, data] of payloads.entries()) {
+    const segment = segments[index];
+    if (segment) delivery.begin(segment);
     const event = reader.read({ data });
     if (event.kind !== 'answer') throw new Error('no chunk');
     delivery.show(event.deltas, event, true);
@@ -77,5 +83,32 @@ describe('a replay', () => {
     const { replayed, events } = delivered([FIRST, payload, payload]);
     expect(events.map(isKept)).toEqual([true, false, false]);
     expect(JSON.parse(replayed[2] ?? '')).toEqual(JSON.parse(chunkOf({ content: ' grips' }, SHARED)));
+  });
+
+  test('does not show who said what, which is told with the first content of an attempt', () => {
+    const role = chunkOf({ role: 'assistant', content: '' });
+    const payload = chunkOf({ content: ' grips' });
+    const first: Segment = { attempt: 1, upstream: 'a', mode: 'first' };
+    const next: Segment = { attempt: 2, upstream: 'b', mode: 'prefill', plan: 'R1', cause: 'goaway' };
+    const { sent, replayed, events } = delivered([role, payload, payload, payload], { 0: first, 3: next });
+    expect(replayed).toEqual(sent);
+    expect(events.map(isKept)).toEqual([true, true, false, false]);
+    const said = { kind: 'text', text: ' grips' };
+    expect(events.map(({ deltas }) => deltas)).toEqual([
+      [],
+      [{ kind: 'segment', ...first }, said],
+      [said],
+      [{ kind: 'segment', ...next }, said],
+    ]);
+  });
+
+  test('knows nothing of an attempt that added nothing', () => {
+    const role = chunkOf({ role: 'assistant', content: '' });
+    const first: Segment = { attempt: 1, upstream: 'a', mode: 'first' };
+    const { events } = delivered([role, role, FIRST], { 0: first, 1: { ...first, attempt: 2 } });
+    expect(events.flatMap(({ deltas }) => deltas)).toMatchObject([
+      { kind: 'segment', attempt: 2 },
+      { kind: 'text' },
+    ]);
   });
 });

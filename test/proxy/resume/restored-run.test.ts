@@ -58,7 +58,11 @@ function answerOf(run: RestoredRun) {
   return { writer, sent };
 }
 
-const healed = (made: Made): readonly Delta[] => restored(made).healed.flatMap(({ deltas }) => deltas);
+/** What is recorded of the tail, but for who said it. */
+const healed = (made: Made): readonly Delta[] =>
+  restored(made)
+    .healed.flatMap(({ deltas }) => deltas)
+    .filter(({ kind }) => kind !== 'segment');
 const START: Delta = { kind: 'tool_start', index: 0, id: 'call_0', name: 'forecast' };
 
 describe('what the journal has', () => {
@@ -142,7 +146,13 @@ describe('what the client brings', () => {
 
     expect(run.healed).toEqual([
       { deltas: [], payload: tail[0] },
-      { deltas: [{ kind: 'text', text: 'Kelp' }], payload: tail[1] },
+      {
+        deltas: [
+          { kind: 'segment', mode: 'brought' },
+          { kind: 'text', text: 'Kelp' },
+        ],
+        payload: tail[1],
+      },
     ]);
     expect([run.seq, run.transcript.text, answerOf(run).writer.begun]).toEqual([2, 'Kelp', true]);
   });
@@ -215,6 +225,24 @@ describe('what the client brings', () => {
     const tail = [chunkOf({ content: 'Kelp' }), chunkOf({ content: '' }, 'stop')];
 
     expect(healed({ tail, forwarded: true })).toEqual([{ kind: 'text', text: 'Kelp' }]);
+  });
+
+  test('is said by nobody that is known, whoever spoke before, and from its first content on', () => {
+    const first: Delta = { kind: 'segment', attempt: 3, upstream: 'a', mode: 'first' };
+    const text: Delta = { kind: 'text', text: 'Kelp' };
+    const run = restored({
+      events: [{ deltas: [first, text], payload: chunkOf({ role: 'assistant', content: 'Kelp' }) }],
+      tail: [chunkOf({}), chunkOf({ content: ' holds' }), chunkOf({ content: ' fast' })],
+    });
+    expect(run.attempts).toBe(3);
+    expect(run.healed.map(({ deltas }) => deltas)).toEqual([
+      [],
+      [
+        { kind: 'segment', mode: 'brought' },
+        { kind: 'text', text: ' holds' },
+      ],
+      [{ kind: 'text', text: ' fast' }],
+    ]);
   });
 
   test('may be the end itself', () => {

@@ -8,7 +8,7 @@ const RUNNING: StoredRun = {
   status: 'running',
   epoch: 2,
   holder: { state: 'alive', silent_ms: 5 },
-  takeovers: [1],
+  takeovers: [{ seq: 1 }],
   seq: 2,
   records: [{ ...HEADER_RECORD, header: { ...HEADER, thread: 'a thread' } }, textRecord(0, 'Hel', 'lo')],
 };
@@ -30,6 +30,7 @@ it('a run under way', () => {
     text: 'Hello',
     reasoning: '',
     tool_calls: [],
+    segments: [],
     finish_reason: null,
     partial: true,
     end: null,
@@ -68,5 +69,89 @@ it('a run of which nothing can be read', () => {
     model: null,
     text: '',
     status: 'running',
+  });
+});
+
+it('a run of which one replica said the beginning, its client had more, and another went on', () => {
+  const records: StoredRun['records'] = [
+    HEADER_RECORD,
+    {
+      seq: 1,
+      events: [
+        {
+          deltas: [
+            { kind: 'segment', attempt: 1, upstream: 'provider', mode: 'first' },
+            { kind: 'text', text: 'Kelp' },
+          ],
+        },
+      ],
+    },
+    {
+      seq: 3,
+      events: [
+        {
+          deltas: [
+            { kind: 'segment', mode: 'brought' },
+            { kind: 'text', text: ' holds' },
+          ],
+        },
+        {
+          deltas: [
+            {
+              kind: 'segment',
+              attempt: 2,
+              upstream: 'backup',
+              model: 'llama-4',
+              mode: 'nudge',
+              plan: 'R1',
+              cause: 'connection_reset',
+              compressed: { messages: 8, characters: 9000, summary_characters: 700 },
+            },
+            { kind: 'text', text: ' fast.' },
+          ],
+        },
+      ],
+    },
+  ];
+  const none = { refusal: 0, reasoning: 0, calls: 0 };
+  const unknown = { model: null, plan: null, cause: null, compressed: null, discarded: false };
+  expect(runStatus(RUN, { ...RUNNING, seq: 3, records })).toMatchObject({
+    text: 'Kelp holds fast.',
+    segments: [
+      {
+        ...unknown,
+        attempt: 1,
+        epoch: 1,
+        upstream: 'provider',
+        mode: 'first',
+        from: 1,
+        to: 1,
+        characters: { ...none, text: 4 },
+      },
+      {
+        ...unknown,
+        attempt: null,
+        epoch: 2,
+        upstream: null,
+        mode: 'brought',
+        from: 2,
+        to: 2,
+        characters: { ...none, text: 6 },
+      },
+      {
+        attempt: 2,
+        epoch: 2,
+        upstream: 'backup',
+        model: 'llama-4',
+        mode: 'nudge',
+        plan: 'R1',
+        cause: 'connection_reset',
+        compressed: { messages: 8, characters: 9000, summary_characters: 700 },
+        from: 3,
+        to: 3,
+        characters: { ...none, text: 6 },
+        discarded: false,
+      },
+    ],
   });
 });

@@ -12,7 +12,9 @@ import {
   type Manner,
   simulateTakeovers,
   type TakeoverOptions,
+  type Takeovers,
 } from '../../simulation/takeovers.ts';
+import { withTwoCuts } from '../../simulation/two-cuts.ts';
 
 /** `HOLDFAST_SEED` and `HOLDFAST_CASES` look further; a failure prints the seed that reproduces it. */
 const SEED = Number(process.env.HOLDFAST_SEED ?? 20_261_121);
@@ -66,10 +68,34 @@ const cases: fc.Arbitrary<Case> = fc
     },
   }));
 
+/** The same with a stand-in for the target, which is asked as soon as the other one has failed. */
+const acrossTargets: fc.Arbitrary<Case> = withTwoCuts(
+  fc.tuple(cases, fc.constantFrom(...DIALECT_NAMES)).map(([{ plan, options }, other]) => ({
+    plan,
+    options: {
+      ...options,
+      others: [other],
+      recovery: { ...options.recovery, same_target_retries: 0 },
+    },
+  })),
+);
+
 describe('whichever replica is lost, wherever, however its client comes back', () => {
   test(`the invariants hold (${CASES} cases, seed ${SEED})`, { timeout: 300_000 }, () =>
     assertOn(cases, CASES),
   );
+
+  test(`the invariants hold across two targets (${CASES / 5} cases, seed ${SEED})`, {
+    timeout: 300_000,
+  }, async () => {
+    let returned = 0;
+    await endsOf(acrossTargets, CASES / 5, ({ journal }) => {
+      const said = journal.segments.flatMap(({ upstream }) => upstream ?? []);
+      if (/default,other-1,(.*,)?default/.test(said.join())) returned++;
+    });
+    // The answer has gone to the other target and come back.
+    expect(returned).toBeGreaterThan(CASES / 50);
+  });
 
   test(`the invariants hold on /v1/messages (${CASES} cases, seed ${SEED})`, { timeout: 300_000 }, () =>
     assertOn(onMessages(cases), CASES),
@@ -81,6 +107,16 @@ describe('whichever replica is lost, wherever, however its client comes back', (
 });
 
 async function assertOn(some: fc.Arbitrary<Case>, numRuns: number): Promise<void> {
+  const ends = await endsOf(some, numRuns);
+  expect(ends.salvaged).toBeGreaterThan(numRuns / 100);
+}
+
+/** How many cases ended how; all of them have kept the invariants. */
+async function endsOf(
+  some: fc.Arbitrary<Case>,
+  numRuns: number,
+  observe: (run: Takeovers) => void = () => {},
+): Promise<Readonly<Record<string, number>>> {
   const ends: Record<string, number> = {};
   let takeovers = 0;
   await fc.assert(
@@ -89,12 +125,13 @@ async function assertOn(some: fc.Arbitrary<Case>, numRuns: number): Promise<void
       ends[run.outcome] = (ends[run.outcome] ?? 0) + 1;
       takeovers += run.outcomes.length - 1;
       assertTakeoverInvariants(each.plan, each.options, run);
+      observe(run);
     }),
     { seed: SEED, numRuns, endOnFailure: process.env.HOLDFAST_SHRINK === undefined },
   );
   // A property over cases in which nothing is lost, or nothing goes on, would prove nothing.
   expect(takeovers).toBeGreaterThan(numRuns / 2);
   expect(ends.recovered).toBeGreaterThan(numRuns / 4);
-  expect(ends.salvaged).toBeGreaterThan(numRuns / 100);
   expect(ends.replayed).toBeGreaterThan(numRuns / 100);
+  return ends;
 }

@@ -6,6 +6,7 @@ import type { Plan } from '../../provider/script.ts';
 import { faults, plans, TOOLS } from '../../simulation/arbitraries.ts';
 import { assertInvariants } from '../../simulation/invariants.ts';
 import { type SimulationOptions, simulate } from '../../simulation/simulate.ts';
+import { withTwoCuts } from '../../simulation/two-cuts.ts';
 
 /** `HOLDFAST_SEED` and `HOLDFAST_CASES` look further; a failure prints the seed that reproduces it. */
 const SEED = Number(process.env.HOLDFAST_SEED ?? 20_261_120);
@@ -57,4 +58,27 @@ test(`whoever goes on with an answer, the invariants hold (${CASES} cases, seed 
   );
   expect(moved).toBeGreaterThan(CASES / 20);
   expect(outcomes.salvaged).toBeGreaterThan(CASES / 100);
+});
+
+const thereAndBack: fc.Arbitrary<Case> = withTwoCuts(
+  fc.tuple(cases, dialects).map(([{ plan, options }, other]) => ({
+    plan,
+    options: { ...options, others: [other], recovery: { same_target_retries: 0 } },
+  })),
+);
+
+test(`an answer that goes to another target and comes back, too (${CASES / 4} cases, seed ${SEED})`, {
+  timeout: 300_000,
+}, async () => {
+  let returned = 0;
+  await fc.assert(
+    fc.asyncProperty(thereAndBack, async ({ plan, options }) => {
+      const run = await simulate(plan, options);
+      assertInvariants(plan, options, run);
+      const said = run.journal.segments.map(({ upstream }) => upstream);
+      if (said.join() === 'default,other-1,default') returned++;
+    }),
+    { seed: SEED, numRuns: CASES / 4, endOnFailure: process.env.HOLDFAST_SHRINK === undefined },
+  );
+  expect(returned).toBeGreaterThan(CASES / 40);
 });

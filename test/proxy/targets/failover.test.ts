@@ -219,9 +219,10 @@ describe('in the middle of an answer', () => {
     expect(stream).toMatchObject({ text: TEXT, finish: 'stop', done: true, violations: [] });
     expect(order).toEqual(['primary', 'primary', 'second']);
     expect(elapsed_ms).toBe(250);
+    const recovered = { type: 'Recovered', plan: 'R1', mode: 'nudge', cause: 'connection_reset' };
     expect(stream.advisories).toEqual([
-      { type: 'Recovered', plan: 'R1', cause: 'connection_reset', attempt: 2, gap_ms: 250 },
-      { type: 'Recovered', plan: 'R1', cause: 'connection_reset', attempt: 3, gap_ms: 0, upstream: 'second' },
+      { ...recovered, attempt: 2, gap_ms: 250 },
+      { ...recovered, attempt: 3, gap_ms: 0, upstream: 'second' },
     ]);
   });
 
@@ -391,6 +392,35 @@ describe('an outage', () => {
     expect(back_ms).toBeLessThan(30_000);
     expect(route.logged('target is down').length).toBeGreaterThan(0);
     expect(route.logged('target is up')).toEqual([expect.objectContaining({ upstream: 'primary' })]);
+  });
+
+  it('is to be seen in the metrics: down, to be tried, down again, and up', async () => {
+    let plan = always(status(503));
+    const route = new SimulatedRoute({ primary: { plan: () => plan }, second: { plan: says() } });
+    const samples = async () => {
+      const text = await route.metrics.registry.metrics();
+      const values = [
+        ...text.matchAll(/^holdfast_target_(\w+)\{upstream="(\w+)",model="",state="(\w+)"\} (\d)$/gm),
+      ];
+      const of = (name: string, target: string) =>
+        values.flatMap(([, what, upstream, state, value]) =>
+          what === name && upstream === target && value !== '0' ? `${state} ${value}` : [],
+        );
+      expect(of('state', 'second')).toEqual(['closed 1']);
+      expect(of('transitions_total', 'second')).toEqual([]);
+      return [...of('state', 'primary'), ...of('transitions_total', 'primary')];
+    };
+    expect(await samples()).toEqual(['closed 1']);
+    for (let request = 0; request < 3; request++) await route.ask();
+    expect(await samples()).toEqual(['open 1', 'open 1']);
+    await route.pass(5000);
+    expect(await samples()).toEqual(['half_open 1', 'open 1']);
+    await route.ask();
+    expect(await samples()).toEqual(['open 1', 'open 2']);
+    plan = says();
+    await route.pass(10_000);
+    await route.ask();
+    expect(await samples()).toEqual(['closed 1', 'open 2', 'closed 1']);
   });
 
   it('finds out with one request at a time', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Configuration } from '../../../src/config/configuration.ts';
 import { HealthRegistry } from '../../../src/proxy/targets/health-registry.ts';
 import { targetsOfRun } from '../../../src/proxy/targets/targets-of-run.ts';
 
@@ -11,7 +12,7 @@ const target = (name: string, model?: string) => ({
 
 describe('the health of a target', () => {
   it('is that of an upstream and a model, whichever route it is part of', () => {
-    const healths = new HealthRegistry(LIMITS);
+    const healths = new HealthRegistry({ breaker: LIMITS, routes: [] });
     const one = healths.of(target('one'));
     expect(healths.of(target('one'))).toBe(one);
     expect(healths.of(target('one', 'model'))).not.toBe(one);
@@ -19,7 +20,7 @@ describe('the health of a target', () => {
   });
 
   it('is shared by all runs', () => {
-    const healths = new HealthRegistry(LIMITS);
+    const healths = new HealthRegistry({ breaker: LIMITS, routes: [] });
     for (let run = 0; run < 2; run++) healths.of(target('one')).ask(0).failed(0);
     const health = healths.of(target('one'));
     expect(health.isDoubted(99)).toBe(true);
@@ -31,8 +32,24 @@ describe('the health of a target', () => {
     expect(health.isDoubted(120)).toBe(false);
   });
 
+  it('is that of all that have another beside them, from the beginning on', () => {
+    const healths = new HealthRegistry({
+      breaker: LIMITS,
+      routes: [
+        { model: 'a', targets: [{ upstream: 'one' }, { upstream: 'one', model: 'large' }] },
+        { model: 'b', targets: [{ upstream: 'two' }, { upstream: 'one', model: 'large' }] },
+        { model: 'c', targets: [{ upstream: 'alone' }] },
+      ] as unknown as Configuration['routes'],
+    });
+    for (let run = 0; run < 2; run++) healths.of(target('one', 'large')).ask(0).failed(0);
+    const statesAt = (now_ms: number) =>
+      healths.states(now_ms).map(({ upstream, model, state }) => `${upstream}/${model}: ${state}`);
+    expect(statesAt(99)).toEqual(['one/: closed', 'one/large: open', 'two/: closed']);
+    expect(statesAt(100)).toEqual(['one/: closed', 'one/large: half_open', 'two/: closed']);
+  });
+
   it('knows until when it is to be left alone, by the longest time it was told', () => {
-    const health = new HealthRegistry(LIMITS).of(target('one'));
+    const health = new HealthRegistry({ breaker: LIMITS, routes: [] }).of(target('one'));
     health.leaveAlone(500);
     health.leaveAlone(200);
     expect(health.ready_at_ms).toBe(500);
@@ -40,7 +57,7 @@ describe('the health of a target', () => {
 });
 
 describe('the targets of a run', () => {
-  const healths = new HealthRegistry(LIMITS);
+  const healths = new HealthRegistry({ breaker: LIMITS, routes: [] });
   const headersFor = ({ api_key = '' }) => ({ authorization: api_key });
 
   it('have each its own credential', () => {

@@ -78,7 +78,8 @@ export class SimulatedRoute implements Transport {
       ...sections,
     });
     this.#models = new Models(this.#configuration);
-    this.#healths = new HealthRegistry(this.#configuration.breaker);
+    this.#healths = new HealthRegistry(this.#configuration);
+    this.metrics.targets = () => this.#healths.states(this.time.now());
     this.providers = new Map(
       entries.map(([name, { plan }]) => [name, new SimulatedProvider(plan, this.time)]),
     );

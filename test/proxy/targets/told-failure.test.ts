@@ -32,6 +32,12 @@ describe('what the client is told', () => {
     expect(moreTelling(overloaded, refused).report).toBe(refused.report);
   });
 
+  it('comes with what was said of the request that the client has made, not of a shorter one', () => {
+    const overflow = failure('context_overflow', 'outgrown');
+    const again = { ...failure('context_overflow', 'outgrown'), isCompressed: true };
+    expect(moreTelling(overflow, again)).toBe(overflow);
+  });
+
   it("is not the operator's fault if it can be another", () => {
     const refused = failure('invalid_request', 'refused', OTHER);
     expect(moreTelling(failure('unauthorised', 'misconfigured'), refused)).toBe(refused);

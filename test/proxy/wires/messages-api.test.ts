@@ -8,6 +8,8 @@ const REQUEST = {
   messages: [{ role: 'user', content: 'the secret prompt' }],
 };
 
+const PASSED_THROUGH = [{ model: '*', targets: [{ upstream: 'provider' }], non_streaming: 'pass_through' }];
+
 const post = (replica: Replica, path: string, body: unknown, headers: Record<string, string> = {}) =>
   fetch(`${replica.api}/v1/messages${path}`, {
     method: 'POST',
@@ -67,7 +69,7 @@ describe('a request that cannot be served is refused in the shape of the wire', 
   });
 
   test.each(['', '/count_tokens'])('an upstream that cannot be reached: %j', async (path) => {
-    const replica = await startReplica(upstreamsAt(NO_UPSTREAM_URL));
+    const replica = await startReplica({ ...upstreamsAt(NO_UPSTREAM_URL), routes: PASSED_THROUGH });
     expect(await refusal(await post(replica, path, REQUEST))).toMatchObject({
       status: 502,
       type: 'error',
@@ -92,7 +94,7 @@ describe('the key of an upstream', () => {
 
   const sent = async (path: string, api_key?: string) => {
     const upstream = { base_url: provider.url, ...(api_key !== undefined && { api_key }) };
-    const replica = await startReplica({ upstreams: { provider: upstream } });
+    const replica = await startReplica({ upstreams: { provider: upstream }, routes: PASSED_THROUGH });
     const credentials = {
       'x-api-key': 'client-key',
       'anthropic-version': '2023-06-01',

@@ -7,6 +7,7 @@ import {
 } from '../../../src/proxy/wires/responses-delivered-events.ts';
 import type { Payload } from '../../simulation/responses-told.ts';
 import { begin, call, completed, customCall, message } from './responses-items.ts';
+import { salvagedEnding } from './salvaged-ending.ts';
 
 const payloadsOf = (events: readonly Payload[]): string[] =>
   events.map(({ type, ...fields }, sequence_number) => JSON.stringify({ type, sequence_number, ...fields }));
@@ -100,7 +101,7 @@ describe('the end of an answer that nobody goes on with', () => {
       { kind: 'tool_arguments', index: 0, text: '{"x":1}' },
       { kind: 'tool_close', index: 0, proof: 3 },
     ];
-    const ending = delivered.ending([...sent(told), { ...added, deltas }, delta], 'tool_calls');
+    const ending = salvagedEnding('responses', [...sent(told), { ...added, deltas }, delta]);
     const types = [
       'function_call_arguments.delta',
       'function_call_arguments.done',

@@ -1,0 +1,27 @@
+import { event } from './events.ts';
+
+interface Choice {
+  readonly delta?: Readonly<Record<string, unknown>>;
+  readonly finish_reason?: unknown;
+  readonly [field: string]: unknown;
+}
+
+/**
+ * A server's event of a chat as it words it on `/v1/completions`: around the choices nothing changes, and these have
+ * their text at the top. None for a chunk that brings nothing but the role. What is no chunk stays as it is.
+ */
+export function asCompletion(told: string): string | undefined {
+  const [, data = ''] = /^data: (\{.*\})$/m.exec(told) ?? [];
+  const chunk = (data === '' ? {} : JSON.parse(data)) as { readonly choices?: readonly Choice[] };
+  const { choices } = chunk;
+  if (!choices) return told;
+  if (choices.length > 0 && choices.every(isOpening) && !('error' in chunk)) return undefined;
+  return event({
+    ...chunk,
+    object: 'text_completion',
+    choices: choices.map(({ delta, ...choice }) => ({ ...choice, text: delta?.content ?? '' })),
+  });
+}
+
+const isOpening = ({ delta = {}, finish_reason = null }: Choice): boolean =>
+  delta.role !== undefined && !delta.content && finish_reason === null;
