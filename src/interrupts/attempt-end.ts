@@ -12,6 +12,8 @@ export type AttemptEnd =
       readonly kind: 'refused';
       readonly status: number;
       readonly content_type: string;
+      /** Set where the body is in a form that was not asked for. */
+      readonly content_encoding?: string;
       readonly error: ProviderError | undefined;
       readonly retry_after_ms?: number;
     }

@@ -40,9 +40,10 @@ function broken(end: Extract<AttemptEnd, { kind: 'broken' }>, phase: Phase): Int
 }
 
 function refused(end: Extract<AttemptEnd, { kind: 'refused' }>, phase: Phase): Interruption {
-  const { status, error, content_type, retry_after_ms } = end;
+  const { status, error, content_type, content_encoding, retry_after_ms } = end;
   const isSuccess = status >= 200 && status < 300;
-  const evidence: Evidence = isSuccess ? { kind: 'not_a_stream', content_type } : { kind: 'status', status };
+  const form = { content_type, ...(content_encoding !== undefined && { content_encoding }) };
+  const evidence: Evidence = isSuccess ? { kind: 'not_a_stream', ...form } : { kind: 'status', status };
   const known: ProviderError = { words: [], message: '', ...error };
   const interruption = fromError(status >= 400 ? { ...known, status } : known, phase, evidence);
   return {

@@ -42,7 +42,7 @@ export type Evidence =
   | { readonly kind: 'clean_eof'; readonly done: boolean }
   | { readonly kind: 'clock'; readonly clock: Clock }
   | { readonly kind: 'status'; readonly status: number }
-  | { readonly kind: 'not_a_stream'; readonly content_type: string }
+  | { readonly kind: 'not_a_stream'; readonly content_type: string; readonly content_encoding?: string }
   | { readonly kind: 'error_event'; readonly type: string }
   | { readonly kind: 'finish_reason'; readonly reason: string }
   | { readonly kind: 'unparsable_arguments' }

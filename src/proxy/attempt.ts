@@ -101,6 +101,12 @@ export class Attempt {
         connect_ms: this.#limits.clocks.connect_ms,
       });
       this.#clocks.answered();
+      const content_encoding = encodingOf(response);
+      if (response.status === 200 && content_encoding !== undefined) {
+        this.#abort.abort();
+        this.#settle({ kind: 'refused', ...formOf(response), content_encoding, error: undefined });
+        return false;
+      }
       if (isStream(response)) {
         this.headers = response.headers;
         this.#body = response.body;
@@ -231,8 +237,7 @@ export class Attempt {
     const retry_after_ms = retryAfterMs(response.headers, this.#time.wall());
     this.#settle({
       kind: 'refused',
-      status: response.status,
-      content_type: String(response.headers['content-type'] ?? ''),
+      ...formOf(response),
       error: errorIn(response.status, parsedJson(new TextDecoder().decode(body))),
       ...(retry_after_ms !== undefined && { retry_after_ms }),
     });
@@ -262,6 +267,17 @@ function isStream({ status, headers }: TransportResponse): boolean {
   // A provider that names no type, or a careless one, may still stream; JSON and HTML certainly do not.
   return status === 200 && !/^(application\/json|application\/problem\+json|text\/html)/.test(type);
 }
+
+/** Identity is asked for: what is not taken apart by the transport cannot be read here. */
+function encodingOf({ headers }: TransportResponse): string | undefined {
+  const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
+  return encoding === '' || encoding === 'identity' ? undefined : encoding;
+}
+
+const formOf = ({ status, headers }: TransportResponse) => ({
+  status,
+  content_type: String(headers['content-type'] ?? ''),
+});
 
 const errorIn = (status: number, body: unknown): ProviderError | undefined =>
   status >= 400 ? refusalErrorIn(body) : providerErrorIn(body);

@@ -545,6 +545,16 @@ describe('answers that are no stream', () => {
     expect(refused(302).evidence).toEqual({ kind: 'status', status: 302 });
   });
 
+  test('a stream in a form that was not asked for is as good as none', () => {
+    const { cause, evidence } = refused(200, undefined, { content_encoding: 'gzip' });
+    expect(cause).toBe('provider_5xx');
+    expect(evidence).toEqual({
+      kind: 'not_a_stream',
+      content_type: 'application/json',
+      content_encoding: 'gzip',
+    });
+  });
+
   test('the header says how long to wait, else the body does', () => {
     const body = { error: { message: 'Oh', retry_after: 3 } };
     expect(refused(429, body).retry_after_ms).toBe(3_000);
