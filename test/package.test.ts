@@ -1,0 +1,169 @@
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { publint } from 'publint';
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import manifest from '../package.json' with { type: 'json' };
+import { install, installNode } from './package/install.ts';
+import { type Packed, packRepository } from './package/packed.ts';
+import { run } from './package/run.ts';
+import { serveUntilTold } from './package/serve.ts';
+import { type Environment, typeCheck } from './package/type-check.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+/** Of the tarball: a little above what it has. */
+const LIMIT_BYTES = 400_000;
+const LIMIT_PACKAGES = 80;
+const LIMIT_DOWNLOAD_MS = 30_000;
+/** Packing, installing and commands take seconds; all of them together on a busy machine take more. */
+const LIMIT_MS = 240_000;
+
+const OLDEST = manifest.engines.node.replace('>=', '').concat('.0');
+
+const directory = mkdtempSync(join(tmpdir(), 'holdfast-package-'));
+const project = join(directory, 'project');
+const installed = join(project, 'node_modules/holdfast');
+let packed: Packed;
+let oldest: string | Error;
+
+beforeAll(async () => {
+  packed = await packRepository(directory);
+  await install(project, packed.tarball);
+  oldest = await installNode(join(directory, 'oldest'), OLDEST, LIMIT_DOWNLOAD_MS);
+}, LIMIT_MS);
+
+afterAll(() => rmSync(directory, { recursive: true }));
+
+describe('the tarball', () => {
+  const ALLOWED = [
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|holdfast\.schema\.json)$/,
+    /^docs\/[\w-]+\.(md|svg)$/,
+    /^dist\/.+\.js$/,
+    // The client is all that is imported from the package, once as ES modules and once as CommonJS.
+    /^dist\/(commonjs\/)?(client|interrupts)\/[\w-]+\.d\.ts$/,
+    /^dist\/commonjs\/package\.json$/,
+  ];
+
+  it('has nothing but what runs, the types of the client, and documents', () => {
+    expect(packed.files.filter((path) => !ALLOWED.some((rule) => rule.test(path)))).toEqual([]);
+    expect(packed.files).toEqual(
+      expect.arrayContaining(['LICENSE', 'README.md', 'CHANGELOG.md', 'holdfast.schema.json']),
+    );
+  });
+
+  it('has every module, and none that has no source', () => {
+    const compiled = packed.files.filter((path) => /^dist\/(?!commonjs\/).*\.js$/.test(path));
+    const sources = globSync('**/*.ts', { cwd: join(ROOT, 'src') });
+    expect(compiled.sort()).toEqual(sources.map((path) => `dist/${path.replace(/ts$/, 'js')}`).sort());
+  });
+
+  it(`is smaller than ${LIMIT_BYTES} bytes`, () => {
+    expect(packed.size).toBeLessThan(LIMIT_BYTES);
+  });
+
+  it('has nothing that publint objects to', async () => {
+    const { messages } = await publint({ pkgDir: installed, pack: false, strict: true });
+    expect(messages).toEqual([]);
+  });
+
+  it(`brings at most ${LIMIT_PACKAGES} packages, itself included, and none that runs a script at its installation`, () => {
+    const lock = readFileSync(join(project, 'node_modules/.package-lock.json'), 'utf8');
+    const packages: Record<string, { hasInstallScript?: boolean }> = JSON.parse(lock).packages;
+    expect(Object.keys(packages).length).toBeLessThanOrEqual(LIMIT_PACKAGES);
+    expect(Object.keys(packages).filter((path) => packages[path]?.hasInstallScript)).toEqual([]);
+  });
+});
+
+/** Where a process and a thread begin: not to be imported. */
+const RUN_BY_SERVE = new Set(['dist/cli.js', 'dist/checkpoint/file/file-writer-thread.js']);
+
+describe.each([
+  ['this Node', process.version, () => process.execPath],
+  [`Node ${OLDEST}, the oldest that is supported`, `v${OLDEST}`, () => oldest],
+])('installed into an empty project, on %s', (_name, version, choose) => {
+  const nodeOrSkip = ({ skip }: TestContext) => {
+    const node = choose();
+    return node instanceof Error ? skip(`it could not be downloaded: ${node.message}`) : node;
+  };
+  const runIn = (node: string, command: string, words: string[]) =>
+    run(command, words, {
+      cwd: project,
+      // npm and its commands run on the Node that comes first.
+      env: { ...process.env, PATH: [dirname(node), process.env.PATH].join(delimiter) },
+    });
+
+  it('npx finds the command', { timeout: LIMIT_MS }, async (context) => {
+    const node = nodeOrSkip(context);
+    expect(await runIn(node, 'npx', ['--no', '--', 'holdfast', '--version'])).toBe(`${manifest.version}\n`);
+    expect(await runIn(node, 'npx', ['--no', '--', 'holdfast', '--help'])).toContain(
+      'holdfast serve [options]',
+    );
+  });
+
+  it('checks a configuration', { timeout: LIMIT_MS }, async (context) => {
+    const node = nodeOrSkip(context);
+    const file = join(project, 'holdfast.yaml');
+    writeFileSync(file, 'upstreams: { main: { base_url: "http://127.0.0.1:9/v1" } }\n');
+    expect(await runIn(node, 'npx', ['--no', '--', 'holdfast', 'check', file])).toContain(
+      'http://127.0.0.1:9/v1',
+    );
+  });
+
+  it('serves', { timeout: LIMIT_MS }, async (context) => {
+    const node = nodeOrSkip(context);
+    const status = await serveUntilTold(node, join(installed, 'dist/cli.js'), project);
+    expect(status).toBe(0);
+  });
+
+  it('loads every module, with nothing installed but its dependencies', {
+    timeout: LIMIT_MS,
+  }, async (context) => {
+    const modules = packed.files
+      .filter((path) => /^dist\/.*\.js$/.test(path) && !RUN_BY_SERVE.has(path))
+      .map((path) => join(installed, path));
+    const script = `for (const module of ${JSON.stringify(modules)}) await import(module);`;
+    await runIn(nodeOrSkip(context), 'node', ['--input-type=module', '-e', script]);
+  });
+
+  const USE = `
+    const response = await resumable()('data:text/plain,whole');
+    console.log(await response.text(), new StreamInterruptedError().name, process.version);`;
+  const USED = `whole StreamInterruptedError ${version}\n`;
+
+  it('is imported', { timeout: LIMIT_MS }, async (context) => {
+    const script = `import { resumable, StreamInterruptedError } from 'holdfast/client'; ${USE}`;
+    const said = await runIn(nodeOrSkip(context), 'node', ['--input-type=module', '-e', script]);
+    expect(said).toBe(USED);
+  });
+
+  it('is required, also where require() cannot load ES modules', { timeout: LIMIT_MS }, async (context) => {
+    const script = `
+      const { resumable, StreamInterruptedError } = require('holdfast/client');
+      (async () => {${USE}})();`;
+    const words = ['--no-experimental-require-module', '--input-type=commonjs', '-e', script];
+    expect(await runIn(nodeOrSkip(context), 'node', words)).toBe(USED);
+  });
+});
+
+describe('the types of the client are found', () => {
+  const kinds = [
+    ['node16', 'node16', 'node'],
+    ['node18', 'node16', 'node'],
+    ['node20', 'node16', 'node'],
+    ['nodenext', 'nodenext', 'node'],
+    ['esnext', 'bundler', 'browser'],
+    ['preserve', 'bundler', 'browser'],
+    ['commonjs', 'bundler', 'node'],
+  ] satisfies [string, string, Environment][];
+
+  it.each(kinds)(
+    'module %s, resolution %s, types of %s',
+    {
+      timeout: LIMIT_MS,
+    },
+    async (module, resolution, environment) => {
+      await typeCheck(project, module, resolution, environment);
+    },
+  );
+});

@@ -1,0 +1,64 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { run } from './run.ts';
+
+const NODE_MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url));
+
+const CONSUMER = `
+import { resumable, type ResumableOptions, StreamInterruptedError } from 'holdfast/client';
+
+const options: ResumableOptions = { endpoints: ['http://127.0.0.1:8080'], fetch: globalThis.fetch };
+export const fetch: typeof globalThis.fetch = resumable(options);
+export const interruption: Error = new StreamInterruptedError();
+// @ts-expect-error: types that were not found would let this pass.
+resumable({ endpoint: 'http://127.0.0.1:8080' });
+`;
+
+const REQUIRING = `
+import client = require('holdfast/client');
+
+export const fetch: typeof globalThis.fetch = client.resumable({ max_retries: 3 });
+`;
+
+/** The environment whose types say what `fetch` is. */
+const ENVIRONMENTS = {
+  browser: { lib: ['es2024', 'dom', 'dom.iterable'], types: [] },
+  node: { lib: ['es2024'], types: ['node'], typeRoots: [join(NODE_MODULES, '@types')] },
+};
+
+export type Environment = keyof typeof ENVIRONMENTS;
+
+/**
+ * Type-checks applications that use the client, in the project at `project` that has it installed: one that is an ES
+ * module and, unless `resolution` is that of bundlers, two in CommonJS. Throws with what the compiler says.
+ */
+export async function typeCheck(
+  project: string,
+  module: string,
+  resolution: string,
+  environment: Environment,
+): Promise<void> {
+  const directory = join(project, [module, resolution, environment].join('-'));
+  const sources: Record<string, string> =
+    resolution === 'bundler'
+      ? { 'consumer.ts': CONSUMER }
+      : { 'consumer.mts': CONSUMER, 'consumer.cts': CONSUMER, 'requiring.cts': REQUIRING };
+  const compilerOptions = {
+    ...ENVIRONMENTS[environment],
+    module,
+    moduleResolution: resolution,
+    target: 'es2024',
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noEmit: true,
+    skipDefaultLibCheck: true,
+  };
+  mkdirSync(directory);
+  for (const [name, text] of Object.entries(sources)) writeFileSync(join(directory, name), text);
+  writeFileSync(
+    join(directory, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions, files: Object.keys(sources) }),
+  );
+  await run(join(NODE_MODULES, '.bin/tsc'), ['-p', directory], {});
+}
