@@ -115,10 +115,10 @@ export const ERRORS = {
     message: 'The run was cancelled.',
   },
   not_resumable: {
-    status: 502,
+    status: 409,
     type: 'stream_interrupted',
     message:
-      'The run ended with its replica, and its request was not stored; send the request again, or ask for `Holdfast-Resume: 1`.',
+      'The run ended with its replica, and its request was not stored; send the request again, with the id of the run or as `request` to its /resume, or ask for `Holdfast-Resume: 1`.',
   },
   run_poisoned: {
     status: 502,

@@ -20,6 +20,14 @@ export async function isTurnedAway(response: Response): Promise<boolean> {
   return error === undefined || TRY_ELSEWHERE.includes(error.code);
 }
 
+/** Whether a replica cannot go on with a run without its request, which the store has not got. */
+export const wantsRequest = async (response: Response): Promise<boolean> =>
+  response.status === 409 && saysRequestWanted(await response.clone().text());
+
+/** The same of an error event: nobody knows the wire of such a run, so that it is the same on all. */
+export const saysRequestWanted = (payload: string): boolean =>
+  payload.includes('"not_resumable"') && errorOf(payload)?.code === 'not_resumable';
+
 /** How long the response asks to wait; undefined if it does not. */
 export const retryAfterOf = ({ headers }: Response): number | undefined =>
   retryAfterMs(Object.fromEntries(headers), Date.now());

@@ -1,4 +1,4 @@
-import { discard, isTurnedAway, opensRun, retryAfterOf } from './answer.ts';
+import { discard, isTurnedAway, opensRun, retryAfterOf, saysRequestWanted, wantsRequest } from './answer.ts';
 import { callerResponse } from './caller-response.ts';
 import { Connection } from './connection.ts';
 import type { Endpoints } from './endpoints.ts';
@@ -28,6 +28,10 @@ export class ResumableRun {
   #connection: Connection;
   /** Empty while nobody has told. */
   #run: string;
+  /** A replica could not go on without the request: the next one is sent it. Else none is, for it may be large. */
+  #isRequestWanted = false;
+  /** The connection is one for the rest of the run, of which nothing has come, and the request was not sent for it. */
+  #mayWantRequest = false;
 
   constructor(request: WireRequest, settings: Settings, endpoints: Endpoints) {
     this.#settings = settings;
@@ -111,12 +115,22 @@ export class ResumableRun {
     if (!events) return undefined;
     const { frames, payloads, id } = events;
     this.#budget.heard();
+    if (this.#isUnknown(payloads[0])) throw new StreamInterruptedError();
     if (payloads.length > 0) {
       this.#budget.progressed();
       for (const payload of payloads) this.#received.add(payload);
       this.#received.id = id;
     }
     return frames;
+  }
+
+  /** The replica that delivered the run was lost while this one was read from, and nobody has stored the request. */
+  #isUnknown(payload: string | undefined): boolean {
+    if (payload === undefined || !this.#mayWantRequest) return false;
+    this.#mayWantRequest = false;
+    this.#isRequestWanted = saysRequestWanted(payload);
+    if (this.#isRequestWanted) this.#connection.close();
+    return this.#isRequestWanted;
   }
 
   /** Opens the stream again that `broken` interrupted, and rejects with that if it cannot. */
@@ -129,7 +143,7 @@ export class ResumableRun {
       if (wait_ms === undefined) throw broken;
       await sleep(wait_ms, this.#signal);
       try {
-        answer = await this.#ask(isForgotten ? this.#original : this.#rest);
+        answer = await this.#askAgain(isForgotten);
       } catch {
         answer = undefined;
         continue;
@@ -142,6 +156,19 @@ export class ResumableRun {
       // 409: the checkpoint is behind what the caller has, and whoever writes it may be about to.
       else if (status !== 409 && status !== 429 && status < 500) throw broken;
     }
+  }
+
+  /** For the rest, or for all of it. */
+  async #askAgain(isForgotten: boolean): Promise<Response> {
+    const request = isForgotten ? this.#original : this.#rest;
+    this.#mayWantRequest = !isForgotten && !this.#isRequestWanted;
+    this.#isRequestWanted = false;
+    const answer = await this.#ask(request);
+    if (this.#mayWantRequest) {
+      const { idle_ms } = this.#settings;
+      this.#isRequestWanted = await this.#connection.within(idle_ms, () => wantsRequest(answer));
+    }
+    return answer;
   }
 
   #ask({ url, init }: RunRequest): Promise<Response> {
@@ -170,7 +197,7 @@ export class ResumableRun {
   }
 
   get #rest(): RunRequest {
-    return this.#requests.rest(this.#root, this.#run, this.#received);
+    return this.#requests.rest(this.#root, this.#run, this.#received, this.#isRequestWanted);
   }
 
   /** Of a complete answer only the end of the message is missing; the connection can be used again after it. */

@@ -24,13 +24,15 @@ export class RunRequests {
     return this.#to(here, { method: 'POST', headers, body });
   }
 
-  /** The rest of a run after what was received of it. */
-  rest(root: string, run: string, { cursor, tail, id }: ReceivedEvents): RunRequest {
+  /** The rest of a run after what was received of it. `isWhole`: the caller's own request goes along. */
+  rest(root: string, run: string, { cursor, tail, id }: ReceivedEvents, isWhole: boolean): RunRequest {
+    const { wire, body: asked } = this.#request;
     const headers = this.#headersWithout('content-length');
     headers.set('content-type', 'application/json');
     // By the epoch in it, events that were lost with a log are told from those that took their place.
     if (id !== '') headers.set('last-event-id', id);
-    const body = JSON.stringify({ cursor, tail });
+    const request = isWhole ? { path: `/v1${wire.path}`, body: asked } : undefined;
+    const body = JSON.stringify({ cursor, tail, request });
     return this.#to(`${urlOf(root, run)}/resume`, { method: 'POST', headers, body });
   }
 

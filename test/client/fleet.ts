@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { json, text } from 'node:stream/consumers';
+import { text } from 'node:stream/consumers';
+import { isDeepStrictEqual } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { frameOf } from './answers.ts';
 
@@ -53,6 +54,8 @@ export class Fleet {
   readonly #events: readonly string[];
   readonly #options: FleetOptions;
   readonly #runs = new Map<string, string>();
+  /** As they came, by their runs. */
+  readonly #requests = new Map<string, { readonly path: string; readonly body: string }>();
   readonly #script: Step[] = [];
   readonly #servers: http.Server[] = [];
   #connections = 0;
@@ -125,21 +128,25 @@ export class Fleet {
       else fail(response, 404, 'not_found');
       return;
     }
-    const body = method === 'POST' ? await json(request) : await text(request);
+    const sent = await text(request);
+    const body = method === 'POST' ? JSON.parse(sent) : sent;
     this.asked.push({ replica, method, path: url, headers, body });
     for (const wake of this.#waiting.splice(0)) wake();
 
     if (method === 'DELETE') return void response.writeHead(200).end('{}');
-    const place = pathname.startsWith('/holdfast') ? this.#rest(pathname, body) : this.#begin(headers);
+    const place = pathname.startsWith('/holdfast')
+      ? this.#rest(pathname, body)
+      : this.#begin(pathname, headers, sent);
     const step = this.#script.shift() ?? whole;
     if (typeof place === 'number') return fail(response, place, place === 409 ? 'cursor_ahead' : 'refused');
     await step(this.#telling(place, response));
   }
 
-  #begin(headers: IncomingMessage['headers']): Place {
+  #begin(path: string, headers: IncomingMessage['headers'], body: string): Place {
     const key = String(headers['idempotency-key']);
     const run = this.#runs.get(key) ?? `run_${String(this.#runs.size).padStart(22, '0')}`;
     this.#runs.set(key, run);
+    this.#requests.set(run, { path, body });
     return { run, cursor: 0 };
   }
 
@@ -147,7 +154,8 @@ export class Fleet {
   #rest(path: string, body: unknown): Place | number {
     const [, run = ''] = /^\/holdfast\/v1\/runs\/([^/]+)\/resume$/.exec(path) ?? [];
     if (![...this.#runs.values()].includes(run)) return 404;
-    const { cursor, tail } = body as { cursor: number; tail: string[] };
+    const { cursor, tail, request } = body as { cursor: number; tail: string[]; request?: unknown };
+    if (request !== undefined && !isDeepStrictEqual(request, this.#requests.get(run))) return 422;
     // What a client says it has been told is what it was told.
     if (String(tail) !== String(this.#events.slice(cursor - tail.length, cursor))) return 400;
     return cursor - tail.length > (this.#options.stored ?? this.#events.length) ? 409 : { run, cursor };
@@ -219,6 +227,14 @@ export const stall =
     if (bytes === undefined) return;
     telling.open();
     if (bytes > 0) telling.response.write(telling.body.subarray(0, bytes));
+  };
+
+/** The stream is opened, and ends with an error of ours, which has this code. */
+export const failing =
+  (code: string): Step =>
+  ({ open, response }) => {
+    open();
+    response.end(`: hb\n\ndata: ${JSON.stringify({ error: { code, message: code } })}\n\n`);
   };
 
 export const refuse =

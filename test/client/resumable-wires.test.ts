@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { resumable } from '../../src/client/index.ts';
 import { DONE, framesOf, request, saying } from './answers.ts';
-import { cut, Fleet, refuse, reset, stall } from './fleet.ts';
+import { cut, Fleet, failing, refuse, reset, stall } from './fleet.ts';
 import { COMPLETION, MESSAGE, RESPONSE, type WireAnswer } from './wire-answers.ts';
 
 const CHAT: WireAnswer = {
@@ -38,6 +38,20 @@ describe.each([CHAT, COMPLETION, MESSAGE, RESPONSE])('$path', ({ path, events, o
     expect(fleet.asked.map(({ replica, path: asked }) => `${replica} ${asked}`)).toEqual(
       [0, 1, 0].map((replica) => `${replica} ${path}?beta=true`),
     );
+  });
+
+  test.each([
+    ['before the stream', refuse(409, 'not_resumable')],
+    ['in the stream', failing('not_resumable')],
+  ])('is asked for with its request where a replica says %s that it does not know that', async (_, step) => {
+    const { fleet, fetch } = await start(events);
+    const init = request({ headers: HEADERS });
+    fleet.script(cut(150, 'eof'), step);
+    const url = `${fleet.urls[0] + path}?beta=true`;
+    expect(await (await fetch(url, init)).text()).toBe(framesOf(events));
+    const [, without, again] = fleet.asked.map(({ body }) => body as { cursor?: number });
+    expect(without).not.toHaveProperty('request');
+    expect(again).toEqual({ ...without, request: { path, body: init.body } });
   });
 
   test('is not whole without its end', async () => {

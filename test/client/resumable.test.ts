@@ -7,7 +7,18 @@ import {
   StreamInterruptedError,
 } from '../../src/client/index.ts';
 import { chunk, DONE, framesOf, request, saying, textOf, words } from './answers.ts';
-import { cut, Fleet, type FleetOptions, pieces, refuse, reset, type Step, stall, whole } from './fleet.ts';
+import {
+  cut,
+  Fleet,
+  type FleetOptions,
+  failing,
+  pieces,
+  refuse,
+  reset,
+  type Step,
+  stall,
+  whole,
+} from './fleet.ts';
 
 const WORDS = words(12);
 const EVENTS = saying(...WORDS);
@@ -447,6 +458,62 @@ describe('a replica that cannot serve the rest yet', () => {
       [503, true],
       [200, true],
     ]);
+  });
+});
+
+describe('a run whose request is not stored', () => {
+  /** Which of the requests brought the caller's own. */
+  const brought = ({ asked }: Fleet) => asked.map(({ body }) => Object.hasOwn(body as object, 'request'));
+  const unknown = refuse(409, 'not_resumable');
+
+  test('is asked for with it once in a row', async () => {
+    const { fleet, fetch } = await start({}, { max_retries: 20 });
+    fleet.script(
+      ...[cut(within(4), 'eof'), unknown, reset, unknown, unknown],
+      ...[failing('not_resumable'), cut(0), reset, unknown, cut(100)],
+    );
+    expect(await (await fetch(fleet.chatUrl, request())).text()).toBe(framesOf(EVENTS));
+    const yes = true;
+    const no = false;
+    expect(brought(fleet)).toEqual([no, no, yes, no, yes, no, yes, no, no, yes, no]);
+  });
+
+  test('and that cannot be gone on with all the same, is given up', async () => {
+    const { fleet, fetch } = await start();
+    fleet.script(cut(within(4), 'eof'), unknown, failing('not_resumable'));
+    const events = framesOf(EVENTS.slice(0, 4));
+    const body = await (await fetch(fleet.chatUrl, request())).text();
+    expect(body.replace(/^: hb\n/m, '')).toBe(
+      `${events}data: {"error":{"code":"not_resumable","message":"not_resumable"}}\n\n`,
+    );
+    expect(brought(fleet)).toEqual([false, false, true]);
+  });
+
+  test('only where the first event says so', async () => {
+    const { fleet, fetch } = await start();
+    const late: Step = ({ open, response, body }) => {
+      open();
+      const error = 'data: {"error":{"code":"not_resumable"}}\n\n';
+      response.end(Buffer.concat([body.subarray(0, body.indexOf('\n\n') + 2), Buffer.from(error)]));
+    };
+    fleet.script(cut(within(4), 'eof'), late);
+    const body = await (await fetch(fleet.chatUrl, request())).text();
+    expect(body).toContain('not_resumable');
+    expect(brought(fleet)).toEqual([false, false]);
+  });
+
+  test('may speak of that itself', async () => {
+    const events = saying('"not_resumable"', 'x');
+    const { fleet, fetch } = await start({ events });
+    fleet.script(cut(100, 'eof'));
+    expect(await (await fetch(fleet.chatUrl, request())).text()).toBe(framesOf(events));
+    expect(brought(fleet)).toEqual([false, false]);
+  });
+
+  test('is given up if it cannot be asked for again', async () => {
+    const { fleet, fetch } = await start({}, { max_retries: 1 });
+    fleet.script(cut(within(4), 'eof'), failing('not_resumable'));
+    await expect((await fetch(fleet.chatUrl, request())).text()).rejects.toThrow(StreamInterruptedError);
   });
 });
 

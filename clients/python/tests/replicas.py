@@ -73,6 +73,8 @@ class Run:
     body: bytes
     events: list[str]
     requests: list[Request] = field(default_factory=list)
+    #: The last one was told that it is not known what the run was asked for.
+    wants_request: bool = False
 
 
 class Replicas:
@@ -237,8 +239,14 @@ class Replicas:
     def _resume(self, connection: socket.socket, request: Request, run_id: str) -> bool:
         fields = json.loads(request.body)
         cursor, tail = fields["cursor"], fields["tail"]
-        if tail != self._runs[run_id].events[:cursor]:
+        run = self._runs[run_id]
+        if tail != run.events[:cursor]:
             self._complain(f"at {cursor} the client has {tail}")
+        path = run.requests[0].path.split("?")[0]
+        wanted = {"path": path, "body": run.body.decode()} if run.wants_request else None
+        if fields.get("request") != wanted:
+            self._complain(f"the client sent {fields.get('request')} for {wanted}")
+        run.wants_request = False
         return self._stream(connection, request, run_id, cursor)
 
     def _stream(self, connection: socket.socket, request: Request, run_id: str, after: int) -> bool:
@@ -252,6 +260,7 @@ class Replicas:
         if isinstance(fate, Silence):
             return self._hang(connection)
         if isinstance(fate, Refusal):
+            run.wants_request = fate.code == "not_resumable"
             return refuse(connection, fate)
         if isinstance(fate, Break) and fate.how == "hang":
             self._hanging[run_id] = connection

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import httpx
 import pytest
 from answer import DONE, ERROR, EVENTS, SHORT, SHORTS, framed, payloads_of
@@ -259,6 +261,59 @@ class TestWhenItBreaks:
         course = Course([self.broken(), Response(200, b"data: " + b"x" * EVENT_BYTES_MAX)])
         assert isinstance(course.error, TruncatedError)
         assert "larger than" in str(course.error)
+
+
+class TestWhoseRequestIsNotStored:
+    BROKEN = framed(EVENTS[:2], RUN)
+    UNKNOWN = json.dumps({"error": {"code": "not_resumable", "message": "m"}})
+
+    def broken(self) -> Response:
+        return Response(200, self.BROKEN, end=RESET)
+
+    def unknown(self) -> Response:
+        return Response(200, b": hb\n\n", f"data: {self.UNKNOWN}\n\n".encode())
+
+    def brought(self, course: Course) -> list[bool]:
+        return ["request" in course.body(index) for index in range(len(course.calls))]
+
+    @pytest.mark.parametrize("wire", SHORTS)
+    @pytest.mark.parametrize("is_open", [False, True])
+    def test_is_asked_for_with_it(self, wire: str, is_open: bool) -> None:
+        short = SHORTS[wire]
+        broken = Response(200, framed(short[:1], RUN), end=RESET)
+        refused = self.unknown() if is_open else refusal(409, "not_resumable")
+        course = Course([broken, refused, Response(200, framed(short, RUN, 1))], path=f"{wire}?beta=true")
+        assert payloads_of(course.delivered) == short
+        assert course.error is None
+        without, again = course.body(1), course.body(2)
+        request = {"path": f"/v1{wire}", "body": course.calls[0].body.decode()}
+        assert again == {**without, "request": request}
+        assert course.places[1:] == [f"b {RESUME}", f"a {RESUME}"]
+
+    def test_once_in_a_row(self) -> None:
+        failures = [
+            *(refusal(409, "not_resumable"), REFUSED, refusal(409, "not_resumable")),
+            *(refusal(409, "not_resumable"), self.unknown(), Response(200, end=RESET)),
+            *(refusal(409, "cursor_ahead"), Response(409, end=RESET), refusal(409, "not_resumable")),
+        ]
+        course = Course([self.broken(), *failures, Response(200, stream(2))], max_retries=20)
+        assert payloads_of(course.delivered) == EVENTS
+        yes, no = True, False
+        assert self.brought(course) == [no, no, yes, no, yes, no, yes, no, no, no, yes]
+
+    def test_and_that_cannot_be_gone_on_with_all_the_same(self) -> None:
+        course = Course([self.broken(), self.unknown(), self.unknown()])
+        assert payloads_of(course.delivered) == [*EVENTS[:2], self.UNKNOWN]
+        assert course.error is None
+
+    def test_only_where_the_first_event_says_so(self) -> None:
+        late = framed([*EVENTS[:3], self.UNKNOWN], RUN, 2)
+        course = Course([self.broken(), Response(200, late)])
+        assert payloads_of(course.delivered) == [*EVENTS[:3], self.UNKNOWN]
+        assert self.brought(course) == [False, False]
+
+    def test_is_given_up_if_it_cannot_be_asked_for_again(self) -> None:
+        assert Course([self.broken(), self.unknown()], max_retries=1).error is RESET
 
 
 def test_a_replica_that_failed_one_run_is_not_asked_first_by_the_next() -> None:

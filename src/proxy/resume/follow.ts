@@ -10,7 +10,7 @@ import { relay } from '../relay.ts';
 import { type Client, HAND_OVER, type Outcome, type Resumption, type Run, type RunContext } from '../run.ts';
 import { letGo, underLease } from '../under-lease.ts';
 import { errorBodyOn } from '../wires/error-body.ts';
-import { wireOf } from '../wires/registry.ts';
+import { wireIn, wireOf } from '../wires/registry.ts';
 import type { Wire } from '../wires/wire.ts';
 import { agrees, replacedFrom } from './reachable.ts';
 import type { Position, Reader } from './reader.ts';
@@ -52,7 +52,8 @@ class Following {
   readonly #client: Client;
   readonly #context: RunContext;
   readonly #replay: Replay;
-  readonly #wire: Wire;
+  /** Of a run that has no header yet, what its client says, or a guess. */
+  #wire: Wire;
   readonly #began_ms: number;
   /** Those that are known of. */
   #takeovers: readonly Takeover[];
@@ -67,7 +68,7 @@ class Following {
     this.#client = client;
     this.#context = context;
     this.#replay = new Replay(reader);
-    this.#wire = wireOf(stored);
+    this.#wire = wireOf(stored, reader.asked);
     this.#takeovers = stored.takeovers;
     this.#began_ms = context.time.now();
     this.#written_ms = this.#began_ms;
@@ -106,6 +107,7 @@ class Following {
 
   /** What the client has beyond the log turns out to be something else. */
   #isContradicted({ records }: StoredRun): boolean {
+    if (records[0]?.header) this.#wire = wireIn(records[0].header);
     return this.#replay.seen < this.#reader.cursor && !agrees(records, this.#reader, this.#wire);
   }
 
@@ -185,9 +187,9 @@ class Following {
 
   /** What is left of the client's own word once it was sent more. */
   get #position(): Position {
-    const { run, cursor } = this.#reader;
+    const { cursor } = this.#reader;
     const { seq } = this.#replay;
-    return seq === cursor ? this.#reader : { run, cursor: seq, epoch: this.#epoch, tail: [] };
+    return seq === cursor ? this.#reader : { ...this.#reader, cursor: seq, epoch: this.#epoch, tail: [] };
   }
 
   /** That of the last event that the client was sent. */

@@ -8,19 +8,22 @@ import type { Position } from './reader.ts';
 import { RestoredRun, readableTail } from './restored-run.ts';
 import { withEnding } from './stored-ending.ts';
 
+type Possession = Pick<Position, 'cursor' | 'tail' | 'asked'>;
+
 /**
  * False when going on would leave a gap or splice two logs: the client has events that neither the store nor its own
  * tail has, or others than the store. To be answered with `cursor_ahead` before a response is opened.
  * `stored`: the whole run, read from 0.
  */
-export function reachable(stored: StoredRun, { run, cursor, epoch, tail }: Position): boolean {
+export function reachable(stored: StoredRun, position: Position): boolean {
+  const { run, cursor, epoch, tail, asked } = position;
   const told_from = cursor - tail.length;
-  const wire = wireOf(stored);
+  const wire = wireOf(stored, asked);
   if (told_from < 0 || !readableTail(tail, wire)) return false;
   const { status, holder, seq, records, takeovers } = withEnding(run, stored);
   if (cursor > seq) {
     const isOnItsWay = status === 'running' && holder.state === 'alive';
-    if (!isOnItsWay && (status !== 'running' || told_from > seq || endsWithinCall(stored, { cursor, tail })))
+    if (!isOnItsWay && (status !== 'running' || told_from > seq || endsWithinCall(stored, position)))
       return false;
   }
   // An ending that was added afterwards may stand where the client was told something else.
@@ -36,11 +39,12 @@ export const beyond = (
 ): readonly string[] => tail.slice(tail.length - Math.max(cursor - seq, 0));
 
 /** The run as its client has it, as far as that can be told without its request. */
-export function restoredAt(stored: StoredRun, position: Pick<Position, 'cursor' | 'tail'>): RestoredRun {
-  const rules = { wire: wireOf(stored), schemas: new Map(), tool_proof: 1, forwarded: false } as const;
+export function restoredAt(stored: StoredRun, position: Possession): RestoredRun {
+  const { asked } = position;
+  const rules = { wire: wireOf(stored, asked), schemas: new Map(), tool_proof: 1, forwarded: false } as const;
   return new RestoredRun(
     { stored, tail: beyond(stored, position) },
-    { ...rules, live: stored.records[0]?.header?.events !== 'none' },
+    { ...rules, live: (stored.records[0]?.header ?? asked)?.events !== 'none' },
   );
 }
 
@@ -48,8 +52,10 @@ export function restoredAt(stored: StoredRun, position: Pick<Position, 'cursor' 
  * Who is told whole calls has the beginning of one of which nobody has the rest: it was told before it was stored, by a
  * replica whose store failed.
  */
-function endsWithinCall(stored: StoredRun, position: Pick<Position, 'cursor' | 'tail'>): boolean {
-  const isWhole = stored.records[0]?.header?.events === 'none' && wireOf(stored).delivered.showsCloses;
+function endsWithinCall(stored: StoredRun, position: Possession): boolean {
+  const { asked } = position;
+  const told = stored.records[0]?.header ?? asked;
+  const isWhole = told?.events === 'none' && wireOf(stored, asked).delivered.showsCloses;
   return isWhole === true && restoredAt(stored, position).transcript.openCalls.length > 0;
 }
 

@@ -12,6 +12,8 @@ export interface Position {
   readonly epoch?: EpochName;
   /** Payloads of the last events the client has, oldest first, the last one being event `cursor`. May be empty. */
   readonly tail: readonly string[];
+  /** How the run was asked for, where the client brings its request: of a log without a header nobody else can tell. */
+  readonly asked?: Pick<RunHeader, 'wire' | 'events'>;
 }
 
 /** A client that comes back to a run. */

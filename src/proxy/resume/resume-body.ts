@@ -1,5 +1,9 @@
+import type { Limits } from '../../config/configuration.ts';
 import { type ApiError, apiError } from '../../errors.ts';
-import type { Fields } from '../json-body.ts';
+import { isObject } from '../../json.ts';
+import { type Fields, readJsonBody } from '../json-body.ts';
+import { WIRES } from '../wires/registry.ts';
+import type { RepeatedRequest } from './return.ts';
 
 /** What a client brings that may be ahead of the checkpoint. */
 export interface ResumeBody {
@@ -7,10 +11,15 @@ export interface ResumeBody {
   readonly cursor: number;
   /** Payloads of the last events it has, oldest first, the last one being event `cursor`. */
   readonly tail: readonly string[];
+  /** The request of the run, which need not have been stored. */
+  readonly repeated?: RepeatedRequest;
 }
 
-/** Checks `{cursor, tail}`. `run_bytes`: what the tail may have, as no run has more. */
-export function resumeBody({ cursor, tail = [] }: Fields, run_bytes: number): ResumeBody {
+type ResumeLimits = Pick<Limits, 'run_bytes' | 'body_bytes'>;
+
+/** Checks `{cursor, tail, request}`. The tail may have as many bytes as a run, and the request as many as any. */
+export function resumeBody({ cursor, tail = [], request }: Fields, limits: ResumeLimits): ResumeBody {
+  const { run_bytes, body_bytes } = limits;
   if (cursor === undefined) {
     throw apiError('missing_field', { param: 'cursor', expected: 'the number of events that you have' });
   }
@@ -28,7 +37,26 @@ export function resumeBody({ cursor, tail = [] }: Fields, run_bytes: number): Re
     bytes += Buffer.byteLength(payload);
   }
   if (bytes > run_bytes) throw invalid('tail', `at most ${run_bytes} bytes in all (limits.run_bytes)`);
-  return { cursor: cursor as number, tail };
+  const repeated = request === undefined ? undefined : repeatedRequest(request, body_bytes);
+  return { cursor: cursor as number, tail, ...(repeated && { repeated }) };
+}
+
+/** Throws what the request itself would be refused with, too. */
+function repeatedRequest(request: unknown, body_bytes: number): RepeatedRequest {
+  const { path, body }: Fields = isObject(request) ? request : {};
+  const wire = Object.values(WIRES).find((each) => `/v1${each.path}` === path);
+  if (!wire)
+    throw invalid('request.path', 'the path of the request of the run, such as /v1/chat/completions');
+  if (typeof body !== 'string')
+    throw invalid('request.body', 'the body of the request of the run, as a string');
+  const bytes = Buffer.from(body);
+  if (bytes.length > body_bytes) {
+    throw invalid('request.body', `at most ${body_bytes} bytes (limits.body_bytes)`);
+  }
+  const { text, fields } = readJsonBody(bytes);
+  if (fields.stream !== true) throw invalid('request.body', 'the body of a request with `stream: true`');
+  wire.request(fields);
+  return { wire: wire.name, body: text };
 }
 
 const invalid = (param: string, expected: string): ApiError => apiError('invalid_field', { param, expected });

@@ -19,6 +19,13 @@ import { reachable, replacedFrom } from './reachable.ts';
 import type { Reader } from './reader.ts';
 import { requestDigest } from './run-lookup.ts';
 import { readUpTo } from './stored-runs.ts';
+import { endsWithoutRequest } from './takeover.ts';
+
+/** The request of a run, as it comes again. */
+export interface RepeatedRequest {
+  readonly wire: WireName;
+  readonly body: string;
+}
 
 /** A client's return to a run that was begun before. */
 export interface Return {
@@ -30,7 +37,7 @@ export interface Return {
   /** Payloads of its last events; see {@link Reader}. */
   readonly tail: readonly string[];
   /** The request, where the client sends it again. */
-  readonly repeated?: { readonly wire: WireName; readonly body: string };
+  readonly repeated?: RepeatedRequest;
   readonly active: ActiveRun;
   /** Set where the client is to have the whole answer as one document. */
   readonly document?: WantedDocument;
@@ -40,10 +47,11 @@ export interface Return {
 
 /**
  * Delivers what the client does not have yet of the run, and the rest of it.
- * Throws `run_not_found`, `run_mismatch`, `cursor_ahead` or `store_unavailable` while nothing was answered.
+ * Throws `run_not_found`, `run_mismatch`, `cursor_ahead`, `not_resumable` or `store_unavailable` while nothing was answered.
  */
 export async function returnToRun(back: Return, reply: FastifyReply, context: ApiContext): Promise<void> {
-  const { run, active, last, tail, options } = back;
+  const { run, active, last, tail, options, repeated } = back;
+  const asked = repeated && { wire: repeated.wire, events: options.events };
   const checkpoint = readUpTo(last.seq - tail.length, run, active, context);
   const stored = await beforehand(checkpoint, reply, active);
   if (!isSameRequest(stored, back, context)) throw apiError('run_mismatch', { run });
@@ -54,6 +62,7 @@ export async function returnToRun(back: Return, reply: FastifyReply, context: Ap
     cursor: last.seq,
     ...(epoch !== undefined && { epoch }),
     tail,
+    ...(asked && { asked }),
     signal: active.signal,
     resumable: options.resumable,
     revive: (header) => revive(header, back, context),
@@ -63,10 +72,11 @@ export async function returnToRun(back: Return, reply: FastifyReply, context: Ap
     const seq = Math.min(stored.seq, replacedFrom(stored.takeovers, epoch));
     throw apiError('cursor_ahead', { cursor: last.seq, seq, run });
   }
+  if (isUnknown(stored, reader)) throw apiError('not_resumable');
   await attend(
     {
       run,
-      wire: wireOf(stored).name,
+      wire: wireOf(stored, asked).name,
       active,
       resumable: options.resumable,
       ...(back.document && { document: back.document }),
@@ -81,6 +91,14 @@ export async function returnToRun(back: Return, reply: FastifyReply, context: Ap
 /** A live run whose checkpoint has not come to where the client's own word begins. */
 const isLate = ({ status, holder, seq }: StoredRun, { cursor, tail }: Reader): boolean =>
   status === 'running' && holder.state === 'alive' && seq < cursor - tail.length;
+
+/** Nobody delivers it any more, and nobody knows what it was asked for, or on which wire. */
+const isUnknown = (stored: StoredRun, reader: Reader): boolean =>
+  stored.status === 'running' &&
+  stored.holder.state !== 'alive' &&
+  stored.records.length === 0 &&
+  reader.asked === undefined &&
+  !endsWithoutRequest(stored, reader);
 
 /** As far as it is known: an answer must not be put together from two requests. */
 function isSameRequest(

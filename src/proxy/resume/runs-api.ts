@@ -6,9 +6,9 @@ import type { ApiContext } from '../api-context.ts';
 import { readJsonBody, takeJsonBodies } from '../json-body.ts';
 import { ownerOf } from '../owner.ts';
 import { runOptions } from '../run-options.ts';
-import { type Cursor, lastEventOf, NO_EVENTS, startingAfter } from './cursor.ts';
+import { lastEventOf, NO_EVENTS, startingAfter } from './cursor.ts';
 import { resumeBody } from './resume-body.ts';
-import { returnToRun } from './return.ts';
+import { type Return, returnToRun } from './return.ts';
 import { runStatus } from './run-status.ts';
 import { cancelStored, readRun, runOfKey } from './stored-runs.ts';
 
@@ -16,10 +16,7 @@ import { cancelStored, readRun, runOfKey } from './stored-runs.ts';
 const CANCEL_MS_MAX = 2000;
 
 /** What a client has of a run when it comes back. */
-interface Possession {
-  readonly last: Cursor;
-  readonly tail: readonly string[];
-}
+type Possession = Pick<Return, 'last' | 'tail' | 'repeated'>;
 
 /** `/holdfast/v1/runs`: state, the rest of the stream, and cancelling, for the owner of a run. */
 export function runRoutes(api: FastifyInstance, context: ApiContext): void {
@@ -40,13 +37,15 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
     await context.work.track(resume(run, { last, tail: [] }, request, reply, context));
   });
 
-  api.post(`${path}/resume`, async (request, reply) => {
+  const { limits } = context.configuration;
+  // In a string, with its quotes escaped, a request may be twice as large, and the tail comes besides.
+  api.post(`${path}/resume`, { bodyLimit: 3 * limits.body_bytes }, async (request, reply) => {
     const run = runOf(request);
     const { fields } = readJsonBody(request.body as Buffer | undefined);
-    const { cursor, tail } = resumeBody(fields, context.configuration.limits.run_bytes);
+    const { cursor, ...brought } = resumeBody(fields, limits);
     const { epoch } = lastEventOf(request.headers, run) ?? NO_EVENTS;
     const last = { seq: cursor, ...(epoch !== undefined && { epoch }) };
-    await context.work.track(resume(run, { last, tail }, request, reply, context));
+    await context.work.track(resume(run, { last, ...brought }, request, reply, context));
   });
 
   api.delete(path, async (request, reply) => {
@@ -78,17 +77,24 @@ function runOf({ params }: FastifyRequest): RunId {
 
 async function resume(
   run: RunId,
-  { last, tail }: Possession,
+  possession: Possession,
   { headers }: FastifyRequest,
   reply: FastifyReply,
   context: ApiContext,
 ): Promise<void> {
   const options = runOptions(headers);
   // Whoever has been told an epoch was sent ids, and needs them to come back once more.
-  const resumable = options.resumable || last.epoch !== undefined;
+  const resumable = options.resumable || possession.last.epoch !== undefined;
   const active = context.registry.begin(ownerOf(context.secret, headers));
   try {
-    const back = { run, options: { ...options, resumable }, headers, last, tail, active, onOpen: () => {} };
+    const back = {
+      ...possession,
+      run,
+      options: { ...options, resumable },
+      headers,
+      active,
+      onOpen: () => {},
+    };
     await returnToRun(back, reply, context);
   } finally {
     active.end();

@@ -94,19 +94,19 @@ function barOf(
 }
 
 /** Settled calls are delivered whatever else is missing, and an answer that is finished needs only its end. */
-function endsWithoutRequest(stored: StoredRun, position: Position): boolean {
+export function endsWithoutRequest(stored: StoredRun, position: Position): boolean {
   const { transcript, ended } = restoredAt(stored, position);
   return ended !== undefined || transcript.finish !== undefined || transcript.closedCalls.length > 0;
 }
 
 /** Stands for a run of which only the stored part can be delivered: nothing is ever sent anywhere in its name. */
-function unknownRun({ run, owner, resumable, signal }: Reader, stored: StoredRun): Run {
+function unknownRun({ run, owner, resumable, signal, asked }: Reader, stored: StoredRun): Run {
   const { records } = stored;
   const { model = '', upstream = '', events = 'none' } = records[0]?.header ?? {};
   return {
     id: run,
     owner,
-    wire: wireOf(stored),
+    wire: wireOf(stored, asked),
     target: { name: upstream, upstream: { base_url: '', dialect: 'generic' } },
     body: '',
     request: { model, messages: [], stream: true },

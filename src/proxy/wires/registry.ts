@@ -19,8 +19,10 @@ export function wireAt(url: string): Wire | undefined {
   return Object.values(WIRES).find((wire) => `${path}/`.startsWith(`/v1${wire.path}/`));
 }
 
-/** The wire that a stored run was delivered on. */
-export const wireOf = ({ records }: Pick<StoredRun, 'records'>): Wire => wireIn(records[0]?.header);
+/** The wire that a stored run was delivered on. `asked`: what its client says of a run that has no header. */
+export const wireOf = ({ records }: Pick<StoredRun, 'records'>, asked?: Pick<RunHeader, 'wire'>): Wire =>
+  wireIn(records[0]?.header ?? asked);
 
-/** The same by its header; of a damaged run, which has lost that, the wire that nearly all are on. */
-export const wireIn = (header: RunHeader | undefined): Wire => WIRES[header?.wire ?? 'chat_completions'];
+/** The same by its header; of a run that has none, the wire that nearly all are on. */
+export const wireIn = (header: Pick<RunHeader, 'wire'> | undefined): Wire =>
+  WIRES[header?.wire ?? 'chat_completions'];

@@ -1,12 +1,15 @@
 import pino from 'pino';
 import { describe, expect, test } from 'vitest';
+import type { WireName } from '../../../src/checkpoint/journal.ts';
 import type { RunEnd, StoredRun } from '../../../src/checkpoint/store.ts';
+import { eventFrame } from '../../../src/proxy/event-frame.ts';
 import { HAND_OVER } from '../../../src/proxy/run.ts';
+import { WIRES } from '../../../src/proxy/wires/registry.ts';
 import type { Plan } from '../../provider/script.ts';
 import { TOOLS } from '../../simulation/arbitraries.ts';
 import { Fleet, payloadsOf, type Replica, type Session } from '../../simulation/fleet.ts';
 import { RecordingClient } from '../../simulation/recording-client.ts';
-import { DEFAULTS, METRICS, OWNER, RUN } from '../../simulation/simulate.ts';
+import { DEFAULTS, METRICS, OWNER, RUN, readingOf } from '../../simulation/simulate.ts';
 import { readStream } from '../../simulation/stream-reading.ts';
 
 const TEXT = 'Kelp grips the rock through the surge and does not let go.';
@@ -390,6 +393,59 @@ describe('a run whose request nobody knows', () => {
     expect(await fleet.time.drive(outcome)).toBe('salvaged');
     expect(readStream(client.body)).toMatchObject({ toolCalls: [forecast('call_a')], done: true });
     expect((await fleet.stored()).status).toBe('complete');
+  });
+});
+
+describe('a run that was never stored, and whose client brings its request', () => {
+  const framed = (payloads: readonly string[], wire: WireName) =>
+    payloads.map((payload) => eventFrame(payload, WIRES[wire])).join('');
+
+  test.each(Object.keys(WIRES) as WireName[])('goes on wherever it was lost (%s)', async (wire) => {
+    const options = { wire };
+    const whole = new Fleet(PLAN, options);
+    const first = whole.begin(whole.replica());
+    await whole.time.drive(first.outcome);
+    const told = payloadsOf(first.client.body);
+    const asked = { wire, events: 'none' } as const;
+    for (let had = 1; had < told.length; had++) {
+      const fleet = new Fleet(PLAN, options);
+      const lost = fleet.replica();
+      await lost.context.store.acquire(RUN, OWNER);
+      lost.life.kill();
+      const tail = told.slice(0, had);
+      const session = await fleet.follow(fleet.replica(), { cursor: had, tail, asked, resumable: true });
+      await fleet.time.drive(session.outcome);
+
+      const rest = payloadsOf(session.client.body);
+      expect(session.client.body).toContain(`id: ${RUN}.2.${had + 1}\n`);
+      const reading = readingOf(framed([...tail, ...rest], wire), options);
+      expect(reading, `${had} had`).toMatchObject({ text: TEXT, done: true, violations: [] });
+      const { header, text, seq } = await fleet.journal();
+      expect({ wire: header?.wire, text, seq }).toEqual({ wire, text: TEXT, seq: had + rest.length });
+    }
+  });
+
+  test('is read on its wire once that is known, if its replica stores it after all', async () => {
+    const options = { wire: 'messages' } as const;
+    const fleet = new Fleet(PLAN, { ...options, pace_ms: PACE_MS });
+    const first = fleet.replica();
+    const { append } = first.context.store;
+    const failing = Promise.withResolvers<void>();
+    first.context.store.append = async (...batch) => {
+      await failing.promise;
+      return append.apply(first.context.store, batch);
+    };
+    const before = fleet.begin(first, { resumable: false });
+    await fleet.pass(PACE_MS * 8);
+    const tail = payloadsOf(before.client.body);
+    expect((await fleet.stored()).records).toEqual([]);
+    const { client, outcome } = await fleet.follow(fleet.replica(), { cursor: tail.length, tail });
+    await fleet.pass(PACE_MS);
+    failing.resolve();
+
+    expect(await fleet.time.drive(outcome)).toBe('replayed');
+    const body = framed([...tail, ...payloadsOf(client.body)], 'messages');
+    expect(readingOf(body, options)).toMatchObject({ text: TEXT, done: true, violations: [] });
   });
 });
 

@@ -2,6 +2,11 @@ import { expect, it } from 'vitest';
 import { resumeBody } from '../../../src/proxy/resume/resume-body.ts';
 
 const RUN_BYTES = 20;
+const BODY_BYTES = 80;
+const LIMITS = { run_bytes: RUN_BYTES, body_bytes: BODY_BYTES };
+
+const body = (fields: object = {}) =>
+  JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user' }], ...fields });
 
 it.each([
   [{ cursor: 0 }, { cursor: 0, tail: [] }],
@@ -13,11 +18,32 @@ it.each([
     { cursor: 1, tail: ['x'.repeat(RUN_BYTES)] },
     { cursor: 1, tail: ['x'.repeat(RUN_BYTES)] },
   ],
-])('%j', (fields, body) => {
-  expect(resumeBody(fields, RUN_BYTES)).toEqual(body);
+  [
+    { cursor: 0, request: { path: '/v1/messages', body: body() } },
+    { cursor: 0, tail: [], repeated: { wire: 'messages', body: body() } },
+  ],
+  [
+    { cursor: 0, request: { path: '/v1/chat/completions', body: body() } },
+    { cursor: 0, tail: [], repeated: { wire: 'chat_completions', body: body() } },
+  ],
+])('%j', (fields, expected) => {
+  expect(resumeBody(fields, LIMITS)).toEqual(expected);
 });
 
-it.each([
+const REQUESTS: readonly (readonly [unknown, string, string | null])[] = [
+  ['text', 'invalid_field', 'request.path'],
+  [{ body: body() }, 'invalid_field', 'request.path'],
+  [{ path: '/v1/messages/count_tokens', body: body() }, 'invalid_field', 'request.path'],
+  [{ path: '/v1/messages' }, 'invalid_field', 'request.body'],
+  [{ path: '/v1/messages', body: {} }, 'invalid_field', 'request.body'],
+  [{ path: '/v1/messages', body: '{' }, 'invalid_json', null],
+  [{ path: '/v1/messages', body: body({ stream: false }) }, 'invalid_field', 'request.body'],
+  [{ path: '/v1/messages', body: body({ messages: [] }) }, 'invalid_field', 'messages'],
+  [{ path: '/v1/messages', body: body({ user: 'x'.repeat(BODY_BYTES) }) }, 'invalid_field', 'request.body'],
+];
+
+it.each<readonly [Readonly<Record<string, unknown>>, string, string | null]>([
+  ...REQUESTS.map(([request, code, param]) => [{ cursor: 0, request }, code, param] as const),
   [{}, 'missing_field', 'cursor'],
   [{ cursor: '7' }, 'invalid_field', 'cursor'],
   [{ cursor: -1 }, 'invalid_field', 'cursor'],
@@ -33,10 +59,9 @@ it.each([
   [{ cursor: 2, tail: ['x'.repeat(RUN_BYTES - 1), 'é'] }, 'invalid_field', 'tail'],
 ])('%j is refused', (fields, code, param) => {
   try {
-    resumeBody(fields, RUN_BYTES);
+    resumeBody(fields, LIMITS);
   } catch (error) {
-    const { body } = error as { body: string };
-    expect(JSON.parse(body).error).toMatchObject({ code, param });
+    expect(JSON.parse((error as { body: string }).body).error).toMatchObject({ code, param });
     return;
   }
   throw new Error('the body was taken');

@@ -181,6 +181,88 @@ describe('a run that a client comes back to', () => {
   });
 });
 
+describe('a run that was begun while its store failed, so that nothing is known of it', () => {
+  const MESSAGES = JSON.stringify({
+    model: 'gpt-test',
+    max_tokens: 9,
+    stream: true,
+    messages: [{ role: 'user', content: 'hi' }],
+  });
+  const REQUEST = { path: '/v1/messages', body: MESSAGES };
+  const MESSAGE = { cursor: 1, tail: [JSON.stringify({ type: 'message_start', message: { id: 'msg_1' } })] };
+  const chunk = (delta: object, finish_reason?: string) =>
+    JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] });
+
+  async function orphaned() {
+    const deployment = await deploy();
+    const { run } = await deployment.begin([]);
+    await deployment.other.close();
+    return { ...deployment, run };
+  }
+
+  it('is asked for with its request, before a stream is opened', async () => {
+    const { replica, run, readers } = await orphaned();
+    const unknown = { status: 409, code: 'not_resumable' };
+    expect(await errorOf(await resume(replica, run, { cursor: 0 }))).toMatchObject(unknown);
+    expect(await errorOf(await resume(replica, run, MESSAGE))).toMatchObject(unknown);
+    expect(await errorOf(await fetchRun(replica, `${run}/stream`))).toMatchObject(unknown);
+    expect(readers).toEqual([]);
+  });
+
+  it('is revived from the request that is brought', async () => {
+    const { replica, run, readers } = await orphaned();
+    const headers = { 'holdfast-resume': '1', 'holdfast-events': 'chunks' };
+    const response = await resume(replica, run, { ...MESSAGE, request: REQUEST }, headers);
+    expect(await response.text()).toBe('data: after 1 of 0\n\n');
+    expect(readers).toMatchObject([{ ...MESSAGE, asked: { wire: 'messages', events: 'chunks' } }]);
+    const { wire, ...revived } = readers[0]?.revive(undefined) ?? {};
+    expect(wire?.name).toBe('messages');
+    expect(revived).toMatchObject({ id: run, body: MESSAGES, events: 'chunks', resumable: true });
+  });
+
+  it('needs no request if what its client brings has its end', async () => {
+    const { replica, run, readers } = await orphaned();
+    const tail = [chunk({ content: 'Hello' }), chunk({}, 'stop')];
+    expect((await resume(replica, run, { cursor: 2, tail })).status).toBe(200);
+    expect(readers).toHaveLength(1);
+  });
+
+  it('is waited for while its replica lives', async () => {
+    const { replica, begin, readers } = await deploy();
+    const { run } = await begin([]);
+    expect((await resume(replica, run, { cursor: 0 })).status).toBe(200);
+    expect(readers).toHaveLength(1);
+  });
+
+  it('is not joined to events that nobody has, with or without a request', async () => {
+    const { replica, run } = await orphaned();
+    for (const more of [{}, { request: REQUEST }]) {
+      const response = await resume(replica, run, { ...MESSAGE, cursor: 2, ...more });
+      expect(await errorOf(response)).toMatchObject({ status: 409, code: 'cursor_ahead' });
+    }
+  });
+
+  it('does not go on after the beginning of a call that was to be told whole', async () => {
+    const { replica, run } = await orphaned();
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'forecast', input: {} };
+    const start = JSON.stringify({ type: 'content_block_start', index: 0, content_block: call });
+    const had = { cursor: 2, tail: [...MESSAGE.tail, start], request: REQUEST };
+    expect(await errorOf(await resume(replica, run, had))).toMatchObject({ code: 'cursor_ahead' });
+    expect((await resume(replica, run, had, { 'holdfast-events': 'chunks' })).status).toBe(200);
+  });
+});
+
+it('a request that is brought to the run of another one is refused', async () => {
+  const { replica, begin, other } = await deploy();
+  const { run } = await begin([{ ...HEADER_RECORD, header: { ...HEADER, digest: 'of another request' } }]);
+  await other.close();
+  const request = { path: '/v1/chat/completions', body: BODY };
+  expect(await errorOf(await resume(replica, run, { cursor: 0, request }))).toMatchObject({
+    status: 422,
+    code: 'run_mismatch',
+  });
+});
+
 it('a client that leaves before it is known which run it wants gets none', async () => {
   const relayed: Run[] = [];
   const { replica, begin, readers } = await deploy({

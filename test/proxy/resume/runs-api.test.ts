@@ -3,6 +3,7 @@ import { keyNote } from '../../../src/proxy/resume/run-lookup.ts';
 import { newRunId, SMALL_RUN, textRecord } from '../../checkpoint/fixtures.ts';
 import type { Replica } from '../../replica.ts';
 import {
+  BODY,
   CREDENTIAL,
   deploy,
   errorOf,
@@ -221,10 +222,22 @@ describe('resuming with what the client has', () => {
     [{ cursor: 1, tail: ['a', 'b'] }, 'tail'],
     [{ cursor: 1, tail: [7] }, 'tail[0]'],
     [{ cursor: 1, tail: ['x'.repeat(2000)] }, 'tail'],
+    [{ cursor: 1, request: { path: '/v1/models', body: '{}' } }, 'request.path'],
   ])('what cannot be that is named: %j', async (body, param) => {
     const { replica, begin } = await deploy({}, { limits: { run_bytes: 1024 } });
     const { run } = await begin(textRun);
     expect(await errorOf(await resume(replica, run, body))).toMatchObject({ status: 400, param });
+  });
+
+  it('takes a request that is larger in a string than it was', async () => {
+    const { replica, begin, readers } = await deploy({}, { limits: { body_bytes: 2048 } });
+    const { run } = await begin(textRun);
+    const body = JSON.stringify({ ...JSON.parse(BODY), metadata: '"'.repeat(900) });
+    const request = { path: '/v1/chat/completions', body };
+    const tail = [JSON.stringify({ choices: [{ index: 0, delta: { content: 'lo' } }] })];
+    await (await resume(replica, run, { cursor: 2, tail, request })).text();
+    expect(readers).toMatchObject([{ asked: { wire: 'chat_completions', events: 'none' } }]);
+    expect(readers[0]?.revive(undefined)).toMatchObject({ body, resumable: false });
   });
 
   it('a body that is no JSON, or too large', async () => {
@@ -233,7 +246,7 @@ describe('resuming with what the client has', () => {
       fetchRun(replica, `${newRunId()}/resume`, { method: 'POST', headers: { 'content-type': type }, body });
     expect(await errorOf(await send('{'))).toMatchObject({ status: 400, code: 'invalid_json' });
     expect(await errorOf(await send('{}', 'text/plain'))).toMatchObject({ status: 415 });
-    expect(await errorOf(await send(' '.repeat(3000)))).toMatchObject({ status: 413 });
+    expect(await errorOf(await send(' '.repeat(7000)))).toMatchObject({ status: 413 });
   });
 });
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from ._steps import Reply
 
@@ -29,9 +30,23 @@ def is_turned_away(body: bytes) -> bool:
     `body` is that of a status in `UNAVAILABLE`. An error object in it says otherwise: Holdfast has tried, and asking
     again would only multiply its attempts.
     """
+    error = _error_in(body)
+    return error is None or error.get("code") in _TRY_ELSEWHERE
+
+
+def wants_request(body: bytes | str) -> bool:
+    """Whether a replica cannot go on with a run without its request, which the store has not got.
+
+    `body` is that of a 409, or of an error event: nobody knows the wire of such a run, so that it is the same on all.
+    """
+    error = _error_in(body)
+    return error is not None and error.get("code") == "not_resumable"
+
+
+def _error_in(body: bytes | str) -> dict[str, Any] | None:
     try:
         fields = json.loads(body)
     except ValueError:
-        return True
+        return None
     error = fields.get("error") if isinstance(fields, dict) else None
-    return not isinstance(error, dict) or error.get("code") in _TRY_ELSEWHERE
+    return error if isinstance(error, dict) else None

@@ -93,12 +93,30 @@ class RunRequests:
         headers = self._headers(root, self._key, _PLAIN, _RESUMABLE)
         return Call("POST", url, headers, asked.body, self._limits_s)
 
-    def rest(self, root: str, run: str, cursor: int, tail: list[str], last_id: bytes | None) -> Call:
-        """The rest of a run after event `cursor`, of which `last_id` is the id."""
+    def rest(
+        self,
+        root: str,
+        run: str,
+        cursor: int,
+        tail: list[str],
+        last_id: bytes | None,
+        *,
+        is_whole: bool = False,
+    ) -> Call:
+        """The rest of a run after event `cursor`, of which `last_id` is the id.
+
+        `is_whole`: the application's own request goes along.
+        """
         # By the epoch in it, events that were lost with a log are told from those that took their place.
         last = [(b"last-event-id", last_id)] if last_id else []
         headers = self._headers(root, _PLAIN, _RESUMABLE, _JSON, *last, without=_BEGINNING_HEADERS)
-        body = json.dumps({"cursor": cursor, "tail": tail}, ensure_ascii=False, separators=(",", ":"))
+        fields: dict[str, object] = {"cursor": cursor, "tail": tail}
+        if is_whole:
+            fields["request"] = {
+                "path": f"/v1{self._request.wire.path}",
+                "body": self._request.body.decode(),
+            }
+        body = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
         return Call("POST", f"{_run_url(root, run)}/resume", headers, body.encode(), self._limits_s)
 
     def cancellation(self, root: str, run: str | None) -> Call:

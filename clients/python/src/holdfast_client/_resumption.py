@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from random import random
 from typing import NoReturn
 
-from ._answer import UNAVAILABLE, is_turned_away, opens_run
+from ._answer import UNAVAILABLE, is_turned_away, opens_run, wants_request
 from ._budget import Budget, retry_after_s
 from ._endpoints import Endpoints
 from ._events import EventReader, EventTooLargeError
@@ -64,6 +64,10 @@ class Resumption:
         self._tail = Tail()
         #: What broke the stream first since the last event.
         self._broken: Exception | None = None
+        #: A replica could not go on without the request: the next one is sent it. Else none is, for it may be large.
+        self._is_request_wanted = False
+        #: The request was not sent for the rest that is asked for, and nothing of that has come.
+        self._may_want_request = False
         self._is_asked = False
         self._has_ended = False
 
@@ -84,7 +88,8 @@ class Resumption:
                     delivered = self._take(data)
                     if delivered:
                         yield Deliver(delivered)
-                    continue
+                    if not self._is_request_wanted:
+                        continue
                 self._broken = self._broken or self._truncated("The stream ended before the answer did")
             yield from self._resume(self._broken)
         yield from self._drain()
@@ -138,6 +143,12 @@ class Resumption:
                 continue
             if self._attach(reply):
                 return
+            if reply.status == 409 and self._may_want_request:
+                try:
+                    self._is_request_wanted = wants_request((yield from self._read_whole()))
+                except Interruption:
+                    reply = None
+                    continue
             # With nothing to lose, the request can simply be made again.
             if reply.status == 404 and self._cursor == 0 and self._run is not None:
                 self._run = None
@@ -147,10 +158,14 @@ class Resumption:
                 self._give_up(broken)
 
     def _next_call(self) -> Call:
+        is_whole, self._is_request_wanted = self._is_request_wanted, False
+        self._may_want_request = self._run is not None and not is_whole
         if self._run is None:
             return self._requests.original(self._root)
         tail = self._tail.payloads()
-        return self._requests.rest(self._root, self._run, self._cursor, tail, self._last_id)
+        return self._requests.rest(
+            self._root, self._run, self._cursor, tail, self._last_id, is_whole=is_whole
+        )
 
     def _attach(self, reply: Reply) -> bool:
         if not opens_run(reply):
@@ -170,7 +185,7 @@ class Resumption:
         )
 
     def _take(self, data: bytes) -> bytes:
-        """What these bytes complete, up to the last event of the answer."""
+        """What these bytes complete, up to the last event of the answer; nothing where the request is wanted."""
         self._budget.heard()
         try:
             events = self._events.feed(data)
@@ -182,6 +197,11 @@ class Resumption:
             frames.append(event.frame)
             if event.payload is None:
                 continue
+            if self._may_want_request:
+                self._may_want_request = False
+                self._is_request_wanted = wants_request(event.payload)
+                if self._is_request_wanted:
+                    return b""
             self._cursor += 1
             self._last_id = event.id
             self._tail.append(event.payload)
