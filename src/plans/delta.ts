@@ -29,6 +29,8 @@ export type Delta =
   /** In journals only: who says what follows. */
   | ({ readonly kind: 'segment' } & Segment);
 
+export const isUsage = ({ kind }: Delta): boolean => kind === 'usage';
+
 /**
  * How well it is proven that a tool call is complete.
  * 3: the wire says so. 2: a later call or later text began. 1: the arguments are an object that satisfies

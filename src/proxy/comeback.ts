@@ -1,11 +1,12 @@
 import type { Evidence, Interruption } from '../interrupts/interruption.ts';
-import type { Delta } from '../plans/delta.ts';
+import { isUsage } from '../plans/delta.ts';
 import type { AttemptRequest } from './attempt.ts';
 import type { AttemptReport } from './attempt-report.ts';
 import { KeptAnswer } from './kept-answer.ts';
 import type { PlannedAttempt } from './recovery-request.ts';
 import type { Run, RunContext, RunTarget } from './run.ts';
 import { stopAnswer } from './stop-answer.ts';
+import { upstreamUrl } from './upstream-url.ts';
 import type { RequestFacts } from './wires/request-facts.ts';
 
 /** A connection that got no further and ended so: nothing is left there, or nothing more will come. */
@@ -61,7 +62,7 @@ export class Comeback {
     if (!ending?.cutShort || planned.ending || !this.#facts.usageAsked) return undefined;
     // Who has fallen silent after the end has no more to say.
     if (end.kind === 'broken' && end.clock !== undefined) return undefined;
-    if ([ending.finish, ...ending.after].some((event) => event?.deltas.some(isReport))) return undefined;
+    if ([ending.finish, ...ending.after].some((event) => event?.deltas.some(isUsage))) return undefined;
     const request = this.request(planned, report);
     return request && { ...request, ending };
   }
@@ -103,12 +104,10 @@ export class Comeback {
 
   #rest({ resume_path }: AttemptReport): Pick<AttemptRequest, 'url' | 'position'> | undefined {
     if (resume_path === undefined) return this.#kept?.rest;
-    return { url: this.#target.upstream.base_url.replace(/\/$/, '') + resume_path };
+    return { url: upstreamUrl(this.#target.upstream.base_url, resume_path) };
   }
 
   get #model(): string {
     return this.#target.model ?? this.#run.request.model;
   }
 }
-
-const isReport = ({ kind }: Delta): boolean => kind === 'usage';

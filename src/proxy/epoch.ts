@@ -18,17 +18,17 @@ export const epochAt = (seq: number, takeovers: readonly Takeover[]): number =>
 /** All epochs of a run, in order. */
 export const epochNames = (takeovers: readonly Takeover[]): readonly EpochName[] => [
   FIRST_EPOCH_NAME,
-  ...takeovers.map((takeover, index) => nameOf(FIRST_EPOCH + 1 + index, takeover)),
+  ...takeovers.map((_, index) => nameOf(FIRST_EPOCH + 1 + index, takeovers)),
 ];
 
-export const epochNameAt = (seq: number, takeovers: readonly Takeover[]): EpochName => {
-  const index = takeovers.findLastIndex((takeover) => takeover.seq < seq);
-  return nameOf(FIRST_EPOCH + 1 + index, takeovers[index]);
-};
+export const epochNameAt = (seq: number, takeovers: readonly Takeover[]): EpochName =>
+  nameOf(epochAt(seq, takeovers), takeovers);
 
 /** The name of the epoch that these takeovers led to. */
 export const latestEpochName = (takeovers: readonly Takeover[]): EpochName =>
-  nameOf(FIRST_EPOCH + takeovers.length, takeovers.at(-1));
+  nameOf(FIRST_EPOCH + takeovers.length, takeovers);
 
-const nameOf = (epoch: number, takeover: Takeover | undefined): EpochName =>
-  takeover?.mark === undefined ? String(epoch) : `${epoch}-${takeover.mark}`;
+function nameOf(epoch: number, takeovers: readonly Takeover[]): EpochName {
+  const mark = takeovers[epoch - FIRST_EPOCH - 1]?.mark;
+  return mark === undefined ? String(epoch) : `${epoch}-${mark}`;
+}

@@ -5,6 +5,7 @@ import type { AttemptReport } from './attempt-report.ts';
 import type { Keeping } from './dialects/dialect.ts';
 import type { RunTarget } from './run.ts';
 import { newPosition, type StreamPosition } from './stream-position.ts';
+import { upstreamUrl } from './upstream-url.ts';
 
 /** Whoever knows the name of an answer can read it, so nobody may guess one. */
 const ID_BYTES = 16;
@@ -22,7 +23,7 @@ export class KeptAnswer {
 
   private constructor(keeping: Keeping, base_url: string) {
     this.#keeping = keeping;
-    this.#base_url = base_url.replace(/\/$/, '');
+    this.#base_url = upstreamUrl(base_url);
     this.#position = newPosition(keeping.counts);
     if (keeping.id.in === 'request') this.#id = randomBytes(ID_BYTES).toString('hex');
   }

@@ -2,7 +2,7 @@ import type { EventSourceMessage } from 'eventsource-parser';
 import type { AttemptEnd } from '../interrupts/attempt-end.ts';
 import type { Phase } from '../interrupts/interruption.ts';
 import { closedByFinish } from '../plans/closure.ts';
-import type { Delta } from '../plans/delta.ts';
+import { type Delta, isUsage } from '../plans/delta.ts';
 import { parses } from '../plans/tool-proof.ts';
 import type { Attempt, Refusal } from './attempt.ts';
 import type { AttemptLedger } from './attempt-ledger.ts';
@@ -286,8 +286,7 @@ export class Reading implements AttemptReport {
 }
 
 const isContent = ({ kind }: Delta): boolean => kind !== 'finish' && kind !== 'usage';
-const isReport = ({ kind }: Delta): boolean => kind === 'usage';
 
 /** The same deltas if there is no report among them. */
 const withoutReport = (deltas: readonly Delta[]): readonly Delta[] =>
-  deltas.some(isReport) ? deltas.filter((delta) => !isReport(delta)) : deltas;
+  deltas.some(isUsage) ? deltas.filter((delta) => !isUsage(delta)) : deltas;

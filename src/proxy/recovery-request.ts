@@ -12,6 +12,7 @@ import { refusesPrefill } from './dialects/prefill-refusal.ts';
 import { DIALECTS } from './dialects/registry.ts';
 import type { Run, RunContext, RunTarget } from './run.ts';
 import { historyFor } from './targets/foreign-history.ts';
+import { upstreamUrl } from './upstream-url.ts';
 import type { RequestFacts } from './wires/request-facts.ts';
 import type { WireRequest } from './wires/wire.ts';
 
@@ -281,6 +282,6 @@ export class TargetRequests {
   }
 
   #request(body: string, base_url = this.#target.upstream.base_url): AttemptRequest {
-    return { url: base_url.replace(/\/$/, '') + this.#run.wire.path, headers: this.#target.headers, body };
+    return { url: upstreamUrl(base_url, this.#run.wire.path), headers: this.#target.headers, body };
   }
 }

@@ -38,7 +38,6 @@ export class Compressions {
   readonly #requests: RunRequests;
   readonly #targets: RunTargets;
   readonly #context: RunContext;
-  readonly #log: Logger;
   #asked = 0;
   /** The client's own conversation, once a part of it was left out. */
   #own: readonly unknown[] | undefined;
@@ -48,7 +47,6 @@ export class Compressions {
     this.#requests = requests;
     this.#targets = targets;
     this.#context = context;
-    this.#log = context.log.child({ run: run.id });
   }
 
   /**
@@ -103,6 +101,11 @@ export class Compressions {
     this.#requests.compress(omission.requestWith(shorter), compressed);
     this.#log.info({ ...sizes, messages_left_out: compressed.messages }, 'context compressed');
     return 'compressed';
+  }
+
+  /** Hardly any run needs one. */
+  get #log(): Logger {
+    return this.#context.log.child({ run: this.#run.id });
   }
 
   /** What is missing of the client's own conversation, whatever was left out before. */

@@ -6,6 +6,7 @@ import { charactersIn } from '../../plans/tokens.ts';
 import { sleep } from '../../time.ts';
 import { Attempt } from '../attempt.ts';
 import type { RunContext } from '../run.ts';
+import { upstreamUrl } from '../upstream-url.ts';
 import { chatWire } from '../wires/chat-wire.ts';
 import type { RunCompression } from './run-compression.ts';
 import { SummaryReading } from './summary-reading.ts';
@@ -79,7 +80,7 @@ export class Summariser {
     const { transport, configuration, time } = this.#context;
     const { upstream, headers } = this.#settings.target;
     const { event_bytes } = configuration.limits;
-    const url = upstream.base_url.replace(/\/$/, '') + chatWire.path;
+    const url = upstreamUrl(upstream.base_url, chatWire.path);
     const request = { url, headers, body: JSON.stringify(this.#bodyOf(prompt, tokens_max)) };
     const clocks = this.#clocks(limit_ms);
     // Whatever is added to the client's requests has no place in this one.

@@ -1,5 +1,5 @@
 import { cancelDelta } from '../../plans/cancelled-call.ts';
-import type { Delta, Usage } from '../../plans/delta.ts';
+import { type Delta, isUsage, type Usage } from '../../plans/delta.ts';
 import type { Advisory } from '../advisory.ts';
 import { ShownCalls } from '../shown-calls.ts';
 import type { ChatChunk } from './chat-chunk.ts';
@@ -210,5 +210,4 @@ function unfinished(event: ChunkEvent): ChunkEvent {
   return { ...event, chunk, payload: JSON.stringify(chunk) };
 }
 
-const isUsage = (delta: Delta): boolean => delta.kind === 'usage';
 const isContent = ({ kind }: Delta): boolean => kind !== 'finish' && kind !== 'usage';
