@@ -27,6 +27,7 @@ import { follow } from './proxy/resume/follow.ts';
 import { RunLookup } from './proxy/resume/run-lookup.ts';
 import { runRoutes } from './proxy/resume/runs-api.ts';
 import type { RunContext } from './proxy/run.ts';
+import { observers, type RunObserver } from './proxy/run-observer.ts';
 import { RunRegistry } from './proxy/run-registry.ts';
 import { createRunSalvage } from './proxy/run-salvage.ts';
 import { StreamRefusals } from './proxy/stream-refusals.ts';
@@ -51,6 +52,7 @@ export interface ServerDependencies {
   readonly log: Logger;
   readonly authorities?: CertificateAuthorities;
   readonly metrics?: Metrics;
+  readonly observers?: readonly RunObserver[];
   readonly time?: Time;
   readonly random?: () => number;
 }
@@ -106,6 +108,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     scheduler: new CheckpointScheduler({ interval_ms: configuration.checkpoint.interval_ms, time }),
     capabilities: new CapabilityMemory(time),
     metrics,
+    observer: observers(dependencies.observers ?? []),
     log,
     time,
     random,

@@ -63,3 +63,10 @@ export interface Interruption {
   /** How long the provider asked us to wait, in milliseconds. Not yet capped. */
   readonly retry_after_ms?: number;
 }
+
+/** An interruption as it may be logged and exported: a provider may quote the prompt, or the key. */
+export type ObservedInterruption = Omit<Interruption, 'message'>;
+
+export function withoutMessage({ message: _, ...observed }: Interruption): ObservedInterruption {
+  return observed;
+}

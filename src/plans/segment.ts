@@ -20,6 +20,13 @@ export interface Segment {
   readonly compressed?: Compression;
 }
 
+/** The same of an attempt that is made here. */
+export interface AttemptSegment extends Segment {
+  readonly attempt: number;
+  readonly upstream: string;
+  readonly mode: 'first' | Mode;
+}
+
 /** What of a conversation was put to the model in fewer words. */
 export interface Compression {
   readonly messages: number;

@@ -1,4 +1,5 @@
 import { isObject } from '../json.ts';
+import type { Mode } from '../plans/continuation.ts';
 
 /** Events for clients that asked to see recoveries (`Holdfast-Events`); never part of the transcript. */
 export type Advisory =
@@ -18,9 +19,9 @@ export type Advisory =
     }
   | {
       readonly type: 'Recovered';
-      readonly plan: string;
+      readonly plan: 'R1' | 'R3' | 'R4';
       /** How the rest was asked for. */
-      readonly mode: string;
+      readonly mode: 'first' | Mode;
       readonly cause: string;
       readonly attempt: number;
       /** Silence the client felt, in milliseconds. */

@@ -1,5 +1,6 @@
 import type { AttemptEnd } from '../interrupts/attempt-end.ts';
 import type { Phase } from '../interrupts/interruption.ts';
+import type { Usage } from '../plans/delta.ts';
 import type { Refusal } from './attempt.ts';
 import type { Traces } from './dialects/sign.ts';
 import type { Ending } from './wires/wire.ts';
@@ -18,6 +19,8 @@ export interface AttemptReport {
   readonly refusal: Refusal | undefined;
   /** What its stream shows of the server it came from. */
   readonly traces: Traces;
+  /** What its provider has reported. */
+  readonly usage?: Usage | undefined;
   /** What its provider calls the answer, on a wire where later requests may name it. */
   readonly answer_id?: string | undefined;
   /** Where its provider goes on with it, below the base URL of the upstream; nowhere if it cannot. */

@@ -2,7 +2,7 @@ import type { EventSourceMessage } from 'eventsource-parser';
 import type { AttemptEnd } from '../interrupts/attempt-end.ts';
 import type { Phase } from '../interrupts/interruption.ts';
 import { closedByFinish } from '../plans/closure.ts';
-import { type Delta, isUsage } from '../plans/delta.ts';
+import { type Delta, isUsage, type Usage } from '../plans/delta.ts';
 import { parses } from '../plans/tool-proof.ts';
 import type { Attempt, Refusal } from './attempt.ts';
 import type { AttemptLedger } from './attempt-ledger.ts';
@@ -55,6 +55,7 @@ export class Reading implements AttemptReport {
   constructor(
     turn: Turn,
     planned: PlannedAttempt,
+    ledger: AttemptLedger,
     attempt: Attempt,
     context: RunContext,
     onAnswer: () => void,
@@ -64,7 +65,7 @@ export class Reading implements AttemptReport {
     this.#attempt = attempt;
     this.#context = context;
     this.#onAnswer = onAnswer;
-    this.#ledger = turn.beginAttempt(planned);
+    this.#ledger = ledger;
     this.#reader = turn.readerFor(planned);
     this.#offset = turn.transcript.size;
     const { ending } = planned;
@@ -89,6 +90,10 @@ export class Reading implements AttemptReport {
 
   get traces(): Traces {
     return { events: this.#reader.traces ?? [], headers: this.#attempt.headers };
+  }
+
+  get usage(): Usage | undefined {
+    return this.#ledger.reported;
   }
 
   get answer_id(): string | undefined {

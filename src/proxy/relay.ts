@@ -1,5 +1,6 @@
 import { classify } from '../interrupts/classify.ts';
 import { patient } from '../interrupts/clocks.ts';
+import { withoutMessage } from '../interrupts/interruption.ts';
 import type { Plan } from '../plans/decide.ts';
 import type { ToolCall } from '../plans/transcript.ts';
 import { sleep } from '../time.ts';
@@ -14,6 +15,7 @@ import { Recovery } from './recovery.ts';
 import type { PlannedAttempt } from './recovery-request.ts';
 import type { Client, Outcome, Resumption, Run, RunContext } from './run.ts';
 import { abandon, close, giveUp } from './run-end.ts';
+import { beginWatching } from './run-watching.ts';
 import { settle } from './settle.ts';
 import { RunRequests } from './targets/run-requests.ts';
 import { RunTargets } from './targets/run-targets.ts';
@@ -34,16 +36,22 @@ import { withoutStream } from './without-stream.ts';
 export async function relay(
   run: Run,
   client: Client,
-  context: RunContext,
+  process: RunContext,
   resumption?: Resumption,
 ): Promise<Outcome> {
+  const { watch, context, show } = beginWatching(run, process, resumption);
   const targets = new RunTargets(run, context);
   const target = resumption ? targets.resume(run.target) : targets.begin();
-  const turn = new Turn(run.targets ? { ...run, target } : run, client, context, resumption);
+  const turn = new Turn(run.targets ? { ...run, target } : run, client, context, watch, resumption);
+  show(turn.transcript);
   const requests = new RunRequests(run, context, turn.facts);
   try {
-    return await deliver(turn, targets, requests, client, context, resumption);
+    const outcome = await deliver(turn, targets, requests, client, context, resumption);
+    const { finish } = turn.transcript;
+    watch?.ended({ outcome, ...(finish !== undefined && { finish }) });
+    return outcome;
   } catch (error) {
+    watch?.ended({ outcome: 'failed' });
     // While this replica lives, nobody takes from it what it holds.
     await turn.release();
     throw error;
@@ -83,14 +91,14 @@ async function deliver(
     if (report.added > 0) requests.confirm(planned);
     const tail = requests.tail(planned, report);
     if (tail) {
-      countAttempt(planned, plan, report, undefined, context);
+      countAttempt(turn, planned, plan, report, undefined, context);
       planned = tail;
       report = await read(planned, turn, targets, context);
       continue;
     }
     if (report.ending) {
       targets.answered();
-      countAttempt(planned, plan, report, undefined, context);
+      countAttempt(turn, planned, plan, report, undefined, context);
       const lost = notMadeAgain(cut, turn.transcript.closedCalls);
       await leaveLostCalls(turn, lost, context, report.answer_id);
       await leaveAnswerId(turn, report.answer_id, context);
@@ -101,21 +109,25 @@ async function deliver(
     const unstreamed = await withoutStream(turn, client, planned.target, report, time);
     if (unstreamed) {
       targets.answered();
-      countAttempt(planned, plan, report, undefined, context);
+      countAttempt(turn, planned, plan, report, undefined, context);
       return unstreamed;
     }
 
     const interruption = classify(report.end, report.phase);
-    countAttempt(planned, plan, report, interruption, context);
+    countAttempt(turn, planned, plan, report, interruption, context);
     const remedy = await recovery.remedy(planned, report, interruption);
     if (turn.signal.aborted) return abandon(turn, client);
     plan = remedy.plan;
     const { cause } = remedy;
-    // Not the provider's own words: it may quote the prompt, or the key.
-    const { message: _, ...observed } = interruption;
     const { mode, target } = planned;
     log.warn(
-      { ...observed, upstream: target.name, attempt: turn.attempts, mode, plan: plan.kind },
+      {
+        ...withoutMessage(interruption),
+        upstream: target.name,
+        attempt: turn.attempts,
+        mode,
+        plan: plan.kind,
+      },
       'interrupted',
     );
 
@@ -124,6 +136,7 @@ async function deliver(
         await settle(turn, plan, cause, cut, context);
         return close(turn, client, { status: 'complete' }, 'salvaged');
       case 'finish':
+        turn.watch?.planned({ plan: plan.kind, wait_ms: 0 });
         turn.cancel(turn.transcript.openCalls, cause);
         await turn.finish({ reason: plan.reason, after: [] });
         return close(turn, client, { status: 'complete' }, 'recovered');
@@ -139,6 +152,7 @@ async function deliver(
     if (planned.mode === 'restart') turn.announceReset(cause);
     turn.beginRecovery(plan.kind, cause);
     targets.ask(planned.target);
+    turn.watch?.planned({ plan: plan.kind, wait_ms: next.wait_ms });
     await turn.flush();
     await sleep(time, next.wait_ms, turn.signal);
     if (turn.signal.aborted) return abandon(turn, client);
@@ -157,8 +171,9 @@ async function read(
   const limits = { ...configuration.clocks, ...planned.target.upstream.clocks };
   const clocks = turn.run.unstreamed ? patient(limits) : limits;
   const { event_bytes } = configuration.limits;
-  const attempt = new Attempt(transport, planned.request, { clocks, event_bytes }, time, turn.signal);
-  const reading = new Reading(turn, planned, attempt, context, () => targets.answered());
+  const { ledger, request } = turn.beginAttempt(planned);
+  const attempt = new Attempt(transport, request, { clocks, event_bytes }, time, turn.signal);
+  const reading = new Reading(turn, planned, ledger, attempt, context, () => targets.answered());
   await reading.run();
   return reading;
 }

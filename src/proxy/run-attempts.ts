@@ -1,6 +1,6 @@
 import type { Cause } from '../interrupts/interruption.ts';
 import type { Delta, Usage } from '../plans/delta.ts';
-import type { Segment } from '../plans/segment.ts';
+import type { AttemptSegment } from '../plans/segment.ts';
 import { deliveredTokens, logicalUsage, repaidTokens, usageByUpstream } from '../plans/usage-ledger.ts';
 import type { Advisory } from './advisory.ts';
 import { AttemptLedger } from './attempt-ledger.ts';
@@ -31,7 +31,7 @@ export class RunAttempts {
   #content_ms: number | undefined;
   #recovery: Recovery | undefined;
   /** The attempt under way, or the last one. */
-  #segment: Segment | undefined;
+  #segment: AttemptSegment | undefined;
 
   /** `restored`: what other replicas made of the run. */
   constructor(run: Run, context: RunContext, restored: RestoredRun | undefined) {
@@ -57,7 +57,7 @@ export class RunAttempts {
   }
 
   /** `segment`: what the journal is to know of it. */
-  begin(planned: PlannedAttempt): { readonly ledger: AttemptLedger; readonly segment: Segment } {
+  begin(planned: PlannedAttempt): { readonly ledger: AttemptLedger; readonly segment: AttemptSegment } {
     const ledger = new AttemptLedger(planned);
     this.#add(ledger);
     const segment = this.#segmentOf(planned);
@@ -127,7 +127,7 @@ export class RunAttempts {
     this.#ledger = ledger;
   }
 
-  #segmentOf({ target: { name: upstream, model }, mode, compressed }: PlannedAttempt): Segment {
+  #segmentOf({ target: { name: upstream, model }, mode, compressed }: PlannedAttempt): AttemptSegment {
     const { plan, cause } = this.#recovery ?? {};
     return {
       attempt: this.count,

@@ -17,6 +17,7 @@ export async function giveUp(
   why: GiveUp,
   context: RunContext,
 ): Promise<Outcome> {
+  turn.watch?.planned({ plan: 'give_up', why, wait_ms: 0 });
   const status = finalStatus(interruption, turn.transcript);
   const end = { status, cause: isBar(why) ? why : interruption.cause };
   if (client.begun) {

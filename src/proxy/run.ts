@@ -8,6 +8,7 @@ import type { Time } from '../time.ts';
 import type { Refusal } from './attempt.ts';
 import type { RunCompression } from './compression/run-compression.ts';
 import type { CapabilityMemory } from './dialects/capability-memory.ts';
+import type { RunObserver } from './run-observer.ts';
 import type { TargetHealth } from './targets/target-health.ts';
 import type { Transport } from './transport.ts';
 import type { Wire, WireRequest } from './wires/wire.ts';
@@ -118,6 +119,7 @@ export interface RunContext {
   readonly scheduler: CheckpointScheduler;
   readonly capabilities: CapabilityMemory;
   readonly metrics: Metrics;
+  readonly observer: RunObserver;
   readonly log: Logger;
   readonly time: Time;
   /** Uniform in [0, 1). */

@@ -14,6 +14,7 @@ export async function settle(
   before: readonly ToolCall[],
   context: RunContext,
 ): Promise<void> {
+  turn.watch?.planned({ plan: 'R2', wait_ms: 0 });
   turn.settle(settle);
   turn.cancel(cancel, cause);
   // Settled work is stored before the client is told that the turn is over.

@@ -8,6 +8,7 @@ import { isRepeated } from '../plans/repeated-calls.ts';
 import type { Segment } from '../plans/segment.ts';
 import { type ToolCall, Transcript } from '../plans/transcript.ts';
 import { inTime } from '../time.ts';
+import type { AttemptRequest } from './attempt.ts';
 import type { AttemptLedger } from './attempt-ledger.ts';
 import type { Answer } from './attempt-report.ts';
 import { Delivery } from './delivery.ts';
@@ -19,6 +20,7 @@ import { type RestoredRun, restoredRun } from './resume/restored-run.ts';
 import { type Client, HAND_OVER, type Resumption, type Run, type RunContext } from './run.ts';
 import { RunAttempts } from './run-attempts.ts';
 import { RunJournal } from './run-journal.ts';
+import type { RunWatch } from './run-observer.ts';
 import type { RequestFacts } from './wires/request-facts.ts';
 import type { AnswerEvent, WireReader } from './wires/wire.ts';
 
@@ -27,6 +29,12 @@ const PERSIST_WAIT_MAX_MS = 1000;
 
 /** Why the turn's signal aborts when another replica took the run over. */
 export const SUPERSEDED = Symbol('superseded');
+
+interface Begun {
+  readonly ledger: AttemptLedger;
+  /** As it is to be sent. */
+  readonly request: AttemptRequest;
+}
 
 /**
  * The state of one run: what was said (transcript), what was shown (delivery), what was recorded (journal) and by
@@ -42,6 +50,8 @@ export class Turn {
   readonly restored: RestoredRun | undefined;
   /** Aborts when this replica is not to go on: nobody waits any more, {@link SUPERSEDED} or `HAND_OVER`. */
   readonly signal: AbortSignal;
+  /** Is told what becomes of the run, if anybody wants to know. */
+  readonly watch: RunWatch | undefined;
   readonly #context: RunContext;
   readonly #journal: RunJournal;
   readonly #over = new AbortController();
@@ -59,9 +69,16 @@ export class Turn {
   /** Hands out the run's numbers for tool calls. */
   readonly nextCall = (): number => this.#calls++;
 
-  constructor(run: Run, client: Client, context: RunContext, resumption?: Resumption) {
+  constructor(
+    run: Run,
+    client: Client,
+    context: RunContext,
+    watch: RunWatch | undefined,
+    resumption?: Resumption,
+  ) {
     const { recovery } = context.configuration;
     this.run = run;
+    this.watch = watch;
     this.#context = context;
     this.facts = run.wire.facts(run.request);
     this.policy = { ...recovery, schemas: this.facts.schemas, spliceable: this.facts.spliceable };
@@ -122,11 +139,16 @@ export class Turn {
     return this.facts.max_tokens - this.#attempts.delivered_tokens;
   }
 
-  beginAttempt(planned: PlannedAttempt): AttemptLedger {
+  beginAttempt(planned: PlannedAttempt): Begun {
     const { ledger, segment } = this.#attempts.begin(planned);
     if (this.attempts > 1) this.delivery.restart(planned.mode === 'resume');
     this.#segment = segment;
-    return ledger;
+    const headers = this.watch?.attempt({ ...segment, asked_model: segment.model ?? this.run.request.model });
+    const { request } = planned;
+    return {
+      ledger,
+      request: headers ? { ...request, headers: { ...request.headers, ...headers } } : request,
+    };
   }
 
   /** What reads an attempt's events: one that comes back to an answer goes on with what the last one has read. */
@@ -282,12 +304,14 @@ export class Turn {
   #beginSegment(): void {
     if (!this.#segment) return;
     this.delivery.begin(this.#segment);
+    this.watch?.answering();
     this.#segment = undefined;
   }
 
   #announceRecovery(): void {
     const recovered = this.#attempts.recovered();
     if (!recovered) return;
+    this.watch?.recovered(recovered);
     this.delivery.recovered();
     this.delivery.advise(recovered);
   }

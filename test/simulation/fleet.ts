@@ -9,6 +9,7 @@ import { relay } from '../../src/proxy/relay.ts';
 import { follow } from '../../src/proxy/resume/follow.ts';
 import type { Reader } from '../../src/proxy/resume/reader.ts';
 import type { Outcome, RunContext } from '../../src/proxy/run.ts';
+import { NO_OBSERVER } from '../../src/proxy/run-observer.ts';
 import type { Plan } from '../provider/script.ts';
 import { Life, MortalStore, MortalTime, MortalTransport } from './mortal.ts';
 import { RecordingClient } from './recording-client.ts';
@@ -61,6 +62,7 @@ export class Fleet {
       transport: new MortalTransport(this.provider, life, pace, () => {}),
       store: new MortalStore(new MemoryStore({ time: this.time, ttl_ms: TTL_MS, runs: this.runs }), life),
       scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+      observer: NO_OBSERVER,
       capabilities: new CapabilityMemory(time),
       metrics: METRICS,
       log,

@@ -3,6 +3,7 @@ import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
 import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
 import { relay } from '../../src/proxy/relay.ts';
 import type { Outcome } from '../../src/proxy/run.ts';
+import { NO_OBSERVER } from '../../src/proxy/run-observer.ts';
 import { type Transport, TransportFailure, type TransportRequest } from '../../src/proxy/transport.ts';
 import { sleep, type Time } from '../../src/time.ts';
 import { responsesEvent } from '../provider/wires/responses-events.ts';
@@ -93,6 +94,7 @@ export async function tellResponses(
       transport: provider,
       store: new MemoryStore({ time, ttl_ms: 604_800_000 }),
       scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+      observer: NO_OBSERVER,
       capabilities: new CapabilityMemory(time),
       metrics: METRICS,
       log: silentLog(),

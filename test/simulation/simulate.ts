@@ -11,6 +11,7 @@ import { Metrics } from '../../src/metrics.ts';
 import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
 import { relay } from '../../src/proxy/relay.ts';
 import type { Client, EventsMode, Outcome, Run, RunTarget } from '../../src/proxy/run.ts';
+import { NO_OBSERVER, type RunObserver } from '../../src/proxy/run-observer.ts';
 import { TargetHealth } from '../../src/proxy/targets/target-health.ts';
 import type { ChatRequest } from '../../src/proxy/wires/chat-request.ts';
 import { WIRES } from '../../src/proxy/wires/registry.ts';
@@ -67,6 +68,8 @@ export interface SimulationOptions {
   readonly capabilities?: (time: VirtualTime) => CapabilityMemory;
   readonly store?: (time: VirtualTime) => Store;
   readonly log?: Logger;
+  readonly observer?: RunObserver;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly onWrite?: (client: RecordingClient, leave: () => void) => void;
   /** What stands between the run and what is written down. */
   readonly through?: (client: RecordingClient, leave: () => void) => Client;
@@ -145,7 +148,7 @@ export function runOf(options: SimulationOptions, signal: AbortSignal, resumable
     ...(options.others && { targets: targetsOf(options.others, options) }),
     body: JSON.stringify(request),
     request,
-    headers: {},
+    headers: options.headers ?? {},
     events: options.events ?? 'none',
     resumable,
     ...(options.thread !== undefined && { thread: options.thread }),
@@ -172,6 +175,7 @@ export async function simulate(
       transport: provider,
       store,
       scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+      observer: options.observer ?? NO_OBSERVER,
       capabilities: options.capabilities?.(time) ?? new CapabilityMemory(time),
       metrics: METRICS,
       log: options.log ?? silentLog(),

@@ -8,6 +8,7 @@ import { follow } from '../../src/proxy/resume/follow.ts';
 import { reachable } from '../../src/proxy/resume/reachable.ts';
 import type { Reader } from '../../src/proxy/resume/reader.ts';
 import { HAND_OVER, type Outcome, type RunContext } from '../../src/proxy/run.ts';
+import { NO_OBSERVER } from '../../src/proxy/run-observer.ts';
 import type { Plan } from '../provider/script.ts';
 import { type DeathAtAppend, Life, MortalStore, MortalTime, MortalTransport } from './mortal.ts';
 import { RecordingClient } from './recording-client.ts';
@@ -108,6 +109,7 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
       ),
       store: new MortalStore(new MemoryStore({ time, ttl_ms: 604_800_000, runs }), life, death),
       scheduler: new CheckpointScheduler({ interval_ms: 100, time: mortalTime }),
+      observer: options.observer ?? NO_OBSERVER,
       capabilities: new CapabilityMemory(mortalTime),
       metrics: METRICS,
       log: options.log ?? silentLog(),

@@ -8,6 +8,7 @@ import { noticedRelay } from '../../../src/proxy/notices/noticed-relay.ts';
 import { leaveThreadNote, threadKey, threadNote } from '../../../src/proxy/notices/thread-notice.ts';
 import { relay } from '../../../src/proxy/relay.ts';
 import type { RunContext } from '../../../src/proxy/run.ts';
+import { NO_OBSERVER } from '../../../src/proxy/run-observer.ts';
 import type { Transport } from '../../../src/proxy/transport.ts';
 import { newRunId } from '../../checkpoint/fixtures.ts';
 import type { Fault } from '../../provider/fault.ts';
@@ -49,6 +50,7 @@ class Replica {
       configuration: configurationOf(options),
       store: this.store,
       scheduler: new CheckpointScheduler({ interval_ms: 100, time: this.time }),
+      observer: NO_OBSERVER,
       capabilities: new CapabilityMemory(this.time),
       metrics: METRICS,
       log: silentLog(),

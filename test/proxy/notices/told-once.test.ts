@@ -12,6 +12,7 @@ import { leaveLostCallNote, lostCallNote } from '../../../src/proxy/notices/lost
 import { NoticeBoard } from '../../../src/proxy/notices/notice-board.ts';
 import type { Fate } from '../../../src/proxy/notices/notice-form.ts';
 import type { RunContext } from '../../../src/proxy/run.ts';
+import { NO_OBSERVER } from '../../../src/proxy/run-observer.ts';
 import { createRunSalvage } from '../../../src/proxy/run-salvage.ts';
 import { WIRES } from '../../../src/proxy/wires/registry.ts';
 import { systemTime, type Time } from '../../../src/time.ts';
@@ -63,6 +64,7 @@ const contextOf = (store: Store): RunContext => ({
   transport: { open: () => Promise.reject(new Error('nothing is asked for')), close: async () => {} },
   store,
   scheduler: new CheckpointScheduler({ interval_ms: 100, time: systemTime }),
+  observer: NO_OBSERVER,
   capabilities: new CapabilityMemory(systemTime),
   metrics: METRICS,
   log: pino({ level: 'silent' }),

@@ -8,6 +8,7 @@ import { Metrics } from '../../../src/metrics.ts';
 import { CapabilityMemory } from '../../../src/proxy/dialects/capability-memory.ts';
 import { type Ask, RunLookup, requestDigest } from '../../../src/proxy/resume/run-lookup.ts';
 import type { RunContext } from '../../../src/proxy/run.ts';
+import { NO_OBSERVER } from '../../../src/proxy/run-observer.ts';
 import { RunRegistry } from '../../../src/proxy/run-registry.ts';
 import { HEADER_RECORD, newRunId, OWNER, textRecord } from '../../checkpoint/fixtures.ts';
 import { VirtualTime } from '../../simulation/virtual-time.ts';
@@ -57,6 +58,7 @@ export function lookupOf({ match_requests = true } = {}) {
     transport: noTransport,
     store,
     scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+    observer: NO_OBSERVER,
     capabilities: new CapabilityMemory(time),
     metrics: new Metrics(),
     log: createLogger('silent'),

@@ -8,6 +8,7 @@ import { CapabilityMemory } from '../../../src/proxy/dialects/capability-memory.
 import { Models } from '../../../src/proxy/models.ts';
 import { relay } from '../../../src/proxy/relay.ts';
 import type { EventsMode, Outcome } from '../../../src/proxy/run.ts';
+import { NO_OBSERVER } from '../../../src/proxy/run-observer.ts';
 import { HealthRegistry } from '../../../src/proxy/targets/health-registry.ts';
 import { targetsOfRun } from '../../../src/proxy/targets/targets-of-run.ts';
 import type { Transport, TransportRequest, TransportResponse } from '../../../src/proxy/transport.ts';
@@ -128,6 +129,7 @@ export class SimulatedRoute implements Transport {
       transport: this,
       store: new MemoryStore({ time, ttl_ms: 604_800_000 }),
       scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+      observer: NO_OBSERVER,
       capabilities: this.#capabilities,
       metrics: this.metrics,
       log,

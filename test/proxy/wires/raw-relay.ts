@@ -4,6 +4,7 @@ import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
 import { CapabilityMemory } from '../../../src/proxy/dialects/capability-memory.ts';
 import { relay } from '../../../src/proxy/relay.ts';
 import type { Outcome } from '../../../src/proxy/run.ts';
+import { NO_OBSERVER } from '../../../src/proxy/run-observer.ts';
 import { type Transport, TransportFailure } from '../../../src/proxy/transport.ts';
 import { sleep } from '../../../src/time.ts';
 import { RecordingClient } from '../../simulation/recording-client.ts';
@@ -66,6 +67,7 @@ export async function relayRaw(answers: readonly RawAnswer[], options: Simulatio
       transport,
       store,
       scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+      observer: NO_OBSERVER,
       capabilities: new CapabilityMemory(time),
       metrics: METRICS,
       log: silentLog(),
