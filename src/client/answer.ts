@@ -20,9 +20,16 @@ export async function isTurnedAway(response: Response): Promise<boolean> {
   return error === undefined || TRY_ELSEWHERE.includes(error.code);
 }
 
-/** Whether a replica cannot go on with a run without its request, which the store has not got. */
-export const wantsRequest = async (response: Response): Promise<boolean> =>
-  response.status === 409 && saysRequestWanted(await response.clone().text());
+/**
+ * Whether a replica could go on with a run if it had its request, which the store has not got: 409. Or it has nothing of
+ * the run at all, 404: then everything that the client has is needed, too.
+ */
+export async function wantsRequest(response: Response, { isWhole }: { isWhole: boolean }): Promise<boolean> {
+  const { status } = response;
+  if (status !== 409 && !(status === 404 && isWhole)) return false;
+  const text = await response.clone().text();
+  return status === 409 ? saysRequestWanted(text) : errorOf(text)?.code === 'run_not_found';
+}
 
 /** The same of an error event: nobody knows the wire of such a run, so that it is the same on all. */
 export const saysRequestWanted = (payload: string): boolean =>

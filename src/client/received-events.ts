@@ -27,6 +27,11 @@ export class ReceivedEvents {
     return this.#tail;
   }
 
+  /** The tail has all of them. */
+  get isWhole(): boolean {
+    return this.#tail.length === this.#cursor;
+  }
+
   /** The last one ended the answer, one way or the other: nothing after it is missed. */
   get isComplete(): boolean {
     return this.#isComplete;

@@ -28,7 +28,7 @@ export class ResumableRun {
   #connection: Connection;
   /** Empty while nobody has told. */
   #run: string;
-  /** A replica could not go on without the request: the next one is sent it. Else none is, for it may be large. */
+  /** A replica could not go on without the request: the next one that answers has it. Else none is sent it, for it may be large. */
   #isRequestWanted = false;
   /** The connection is one for the rest of the run, of which nothing has come, and the request was not sent for it. */
   #mayWantRequest = false;
@@ -154,7 +154,7 @@ export class ResumableRun {
       // With nothing to lose, the request can simply be made again.
       if (status === 404 && this.#received.cursor === 0 && !isForgotten) isForgotten = true;
       // 409: the checkpoint is behind what the caller has, and whoever writes it may be about to.
-      else if (status !== 409 && status !== 429 && status < 500) throw broken;
+      else if (!this.#isRequestWanted && status !== 409 && status !== 429 && status < 500) throw broken;
     }
   }
 
@@ -162,12 +162,11 @@ export class ResumableRun {
   async #askAgain(isForgotten: boolean): Promise<Response> {
     const request = isForgotten ? this.#original : this.#rest;
     this.#mayWantRequest = !isForgotten && !this.#isRequestWanted;
-    this.#isRequestWanted = false;
     const answer = await this.#ask(request);
-    if (this.#mayWantRequest) {
-      const { idle_ms } = this.#settings;
-      this.#isRequestWanted = await this.#connection.within(idle_ms, () => wantsRequest(answer));
-    }
+    const { idle_ms } = this.#settings;
+    this.#isRequestWanted =
+      this.#mayWantRequest &&
+      (await this.#connection.within(idle_ms, () => wantsRequest(answer, this.#received)));
     return answer;
   }
 

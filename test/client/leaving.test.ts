@@ -215,7 +215,7 @@ describe('an abort', () => {
 
   test('after it was given up changes nothing', async () => {
     const { fleet, fetch } = await start();
-    fleet.script(cut(BEGUN, 'eof'), refuse(404, 'run_not_found'));
+    fleet.script(cut(BEGUN, 'eof'), refuse(401, 'unauthorised'));
     const controller = new AbortController();
     const response = await fetch(fleet.chatUrl, request({ signal: controller.signal }));
     await expect(response.text()).rejects.toMatchObject({ name: 'StreamInterruptedError' });

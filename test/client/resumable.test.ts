@@ -343,7 +343,8 @@ describe('an answer that is no stream of Holdfast', () => {
 
 describe('a stream that cannot be resumed', () => {
   const END: readonly { name: string; answers: readonly Step[]; requests: number }[] = [
-    { name: 'is not known', answers: [refuse(404, 'run_not_found')], requests: 2 },
+    { name: 'is not known', answers: [refuse(404, 'elsewhere')], requests: 2 },
+    { name: 'may not be begun', answers: Array(2).fill(refuse(404, 'run_not_found')), requests: 3 },
     { name: 'may not be read', answers: [refuse(401, 'unauthorised')], requests: 2 },
     {
       name: 'is ahead of every checkpoint',
@@ -372,7 +373,7 @@ describe('a stream that cannot be resumed', () => {
 
   test('and that had ended without [DONE], fails no less', async () => {
     const { fleet, fetch } = await start();
-    fleet.script(cut(within(4), 'eof'), refuse(404, 'run_not_found'));
+    fleet.script(cut(within(4), 'eof'), refuse(401, 'unauthorised'));
     await expect((await fetch(fleet.chatUrl, request())).text()).rejects.toThrow(StreamInterruptedError);
   });
 
@@ -384,7 +385,7 @@ describe('a stream that cannot be resumed', () => {
 
   test('and that had fallen silent, fails no less', async () => {
     const { fleet, fetch } = await start({}, { idle_ms: 200 });
-    fleet.script(stall(within(4)), refuse(404, 'run_not_found'));
+    fleet.script(stall(within(4)), refuse(401, 'unauthorised'));
     await expect((await fetch(fleet.chatUrl, request())).text()).rejects.toThrow(SilenceError);
   });
 
@@ -466,16 +467,24 @@ describe('a run whose request is not stored', () => {
   const brought = ({ asked }: Fleet) => asked.map(({ body }) => Object.hasOwn(body as object, 'request'));
   const unknown = refuse(409, 'not_resumable');
 
-  test('is asked for with it once in a row', async () => {
+  test('nor anything else of it, goes on with everything that the client has', async () => {
+    const { fleet, fetch } = await start();
+    fleet.script(cut(within(4), 'eof'), refuse(404, 'run_not_found'), reset);
+    expect(await (await fetch(fleet.chatUrl, request())).text()).toBe(framesOf(EVENTS));
+    expect(brought(fleet)).toEqual([false, false, true, true]);
+    expect(fleet.asked.at(-1)?.body).toMatchObject({ cursor: 4, tail: { length: 4 } });
+  });
+
+  test('is asked for with it until a replica has answered that', async () => {
     const { fleet, fetch } = await start({}, { max_retries: 20 });
     fleet.script(
-      ...[cut(within(4), 'eof'), unknown, reset, unknown, unknown],
+      ...[cut(within(4), 'eof'), unknown, reset, unknown],
       ...[failing('not_resumable'), cut(0), reset, unknown, cut(100)],
     );
     expect(await (await fetch(fleet.chatUrl, request())).text()).toBe(framesOf(EVENTS));
     const yes = true;
     const no = false;
-    expect(brought(fleet)).toEqual([no, no, yes, no, yes, no, yes, no, no, yes, no]);
+    expect(brought(fleet)).toEqual([no, no, yes, yes, no, yes, no, no, yes, no]);
   });
 
   test('and that cannot be gone on with all the same, is given up', async () => {

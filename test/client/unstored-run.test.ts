@@ -13,8 +13,11 @@ const TEXT = Array.from({ length: 30 }, (_, index) => `w${index} à 満潮`).joi
 const MESSAGES = [{ role: 'user', content: 'Tides?' }];
 const LEASE_MS = 300;
 
+/** What the store of the first replica fails at: with the lease, nobody but that replica knows the run at all. */
+type Failure = 'append' | 'acquire';
+
 /** Two replicas, of which the first cannot store anything and is lost once its client has read so much. */
-async function deployment(until: string) {
+async function deployment(until: string, failure: Failure) {
   const provider = await startProvider({
     scripts: { '*': { parts: [{ text: TEXT }] } },
   });
@@ -30,7 +33,7 @@ async function deployment(until: string) {
     await startReplica(tree, { relay, transport, runs }),
     await startReplica(tree, { relay, transport, runs }),
   ];
-  first.store.append = () => Promise.reject(new Error('the store is away'));
+  Object.assign(first.store, { [failure]: () => Promise.reject(new Error('the store is away')) });
 
   const bodies: string[] = [];
   const inner: typeof fetch = async (input, init) => {
@@ -63,8 +66,11 @@ const WIRES = [
   { path: '/v1/responses', asking: { input: 'Tides?' }, read: readResponses },
 ];
 
-test.each(WIRES)('a run of which nothing was stored goes on at another replica: $path', async (wire) => {
-  const { first, second, provider, client, bodies } = await deployment('w10');
+const FAILURES: readonly Failure[] = ['append', 'acquire'];
+const CASES = WIRES.flatMap((wire) => FAILURES.map((failure) => ({ ...wire, failure })));
+
+test.each(CASES)('a run whose store fails to $failure goes on at another replica: $path', async (wire) => {
+  const { first, second, provider, client, bodies } = await deployment('w10', wire.failure);
   const body = JSON.stringify({ model: 'm', stream: true, ...wire.asking });
   const headers = { 'content-type': 'application/json', authorization: 'Bearer client-key' };
   const response = await client(first.api + wire.path, { method: 'POST', headers, body });

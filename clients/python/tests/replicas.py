@@ -260,7 +260,7 @@ class Replicas:
         if isinstance(fate, Silence):
             return self._hang(connection)
         if isinstance(fate, Refusal):
-            run.wants_request = fate.code == "not_resumable"
+            run.wants_request = fate.code in ("not_resumable", "run_not_found")
             return refuse(connection, fate)
         if isinstance(fate, Break) and fate.how == "hang":
             self._hanging[run_id] = connection

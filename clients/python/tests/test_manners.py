@@ -27,6 +27,7 @@ TROUBLES: dict[str, list[Fate]] = {
     "503 when it is resumed": [Break(MIDDLE), Refusal(503, {"retry-after-ms": "5"})],
     "409 when it is resumed": [Break(MIDDLE), Refusal(409)],
     "not known when it is resumed": [Break(MIDDLE), Refusal(409, code="not_resumable"), Break(0)],
+    "nowhere known when it is resumed": [Break(MIDDLE), Refusal(404, code="run_not_found"), Break(0)],
     "reset when it is resumed": [Break(MIDDLE), HangUp(), Break(0), HangUp()],
     "404 when nothing was shown": [Break(0, "end"), Refusal(404)],
     "again and again": [Break(at_bytes) for at_bytes in range(200, 1800, 90)],

@@ -290,16 +290,28 @@ class TestWhoseRequestIsNotStored:
         assert again == {**without, "request": request}
         assert course.places[1:] == [f"b {RESUME}", f"a {RESUME}"]
 
-    def test_once_in_a_row(self) -> None:
+    def test_nor_anything_else_of_it(self) -> None:
+        failures = [refusal(404, "run_not_found"), REFUSED]
+        course = Course([self.broken(), *failures, Response(200, stream(2))])
+        assert payloads_of(course.delivered) == EVENTS
+        assert self.brought(course) == [False, False, True, True]
+        assert len(course.body(3)["tail"]) == course.body(3)["cursor"] == 2
+
+    def test_nor_may_it_be_begun_anew(self) -> None:
+        course = Course([self.broken(), *[refusal(404, "run_not_found")] * 2])
+        assert course.error is RESET
+        assert self.brought(course) == [False, False, True]
+
+    def test_until_a_replica_has_answered_that(self) -> None:
         failures = [
             *(refusal(409, "not_resumable"), REFUSED, refusal(409, "not_resumable")),
-            *(refusal(409, "not_resumable"), self.unknown(), Response(200, end=RESET)),
+            *(self.unknown(), Response(200, end=RESET)),
             *(refusal(409, "cursor_ahead"), Response(409, end=RESET), refusal(409, "not_resumable")),
         ]
         course = Course([self.broken(), *failures, Response(200, stream(2))], max_retries=20)
         assert payloads_of(course.delivered) == EVENTS
         yes, no = True, False
-        assert self.brought(course) == [no, no, yes, no, yes, no, yes, no, no, no, yes]
+        assert self.brought(course) == [no, no, yes, yes, no, yes, no, no, no, yes]
 
     def test_and_that_cannot_be_gone_on_with_all_the_same(self) -> None:
         course = Course([self.broken(), self.unknown(), self.unknown()])

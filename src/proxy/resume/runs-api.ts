@@ -10,7 +10,7 @@ import { lastEventOf, NO_EVENTS, startingAfter } from './cursor.ts';
 import { resumeBody } from './resume-body.ts';
 import { type Return, returnToRun } from './return.ts';
 import { runStatus } from './run-status.ts';
-import { cancelStored, readRun, runOfKey } from './stored-runs.ts';
+import { cancelStored, makeKnown, readRun, runOfKey } from './stored-runs.ts';
 
 /** How long a run that is delivered here may take to end when it is cancelled, before it is fenced. */
 const CANCEL_MS_MAX = 2000;
@@ -68,6 +68,10 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
 const THE_KEY = 'that of the request whose run is to be cancelled';
 const PRIVATE = { 'cache-control': 'private, no-cache, no-store' };
 
+/** Nothing is missing of the run: not even its store would be needed to go on with it. */
+const isAll = ({ last, tail, repeated }: Possession): boolean =>
+  repeated !== undefined && tail.length === last.seq;
+
 /** What cannot be the id of a run is answered like any run that does not exist. */
 function runOf({ params }: FastifyRequest): RunId {
   const { id } = params as { id: string };
@@ -87,6 +91,7 @@ async function resume(
   const resumable = options.resumable || possession.last.epoch !== undefined;
   const active = context.registry.begin(ownerOf(context.secret, headers));
   try {
+    if (isAll(possession)) await makeKnown(run, active.owner, context);
     const back = {
       ...possession,
       run,

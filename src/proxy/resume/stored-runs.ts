@@ -54,6 +54,16 @@ export async function readUpTo(
   }
 }
 
+/**
+ * Makes a run known that its store has never heard of, because it was away for as long as the run had a replica: an orphan
+ * without a record, which can be taken over like any other. One that is known, or somebody else's, stays as it is.
+ */
+export async function makeKnown(run: RunId, owner: Owner, context: RunContext): Promise<void> {
+  const { store } = context;
+  const begun = store.acquire(run, owner).then((lease) => store.release(lease));
+  await answerOf(begun.catch(ignoreLostRace), context);
+}
+
 /** Ends the run as cancelled, whoever delivers it: a live holder elsewhere finds itself fenced. */
 export async function cancelStored(run: RunId, owner: Owner, context: RunContext): Promise<StoredRun> {
   const { store, time } = context;

@@ -217,6 +217,52 @@ describe('resuming with what the client has', () => {
     expect(readers).toMatchObject([{ cursor: 2, epoch: '1', resumable: true }]);
   });
 
+  describe('a run that nobody knows', () => {
+    const tail = ['Hel', 'lo'].map((content) =>
+      JSON.stringify({ choices: [{ index: 0, delta: { content } }] }),
+    );
+    const request = { path: '/v1/chat/completions', body: BODY };
+
+    it('goes on with the request and all of its events', async () => {
+      const { replica, readers } = await deploy();
+      const run = newRunId();
+      const response = await resume(replica, run, { cursor: 2, tail, request });
+      expect(await response.text()).toBe('data: after 2 of 0\n\n');
+      expect(readers).toMatchObject([{ run, cursor: 2, tail }]);
+      // To be taken over at once.
+      const stored = await replica.store.read(run, OWNER, 0);
+      expect(stored).toMatchObject({ status: 'running', holder: { state: 'released' }, records: [] });
+    });
+
+    it.each([
+      ['without the request', { cursor: 2, tail }],
+      ['without some of its events', { cursor: 3, tail, request }],
+    ])('stays unknown %s', async (_, body) => {
+      const { replica } = await deploy();
+      const run = newRunId();
+      const response = await resume(replica, run, body);
+      expect(await errorOf(response)).toMatchObject({ status: 404, code: 'run_not_found' });
+      expect(await replica.store.read(run, OWNER, 0)).toBeNull();
+    });
+
+    it('is not one that is somebody else’s, which stays as it is', async () => {
+      const { replica, begin, other } = await deploy();
+      const { run } = await begin(textRun);
+      await other.close();
+      const before = await replica.store.read(run, OWNER, 0);
+      const response = await resume(replica, run, { cursor: 2, tail, request }, STRANGER);
+      expect(await errorOf(response)).toMatchObject({ status: 404, code: 'run_not_found' });
+      expect(await replica.store.read(run, OWNER, 0)).toEqual(before);
+    });
+
+    it('cannot be begun while the store is away', async () => {
+      const { replica } = await deploy();
+      replica.store.acquire = () => Promise.reject(new Error('away'));
+      const response = await resume(replica, newRunId(), { cursor: 2, tail, request });
+      expect(await errorOf(response)).toMatchObject({ status: 503, code: 'store_unavailable' });
+    });
+  });
+
   it.each([
     [{}, 'cursor'],
     [{ cursor: 1, tail: ['a', 'b'] }, 'tail'],

@@ -9,6 +9,11 @@ from ._steps import Reply
 
 UNAVAILABLE = frozenset({502, 503, 504})
 
+#: A replica cannot go on with a run without its request, which the store has not got.
+NOT_RESUMABLE = "not_resumable"
+#: It knows nothing of the run.
+RUN_NOT_FOUND = "run_not_found"
+
 #: Codes of errors that are no answer to the request: the replica could not look at it, or has it no more.
 _TRY_ELSEWHERE = frozenset({"shutting_down", "store_unavailable", "run_taken_over"})
 
@@ -34,13 +39,10 @@ def is_turned_away(body: bytes) -> bool:
     return error is None or error.get("code") in _TRY_ELSEWHERE
 
 
-def wants_request(body: bytes | str) -> bool:
-    """Whether a replica cannot go on with a run without its request, which the store has not got.
-
-    `body` is that of a 409, or of an error event: nobody knows the wire of such a run, so that it is the same on all.
-    """
+def has_code(body: bytes | str, code: str) -> bool:
+    """Whether this is an error of that code: the body of a reply, or an error event as it is the same on all wires."""
     error = _error_in(body)
-    return error is not None and error.get("code") == "not_resumable"
+    return error is not None and error.get("code") == code
 
 
 def _error_in(body: bytes | str) -> dict[str, Any] | None:

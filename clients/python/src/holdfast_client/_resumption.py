@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from random import random
 from typing import NoReturn
 
-from ._answer import UNAVAILABLE, is_turned_away, opens_run, wants_request
+from ._answer import NOT_RESUMABLE, RUN_NOT_FOUND, UNAVAILABLE, has_code, is_turned_away, opens_run
 from ._budget import Budget, retry_after_s
 from ._endpoints import Endpoints
 from ._events import EventReader, EventTooLargeError
@@ -64,7 +64,8 @@ class Resumption:
         self._tail = Tail()
         #: What broke the stream first since the last event.
         self._broken: Exception | None = None
-        #: A replica could not go on without the request: the next one is sent it. Else none is, for it may be large.
+        #: A replica could not go on without the request: the next one that answers has it. Else none is sent it, for it
+        #: may be large.
         self._is_request_wanted = False
         #: The request was not sent for the rest that is asked for, and nothing of that has come.
         self._may_want_request = False
@@ -141,11 +142,13 @@ class Resumption:
             except Interruption:
                 reply = None
                 continue
+            self._is_request_wanted = False
             if self._attach(reply):
                 return
-            if reply.status == 409 and self._may_want_request:
+            code = self._code_that_wants_request(reply.status)
+            if code is not None:
                 try:
-                    self._is_request_wanted = wants_request((yield from self._read_whole()))
+                    self._is_request_wanted = has_code((yield from self._read_whole()), code)
                 except Interruption:
                     reply = None
                     continue
@@ -153,18 +156,25 @@ class Resumption:
             if reply.status == 404 and self._cursor == 0 and self._run is not None:
                 self._run = None
             # 409: the checkpoint is behind what the application has, and whoever writes it may be about to.
-            elif reply.status not in (409, 429) and reply.status < 500:
+            elif not self._is_request_wanted and reply.status not in (409, 429) and reply.status < 500:
                 yield Drop()
                 self._give_up(broken)
 
+    def _code_that_wants_request(self, status: int) -> str | None:
+        if not self._may_want_request:
+            return None
+        if status == 409:
+            return NOT_RESUMABLE
+        # A replica that knows nothing of the run can go on with it if it is brought all there is.
+        return RUN_NOT_FOUND if status == 404 and len(self._tail.payloads()) == self._cursor else None
+
     def _next_call(self) -> Call:
-        is_whole, self._is_request_wanted = self._is_request_wanted, False
-        self._may_want_request = self._run is not None and not is_whole
+        self._may_want_request = self._run is not None and not self._is_request_wanted
         if self._run is None:
             return self._requests.original(self._root)
         tail = self._tail.payloads()
         return self._requests.rest(
-            self._root, self._run, self._cursor, tail, self._last_id, is_whole=is_whole
+            self._root, self._run, self._cursor, tail, self._last_id, is_whole=self._is_request_wanted
         )
 
     def _attach(self, reply: Reply) -> bool:
@@ -199,7 +209,7 @@ class Resumption:
                 continue
             if self._may_want_request:
                 self._may_want_request = False
-                self._is_request_wanted = wants_request(event.payload)
+                self._is_request_wanted = has_code(event.payload, NOT_RESUMABLE)
                 if self._is_request_wanted:
                     return b""
             self._cursor += 1
