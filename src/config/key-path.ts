@@ -27,6 +27,7 @@ function childSchema(schema: Schema, key: string | number): Schema | undefined {
 export function typedValue(path: KeyPath, text: string): string | number | boolean {
   const type = schemaAt(path)?.type;
   if (type === 'integer' && /^-?\d+$/.test(text)) return Number(text);
+  if (type === 'number' && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
   return text;
 }
@@ -39,9 +40,9 @@ export function scalarPaths(schema: Schema = CONFIGURATION_SCHEMA, path: readonl
   });
 }
 
-/** Keys whose values, or those in their list, must never be printed. */
+/** Keys whose values, or those in their list or map, must never be printed. */
 export const isSecretKey = (key: string | number): boolean =>
-  key === 'secret' || key === 'api_key' || key === 'sealing_keys';
+  key === 'secret' || key === 'api_key' || key === 'sealing_keys' || key === 'headers';
 
 /** What stands before the host of a URL: of the store it may be a password. */
 const USER_INFORMATION = /^([\w+]+:\/\/).*@/;

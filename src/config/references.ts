@@ -3,6 +3,7 @@ import type {
   Configuration,
   RouteConfiguration,
   TargetConfiguration,
+  TracingConfiguration,
   UpstreamConfiguration,
 } from './configuration.ts';
 import type { Problem } from './configuration-error.ts';
@@ -11,7 +12,7 @@ import { suggestion } from './suggestion.ts';
 
 /** What a schema cannot say: URLs, names that refer to other keys, numbers that depend on each other. */
 export function checkReferences(configuration: Configuration): Problem[] {
-  const { upstreams, routes, listen, recovery, breaker, checkpoint } = configuration;
+  const { upstreams, routes, listen, recovery, breaker, checkpoint, tracing } = configuration;
   const problems: Problem[] = [];
   const report = (path: (string | number)[], message: string | undefined) => {
     if (message !== undefined) problems.push({ path: formatPath(path), message });
@@ -43,6 +44,9 @@ export function checkReferences(configuration: Configuration): Problem[] {
     report(['breaker', 'open_max_ms'], 'must not be less than breaker.open_ms.');
   }
   report(['checkpoint', 'store'], storeFault(checkpoint.store));
+  report(['tracing', 'endpoint'], endpointFault(tracing));
+  for (const [name, value] of Object.entries(tracing.headers ?? {}))
+    report(['tracing', 'headers', name], headerFault(value));
   return problems;
 }
 
@@ -104,6 +108,20 @@ function repetitionFault(
   const same = before.findIndex((target) => target.upstream === upstream && target.model === model);
   if (same === -1) return undefined;
   return `is the same as targets[${same}]; remove it, or give it another model (recovery.same_target_retries says how often a target is asked again).`;
+}
+
+function endpointFault({ endpoint }: TracingConfiguration): string | undefined {
+  if (endpoint === undefined) return undefined;
+  const { protocol, username, password } = URL.parse(endpoint) ?? {};
+  if (protocol !== 'https:' && protocol !== 'http:')
+    return 'must be an http: or https: URL, like http://collector:4318.';
+  return username || password ? 'must not hold credentials; use tracing.headers.' : undefined;
+}
+
+function headerFault(value: string): string | undefined {
+  return /[^\t\x20-\x7e\x80-\xff]/.test(value)
+    ? 'must not have line breaks or control characters.'
+    : undefined;
 }
 
 function storeFault(store: string): string | undefined {

@@ -1,6 +1,6 @@
 /** The part of JSON Schema (draft 2020-12) the configuration is described in. */
 export interface Schema {
-  readonly type: 'object' | 'array' | 'string' | 'integer' | 'boolean';
+  readonly type: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
   readonly description: string;
   readonly default?: unknown;
   readonly examples?: readonly unknown[];

@@ -69,6 +69,7 @@ const TYPES: Readonly<Record<string, string>> = {
   array: 'a list',
   string: 'a string',
   integer: 'an integer',
+  number: 'a number',
   boolean: 'true or false',
 } satisfies Record<Schema['type'], string>;
 

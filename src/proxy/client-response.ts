@@ -19,6 +19,7 @@ const STREAM_HEADERS = {
  * event. Only headers and the end of the message go through `response`, which keeps its keep-alive accounting.
  */
 export class ClientResponse implements Client {
+  logFields?: Readonly<Record<string, string>>;
   readonly #response: ServerResponse;
   readonly #socket: Socket;
   readonly #gone = new AbortController();

@@ -40,6 +40,7 @@ export interface DocumentResponseOptions {
 export class DocumentResponse implements Client {
   readonly opened = false;
   readonly unstreamed: Unstreamed;
+  logFields?: Readonly<Record<string, string>>;
   readonly #response: DocumentSink;
   readonly #options: DocumentResponseOptions;
   readonly #fold: DocumentFold;

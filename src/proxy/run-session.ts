@@ -74,7 +74,7 @@ export async function attend(session: RunSession, reply: FastifyReply, context: 
   metrics.activeRuns.dec();
   metrics.runs.inc({ wire, outcome });
   const duration_ms = Math.round(time.now() - began_ms);
-  log.info({ run, outcome, upstream, duration_ms }, 'run ended');
+  log.info({ run, outcome, upstream, duration_ms, ...client.logFields }, 'run ended');
 }
 
 function clientOf(session: RunSession, { raw }: FastifyReply, limits: Limits): Attendance['client'] {

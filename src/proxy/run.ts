@@ -101,6 +101,8 @@ export interface Client {
   destroy(): void;
   /** Set where the client did not ask for a stream. */
   readonly unstreamed?: Unstreamed;
+  /** Added to what is logged of the run when its client has been served. */
+  logFields?: Readonly<Record<string, string>>;
 }
 
 /** How a client that did not ask for a stream is answered by a target that gives none. */

@@ -38,15 +38,16 @@ export function saidBy(payloads: readonly string[]) {
 export const talkRequest = (question: string) =>
   streamRequest(modelOf('vllm'), question, { tools: [{ type: 'function', function: TIDES }] });
 
-/** Asks the first replica, and has heard the beginning of the answer. */
+/** Asks a replica, the first one by default, and has heard the beginning of the answer. */
 export async function beginTalk(
   deployment: Deployment,
   question: string,
   headers: Readonly<Record<string, string>> = {},
   plan: Plan = TALK,
+  replica: HoldfastProcess = deployment.holdfast,
 ): Promise<StreamClient> {
   deployment.plan(question, plan);
-  const client = await StreamClient.open(deployment.holdfast.url, talkRequest(question), headers);
+  const client = await StreamClient.open(replica.url, talkRequest(question), headers);
   await client.read();
   await client.received(EVENTS_OF_BEGINNING);
   return client;

@@ -1,0 +1,102 @@
+import type { TracingConfiguration } from '../config/configuration.ts';
+
+/** Where traces are sent, and which. */
+export interface TracingSettings {
+  /** Complete, as it is asked for. */
+  readonly url: string;
+  /** Besides those of `OTEL_EXPORTER_OTLP_HEADERS`, over which they win. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly sampling: Sampling;
+  /** Wins over what the environment says of the resource. */
+  readonly service_name?: string;
+}
+
+export interface Sampling {
+  /** Whether a client's `traceparent` decides, where it sends one. */
+  readonly byParent: boolean;
+  /** Of the others; 0 to 1. */
+  readonly ratio: number;
+}
+
+const TRACES_PATH = 'v1/traces';
+const ALL: Sampling = { byParent: true, ratio: 1 };
+
+/**
+ * What is configured wins over the standard `OTEL_*` variables, which win over defaults. `settings` is undefined where
+ * nobody asks for traces, or `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER=none` asks for none. What is wrong with a variable of
+ * which this process may not even be meant is a warning, never a reason not to start.
+ */
+export function tracingSettings(
+  { endpoint, headers = {}, sample_ratio, service_name }: TracingConfiguration,
+  environment: NodeJS.ProcessEnv,
+): { readonly settings?: TracingSettings; readonly warnings: readonly string[] } {
+  const warnings: string[] = [];
+  const isOff = environment.OTEL_SDK_DISABLED?.toLowerCase() === 'true';
+  if (isOff || environment.OTEL_TRACES_EXPORTER === 'none') return { warnings };
+
+  const url = endpoint === undefined ? urlOf(environment, warnings) : withTracesPath(endpoint);
+  if (url === undefined) return { warnings };
+  const sampling =
+    sample_ratio === undefined ? samplingOf(environment, warnings) : { byParent: true, ratio: sample_ratio };
+  warnOfFormat(environment, warnings);
+  return {
+    settings: { url, headers, sampling, ...(service_name !== undefined && { service_name }) },
+    warnings,
+  };
+}
+
+/** Also of a base that has it already, which is how some vendors write it. */
+function withTracesPath(base: string): string {
+  const url = new URL(base);
+  if (!url.pathname.endsWith(`/${TRACES_PATH}`))
+    url.pathname = `${url.pathname.replace(/\/$/, '')}/${TRACES_PATH}`;
+  return url.href;
+}
+
+function urlOf(environment: NodeJS.ProcessEnv, warnings: string[]): string | undefined {
+  for (const name of ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT']) {
+    const text = environment[name];
+    if (!text) continue;
+    // Not shown: it may hold credentials.
+    if (!/^https?:$/.test(URL.parse(text)?.protocol ?? ''))
+      warnings.push(`${name}: not an http: or https: URL, ignored.`);
+    else if (name.includes('TRACES')) return text;
+    else return withTracesPath(text);
+  }
+  return undefined;
+}
+
+function samplingOf(environment: NodeJS.ProcessEnv, warnings: string[]): Sampling {
+  const name = environment.OTEL_TRACES_SAMPLER || 'parentbased_always_on';
+  const byParent = name.startsWith('parentbased_');
+  switch (name.replace('parentbased_', '')) {
+    case 'always_on':
+      return { byParent, ratio: 1 };
+    case 'always_off':
+      return { byParent, ratio: 0 };
+    case 'traceidratio':
+      return { byParent, ratio: ratioOf(environment, warnings) };
+    default:
+      warnings.push(`OTEL_TRACES_SAMPLER: ${name} is not known here, all runs are traced.`);
+      return ALL;
+  }
+}
+
+function ratioOf({ OTEL_TRACES_SAMPLER_ARG: text }: NodeJS.ProcessEnv, warnings: string[]): number {
+  const ratio = Number(text || 1);
+  if (ratio >= 0 && ratio <= 1) return ratio;
+  warnings.push('OTEL_TRACES_SAMPLER_ARG: not a number from 0 to 1, all runs are traced.');
+  return 1;
+}
+
+/** Receivers tell JSON from Protobuf by the content type, on the same port; but not gRPC. */
+function warnOfFormat(environment: NodeJS.ProcessEnv, warnings: string[]): void {
+  const [name, value] = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL']
+    .map((each) => [each, environment[each]] as const)
+    .find(([, format]) => format) ?? ['', ''];
+  if (value === 'grpc')
+    warnings.push(`${name}: traces are sent by HTTP, not by gRPC: the endpoint must be one for HTTP.`);
+  const exporter = environment.OTEL_TRACES_EXPORTER || 'otlp';
+  if (exporter !== 'otlp')
+    warnings.push(`OTEL_TRACES_EXPORTER: ${exporter} is not known here, traces are sent by OTLP.`);
+}

@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { ServerBinary } from '../redis/binaries.ts';
+
+const SOURCE = fileURLToPath(new URL('otelcol', import.meta.url));
+const CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast-otelcol', import.meta.url));
+
+/** On two cores, beside other tests: a `beforeAll` that may have to build it needs this limit. */
+export const BUILD_LIMIT_MS = 20 * 60_000;
+
+// Test files run at the same time: who waited for the lock finds it there. Only the network may be wanting (status 3):
+// what is there but does not compile is an error.
+const BUILD = `
+test -x "$1" && exit 0
+nice -n 10 go list -deps . >/dev/null || exit 3
+nice -n 10 go build -trimpath -ldflags '-s -w' -o "$1.new" . && mv "$1.new" "$1"`;
+
+const run = promisify(execFile);
+
+/** `HOLDFAST_OTELCOL`, a command that takes `--config FILE`, else the OpenTelemetry Collector built by Go, kept for later runs. */
+export async function collectorBinary(): Promise<ServerBinary> {
+  if (process.env.HOLDFAST_OTELCOL !== undefined) return { path: process.env.HOLDFAST_OTELCOL };
+  const path = join(CACHE, sourceDigest(), 'otelcol');
+  if (existsSync(path)) return { path };
+  const tool = ['go', 'flock', 'nice'].find((tool) => !isInPath(tool));
+  if (tool !== undefined) return { missing: `there is no ${tool} on this machine to build a collector with` };
+  mkdirSync(join(path, '..'), { recursive: true });
+  try {
+    await run('flock', [`${path}.lock`, 'sh', '-c', BUILD, 'sh', path], { cwd: SOURCE, maxBuffer: 1 << 26 });
+  } catch (error) {
+    const { code, stderr = '' } = error as { code?: number; stderr?: string };
+    if (code !== 3) throw error;
+    return { missing: `the source of the collector cannot be had: ${stderr.trim().split('\n').at(-1)}` };
+  }
+  return { path };
+}
+
+const sourceDigest = (): string =>
+  ['go.mod', 'main.go']
+    .reduce((hash, name) => hash.update(readFileSync(join(SOURCE, name))), createHash('sha256'))
+    .digest('hex')
+    .slice(0, 12);
+
+const isInPath = (program: string): boolean =>
+  (process.env.PATH ?? '').split(delimiter).some((directory) => existsSync(join(directory, program)));
