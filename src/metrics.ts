@@ -1,15 +1,12 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, type Gauge, type Metric, Registry } from 'prom-client';
+import type { RunId } from './checkpoint/store.ts';
+import { CAUSES, PHASES } from './interrupts/interruption.ts';
+import { APPEND_BUCKETS, FIRST_TOKEN_BUCKETS, GAP_BUCKETS, OVERHEAD_BUCKETS } from './metrics/buckets.ts';
+import { type ConfiguredNames, Families } from './metrics/families.ts';
+import * as values from './metrics/label-values.ts';
+import { openMetricsOf, prefersOpenMetrics } from './metrics/open-metrics.ts';
 import { BREAKER_STATES, type BreakerState } from './plans/circuit-breaker.ts';
-
-/** Seconds. Up to a minute, because reasoning models are silent for long before the first token. */
-const FIRST_TOKEN_BUCKETS = [
-  0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 15, 20, 30, 45, 60, 120,
-];
-/** Seconds of silence the client felt: from an unnoticeable reconnect to a long wait for a provider. */
-const GAP_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320];
-/** Seconds of our own work. */
-const OVERHEAD_BUCKETS = [0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25];
-const APPEND_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
+import { VERSION } from './version.ts';
 
 /** A target that others can stand in for: an upstream, and the model it is asked for; `''` for the client's. */
 export interface TargetLabels {
@@ -21,134 +18,169 @@ export interface TargetState extends TargetLabels {
   readonly state: BreakerState;
 }
 
+/** What a scraper is answered. */
+export interface Exposition {
+  readonly type: string;
+  readonly body: string;
+}
+
 /**
  * All series of one process, in a registry of their own. Label values are closed sets: names from the
  * configuration, the unions in `interrupts/` and `plans/`, never anything a client or a provider wrote.
  */
 export class Metrics {
-  readonly registry = new Registry();
   /** What there is to say of the targets, whenever their gauge is read: time alone changes the state of a breaker. */
   targets: () => Iterable<TargetState> = () => [];
-  readonly #registers = [this.registry];
+  /** Whether this replica is to be sent new runs. */
+  ready: () => boolean = () => true;
+  /** False from the time when the store is found not to work until it works again. */
+  storeWorks = true;
+  /** Whether histograms that can show it tell the id of the last run of each bucket. */
+  exemplars = true;
+  readonly #families = new Families();
 
-  readonly runs = new Counter({
-    name: 'holdfast_runs_total',
-    help: 'Runs that ended, by how they ended.',
-    labelNames: ['wire', 'outcome'],
-    registers: this.#registers,
+  readonly runs = this.#families.counter(
+    'holdfast_runs_total',
+    'Runs that ended on this replica, by how they ended.',
+    { wire: values.WIRES, outcome: values.OUTCOMES },
+  );
+  readonly activeRuns = this.#families.gauge('holdfast_runs_active', 'Runs being delivered now.');
+  readonly interruptions = this.#families.counter(
+    'holdfast_interruptions_total',
+    'Attempts that ended early, by cause and by how far they had come.',
+    { cause: CAUSES, phase: PHASES, upstream: 'upstream' },
+  );
+  readonly recoveries = this.#families.counter(
+    'holdfast_recoveries_total',
+    'Plans carried out after an interruption, by the way in which the rest was asked for.',
+    { plan: values.RECOVERY_PLANS, mode: values.RECOVERY_MODES, outcome: values.RECOVERY_OUTCOMES },
+    values.RECOVERIES,
+  );
+  readonly compressions = this.#families.counter(
+    'holdfast_compressions_total',
+    'Summaries that were to take the place of a part of a conversation, by what came of them.',
+    { outcome: values.COMPRESSIONS },
+  );
+  readonly recoveryGap = this.#families.histogramWithExemplars(
+    'holdfast_recovery_gap_seconds',
+    'Silence the client felt between the last delta before an interruption and the first one after it.',
+    GAP_BUCKETS,
+  );
+  readonly seams = this.#families.counter(
+    'holdfast_seams_total',
+    'Joins between two attempts, by what was found there.',
+    { kind: values.SEAMS },
+  );
+  readonly timeToFirstToken = this.#families.histogramWithExemplars(
+    'holdfast_time_to_first_token_seconds',
+    'From the complete request to the first token delivered.',
+    FIRST_TOKEN_BUCKETS,
+  );
+  readonly overhead = this.#families.histogram(
+    'holdfast_overhead_seconds',
+    'Time an event spent inside Holdfast; measured for one batch of events in 64.',
+    OVERHEAD_BUCKETS,
+  );
+  readonly attempts = this.#families.counter('holdfast_attempts_total', 'Upstream requests made for runs.', {
+    upstream: 'upstream',
+    outcome: values.ATTEMPTS,
   });
-  readonly activeRuns = new Gauge({
-    name: 'holdfast_runs_active',
-    help: 'Runs being delivered now.',
-    registers: this.#registers,
-  });
-  readonly interruptions = new Counter({
-    name: 'holdfast_interruptions_total',
-    help: 'Attempts that ended early, by cause and by how far they had come.',
-    labelNames: ['cause', 'phase', 'upstream'],
-    registers: this.#registers,
-  });
-  readonly recoveries = new Counter({
-    name: 'holdfast_recoveries_total',
-    help: 'Plans carried out after an interruption.',
-    labelNames: ['plan', 'mode', 'outcome'],
-    registers: this.#registers,
-  });
-  readonly compressions = new Counter({
-    name: 'holdfast_compressions_total',
-    help: 'Summaries that were to take the place of a part of a conversation, by what came of them.',
-    labelNames: ['outcome'],
-    registers: this.#registers,
-  });
-  readonly recoveryGap = new Histogram({
-    name: 'holdfast_recovery_gap_seconds',
-    help: 'Silence the client felt between the last delta before an interruption and the first one after it.',
-    buckets: GAP_BUCKETS,
-    registers: this.#registers,
-  });
-  readonly seams = new Counter({
-    name: 'holdfast_seams_total',
-    help: 'Joins between two attempts, by what was found there.',
-    labelNames: ['kind'],
-    registers: this.#registers,
-  });
-  readonly timeToFirstToken = new Histogram({
-    name: 'holdfast_time_to_first_token_seconds',
-    help: 'From the complete request to the first token delivered.',
-    buckets: FIRST_TOKEN_BUCKETS,
-    registers: this.#registers,
-  });
-  readonly overhead = new Histogram({
-    name: 'holdfast_overhead_seconds',
-    help: 'Time an event spent inside Holdfast.',
-    buckets: OVERHEAD_BUCKETS,
-    registers: this.#registers,
-  });
-  readonly attempts = new Counter({
-    name: 'holdfast_attempts_total',
-    help: 'Upstream requests made for runs.',
-    labelNames: ['upstream', 'outcome'],
-    registers: this.#registers,
-  });
-  readonly checkpointAppend = new Histogram({
-    name: 'holdfast_checkpoint_append_seconds',
-    help: 'Time the store took to append a batch.',
-    labelNames: ['store'],
-    buckets: APPEND_BUCKETS,
-    registers: this.#registers,
-  });
-  readonly checkpointErrors = new Counter({
-    name: 'holdfast_checkpoint_errors_total',
-    help: 'Batches the store refused or failed to append; the runs went on without.',
-    labelNames: ['store'],
-    registers: this.#registers,
-  });
-  readonly takeovers = new Counter({
-    name: 'holdfast_takeovers_total',
-    help: 'Runs of another replica taken over, or attempts at it.',
-    labelNames: ['outcome'],
-    registers: this.#registers,
-  });
-  readonly salvagedRuns = new Counter({
-    name: 'holdfast_salvaged_runs_total',
-    help: 'Orphaned runs that were finalised as partial.',
-    labelNames: ['status'],
-    registers: this.#registers,
-  });
-  readonly tokens = new Counter({
-    name: 'holdfast_tokens_total',
-    help: 'Tokens as reported by providers; kind="repaid" were paid for twice because of a recovery.',
-    labelNames: ['kind'],
-    registers: this.#registers,
-  });
-  readonly clientDisconnects = new Counter({
-    name: 'holdfast_client_disconnects_total',
-    help: 'Clients that left, or were cut off for taking nothing, before their run ended.',
-    registers: this.#registers,
-  });
-  readonly malformedEvents = new Counter({
-    name: 'holdfast_malformed_events_total',
-    help: 'Events of a provider that could not be understood and were skipped.',
-    labelNames: ['upstream'],
-    registers: this.#registers,
-  });
+  readonly checkpointAppend = this.#families.histogram(
+    'holdfast_checkpoint_append_seconds',
+    'Time the store took to append a batch.',
+    APPEND_BUCKETS,
+    { store: 'store' },
+  );
+  readonly checkpointErrors = this.#families.counter(
+    'holdfast_checkpoint_errors_total',
+    'Batches the store refused or failed to append; the runs went on without.',
+    { store: 'store' },
+  );
+  readonly storeUp: Gauge = this.#families.gauge(
+    'holdfast_store_up',
+    '0 while the store does not take the signs of life of this replica, 1 otherwise. Only Redis is asked to.',
+    {},
+    () => this.storeUp.set(Number(this.storeWorks)),
+  );
+  readonly takeovers = this.#families.counter(
+    'holdfast_takeovers_total',
+    'Runs of another replica taken over, or attempts at it.',
+    { outcome: values.TAKEOVERS },
+  );
+  readonly salvagedRuns = this.#families.counter(
+    'holdfast_salvaged_runs_total',
+    'Orphaned runs that nobody came back for and that were finalised, by what they were finalised as.',
+    { status: values.SALVAGED },
+  );
+  readonly tokens = this.#families.counter(
+    'holdfast_tokens_total',
+    'Tokens as reported by providers; kind="repaid" were paid for twice because of a recovery, and are estimated.',
+    { kind: values.TOKENS },
+  );
+  readonly clientDisconnects = this.#families.counter(
+    'holdfast_client_disconnects_total',
+    'Clients that left, or were cut off for taking nothing, before their run ended.',
+  );
+  readonly malformedEvents = this.#families.counter(
+    'holdfast_malformed_events_total',
+    'Events of a provider that could not be understood and were skipped.',
+    { upstream: 'upstream' },
+  );
+  readonly targetState = this.#families.gauge(
+    'holdfast_target_state',
+    'Circuit breakers of targets: 1 for the state that one is in, 0 for the others.',
+    { upstream: 'upstream', model: 'model', state: BREAKER_STATES },
+    () => this.#readTargets(),
+  );
+  readonly targetTransitions = this.#families.counter(
+    'holdfast_target_transitions_total',
+    'Circuit breakers of targets that opened, for the first time or again, or closed.',
+    { upstream: 'upstream', model: 'model', state: values.TRANSITIONS },
+  );
 
-  readonly targetState = new Gauge({
-    name: 'holdfast_target_state',
-    help: 'Circuit breakers of targets: 1 for the state that one is in, 0 for the others.',
-    labelNames: ['upstream', 'model', 'state'],
-    registers: this.#registers,
-    collect: () => this.#readTargets(),
-  });
-  readonly targetTransitions = new Counter({
-    name: 'holdfast_target_transitions_total',
-    help: 'Circuit breakers of targets that opened, for the first time or again, or closed.',
-    labelNames: ['upstream', 'model', 'state'],
-    registers: this.#registers,
-  });
+  readonly #ready: Gauge = this.#families.gauge(
+    'holdfast_ready',
+    '1 while this replica is to be sent new runs, 0 while it is draining or lacks a store that it must have.',
+    {},
+    () => this.#ready.set(Number(this.ready())),
+  );
 
   constructor() {
+    const build = { version: [VERSION] };
+    this.#families
+      .gauge('holdfast_build_info', 'Always 1; says which version this is.', build)
+      .set({ version: VERSION }, 1);
     collectDefaultMetrics({ register: this.registry });
+  }
+
+  get registry(): Registry {
+    return this.#families.registry;
+  }
+
+  /** What there is besides the metrics of Node.js. */
+  get families(): Families {
+    return this.#families;
+  }
+
+  /** Every series that can be told beforehand is there from now on. */
+  begin(configured: ConfiguredNames): void {
+    this.#families.begin(configured);
+    for (const { upstream, model } of this.targets()) {
+      for (const state of values.TRANSITIONS) this.targetTransitions.inc({ upstream, model, state }, 0);
+    }
+  }
+
+  /** Marks a value of a histogram with the run that it is of. */
+  ofRun(run: RunId, value: number): { value: number; exemplarLabels?: { run_id: RunId } } {
+    return this.exemplars ? { value, exemplarLabels: { run_id: run } } : { value };
+  }
+
+  /** `accept`: what the scraper says that it takes. */
+  async exposition(accept: string | undefined): Promise<Exposition> {
+    const { registry } = this;
+    if (!prefersOpenMetrics(accept)) return { type: registry.contentType, body: await registry.metrics() };
+    const body = await openMetricsOf(registry.getMetricsAsArray() as unknown as readonly Metric[]);
+    return { type: Registry.OPENMETRICS_CONTENT_TYPE, body };
   }
 
   #readTargets(): void {

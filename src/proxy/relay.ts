@@ -40,6 +40,7 @@ export async function relay(
   resumption?: Resumption,
 ): Promise<Outcome> {
   const { watch, context, show } = beginWatching(run, process, resumption);
+  if (watch?.logFields) client.logFields = watch.logFields;
   const targets = new RunTargets(run, context);
   const target = resumption ? targets.resume(run.target) : targets.begin();
   const turn = new Turn(run.targets ? { ...run, target } : run, client, context, watch, resumption);
@@ -137,6 +138,7 @@ async function deliver(
         return close(turn, client, { status: 'complete' }, 'salvaged');
       case 'finish':
         turn.watch?.planned({ plan: plan.kind, wait_ms: 0 });
+        context.metrics.recoveries.inc({ plan: plan.kind, mode: 'none', outcome: 'succeeded' });
         turn.cancel(turn.transcript.openCalls, cause);
         await turn.finish({ reason: plan.reason, after: [] });
         return close(turn, client, { status: 'complete' }, 'recovered');

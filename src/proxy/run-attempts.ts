@@ -1,4 +1,5 @@
 import type { Cause } from '../interrupts/interruption.ts';
+import { tokenCount } from '../metrics/token-count.ts';
 import type { Delta, Usage } from '../plans/delta.ts';
 import type { AttemptSegment } from '../plans/segment.ts';
 import { deliveredTokens, logicalUsage, repaidTokens, usageByUpstream } from '../plans/usage-ledger.ts';
@@ -82,7 +83,7 @@ export class RunAttempts {
     const { metrics, log, time } = this.#context;
     const gap_ms = time.now() - (this.#content_ms ?? this.#started_ms);
     this.#recovery = undefined;
-    metrics.recoveryGap.observe(gap_ms / 1000);
+    metrics.recoveryGap.observe(metrics.ofRun(this.#run.id, gap_ms / 1000));
     const { upstream } = this;
     const { mode, model } = this.#segment;
     const told = { plan, mode, cause, attempt: this.count, gap_ms: Math.round(gap_ms) };
@@ -93,7 +94,8 @@ export class RunAttempts {
   /** Content was shown at this time. */
   contentAt(now_ms: number): void {
     if (this.#content_ms === undefined) {
-      this.#context.metrics.timeToFirstToken.observe((now_ms - this.#started_ms) / 1000);
+      const { metrics } = this.#context;
+      metrics.timeToFirstToken.observe(metrics.ofRun(this.#run.id, (now_ms - this.#started_ms) / 1000));
     }
     this.#content_ms = now_ms;
   }
@@ -116,8 +118,8 @@ export class RunAttempts {
     const { id, targets } = this.#run;
     if (targets) log.info({ run: id, usage: usageByUpstream(this.#ledgers) }, 'usage');
     for (const { reported } of this.#ledgers) {
-      metrics.tokens.inc({ kind: 'prompt' }, reported?.prompt_tokens ?? 0);
-      metrics.tokens.inc({ kind: 'completion' }, reported?.completion_tokens ?? 0);
+      metrics.tokens.inc({ kind: 'prompt' }, tokenCount(reported?.prompt_tokens));
+      metrics.tokens.inc({ kind: 'completion' }, tokenCount(reported?.completion_tokens));
     }
     metrics.tokens.inc({ kind: 'repaid' }, repaidTokens(this.#ledgers));
   }

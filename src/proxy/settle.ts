@@ -19,6 +19,7 @@ export async function settle(
   turn.cancel(cancel, cause);
   // Settled work is stored before the client is told that the turn is over.
   await turn.persist();
+  context.metrics.recoveries.inc({ plan: 'R2', mode: 'none', outcome: 'succeeded' });
   const lost = [...notMadeAgain(before, turn.transcript.closedCalls), ...cancel];
   await leaveLostCalls(turn, lost, context);
   await turn.finish({ reason: turn.facts.legacyFunctions ? 'function_call' : 'tool_calls', after: [] });

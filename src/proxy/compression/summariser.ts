@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { ClockLimits } from '../../config/configuration.ts';
 import { isPermanent } from '../../interrupts/interruption.ts';
+import { tokenCount } from '../../metrics/token-count.ts';
 import { piecesOf, type Saying, summaryRequest } from '../../plans/summary-text.ts';
 import { charactersIn } from '../../plans/tokens.ts';
 import { sleep } from '../../time.ts';
@@ -113,9 +114,9 @@ export class Summariser {
   /** All of it is paid for, and none of it shown. */
   #account({ usage }: SummaryReading): void {
     const { tokens } = this.#context.metrics;
-    tokens.inc({ kind: 'prompt' }, usage.prompt_tokens);
-    tokens.inc({ kind: 'completion' }, usage.completion_tokens);
-    tokens.inc({ kind: 'repaid' }, usage.completion_tokens);
+    tokens.inc({ kind: 'prompt' }, tokenCount(usage.prompt_tokens));
+    tokens.inc({ kind: 'completion' }, tokenCount(usage.completion_tokens));
+    tokens.inc({ kind: 'repaid' }, tokenCount(usage.completion_tokens));
   }
 
   #failed(why: object): undefined {

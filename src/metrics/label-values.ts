@@ -1,0 +1,94 @@
+import type { WireName } from '../checkpoint/journal.ts';
+import type { FinalStatus } from '../checkpoint/store.ts';
+import type { Mode } from '../plans/continuation.ts';
+import type { Plan } from '../plans/decide.ts';
+import type { SeamKind } from '../plans/seam.ts';
+import type { Outcome } from '../proxy/run.ts';
+
+/** The compiler sees to it that none is missing. */
+const valuesOf = <Value extends string>(values: Readonly<Record<Value, true>>): readonly Value[] =>
+  Object.keys(values) as Value[];
+
+export const WIRES = valuesOf<WireName>({
+  chat_completions: true,
+  completions: true,
+  messages: true,
+  responses: true,
+});
+
+export const OUTCOMES = valuesOf<Outcome>({
+  complete: true,
+  recovered: true,
+  salvaged: true,
+  failed: true,
+  rejected: true,
+  cancelled: true,
+  superseded: true,
+  handed_over: true,
+  replayed: true,
+});
+
+export const SEAMS = valuesOf<SeamKind>({
+  clean: true,
+  whitespace: true,
+  echo: true,
+  restart: true,
+  overlap: true,
+  word: true,
+  fence: true,
+  replay: true,
+});
+
+export const SALVAGED = valuesOf<Exclude<FinalStatus, 'cancelled'>>({
+  recovered_from_partial: true,
+  timeout_partial: true,
+  failed: true,
+  complete: true,
+});
+
+export const TAKEOVERS = ['taken', 'refused', 'lost_race'] as const;
+export const COMPRESSIONS = ['compressed', 'not_shorter', 'failed'] as const;
+export const TOKENS = ['prompt', 'completion', 'repaid'] as const;
+export const ATTEMPTS = ['complete', 'interrupted'] as const;
+/** Those that a breaker enters by an event; `half_open` comes by time alone. */
+export const TRANSITIONS = ['open', 'closed'] as const;
+
+type RecoveryPlan = Exclude<Plan['kind'], 'give_up'>;
+type RecoveryMode = Mode | 'none';
+
+export const RECOVERY_PLANS = valuesOf<RecoveryPlan>({
+  R1: true,
+  R2: true,
+  R3: true,
+  R4: true,
+  finish: true,
+});
+/** `none`: nothing more was asked for. */
+export const RECOVERY_MODES = valuesOf<RecoveryMode>({
+  resume: true,
+  prefill: true,
+  nudge: true,
+  replay: true,
+  restart: true,
+  none: true,
+});
+export const RECOVERY_OUTCOMES = ['succeeded', 'failed'] as const;
+
+const MODES_OF_PLANS: Readonly<Record<RecoveryPlan, readonly RecoveryMode[]>> = {
+  R1: ['resume', 'prefill', 'nudge', 'replay'],
+  R2: ['none'],
+  R3: ['nudge', 'prefill', 'replay'],
+  R4: ['restart'],
+  finish: ['none'],
+};
+
+/** What can become of recoveries: not every plan asks in every way, and what asks for nothing cannot fail. */
+export const RECOVERIES = RECOVERY_PLANS.flatMap((plan) =>
+  MODES_OF_PLANS[plan].flatMap((mode) =>
+    RECOVERY_OUTCOMES.filter((outcome) => mode !== 'none' || outcome === 'succeeded').map((outcome) => ({
+      plan,
+      mode,
+      outcome,
+    })),
+  ),
+);

@@ -1,0 +1,38 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const INSTALL_LOCK = '/tmp/holdfast-apt-install.lock';
+const run = promisify(execFile);
+
+/** Why something cannot be checked on this machine. */
+export interface Missing {
+  readonly missing: string;
+}
+
+/** The program of this machine, else that of Debian's package of the same name, which is installed when that can be done. */
+export async function debianProgram(name: string): Promise<{ readonly path: string } | Missing> {
+  const path = inPath(name);
+  if (path !== undefined) return { path };
+  if (process.getuid?.() !== 0 || inPath('apt-get') === undefined)
+    return { missing: `there is no ${name} on this machine, and it cannot be installed` };
+  // Test files run at the same time, and each of them comes here. At runlevel 1 Debian starts no service.
+  const install = `command -v ${name} || (apt-get update -qq && apt-get install -y -qq --no-install-recommends ${name})`;
+  const env = { ...process.env, RUNLEVEL: '1', DEBIAN_FRONTEND: 'noninteractive' };
+  try {
+    await run('flock', [INSTALL_LOCK, 'sh', '-c', install], { env });
+  } catch (error) {
+    return { missing: `${name} could not be installed: ${(error as Error).message}` };
+  }
+  const installed = inPath(name);
+  return installed === undefined
+    ? { missing: `the package ${name} has no program of that name` }
+    : { path: installed };
+}
+
+/** Where a program of that name is on this machine. */
+export function inPath(program: string): string | undefined {
+  const directories = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'];
+  return directories.map((directory) => join(directory, program)).find((path) => existsSync(path));
+}
