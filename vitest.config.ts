@@ -11,7 +11,8 @@ export default defineConfig({
     reporters: ['default'],
     coverage: {
       provider: 'v8',
-      include: ['src/**'],
+      // What the status page is made of runs in browsers, out of reach.
+      include: ['src/**/*.ts'],
       reporter: ['text-summary'],
       thresholds: {
         // Pure code that decides what becomes of an answer: nothing excuses a branch that no test takes.

@@ -69,6 +69,73 @@ describe('a draining replica', () => {
     expect(await response.text()).toBe('data: 1\n\ndata: [DONE]\n\n');
   });
 
+  it('whose readiness is watched takes new requests for drain_delay_ms, and closes their connections', async () => {
+    const provider = providerRequests();
+    const root = await startProvider(provider.listener);
+    const limits = { drain_delay_ms: 600_000, drain_ms: 600_000 };
+    const replica = await startReplica({ ...upstreamsAt(root), limits });
+    await readiness(replica);
+    const drain = replica.server.drain();
+
+    expect(await readiness(replica)).toMatchObject({ status: 503, body: { status: 'not ready' } });
+    const stream = await fetch(`${replica.api}/v1/chat/completions`, STREAM);
+    const passed = fetch(`${replica.api}/v1/models`);
+    (await provider.next()).response.end('done');
+    const unknown = await fetch(`${replica.api}/holdfast/v1/runs/run_unknown`);
+    const statuses = [];
+    for (const response of [stream, await passed, unknown]) {
+      statuses.push(response.status);
+      expect(response.headers.get('connection')).toBe('close');
+      await response.text();
+    }
+    expect(statuses).toEqual([200, 200, 404]);
+    await replica.server.close();
+    await drain;
+  });
+
+  it('refuses new requests when drain_delay_ms is over', async () => {
+    const replica = await startReplica({ ...UPSTREAM, limits: { drain_delay_ms: 1 } });
+    await readiness(replica);
+    await replica.server.drain();
+    expect((await fetch(`${replica.api}/v1/models`)).status).toBe(503);
+  });
+
+  it('answers a request that has arrived before, however long its body takes', async () => {
+    const replica = await startReplica({ ...UPSTREAM, limits: { drain_ms: 600_000 } });
+    const socket = await connect(replica.api);
+    const { headers, body } = STREAM;
+    const lines = [
+      'POST /v1/chat/completions HTTP/1.1',
+      'host: x',
+      `content-type: ${headers['content-type']}`,
+    ];
+    const head = [...lines, `content-length: ${body.length}`, 'expect: 100-continue', '', ''].join('\r\n');
+    socket.write(head);
+    await receivedUntil(socket, '100 Continue');
+    const drain = replica.server.drain();
+    expect((await fetch(`${replica.api}/v1/models`)).status).toBe(503);
+    socket.write(body);
+    expect(await receivedUntil(socket, '[DONE]')).toContain('HTTP/1.1 200 OK');
+    await drain;
+  });
+
+  it('counts drain_delay_ms as a part of drain_ms', async () => {
+    const { replica, run } = await startHeldReplica({ drain_ms: 300, drain_delay_ms: 60_000 });
+    await readiness(replica);
+    await replica.server.drain();
+    await replica.server.close();
+    expect(run.signal.reason).toBe(HAND_OVER);
+  });
+
+  it('whose readiness nobody has asked for has nobody to wait for', async () => {
+    const replica = await startReplica({
+      ...UPSTREAM,
+      limits: { drain_delay_ms: 600_000, drain_ms: 600_000 },
+    });
+    await replica.server.drain();
+    expect((await fetch(`${replica.api}/v1/models`)).status).toBe(503);
+  });
+
   it('waits for what is passed through as well', async () => {
     const provider = providerRequests();
     const replica = await startReplica(upstreamsAt(await startProvider(provider.listener)));
@@ -200,6 +267,7 @@ describe('the admin port', () => {
     const replica = await startReplica({
       ...UPSTREAM,
       checkpoint: { store: 'memory', on_unreachable: 'warn' },
+      limits: { drain_delay_ms: 0 },
     });
     replica.store.fault = new Error('gone');
     expect(await readiness(replica)).toEqual({

@@ -22,6 +22,8 @@ export async function serveUntilTold(node: string, cli: string, directory: strin
     void exit.then(async () => listening.reject(new Error(await said)));
     const { ok } = await fetch(new URL('/livez', await listening.promise));
     if (!ok) throw new Error('the admin port does not answer');
+    const page = await fetch(await listening.promise, { headers: { accept: 'text/html' } });
+    if (!(await page.text()).startsWith('<!doctype html>')) throw new Error('there is no status page');
     child.kill('SIGTERM');
     const [status] = await exit;
     return status;

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
+import { debianProgram } from '../../debian-program.ts';
 import { Devtools } from './devtools.ts';
 
 const run = promisify(execFile);
@@ -18,18 +19,8 @@ export type ChromiumCommand = { readonly command: string } | { readonly missing:
 export async function chromiumCommand(): Promise<ChromiumCommand> {
   const present = await find();
   if (present) return { command: present };
-  if (!isRoot) return { missing: 'there is no chromium on this machine, and only root can install it' };
-  try {
-    // Another test file may be installing something, too.
-    const apt = ['-qq', '-o', 'DPkg::Lock::Timeout=300'];
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-    await run('apt-get', [...apt, 'update'], { env });
-    await run('apt-get', [...apt, 'install', '-y', '--no-install-recommends', 'chromium'], { env });
-  } catch (error) {
-    return { missing: `chromium could not be installed: ${(error as Error).message.split('\n')[0]}` };
-  }
-  const installed = await find();
-  return installed ? { command: installed } : { missing: 'the package installed no chromium' };
+  const installed = await debianProgram('chromium');
+  return 'path' in installed ? { command: installed.path } : installed;
 }
 
 async function find(): Promise<string | undefined> {
@@ -49,6 +40,10 @@ export interface Page {
   readonly ended: Promise<never>;
   /** What its console has shown in red so far. */
   readonly errors: readonly string[];
+  /** Resolves once the page was asked for. */
+  readonly opened: Promise<void>;
+  /** Carries out a command of the devtools protocol on the page. */
+  command(method: string, params?: object): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -78,10 +73,12 @@ export function openPage(command: string, url: string): Page {
     if (isClosing) return never;
     throw new Error(`chromium has ended: ${said}`);
   });
-  const opened = devtools.open(url).then(() => never);
+  const opened = devtools.open(url);
   return {
-    ended: Promise.race([ended, opened]),
+    ended: Promise.race([ended, opened.then(() => never)]),
     errors: devtools.errors,
+    opened,
+    command: (method, params) => devtools.command(method, params),
     async close() {
       isClosing = true;
       child.kill('SIGTERM');

@@ -22,6 +22,7 @@ export class Devtools {
   readonly #to: Writable;
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
   #ids = 0;
+  #session: string | undefined;
   #rest = '';
 
   constructor(to: Writable, from: Readable) {
@@ -38,8 +39,14 @@ export class Devtools {
       ...(target as { targetId: string }),
       flatten: true,
     })) as { sessionId: string };
+    this.#session = sessionId;
     for (const domain of ['Log', 'Runtime']) await this.#call(`${domain}.enable`, {}, sessionId);
     await this.#call('Page.navigate', { url }, sessionId);
+  }
+
+  /** Carries out a command of the protocol on the page that was opened. */
+  command(method: string, params: object = {}): Promise<unknown> {
+    return this.#call(method, params, this.#session);
   }
 
   #call(method: string, params: object, sessionId?: string): Promise<unknown> {

@@ -1,0 +1,17 @@
+/** A feed that was refused is asked for again after this long; one that broke off comes back by itself. */
+const RETRY_MS = 5000;
+
+/** Follows the replica for as long as the page is open. */
+export function follow({ onSnapshot, onUpdate, onState }) {
+  const source = new EventSource('runs/events');
+  source.addEventListener('snapshot', ({ data }) => {
+    onState('live');
+    onSnapshot(JSON.parse(data));
+  });
+  source.addEventListener('update', ({ data }) => onUpdate(JSON.parse(data)));
+  source.addEventListener('error', () => {
+    onState('lost');
+    if (source.readyState !== EventSource.CLOSED) return;
+    setTimeout(() => follow({ onSnapshot, onUpdate, onState }), RETRY_MS);
+  });
+}

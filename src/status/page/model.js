@@ -1,0 +1,51 @@
+/** As many as the replica remembers. */
+const ENDED_MAX = 200;
+
+/** What the replica has told so far. */
+export class Model {
+  status;
+  /** By key, oldest first. */
+  live = new Map();
+  /** Newest first. */
+  ended = [];
+  #now_ms = 0;
+  #heard_ms = 0;
+
+  /** By the clock of the replica. */
+  get now_ms() {
+    return this.#now_ms + performance.now() - this.#heard_ms;
+  }
+
+  replace({ status, runs }) {
+    this.#hear(runs.now_ms);
+    this.status = status;
+    this.live = new Map(runs.live.map((run) => [run.key, run]));
+    this.ended = runs.ended;
+  }
+
+  update({ now_ms, status, changed = [], progress = [] }) {
+    this.#hear(now_ms);
+    if (status) this.status = status;
+    for (const run of changed) this.#change(run);
+    for (const { key, ...numbers } of progress) {
+      const run = this.live.get(key);
+      if (run) this.live.set(key, { ...run, ...numbers });
+    }
+  }
+
+  #change(run) {
+    if (run.state !== 'ended') {
+      this.live.set(run.key, run);
+      return;
+    }
+    this.live.delete(run.key);
+    // A snapshot may have told of it already.
+    if (this.ended.some(({ key }) => key === run.key)) return;
+    this.ended = [run, ...this.ended].slice(0, ENDED_MAX);
+  }
+
+  #hear(now_ms) {
+    this.#now_ms = now_ms;
+    this.#heard_ms = performance.now();
+  }
+}

@@ -1,0 +1,22 @@
+const STATES = {
+  asking: 'info',
+  answering: 'good',
+  interrupted: 'warn',
+  waiting: 'warn',
+  finishing: 'quiet',
+};
+
+const OUTCOMES = {
+  complete: 'good',
+  recovered: 'good',
+  salvaged: 'warn',
+  failed: 'bad',
+  rejected: 'bad',
+  cancelled: 'quiet',
+};
+
+export const stateTone = (state) => STATES[state] ?? 'quiet';
+export const outcomeTone = (outcome) => OUTCOMES[outcome] ?? 'quiet';
+
+const BREAKERS = { closed: 'good', half_open: 'warn', open: 'bad' };
+export const breakerTone = (state) => BREAKERS[state] ?? 'quiet';

@@ -1,0 +1,112 @@
+import type { ObservedEnd, ObservedRun, RunObserver } from '../proxy/run-observer.ts';
+import type { Time } from '../time.ts';
+import type { BoardChanges } from './board-changes.ts';
+import { RecoveryGapCounts } from './recovery-gap-counts.ts';
+import {
+  type InterruptionCount,
+  type RecoveryGaps,
+  type RunCounts,
+  type RunDetail,
+  type RunsDocument,
+  STATUS_VERSION,
+  type TimelineEntry,
+} from './snapshot.ts';
+import { type BoardEvents, WatchedRun } from './watched-run.ts';
+
+/** Of runs beyond these nothing is shown: a replica that has more is watched by its metrics. */
+const LIVE_MAX = 10_000;
+const ENDED_MAX = 200;
+
+/** The runs of this replica: all that are being delivered, and the last ones that ended. */
+export class RunBoard implements RunObserver {
+  readonly #time: Time;
+  readonly #content: boolean;
+  readonly #live = new Map<number, WatchedRun>();
+  /** Oldest first. */
+  readonly #ended: WatchedRun[] = [];
+  readonly #endings: Partial<Record<ObservedEnd['outcome'], number>> = {};
+  /** By upstream and cause: both are closed sets. */
+  readonly #interruptions = new Map<string, InterruptionCount>();
+  readonly #gaps = new RecoveryGapCounts();
+  readonly #events: BoardEvents;
+  #keys = 0;
+  #unwatched = 0;
+  /** Collects what changes, while anybody wants to know. */
+  changes: BoardChanges | undefined;
+
+  constructor({ time, content }: { readonly time: Time; readonly content: boolean }) {
+    this.#time = time;
+    this.#content = content;
+    this.#events = {
+      changed: (run: WatchedRun, entry: TimelineEntry) => this.changes?.add(run, entry),
+      interrupted: (upstream, { cause }) => this.#count(upstream, cause),
+      recovered: (gap_ms) => this.#gaps.add(gap_ms),
+      ended: (run, outcome) => this.#end(run, outcome),
+    };
+  }
+
+  begin(observed: ObservedRun): WatchedRun | undefined {
+    if (this.#live.size >= LIVE_MAX) {
+      this.#unwatched++;
+      return undefined;
+    }
+    const options = { key: ++this.#keys, time: this.#time, content: this.#content };
+    const run = new WatchedRun(observed, options, this.#events);
+    this.#live.set(run.key, run);
+    return run;
+  }
+
+  get live(): Iterable<WatchedRun> {
+    return this.#live.values();
+  }
+
+  get counts(): RunCounts {
+    let recovering = 0;
+    for (const run of this.live) if (run.isRecovering) recovering++;
+    return {
+      live: this.#live.size,
+      recovering,
+      ended: { ...this.#endings },
+      unwatched: this.#unwatched,
+    };
+  }
+
+  get interruptions(): readonly InterruptionCount[] {
+    return [...this.#interruptions.values()];
+  }
+
+  get gaps(): RecoveryGaps {
+    return this.#gaps.read();
+  }
+
+  runs(): RunsDocument {
+    return {
+      version: STATUS_VERSION,
+      now_ms: this.#time.wall(),
+      live: Array.from(this.live, (run) => run.summary()),
+      ended: this.#ended.map((run) => run.summary()).reverse(),
+    };
+  }
+
+  /** The latest stay of a run. */
+  detail(id: string): RunDetail | undefined {
+    let latest: WatchedRun | undefined;
+    for (const runs of [this.#ended, this.live]) {
+      for (const run of runs) if (run.run === id && run.key > (latest?.key ?? 0)) latest = run;
+    }
+    return latest?.detail();
+  }
+
+  #count(upstream: string, cause: InterruptionCount['cause']): void {
+    const key = `${cause} ${upstream}`;
+    const count = (this.#interruptions.get(key)?.count ?? 0) + 1;
+    this.#interruptions.set(key, { upstream, cause, count });
+  }
+
+  #end(run: WatchedRun, outcome: ObservedEnd['outcome']): void {
+    this.#live.delete(run.key);
+    this.#ended.push(run);
+    if (this.#ended.length > ENDED_MAX) this.#ended.shift();
+    this.#endings[outcome] = (this.#endings[outcome] ?? 0) + 1;
+  }
+}

@@ -1,0 +1,205 @@
+import type { WireName } from '../checkpoint/journal.ts';
+import type { RunId, Store } from '../checkpoint/store.ts';
+import type { Evidence, Interruption } from '../interrupts/interruption.ts';
+import type { TargetState } from '../metrics.ts';
+import type { GiveUp, Plan } from '../plans/decide.ts';
+import type { Segment } from '../plans/segment.ts';
+import type { Outcome } from '../proxy/run.ts';
+
+/**
+ * What the admin port tells of runs, as JSON. Fields and kinds may be added; whatever else a reader could trip over
+ * raises this number. Times ending in `_at_ms`, and `now_ms`, are milliseconds since 1970 by the clock of the replica.
+ */
+export const STATUS_VERSION = 1;
+
+/** `GET /status`. */
+export interface StatusDocument {
+  readonly version: typeof STATUS_VERSION;
+  readonly name: 'holdfast';
+  /** Of the program. */
+  readonly release: string;
+  readonly status: 'serving' | 'draining';
+  readonly now_ms: number;
+  readonly started_at_ms: number;
+  readonly uptime_s: number;
+  /** Requests under way on the API port, of whatever kind. */
+  readonly active_requests: number;
+  /** Whether `GET /runs/{id}` quotes the answer: `status_page.content` in the configuration. */
+  readonly content: boolean;
+  readonly runs: RunCounts;
+  /** Since the process began; pairs that never occurred are left out. */
+  readonly interruptions: readonly InterruptionCount[];
+  readonly recovery_gaps: RecoveryGaps;
+  readonly store: StoreState;
+  /** Targets of routes that have several. `model` is `''` where the client's own is asked for. */
+  readonly targets: readonly TargetState[];
+}
+
+export interface RunCounts {
+  readonly live: number;
+  /** Of the live ones, those that were interrupted and have not said anything new since. */
+  readonly recovering: number;
+  /** Since the process began; outcomes that never occurred are left out. */
+  readonly ended: Readonly<Partial<Record<Outcome, number>>>;
+  /** Runs that began while too many others were being watched, and are in none of these numbers. */
+  readonly unwatched: number;
+}
+
+export interface InterruptionCount {
+  readonly upstream: string;
+  readonly cause: Interruption['cause'];
+  readonly count: number;
+}
+
+/** Silences that clients felt between the last delta before an interruption and the first after it. */
+export interface RecoveryGaps {
+  readonly count: number;
+  readonly sum_ms: number;
+  readonly max_ms: number;
+  /** Each has those that are longer than the bucket before it allows; `le_ms` is null for the last one. */
+  readonly buckets: readonly { readonly le_ms: number | null; readonly count: number }[];
+}
+
+export interface StoreState {
+  readonly name: Store['name'];
+  /** `unknown` until it was asked for the first time. */
+  readonly state: 'ok' | 'failing' | 'unknown';
+  /** Why it fails. */
+  readonly reason?: string;
+  /** Batches that it refused or failed to append since the process began. */
+  readonly failed_appends: number;
+}
+
+/** `GET /runs`. */
+export interface RunsDocument {
+  readonly version: typeof STATUS_VERSION;
+  readonly now_ms: number;
+  /** Oldest first. */
+  readonly live: readonly RunSummary[];
+  /** The last ones that ended here, newest first. */
+  readonly ended: readonly RunSummary[];
+}
+
+/**
+ * `asking`: an attempt was made and has said nothing yet. `interrupted`: it has ended early, and what to do about it is
+ * being decided. `waiting`: for the next attempt. `finishing`: the answer is whole, its client or the store is awaited.
+ */
+export type RunState = 'asking' | 'answering' | 'interrupted' | 'waiting' | 'finishing' | 'ended';
+
+export interface RunSummary {
+  /** Tells apart the stays of one run on this replica: it may leave and come back. Grows. */
+  readonly key: number;
+  readonly run: RunId;
+  readonly wire: WireName;
+  /** As the client names it, shortened, and without control characters. Hostile all the same. */
+  readonly model: string;
+  /** Who is, or was last, asked. */
+  readonly upstream: string;
+  /** Of the run, whichever replica made them; 0 before the first one. */
+  readonly attempt: number;
+  readonly state: RunState;
+  /** When it came into this state. */
+  readonly state_at_ms: number;
+  /** When the run began, on whatever replica. */
+  readonly created_at_ms: number;
+  readonly streamed: boolean;
+  readonly resumable: boolean;
+  /** Another replica has begun it. */
+  readonly taken_over: boolean;
+  /** UTF-16 units of text, reasoning and arguments so far. */
+  readonly characters: number;
+  readonly tool_calls: number;
+  readonly interruptions: number;
+  /** Of the last interruption. */
+  readonly cause?: Interruption['cause'];
+  /** Made after it. */
+  readonly plan?: Plan['kind'];
+  /** Of the ended. */
+  readonly outcome?: Outcome;
+  readonly ended_at_ms?: number;
+}
+
+/** `GET /runs/{id}`: of several stays of a run the latest. */
+export interface RunDetail extends RunSummary {
+  readonly version: typeof STATUS_VERSION;
+  readonly now_ms: number;
+  /** Oldest first. */
+  readonly timeline: readonly TimelineEntry[];
+  /** Entries of the middle that were left out of a long timeline. */
+  readonly omitted: number;
+  /** The end of the text so far. Only with `status_page.content`. */
+  readonly text?: string;
+}
+
+export type TimelineEntry = { readonly at_ms: number } & (
+  | { readonly kind: 'taken_over'; readonly epoch: number; readonly after_event: number }
+  | {
+      readonly kind: 'attempt';
+      readonly attempt: number;
+      readonly upstream: string;
+      readonly mode: Segment['mode'];
+      /** The model asked for, shortened. */
+      readonly model: string;
+      readonly compressed: boolean;
+    }
+  | { readonly kind: 'answering'; readonly attempt: number }
+  | {
+      readonly kind: 'interrupted';
+      /** 0 for that of another replica, from which the run was taken over. */
+      readonly attempt: number;
+      readonly upstream: string;
+      readonly cause: Interruption['cause'];
+      readonly phase: Interruption['phase'];
+      readonly evidence: Evidence['kind'];
+      /** The code, clock, status or the like; shortened. */
+      readonly detail?: string;
+      /** Of HTTP. */
+      readonly status?: number;
+      /** UTF-16 units that the attempt added. */
+      readonly added: number;
+      readonly seam?: string;
+    }
+  | { readonly kind: 'whole'; readonly attempt: number; readonly added: number; readonly seam?: string }
+  | {
+      readonly kind: 'planned';
+      readonly plan: Plan['kind'];
+      readonly why?: GiveUp;
+      readonly wait_ms: number;
+    }
+  | {
+      readonly kind: 'recovered';
+      readonly plan: 'R1' | 'R3' | 'R4';
+      readonly mode: Segment['mode'];
+      readonly gap_ms: number;
+    }
+  /** `finish`: the finish reason that the client was told. */
+  | { readonly kind: 'ended'; readonly outcome: Outcome; readonly finish?: string }
+);
+
+/** Data of the event `snapshot` of `GET /runs/events`: the first one, and again wherever updates were left out. */
+export interface FeedSnapshot {
+  readonly version: typeof STATUS_VERSION;
+  readonly status: StatusDocument;
+  readonly runs: RunsDocument;
+}
+
+/** Data of the event `update`, at most one a second. What is empty is left out, but for `now_ms`. */
+export interface FeedUpdate {
+  readonly now_ms: number;
+  /** Present where anything but the time has changed. */
+  readonly status?: StatusDocument;
+  /** Runs that began, came into another state or ended, oldest first. */
+  readonly changed?: readonly RunSummary[];
+  /** Live runs of which nothing but these numbers has changed. */
+  readonly progress?: readonly RunProgress[];
+  /** What was added to the timelines, in order. */
+  readonly entries?: readonly FeedEntry[];
+}
+
+export interface RunProgress {
+  readonly key: number;
+  readonly characters: number;
+  readonly tool_calls: number;
+}
+
+export type FeedEntry = TimelineEntry & { readonly key: number; readonly run: RunId };

@@ -1,0 +1,105 @@
+import type { ServerResponse } from 'node:http';
+import type { Time } from '../time.ts';
+import { BoardChanges } from './board-changes.ts';
+import type { RunBoard } from './run-board.ts';
+import { type FeedSnapshot, type FeedUpdate, STATUS_VERSION, type StatusDocument } from './snapshot.ts';
+import type { StatusReport } from './status-report.ts';
+import { feedMessage, Viewer } from './viewer.ts';
+
+const UPDATE_EVERY_MS = 1000;
+const VIEWERS_MAX = 20;
+/** One that takes nothing for this long is dropped. */
+const BEHIND_MS_MAX = 10_000;
+
+export interface StatusFeedParts {
+  readonly board: RunBoard;
+  readonly report: StatusReport;
+  readonly time: Time;
+}
+
+/**
+ * Tells viewers what happens, at most once a second. Every message is made once, whoever it is for; what a slow viewer
+ * misses is made up for by a snapshot. Without viewers nothing is collected and no timer runs.
+ */
+export class StatusFeed {
+  readonly #parts: StatusFeedParts;
+  readonly #viewers = new Set<Viewer>();
+  #cancelTimer: (() => void) | undefined;
+  /** The status as it was told last, without its times. */
+  #told = '';
+
+  constructor(parts: StatusFeedParts) {
+    this.#parts = parts;
+  }
+
+  get isFull(): boolean {
+    return this.#viewers.size >= VIEWERS_MAX;
+  }
+
+  /** `response` has sent its headers. It is sent a snapshot at once. */
+  async join(response: ServerResponse): Promise<void> {
+    const viewer = new Viewer(response);
+    this.#viewers.add(viewer);
+    response.once('close', () => this.#leave(viewer));
+    this.#parts.board.changes ??= new BoardChanges();
+    const status = await this.#parts.report.read();
+    if (!this.#viewers.has(viewer)) return;
+    this.#sendSnapshot(viewer, this.#snapshot(status));
+    this.#schedule();
+  }
+
+  close(): void {
+    for (const viewer of this.#viewers) viewer.drop();
+  }
+
+  #leave(viewer: Viewer): void {
+    this.#viewers.delete(viewer);
+    if (this.#viewers.size > 0) return;
+    this.#parts.board.changes = undefined;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+  }
+
+  #schedule(): void {
+    if (this.#viewers.size === 0) return;
+    this.#cancelTimer ??= this.#parts.time.after(UPDATE_EVERY_MS, () => void this.#tick());
+  }
+
+  async #tick(): Promise<void> {
+    const { board, report, time } = this.#parts;
+    const status = await report.read();
+    this.#cancelTimer = undefined;
+    const changes = board.changes?.take(board.live);
+    const update = changes && feedMessage('update', this.#update(status, changes));
+    let snapshot: string | undefined;
+    for (const viewer of this.#viewers) {
+      const behind_ms = viewer.behind_ms(time.now());
+      if (behind_ms >= BEHIND_MS_MAX) viewer.drop();
+      else if (viewer.isBehind) viewer.isStale = true;
+      else if (update !== undefined && !viewer.isStale) viewer.send(update);
+      else {
+        snapshot ??= this.#snapshot(status);
+        this.#sendSnapshot(viewer, snapshot);
+      }
+    }
+    this.#schedule();
+  }
+
+  #sendSnapshot(viewer: Viewer, snapshot: string): void {
+    viewer.isStale = false;
+    viewer.send(snapshot);
+  }
+
+  #snapshot(status: StatusDocument): string {
+    const snapshot: FeedSnapshot = { version: STATUS_VERSION, status, runs: this.#parts.board.runs() };
+    return feedMessage('snapshot', snapshot);
+  }
+
+  #update(status: StatusDocument, changes: Omit<FeedUpdate, 'now_ms' | 'status'>): FeedUpdate {
+    const { now_ms, uptime_s: _, ...lasting } = status;
+    const text = JSON.stringify(lasting);
+    const isNew = text !== this.#told;
+    this.#told = text;
+    return { now_ms, ...(isNew && { status }), ...changes };
+  }
+}

@@ -1,0 +1,133 @@
+import { once } from 'node:events';
+import { onTestFinished } from 'vitest';
+import { HoldfastProcess } from '../e2e/holdfast-process.ts';
+import { streamRequest } from '../e2e/raw-client.ts';
+import { sendRequest } from '../e2e/stream-client.ts';
+import { type Provider, startProvider } from '../provider/provider.ts';
+import type { Plan } from '../provider/script.ts';
+
+const NEVER_ENDING = {
+  parts: [{ text: 'The tide comes in and goes out again. '.repeat(400) }],
+  delay_ms: 2000,
+};
+const LONG = { ...NEVER_ENDING, delay_ms: 300 };
+const SHORT = 'What holds fast to the rock is there when the tide is out again.';
+const RATE_LIMITED = { error: { message: 'Too many requests.', type: 'rate_limit_error' } };
+const TOOL = { id: 'call_1', name: 'look_up_the_tide', arguments: '{"port":"Brest"}' };
+const SETTLED = { text: 'I look it up. ' };
+
+/** What becomes of a run is told by its model. */
+export const MODELS = {
+  long: ['gpt-5-mini', 'llama-4-70b', 'mistral-large', 'claude-sonnet-4-5'],
+  /** The same, and faster. */
+  talks: ['command-a', 'grok-5', 'nova-pro', 'phi-5'],
+  /** Cut in the middle, and goes on. */
+  cut: 'gpt-5',
+  /** Cut, and then told to wait. */
+  waits: 'qwen-3-235b',
+  complete: 'gpt-5-nano',
+  recovered: 'llama-4-scout',
+  salvaged: 'mistral-small',
+  failed: 'deepseek-v4',
+  /** Its first target is not there. */
+  elsewhere: 'gemma-4-27b',
+} as const;
+
+const SCRIPTS: Readonly<Record<string, Plan>> = {
+  '*': LONG,
+  ...Object.fromEntries(MODELS.long.map((model) => [model, NEVER_ENDING])),
+  [MODELS.cut]: { ...NEVER_ENDING, delay_ms: 400, faults: [{ kind: 'reset', at: { event: 4 } }] },
+  [MODELS.waits]: {
+    ...NEVER_ENDING,
+    delay_ms: 100,
+    faults: [
+      { kind: 'error_openai', at: { event: 6 } },
+      { kind: 'status', status: 429, headers: { 'retry-after': '500' }, body: RATE_LIMITED },
+    ],
+  },
+  [MODELS.complete]: { parts: [{ text: SHORT }] },
+  [MODELS.elsewhere]: { parts: [{ text: SHORT }] },
+  [MODELS.recovered]: {
+    parts: [{ text: SHORT }],
+    delay_ms: 5,
+    faults: [
+      { kind: 'reset', at: { event: 5 } },
+      { kind: 'clean_eof', at: { event: 3 } },
+    ],
+  },
+  [MODELS.salvaged]: {
+    parts: [SETTLED, { tool: TOOL }, { text: SHORT }],
+    delay_ms: 5,
+    faults: [{ kind: 'reset', at: { event: 24 } }],
+  },
+  [MODELS.failed]: {
+    parts: [{ text: SHORT }],
+    delay_ms: 5,
+    faults: Array.from({ length: 8 }, () => ({ kind: 'error_anthropic', at: { event: 4 } }) as const),
+  },
+};
+
+/** A replica, a provider that misbehaves, and as many clients as are wanted. All end with the test. */
+export class Crowd {
+  readonly holdfast: HoldfastProcess;
+  #asked = 0;
+
+  private constructor(holdfast: HoldfastProcess) {
+    this.holdfast = holdfast;
+  }
+
+  /** `tree` is laid over the configuration. */
+  static async start(tree: Record<string, unknown> = {}): Promise<Crowd> {
+    const provider: Provider = await startProvider({ scripts: SCRIPTS, record: false });
+    onTestFinished(() => provider.close());
+    const holdfast = await HoldfastProcess.start({
+      upstreams: {
+        primary: { base_url: provider.url },
+        backup: { base_url: provider.url },
+        gone: { base_url: 'http://127.0.0.1:9/v1' },
+      },
+      routes: [
+        { model: 'gemma-*', targets: [{ upstream: 'gone' }, { upstream: 'backup' }] },
+        { model: MODELS.waits, targets: [{ upstream: 'primary' }] },
+        { model: '*', targets: [{ upstream: 'primary' }, { upstream: 'backup' }] },
+      ],
+      // The provider is a part of the test, and has a thousand others to answer.
+      clocks: { connect_ms: 120_000 },
+      recovery: { backoff_ms: 100, backoff_max_ms: 800, retry_after_max_s: 600 },
+      limits: { runs_per_owner: 10_000, drain_ms: 1 },
+      checkpoint: { store: 'memory' },
+      ...tree,
+    });
+    onTestFinished(() => holdfast.close());
+    return new Crowd(holdfast);
+  }
+
+  /** Begins runs whose answers nobody reads but the machine; resolves when each of them has begun to answer. */
+  async begin(model: string, count = 1): Promise<readonly BegunRun[]> {
+    return await Promise.all(Array.from({ length: count }, () => this.#begin(model)));
+  }
+
+  async #begin(model: string): Promise<BegunRun> {
+    const request = sendRequest(this.holdfast.url, streamRequest(model, `question ${this.#asked++}`));
+    const ended = Promise.withResolvers<void>();
+    request.on('error', () => ended.resolve());
+    onTestFinished(() => void request.destroy());
+    const [response] = await once(request, 'response');
+    response.on('error', () => {}).on('close', () => ended.resolve());
+    response.resume();
+    return {
+      status: response.statusCode,
+      run: String(response.headers['holdfast-run-id']),
+      ended: ended.promise,
+      leave: () => void request.destroy(),
+    };
+  }
+}
+
+export interface BegunRun {
+  readonly status: number;
+  readonly run: string;
+  readonly ended: Promise<void>;
+  /** Which cancels it. */
+  leave(): void;
+}

@@ -1,0 +1,73 @@
+import { onTestFinished } from 'vitest';
+
+/** The events of `GET /runs/events`, as they come. */
+export interface Feed {
+  readonly status: number;
+  readonly headers: Headers;
+  /** All of it so far. */
+  readonly text: string;
+  /** Resolves when the other side has ended it. */
+  readonly ended: Promise<void>;
+  /** The next event, which has to be of this name. */
+  next<Data>(event: string): Promise<Data>;
+  /** The next event of this name that `isWanted`; others are skipped. */
+  until<Data>(event: string, isWanted: (data: Data) => boolean): Promise<Data>;
+  close(): void;
+}
+
+/** Closed when the test ends. */
+export async function openFeed(admin: string, inTest = true): Promise<Feed> {
+  const abort = new AbortController();
+  if (inTest) onTestFinished(() => abort.abort());
+  const response = await fetch(`${admin}/runs/events`, { signal: abort.signal });
+  const events: { event: string; data: string }[] = [];
+  let waiting = Promise.withResolvers<void>();
+  let text = '';
+  let rest = '';
+  const read = async () => {
+    for await (const bytes of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += bytes;
+      rest += bytes;
+      // Not every piece of a large snapshot is looked through from its beginning.
+      if (!/\n\n|^\n/.test(bytes)) continue;
+      const blocks = rest.split('\n\n');
+      rest = blocks.pop() ?? '';
+      for (const block of blocks) {
+        const [, event, data] = /^event: (.+)\ndata: (.+)$/.exec(block) ?? [];
+        if (event !== undefined && data !== undefined) events.push({ event, data });
+      }
+      waiting.resolve();
+      waiting = Promise.withResolvers();
+    }
+  };
+  const ended = read().catch(() => {});
+  const take = async () => {
+    for (;;) {
+      const event = events.shift();
+      if (event) return event;
+      await waiting.promise;
+    }
+  };
+  return {
+    status: response.status,
+    headers: response.headers,
+    get text() {
+      return text;
+    },
+    ended,
+    async next(name) {
+      const { event, data } = await take();
+      if (event !== name) throw new Error(`the next event is ${event}, not ${name}`);
+      return JSON.parse(data);
+    },
+    async until(name, isWanted) {
+      for (;;) {
+        const { event, data } = await take();
+        if (event !== name) continue;
+        const parsed = JSON.parse(data);
+        if (isWanted(parsed)) return parsed;
+      }
+    },
+    close: () => abort.abort(),
+  };
+}
