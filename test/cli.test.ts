@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCli, startReplicaProcess, temporaryDirectory } from './cli-process.ts';
+import { runCli, startCli, startReplicaProcess, temporaryDirectory } from './cli-process.ts';
 import { providerRequests, startProvider } from './http-peer.ts';
 import { NO_UPSTREAM_URL } from './replica.ts';
 
@@ -70,6 +71,21 @@ it('--version and --help', async () => {
   });
 });
 
+it('COMMAND --help tells what the command takes', async () => {
+  const { stdout } = await runCli(['runs', 'tail', '--help']);
+  expect(stdout).toMatch(/^holdfast runs tail \[options\] ID: /);
+  expect(stdout).toContain('--key-file FILE');
+  const group = await runCli(['runs', '--help']);
+  expect(group.stdout.match(/^ {2}holdfast runs \w+/gm)).toHaveLength(4);
+  expect(group.status).toBe(0);
+});
+
+it('output that nobody wants any more ends the command', async () => {
+  const child = startCli(['--help']);
+  child.stdout?.destroy();
+  expect(await once(child, 'exit')).toEqual([0, null]);
+});
+
 describe('check', () => {
   it('prints what comes of the file, the environment and the defaults, without secrets', async () => {
     const file = fileWith(
@@ -91,6 +107,30 @@ describe('check', () => {
     expect(stderr).toContain('warning: upstreams.main.base_url: https://llm.example.com has no path');
   });
 
+  it('--json: the configuration, or what is wrong with it', async () => {
+    const sound = fileWith(`upstreams: { main: { base_url: "${NO_UPSTREAM_URL}", api_key: sk-secret } }\n`);
+    const right = await runCli(['check', '--json', sound], { HOLDFAST_PROT: '1' });
+    expect(JSON.parse(right.stdout)).toMatchObject({
+      ok: true,
+      configuration: { upstreams: { main: { base_url: NO_UPSTREAM_URL, api_key: '[redacted]' } } },
+      warnings: [expect.stringContaining('HOLDFAST_PROT')],
+    });
+    expect(right).toMatchObject({ status: 0, stderr: '' });
+    const unsound = fileWith('upstreams: {}\nclocks: { idle: 5 }\n');
+    const wrong = await runCli(['check', '--json', unsound]);
+    expect(JSON.parse(wrong.stdout)).toEqual({
+      ok: false,
+      problems: [
+        {
+          source: `${unsound}:2:11`,
+          path: 'clocks.idle',
+          message: 'unknown key. Did you mean "idle_ms"?',
+        },
+      ],
+    });
+    expect(wrong).toMatchObject({ status: 2, stderr: '' });
+  });
+
   it('reports a certificate file that is not there', async () => {
     const file = fileWith(
       'upstreams: { main: { base_url: "https://llm.example.com/v1", ca_file: /nowhere.pem } }\n',
@@ -106,6 +146,7 @@ describe('serve', () => {
   it('names its addresses, warns of unknown variables, and ends with status 0 on SIGTERM', async () => {
     const { child, exit, lines, api, admin, stderr } = await startReplicaProcess(UPSTREAM, {
       HOLDFAST_PROT: '1',
+      HOLDFAST_LIMITS_DRAIN_DELAY_MS: '0',
     });
     expect((await fetch(`${admin}/readyz`)).status).toBe(200);
     expect((await fetch(`${api}/v1/models`)).status).toBe(502);
@@ -121,10 +162,28 @@ describe('serve', () => {
     ]);
   });
 
+  it('opens the admin port on an address of its own, and takes the variables of other commands for none of its', async () => {
+    const { child, exit, admin, lines } = await startReplicaProcess(
+      [...UPSTREAM, '--admin-host', '127.0.0.2'],
+      {
+        HOLDFAST_API_KEY: 'sk-secret',
+        HOLDFAST_ADMIN_URL: 'http://127.0.0.1:9090',
+        HOLDFAST_API_URL: 'http://127.0.0.1:8080',
+      },
+    );
+    expect(new URL(admin).hostname).toBe('127.0.0.2');
+    expect((await fetch(`${admin}/livez`)).status).toBe(200);
+    child.kill('SIGTERM');
+    await exit;
+    expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['listening', 'draining', 'stopped']);
+  });
+
   it('lets a stream end after SIGTERM, and takes no new one', async () => {
     const provider = providerRequests();
     const root = await startProvider(provider.listener);
-    const { child, exit, api, admin } = await startReplicaProcess(['--upstream', `${root}/v1`]);
+    const { child, exit, api, admin } = await startReplicaProcess(['--upstream', `${root}/v1`], {
+      HOLDFAST_LIMITS_DRAIN_DELAY_MS: '0',
+    });
     const answer = fetch(`${api}/v1/chat/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: 'Bearer sk-client' },

@@ -1,0 +1,74 @@
+import { providerErrorIn } from '../interrupts/provider-error.ts';
+import { isObject, parsedJson } from '../json.ts';
+import type { Delta } from '../plans/delta.ts';
+import type { Wire } from '../proxy/wires/wire.ts';
+import { printJsonLine } from './json-output.ts';
+import { printable, printableLines } from './printable.ts';
+import type { Output } from './terminal.ts';
+
+interface Call {
+  readonly name: string;
+  arguments: string;
+}
+
+/** What is printed of an answer as its events come. */
+export interface AnswerOutput {
+  take(seq: number, payload: string): void;
+  /** Nothing more comes. */
+  end(): void;
+}
+
+/** A line of JSON per event. */
+export const jsonAnswer: AnswerOutput = {
+  take: (seq, payload) => printJsonLine({ seq, data: parsedJson(payload) ?? payload }),
+  end: () => {},
+};
+
+/** The text as it is said; calls at the end, beside it. A file or a pipe is given the text as it came. */
+export class TextAnswer implements AnswerOutput {
+  readonly #reader;
+  readonly #output: Output;
+  readonly #aside: Output;
+  readonly #calls: Call[] = [];
+  #isLineOpen = false;
+
+  constructor({ delivered }: Wire, output: Output, aside: Output) {
+    this.#reader = delivered.reader();
+    this.#output = output;
+    this.#aside = aside;
+  }
+
+  take(_seq: number, payload: string): void {
+    for (const delta of this.#reader.read(payload, this.#calls.length)?.deltas ?? []) this.#say(delta);
+  }
+
+  end(): void {
+    if (this.#isLineOpen) this.#output.write('\n');
+    for (const { name, arguments: json } of this.#calls)
+      this.#aside.write(`tool call ${printable(name)}(${printable(json)})\n`);
+  }
+
+  #say(delta: Delta): void {
+    switch (delta.kind) {
+      case 'text':
+      case 'refusal':
+        this.#output.write(this.#output.isTTY ? printableLines(delta.text) : delta.text);
+        if (delta.text !== '') this.#isLineOpen = this.#output.isTTY === true && !delta.text.endsWith('\n');
+        return;
+      case 'tool_start':
+        this.#calls[delta.index] = { name: delta.name, arguments: '' };
+        return;
+      case 'tool_arguments': {
+        const call = this.#calls[delta.index];
+        if (call) call.arguments += delta.text;
+      }
+    }
+  }
+}
+
+/** Why an answer was not finished, by the event that says so. */
+export function failureIn(payload: string): string {
+  const document = parsedJson(payload);
+  const inResponse = isObject(document) && isObject(document.response) ? document.response : document;
+  return printable(providerErrorIn(inResponse)?.message || 'the answer was not finished');
+}

@@ -1,0 +1,25 @@
+import { stringify } from 'yaml';
+import { readCertificateAuthorities } from '../config/certificates.ts';
+import { loadConfiguration } from '../config/load.ts';
+import { redacted } from '../config/redaction.ts';
+import { type Invocation, UsageError } from './command.ts';
+import { orProblems, printJson } from './json-output.ts';
+
+export async function run({ operands, switches }: Invocation): Promise<number> {
+  const [file] = operands;
+  if (file === undefined) throw new UsageError('there is no file to check.');
+  const json = switches.has('json');
+  const loaded = orProblems(json, () => {
+    const { configuration, warnings } = loadConfiguration({ file, environment: process.env });
+    readCertificateAuthorities(configuration);
+    return { configuration: redacted(configuration), warnings };
+  });
+  if (!loaded) return 2;
+  if (json) {
+    printJson({ ok: true, ...loaded });
+    return 0;
+  }
+  for (const warning of loaded.warnings) process.stderr.write(`warning: ${warning}\n`);
+  process.stdout.write(stringify(loaded.configuration));
+  return 0;
+}

@@ -1,0 +1,83 @@
+import { readCertificateAuthorities } from '../config/certificates.ts';
+import { loadConfiguration } from '../config/load.ts';
+import { examine } from '../doctor/examine.ts';
+import type { Finding, FindingStatus } from '../doctor/finding.ts';
+import { redactor, secretsOf } from '../doctor/secrets.ts';
+import type { Invocation } from './command.ts';
+import { orProblems, printJson } from './json-output.ts';
+import { assignmentsOf } from './options.ts';
+import { givenKey } from './owner-key.ts';
+import { printable } from './printable.ts';
+import { painter, type Style } from './terminal.ts';
+
+const STYLES: Readonly<Record<FindingStatus, Style>> = {
+  ok: 'green',
+  warn: 'yellow',
+  fail: 'red',
+  skipped: 'dim',
+};
+const NAME_WIDTH = 16;
+
+export async function run({ values, switches }: Invocation): Promise<number> {
+  const json = switches.has('json');
+  const client_key = givenKey({ values }, process.env);
+  const flags = assignmentsOf(values);
+  const loaded = orProblems(json, () => {
+    const all = loadConfiguration({ file: values.config, flags, environment: process.env });
+    readCertificateAuthorities(all.configuration);
+    return all;
+  });
+  if (!loaded) return 2;
+  const { configuration, warnings } = loaded;
+  const found = await examine(configuration, {
+    client_key,
+    model: values.model,
+    requests: !switches.has('no-requests'),
+  });
+  const hide = redactor(secretsOf(configuration, client_key));
+  const findings = [...warnings.map(warningOf), ...found].map((finding) => redactedFinding(finding, hide));
+  const summary = summaryOf(findings);
+  if (json) printJson({ ok: summary.fail === 0, summary, checks: findings });
+  else process.stdout.write(reportText(findings, summary));
+  return summary.fail === 0 ? 0 : 1;
+}
+
+const warningOf = (warning: string): Finding => ({
+  subject: 'configuration',
+  name: 'doubt',
+  status: 'warn',
+  seen: warning,
+});
+
+/** Others may have quoted a key in what they said. */
+const redactedFinding = ({ seen, remedy, ...finding }: Finding, hide: (text: string) => string): Finding => ({
+  ...finding,
+  seen: hide(seen),
+  ...(remedy !== undefined && { remedy: hide(remedy) }),
+});
+
+type Summary = Record<FindingStatus, number>;
+
+function summaryOf(findings: readonly Finding[]): Summary {
+  const summary: Summary = { ok: 0, warn: 0, fail: 0, skipped: 0 };
+  for (const { status } of findings) summary[status]++;
+  return summary;
+}
+
+function reportText(findings: readonly Finding[], summary: Summary): string {
+  const paint = painter(process.stdout, process.env);
+  const lines: string[] = [];
+  let subject = '';
+  for (const finding of findings) {
+    if (finding.subject !== subject)
+      lines.push(...(subject === '' ? [] : ['']), paint(finding.subject, 'bold'));
+    subject = finding.subject;
+    const { name, status, seen, remedy } = finding;
+    lines.push(`  ${paint(status.padEnd(8), STYLES[status])}${name.padEnd(NAME_WIDTH)}${printable(seen)}`);
+    if (remedy !== undefined)
+      lines.push(`${' '.repeat(10 + NAME_WIDTH)}${paint('→', 'bold')} ${printable(remedy)}`);
+  }
+  const { ok, warn, fail, skipped } = summary;
+  lines.push('', `${ok} ok, ${warn} warnings, ${fail} failed, ${skipped} skipped`, '');
+  return lines.join('\n');
+}

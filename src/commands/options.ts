@@ -1,0 +1,68 @@
+import type { Assignment } from '../config/assignment.ts';
+import { DEFAULT_UPSTREAM } from '../config/environment.ts';
+import type { OptionDescription } from './command.ts';
+
+/** Flags that stand for a key of the configuration, by name. */
+const CONFIGURATION_FLAGS = {
+  upstream: DEFAULT_UPSTREAM,
+  port: ['listen', 'port'],
+  host: ['listen', 'host'],
+  'admin-port': ['listen', 'admin_port'],
+  'admin-host': ['listen', 'admin_host'],
+  store: ['checkpoint', 'store'],
+} as const;
+
+/** What `serve` takes, and whatever loads the configuration as it does. */
+export const CONFIGURATION_OPTIONS: readonly OptionDescription[] = [
+  { name: 'upstream', value: 'URL', says: 'where the API lives, e.g. https://api.openai.com/v1' },
+  { name: 'port', value: 'PORT', says: 'API port (8080); 0 picks a free one' },
+  { name: 'host', value: 'HOST', says: 'address to listen on (127.0.0.1)' },
+  {
+    name: 'admin-port',
+    value: 'PORT',
+    says: 'port of /metrics, /livez, /readyz and the status page (9090)',
+  },
+  { name: 'admin-host', value: 'HOST', says: 'address of the admin port, if not the same as --host' },
+  {
+    name: 'store',
+    value: 'STORE',
+    says: 'memory, file:DIR or redis://HOST (file:./data)',
+    completes: ['memory', 'file:', 'redis://'],
+  },
+  { name: 'config', value: 'FILE', says: 'YAML file; see docs/configuration.md', completes: 'file' },
+] satisfies readonly (OptionDescription & { name: keyof typeof CONFIGURATION_FLAGS | 'config' })[];
+
+/** What these flags say of the configuration. */
+export const assignmentsOf = (values: Readonly<Record<string, string | undefined>>): Assignment[] =>
+  Object.entries(CONFIGURATION_FLAGS).flatMap(([name, path]): Assignment[] => {
+    const text = values[name];
+    return text === undefined ? [] : [{ path, text, source: `--${name}` }];
+  });
+
+export const JSON_OPTION: OptionDescription = { name: 'json', says: 'print one JSON document' };
+export const JSON_LINES_OPTION: OptionDescription = { name: 'json', says: 'print a line of JSON per event' };
+
+export const DEFAULT_ADMIN_URL = 'http://127.0.0.1:9090';
+export const DEFAULT_API_URL = 'http://127.0.0.1:8080';
+
+export const ADMIN_OPTION: OptionDescription = {
+  name: 'admin',
+  value: 'URL',
+  says: `admin port of the replica (HOLDFAST_ADMIN_URL, else ${DEFAULT_ADMIN_URL})`,
+};
+
+/** How the owner of a run is told: never as an argument, which every user of the machine can see. */
+export const OWNER_OPTIONS: readonly OptionDescription[] = [
+  {
+    name: 'api',
+    value: 'URL',
+    says: `API port of any replica (HOLDFAST_API_URL, else ${DEFAULT_API_URL})`,
+  },
+  {
+    name: 'key-file',
+    value: 'FILE',
+    says: "file with the owner's API key, - for standard input (else HOLDFAST_API_KEY)",
+    completes: 'file',
+  },
+  { name: 'anonymous', says: 'the run was begun without an API key' },
+];

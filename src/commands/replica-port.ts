@@ -1,0 +1,128 @@
+import { transportCode } from '../interrupts/transport-code.ts';
+import { isObject, parsedJson } from '../json.ts';
+import { CommandFailure, type Invocation, UsageError } from './command.ts';
+import { DEFAULT_ADMIN_URL, DEFAULT_API_URL } from './options.ts';
+import { printable } from './printable.ts';
+
+/** A replica is asked for little, and is near. */
+const ANSWER_MAX_MS = 10_000;
+
+type Kind = 'admin' | 'api';
+
+const PORTS = {
+  admin: { variable: 'HOLDFAST_ADMIN_URL', preset: DEFAULT_ADMIN_URL, name: 'admin port', other: 'API port' },
+  api: { variable: 'HOLDFAST_API_URL', preset: DEFAULT_API_URL, name: 'API port', other: 'admin port' },
+} as const;
+
+/** One of the two ports of a replica. Whatever goes wrong is a {@link CommandFailure} that says what to do. */
+export class ReplicaPort {
+  readonly #kind: Kind;
+  readonly #root: string;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  /** Throws a {@link UsageError} for what is not a URL. */
+  constructor(
+    kind: Kind,
+    { values }: Pick<Invocation, 'values'>,
+    environment: NodeJS.ProcessEnv,
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    const { variable, preset } = PORTS[kind];
+    const given = values[kind];
+    const text = given ?? (environment[variable] || preset);
+    this.#kind = kind;
+    this.#root = rootOf(text, given === undefined ? variable : `--${kind}`);
+    this.#headers = headers;
+  }
+
+  get root(): string {
+    return this.#root;
+  }
+
+  /** The JSON object it answers with. `path`: below its root. */
+  async json(path: string, method: 'GET' | 'DELETE' = 'GET'): Promise<Record<string, unknown>> {
+    const response = await this.open(path, { method });
+    let text: string;
+    try {
+      text = await response.text();
+    } catch (error) {
+      throw this.#unreachable(error);
+    }
+    const document = parsedJson(text);
+    if (!isObject(document)) throw this.#stranger(response);
+    return document;
+  }
+
+  /** Resolves with a response that begins well. `signal` ends it; else it may take as long as a replica needs at most. */
+  async open(path: string, init: RequestInit = {}): Promise<Response> {
+    let response: Response;
+    try {
+      response = await fetch(this.#root + path, {
+        signal: AbortSignal.timeout(ANSWER_MAX_MS),
+        ...init,
+        headers: { ...this.#headers, ...(init.headers as Record<string, string> | undefined) },
+        redirect: 'manual',
+      });
+    } catch (error) {
+      throw this.#unreachable(error);
+    }
+    if (response.ok) return response;
+    throw this.#refusal(response, await response.text().catch(() => ''));
+  }
+
+  #unreachable(error: unknown): CommandFailure {
+    const { name, variable } = PORTS[this.#kind];
+    const isTimeout = error instanceof Error && error.name === 'TimeoutError';
+    const reason = isTimeout ? `no answer within ${ANSWER_MAX_MS / 1000} s` : transportCode(error);
+    return new ReplicaUnreachable(
+      `the ${name} at ${this.#root} cannot be reached (${reason}); is a replica running there? Another address is given with --${this.#kind} URL or ${variable}.`,
+    );
+  }
+
+  #refusal(response: Response, body: string): CommandFailure {
+    const { status } = response;
+    const { name, other } = PORTS[this.#kind];
+    if (status === 401 || status === 403)
+      return new CommandFailure(
+        `${this.#root} refuses this (${status}): what stands in front of the replica wants other credentials.`,
+      );
+    const document = parsedJson(body);
+    const error = isObject(document) && isObject(document.error) ? document.error : undefined;
+    if (!error || typeof error.message !== 'string') return this.#stranger(response);
+    if (error.code === 'run_not_found') return new RunNotFound(RUN_NOT_FOUND[this.#kind]);
+    if (error.code === 'not_found')
+      return new CommandFailure(
+        `${this.#root} does not serve this: it is not the ${name}, perhaps the ${other}; give the right one with --${this.#kind} URL.`,
+      );
+    const message = `${this.#root} answers ${status}: ${printable(error.message)}`;
+    return status === 503 ? new ReplicaUnreachable(message) : new CommandFailure(message);
+  }
+
+  #stranger({ status, headers }: Response): CommandFailure {
+    const type = printable(headers.get('content-type') ?? 'no content type');
+    return new CommandFailure(
+      `what answers at ${this.#root} is no replica of Holdfast (${status}, ${type}); another address is given with --${this.#kind} URL.`,
+    );
+  }
+}
+
+/** It may be back in a moment. */
+export class ReplicaUnreachable extends CommandFailure {}
+
+/** It may be known elsewhere. */
+export class RunNotFound extends CommandFailure {}
+
+const RUN_NOT_FOUND = {
+  admin:
+    'this replica has no such run: it may be with another replica, or have ended a while ago; with the key of its owner any replica finds it as long as it is stored.',
+  api: 'there is no such run, or it has expired, or it is of another key.',
+} as const;
+
+function rootOf(text: string, source: string): string {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new UsageError(`${source}: must be an http: or https: URL.`);
+  if (url.username || url.password) throw new UsageError(`${source}: must not hold credentials.`);
+  // What SDKs have for a base URL will do.
+  return (url.origin + url.pathname).replace(/\/+$/, '').replace(/\/v1$/, '');
+}

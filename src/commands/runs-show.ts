@@ -1,0 +1,94 @@
+import type { RunDetail } from '../status/snapshot.ts';
+import type { Invocation } from './command.ts';
+import { printJson } from './json-output.ts';
+import { ownerHeaders } from './owner-key.ts';
+import { printable, printableLines } from './printable.ts';
+import { durationText } from './quantities.ts';
+import { ReplicaPort } from './replica-port.ts';
+import { runOperand } from './run-operand.ts';
+import { askForRun, type RunStatusDocument, type RunStatusSegment } from './run-status-document.ts';
+import { stateOf } from './runs-list.ts';
+import { readRun } from './status-document.ts';
+import { painter, type Style } from './terminal.ts';
+import { timelineLine } from './timeline-text.ts';
+
+type Fact = readonly [name: string, value: string];
+type Paint = (text: string, style: Style) => string;
+
+const NAME_WIDTH = 12;
+
+export async function run(invocation: Invocation): Promise<void> {
+  const id = runOperand(invocation);
+  const owner = ownerHeaders(invocation, process.env);
+  const document = owner
+    ? await askForRun(new ReplicaPort('api', invocation, process.env, owner), id)
+    : await readRun(new ReplicaPort('admin', invocation, process.env), id);
+  if (invocation.switches.has('json')) return printJson(document);
+  const paint = painter(process.stdout, process.env);
+  const lines = 'timeline' in document ? detailLines(document, paint) : statusLines(document, paint);
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function detailLines(detail: RunDetail, paint: Paint): string[] {
+  const { created_at_ms, ended_at_ms, now_ms, timeline, omitted, text } = detail;
+  const facts: Fact[] = [
+    ['run', detail.run],
+    ['state', stateOf(detail)],
+    ['model', detail.model],
+    ['upstream', detail.upstream],
+    ['wire', detail.wire],
+    ['age', durationText((ended_at_ms ?? now_ms) - created_at_ms)],
+    ['attempts', String(detail.attempt)],
+    ['said', `${detail.characters} characters, ${detail.tool_calls} tool calls`],
+    ['resumable', detail.resumable ? 'yes' : 'no'],
+  ];
+  const omission = omitted > 0 ? [`           ${omitted} entries are left out`] : [];
+  return [
+    ...factLines(facts, paint),
+    '',
+    paint('timeline', 'bold'),
+    ...timeline.map((entry) => timelineLine(entry, created_at_ms)),
+    ...omission,
+    ...textLines(text ?? '', paint),
+  ];
+}
+
+function statusLines(status: RunStatusDocument, paint: Paint): string[] {
+  const { end, created_at } = status;
+  const facts: Fact[] = [
+    ['run', status.id],
+    ['status', status.partial && status.status !== 'running' ? `${status.status} (partial)` : status.status],
+    ['model', status.model ?? 'unknown'],
+    ['upstream', status.upstream ?? 'unknown'],
+    ['wire', status.wire ?? 'unknown'],
+    ['created', created_at === null ? 'unknown' : timeText(created_at)],
+    ...(end ? [['ended', `${timeText(end.at)}${end.cause === null ? '' : `, ${end.cause}`}`] as const] : []),
+    ['events', String(status.cursor)],
+    ['holder', `${status.holder}, epoch ${status.epoch}, ${status.takeovers} takeovers`],
+    ...(status.finish_reason === null ? [] : [['finish', status.finish_reason] as const]),
+  ];
+  const calls = status.tool_calls.map((call) => `  ${printable(call.name)}(${printable(call.arguments)})`);
+  return [
+    ...factLines(facts, paint),
+    '',
+    paint('said by', 'bold'),
+    ...status.segments.map(segmentLine),
+    ...(calls.length > 0 ? ['', paint('tool calls', 'bold'), ...calls] : []),
+    ...textLines(status.text, paint),
+  ];
+}
+
+const factLines = (facts: readonly Fact[], paint: Paint): string[] =>
+  facts.map(([name, value]) => `${paint(name.padEnd(NAME_WIDTH), 'dim')}${printable(value)}`);
+
+function segmentLine({ attempt, upstream, model, mode, plan, cause, characters }: RunStatusSegment): string {
+  const said = Object.values(characters).reduce((sum, count) => sum + count, 0);
+  const why = [cause, plan].filter((word) => word !== null).join(' ');
+  const who = `attempt ${attempt ?? '?'} at ${upstream ?? '?'}${model === null ? '' : ` (${model})`}`;
+  return printable(`  ${who}, ${mode}: ${said} characters${why === '' ? '' : `, after ${why}`}`);
+}
+
+const textLines = (text: string, paint: Paint): string[] =>
+  text === '' ? [] : ['', paint('text', 'bold'), printableLines(text)];
+
+const timeText = (time_s: number): string => new Date(time_s * 1000).toISOString();

@@ -1,0 +1,119 @@
+import type { CommandDescription } from './command.ts';
+import {
+  ADMIN_OPTION,
+  CONFIGURATION_OPTIONS,
+  JSON_LINES_OPTION,
+  JSON_OPTION,
+  OWNER_OPTIONS,
+} from './options.ts';
+
+const RUN = { name: 'ID', required: true } as const;
+
+/** Every command. The help, the completions and docs/cli.md are made of this. */
+export const COMMANDS: readonly CommandDescription[] = [
+  {
+    name: 'serve',
+    says: 'run a replica',
+    details: [
+      'Runs until SIGTERM or SIGINT, drains, and ends with status 0; a second signal ends it at once. The log goes to standard output, one JSON object a line.',
+      'Flags win over `HOLDFAST_*` environment variables, which win over the file; see [configuration.md](configuration.md).',
+    ],
+    options: CONFIGURATION_OPTIONS,
+    load: () => import('./serve.ts'),
+  },
+  {
+    name: 'check',
+    operand: {
+      name: 'FILE',
+      required: true,
+      missing: 'check needs the file to check: holdfast check FILE',
+      completes: 'file',
+    },
+    says: 'print the effective configuration, or what is wrong with it',
+    details: [
+      'Reads the file and the environment as `serve` would, connects to nothing, and prints what comes of it, secrets redacted. Ends with status 2 if `serve` would not start with it.',
+      'With `--json`, the document is `{"ok": true, "configuration": …, "warnings": […]}`, or `{"ok": false, "problems": [{"source", "path", "message"}]}`.',
+    ],
+    options: [JSON_OPTION],
+    load: () => import('./check.ts'),
+  },
+  {
+    name: 'doctor',
+    says: 'try everything that serve will depend on: upstreams, store, ports, clocks',
+    details: [
+      'Loads the configuration as `serve` would and tries what it names. Each check says what was seen and, where something is to be done, what. See [what it checks](#what-doctor-checks).',
+      'Of every upstream of which a model is known it asks two short answers, which cost about 150 tokens in all; `--no-requests` leaves them out. The model is that of `--model`, else that of the routes, else one that `/models` lists. An upstream without an `api_key` is asked with `HOLDFAST_API_KEY`, or the key in `--key-file`, as a client would; where several providers have none, only the one that `--model` leads to is shown it.',
+      'With `--json`, the document is `{"ok", "summary": {"ok", "warn", "fail", "skipped"}, "checks": [{"subject", "name", "status", "seen", "figures", "remedy"}]}`.',
+    ],
+    options: [
+      ...CONFIGURATION_OPTIONS,
+      { name: 'model', value: 'NAME', says: 'the model to ask for, as clients name it' },
+      {
+        name: 'key-file',
+        value: 'FILE',
+        says: 'file with the key of a client, - for standard input (else HOLDFAST_API_KEY)',
+        completes: 'file',
+      },
+      { name: 'no-requests', says: 'make no requests that cost tokens, which are about 150 per upstream' },
+      JSON_OPTION,
+    ],
+    load: () => import('./doctor.ts'),
+  },
+  {
+    name: 'runs list',
+    says: 'the runs of a replica, those under way first',
+    details: ['Reads the admin port. Without content, whoever may read the metrics may read this.'],
+    options: [ADMIN_OPTION, JSON_OPTION],
+    load: () => import('./runs-list.ts'),
+  },
+  {
+    name: 'runs show',
+    operand: RUN,
+    says: 'one run and its timeline',
+    details: [
+      'Reads the admin port of the replica that delivers the run. With the key of its owner it asks the API instead, unless `--admin` is all it is told: there any replica knows any stored run, and shows what was said as well.',
+    ],
+    options: [ADMIN_OPTION, ...OWNER_OPTIONS, JSON_OPTION],
+    load: () => import('./runs-show.ts'),
+  },
+  {
+    name: 'runs tail',
+    operand: RUN,
+    says: 'follow a run as it goes on',
+    details: [
+      "With the key of its owner it prints the text from the beginning and goes on live; it comes back by itself, at its cursor, when the connection breaks. Ends with status 1 if the answer was not finished. To a run whose replica was lost it does what any client does that comes back: the run is [taken over](resuming.md). Without a key it prints the run's timeline as the admin port tells it.",
+      'With `--json`, a line is `{"seq", "data"}`, an event as the client was sent it, or without a key an event of the timeline.',
+    ],
+    options: [ADMIN_OPTION, ...OWNER_OPTIONS, JSON_LINES_OPTION],
+    load: () => import('./runs-tail.ts'),
+  },
+  {
+    name: 'runs cancel',
+    operand: RUN,
+    says: 'end a run; only its owner can',
+    details: ['Prints what became of it: a run that had ended before stays as it was.'],
+    options: [...OWNER_OPTIONS, JSON_OPTION],
+    load: () => import('./runs-cancel.ts'),
+  },
+  {
+    name: 'completion',
+    operand: {
+      name: 'SHELL',
+      required: true,
+      missing: 'completion needs a shell: holdfast completion bash, zsh or fish',
+      completes: ['bash', 'zsh', 'fish'],
+    },
+    says: 'print completions for bash, zsh or fish',
+    details: ['See [completions](#completions).'],
+    options: [],
+    load: () => import('./completion.ts'),
+  },
+  {
+    name: 'demo',
+    operand: { name: 'ACT', required: false, many: true },
+    says: 'watch answers being cut and finished; in a clone of the repository',
+    details: ['Acts are numbered from 1; without any, all of them are played.'],
+    options: [],
+    load: () => import('./demo.ts'),
+  },
+];

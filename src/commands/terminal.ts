@@ -1,0 +1,24 @@
+import type { Writable } from 'node:stream';
+
+const ESCAPE = '\u001b';
+const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
+export type Style = keyof typeof CODES;
+
+/** An output that may be a terminal. */
+export interface Output extends Pick<Writable, 'write'> {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+/** Colours are for terminals, and not for those whose owner has said so (https://no-color.org). */
+export function painter(
+  output: Output,
+  environment: NodeJS.ProcessEnv,
+): (text: string, style: Style) => string {
+  const isPlain = output.isTTY !== true || (environment.NO_COLOR ?? '') !== '' || environment.TERM === 'dumb';
+  return (text, style) => (isPlain ? text : `${ESCAPE}[${CODES[style]}m${text}${ESCAPE}[0m`);
+}
+
+/** What is not a terminal takes lines of any length. */
+export const widthOfOutput = ({ isTTY, columns }: Output): number =>
+  isTTY === true && columns !== undefined && columns > 0 ? columns : Number.POSITIVE_INFINITY;

@@ -1,0 +1,44 @@
+import type { TimelineEntry } from '../status/snapshot.ts';
+import { printable } from './printable.ts';
+import { durationText } from './quantities.ts';
+
+/** `+3.2s  attempt 2 at openai (prefill)`; times are counted from `created_at_ms`. */
+export const timelineLine = (entry: TimelineEntry, created_at_ms: number): string =>
+  `${`+${durationText(entry.at_ms - created_at_ms)}`.padStart(9)}  ${printable(wordsOf(entry))}`;
+
+function wordsOf(entry: TimelineEntry): string {
+  switch (entry.kind) {
+    case 'taken_over':
+      return `taken over, epoch ${entry.epoch}, after event ${entry.after_event}`;
+    case 'attempt': {
+      const how = [
+        entry.mode,
+        `model ${entry.model}`,
+        ...(entry.compressed ? ['conversation compressed'] : []),
+      ];
+      return `attempt ${entry.attempt} at ${entry.upstream} (${how.join(', ')})`;
+    }
+    case 'answering':
+      return `attempt ${entry.attempt} answers`;
+    case 'interrupted': {
+      const evidence = [entry.evidence, entry.detail, entry.status].filter((part) => part !== undefined);
+      return `attempt ${entry.attempt} interrupted: ${entry.cause} in ${entry.phase} (${[...new Set(evidence.map(String))].join(' ')}) after ${entry.added} characters${seamText(entry.seam)}`;
+    }
+    case 'whole':
+      return `attempt ${entry.attempt} whole after ${entry.added} characters${seamText(entry.seam)}`;
+    case 'planned': {
+      const why = entry.why === undefined ? '' : ` (${entry.why})`;
+      const wait = entry.wait_ms > 0 ? `, in ${durationText(entry.wait_ms)}` : '';
+      return `plan ${entry.plan}${why}${wait}`;
+    }
+    case 'recovered':
+      return `recovered by ${entry.plan} ${entry.mode}, the client felt ${durationText(entry.gap_ms)}`;
+    case 'ended':
+      return `ended: ${entry.outcome}${entry.finish === undefined ? '' : ` (${entry.finish})`}`;
+    default:
+      // A later release may tell more.
+      return String((entry as { readonly kind: unknown }).kind);
+  }
+}
+
+const seamText = (seam: string | undefined): string => (seam === undefined ? '' : `, seam ${seam}`);

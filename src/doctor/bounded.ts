@@ -1,0 +1,31 @@
+/** The work took longer than it may. */
+export class TookTooLong extends Error {
+  override readonly name = 'TookTooLong';
+
+  constructor(limit_ms: number) {
+    super(`no answer within ${limit_ms / 1000} s`);
+  }
+}
+
+/** Rejects with {@link TookTooLong} when the work is not done in time; its signal aborts then, and when it has ended. */
+export async function bounded<Result>(
+  limit_ms: number,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const ending = new AbortController();
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new TookTooLong(limit_ms)), limit_ms);
+  try {
+    return await Promise.race([work(ending.signal), late]);
+  } finally {
+    clearTimeout(timer);
+    ending.abort();
+  }
+}
+
+/** Of an error: its code where it has one, which says more than most messages. */
+export function reasonOf(error: unknown): string {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  if (typeof code === 'string') return code;
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,52 @@
+import type { CertificateAuthorities } from '../config/certificates.ts';
+import type { ClockLimits, Configuration } from '../config/configuration.ts';
+import type { CapabilityMemory } from '../proxy/dialects/capability-memory.ts';
+import { type Headers, revivedRequestHeaders } from '../proxy/headers.ts';
+import type { Target } from '../proxy/run.ts';
+import type { Transport } from '../proxy/transport.ts';
+import { chatWire } from '../proxy/wires/chat-wire.ts';
+import type { Wire } from '../proxy/wires/wire.ts';
+
+/** What the checks of upstreams share. */
+export interface DoctorContext {
+  readonly configuration: Configuration;
+  readonly authorities: CertificateAuthorities;
+  readonly transport: Transport;
+  readonly capabilities: CapabilityMemory;
+  /** Sent to an upstream that has no `api_key`, as clients send theirs. */
+  readonly client_key: string | undefined;
+  /** There is a key of a client, and nobody has said that it is for this upstream. */
+  readonly withheld?: boolean;
+  /** As clients name it. */
+  readonly model: string | undefined;
+  /** Whether requests may be made that cost tokens. */
+  readonly requests: boolean;
+}
+
+/** `wire`: the one whose providers it is for. */
+export function headersFor(
+  { client_key }: DoctorContext,
+  { upstream }: Target,
+  wire: Wire = chatWire,
+): Headers {
+  if (client_key === undefined) return revivedRequestHeaders({}, upstream, wire);
+  const own = wire.keyHeader ? { [wire.keyHeader]: client_key } : { authorization: `Bearer ${client_key}` };
+  return revivedRequestHeaders(own, upstream, wire);
+}
+
+/** An upstream is asked with a key: its own, or that of a client. */
+export const hasKey = ({ client_key }: DoctorContext, { upstream }: Target): boolean =>
+  upstream.api_key !== undefined || client_key !== undefined;
+
+const CONNECT_MAX_MS = 10_000;
+const ANSWER_MAX_MS = 45_000;
+
+/** Those of the configuration, but nobody waits for a doctor as long as for an answer. */
+export function clocksFor({ configuration }: DoctorContext, { upstream }: Target): ClockLimits {
+  const clocks = { ...configuration.clocks, ...upstream.clocks };
+  return {
+    ...clocks,
+    connect_ms: Math.min(clocks.connect_ms, CONNECT_MAX_MS),
+    attempt_ms: Math.min(clocks.attempt_ms, ANSWER_MAX_MS),
+  };
+}

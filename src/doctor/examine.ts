@@ -1,0 +1,59 @@
+import { readCertificateAuthorities } from '../config/certificates.ts';
+import type { Configuration } from '../config/configuration.ts';
+import { CapabilityMemory } from '../proxy/dialects/capability-memory.ts';
+import { Models } from '../proxy/models.ts';
+import { createUndiciTransport } from '../proxy/undici-transport.ts';
+import { systemTime } from '../time.ts';
+import type { DoctorContext } from './doctor-context.ts';
+import type { Finding } from './finding.ts';
+import { examineMachine } from './machine.ts';
+import { examinePorts } from './ports.ts';
+import { examineStore } from './store.ts';
+import { examineUpstream } from './upstream.ts';
+
+/** So many are asked at the same time. */
+const UPSTREAMS_AT_ONCE = 8;
+
+export type DoctorOptions = Pick<DoctorContext, 'client_key' | 'model' | 'requests'>;
+
+/** Tries everything that serve would depend on. Throws a ConfigurationError for a `ca_file` that cannot be read. */
+export async function examine(configuration: Configuration, options: DoctorOptions): Promise<Finding[]> {
+  const authorities = readCertificateAuthorities(configuration);
+  const transport = createUndiciTransport({ ca: authorities });
+  const capabilities = new CapabilityMemory(systemTime);
+  const context: DoctorContext = { configuration, authorities, transport, capabilities, ...options };
+  try {
+    const machine = examineMachine(configuration);
+    const [ports, store, upstreams] = await Promise.all([
+      examinePorts(configuration),
+      examineStore(configuration),
+      examineUpstreams(context),
+    ]);
+    return [...machine, ...ports, ...store, ...upstreams];
+  } finally {
+    await transport.close();
+  }
+}
+
+async function examineUpstreams(context: DoctorContext): Promise<Finding[]> {
+  const all = Object.entries(context.configuration.upstreams);
+  const findings: Finding[] = [];
+  for (let start = 0; start < all.length; start += UPSTREAMS_AT_ONCE) {
+    const batch = all.slice(start, start + UPSTREAMS_AT_ONCE);
+    const found = await Promise.all(
+      batch.map(([name, upstream]) => examineUpstream(withKeyFor(name, context), { name, upstream })),
+    );
+    findings.push(...found.flat());
+  }
+  return findings;
+}
+
+/** The key of a client is for one provider: of several that have none, for the one that `--model` leads to. */
+function withKeyFor(name: string, context: DoctorContext): DoctorContext {
+  const { configuration, client_key, model } = context;
+  const keyless = Object.values(configuration.upstreams).filter(({ api_key }) => api_key === undefined);
+  const origins = new Set(keyless.map(({ base_url }) => new URL(base_url).origin));
+  if (client_key === undefined || origins.size <= 1) return context;
+  const target = model === undefined ? undefined : new Models(configuration).target(model);
+  return target?.name === name ? context : { ...context, client_key: undefined, withheld: true };
+}

@@ -1,0 +1,156 @@
+import { isObject, parsedJson } from '../json.ts';
+import type { Target } from '../proxy/run.ts';
+import { TransportFailure } from '../proxy/transport.ts';
+import { upstreamUrl } from '../proxy/upstream-url.ts';
+import { chatWire } from '../proxy/wires/chat-wire.ts';
+import { messagesWire } from '../proxy/wires/messages-wire.ts';
+import type { Wire } from '../proxy/wires/wire.ts';
+import { bounded, reasonOf } from './bounded.ts';
+import { clocksFor, type DoctorContext, hasKey, headersFor } from './doctor-context.ts';
+import type { Finding, Findings } from './finding.ts';
+
+const ANSWER_MAX_MS = 15_000;
+const BODY_MAX_BYTES = 8_388_608;
+/** A `Date` header has whole seconds, and has been under way. */
+const SKEW_MAX_MS = 5000;
+const SECOND_MS = 1000;
+const UNAUTHORISED = 401;
+const FORBIDDEN = 403;
+
+interface Listed {
+  readonly status: number;
+  readonly date: string | undefined;
+  /** In the middle of the request, by our clock. */
+  readonly ours_ms: number;
+  /** By so much that may be wrong. */
+  readonly error_ms: number;
+  readonly body: unknown;
+}
+
+/** Whether the upstream takes the key, by asking for its models, which costs nothing; and their names, if it tells. */
+export async function examineModelList(
+  findings: Findings,
+  context: DoctorContext,
+  target: Target,
+): Promise<readonly string[]> {
+  let listed: Listed;
+  try {
+    listed = await bounded(ANSWER_MAX_MS, (signal) => ask(context, target, chatWire, signal));
+    // Where messages are spoken natively, the key goes into another header.
+    if (listed.status === UNAUTHORISED && hasKey(context, target)) {
+      const native = await bounded(ANSWER_MAX_MS, (signal) => ask(context, target, messagesWire, signal));
+      if (native.status === 200) listed = native;
+    }
+  } catch (error) {
+    const reason = error instanceof TransportFailure ? error.code : reasonOf(error);
+    findings.fail(
+      'credentials',
+      `GET /models was not answered (${reason})`,
+      'check what listens at base_url.',
+    );
+    return [];
+  }
+  examineCredentials(findings, context, target, listed);
+  examineClock(findings, listed);
+  return namesIn(listed.body);
+}
+
+async function ask(context: DoctorContext, target: Target, wire: Wire, signal: AbortSignal): Promise<Listed> {
+  const asked_ms = Date.now();
+  const { status, headers, body } = await context.transport.open({
+    method: 'GET',
+    url: upstreamUrl(target.upstream.base_url, '/models'),
+    headers: headersFor(context, target, wire),
+    signal,
+    connect_ms: clocksFor(context, target).connect_ms,
+  });
+  const error_ms = (Date.now() - asked_ms) / 2;
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  await body.consume((piece) => {
+    bytes += piece.length;
+    if (bytes <= BODY_MAX_BYTES) pieces.push(piece);
+    return undefined;
+  });
+  const date = typeof headers.date === 'string' ? headers.date : undefined;
+  return {
+    status,
+    date,
+    ours_ms: asked_ms + error_ms,
+    error_ms,
+    body: parsedJson(Buffer.concat(pieces).toString()),
+  };
+}
+
+function examineCredentials(
+  findings: Findings,
+  context: DoctorContext,
+  target: Target,
+  { status, body }: Listed,
+): Finding {
+  const isRefused = status === UNAUTHORISED || status === FORBIDDEN;
+  const figures = { status };
+  if (status === 200 && isObject(body)) {
+    const whose = target.upstream.api_key === undefined ? 'the key of the client' : 'api_key';
+    const seen = hasKey(context, target) ? `${whose} is taken for GET /models` : 'GET /models wants no key';
+    return findings.ok('credentials', seen, figures);
+  }
+  if (isRefused && !hasKey(context, target))
+    return findings.skip(
+      'credentials',
+      'a key is wanted and none is configured: clients bring theirs',
+      context.withheld
+        ? 'say with --model which upstream the given key is for: it is not shown to others.'
+        : 'give one in HOLDFAST_API_KEY or with --key-file to have it tried.',
+    );
+  if (status === FORBIDDEN)
+    return findings.warn(
+      'credentials',
+      'the key may not list models (403)',
+      'nothing, if it may do what clients ask for; else look at its permissions.',
+      figures,
+    );
+  if (isRefused)
+    return findings.fail(
+      'credentials',
+      `the key is refused (${status})`,
+      target.upstream.api_key === undefined
+        ? 'check the key that was given for a client.'
+        : `check upstreams.${target.name}.api_key.`,
+      figures,
+    );
+  if (status >= 500)
+    return findings.warn(
+      'credentials',
+      `GET /models is answered with ${status}`,
+      'look at the status of the provider.',
+      figures,
+    );
+  return findings.skip(
+    'credentials',
+    `there is no list of models to try the key on (GET /models is answered with ${status})`,
+  );
+}
+
+/** A date in `Retry-After` is read by our clock. */
+function examineClock(findings: Findings, { date, ours_ms, error_ms }: Listed): Finding {
+  const theirs_ms = Date.parse(date ?? '');
+  if (Number.isNaN(theirs_ms)) return findings.skip('clock', 'the answer has no Date');
+  // Cut to the second: in the middle of it, the error is smallest.
+  const skew_ms = Math.round(theirs_ms + SECOND_MS / 2 - ours_ms);
+  const figures = { skew_ms };
+  if (Math.abs(skew_ms) <= SKEW_MAX_MS + error_ms)
+    return findings.ok('clock', 'its clock and ours agree to a few seconds', figures);
+  const seconds = Math.round(Math.abs(skew_ms) / SECOND_MS);
+  return findings.warn(
+    'clock',
+    `its clock is ${seconds} s ${skew_ms < 0 ? 'behind' : 'ahead of'} ours`,
+    'synchronise the clock of this machine (chrony, NTP): dates in Retry-After are read by it.',
+    figures,
+  );
+}
+
+function namesIn(body: unknown): string[] {
+  const data = isObject(body) && Array.isArray(body.data) ? body.data : [];
+  return data.flatMap((model) => (isObject(model) && typeof model.id === 'string' ? [model.id] : []));
+}

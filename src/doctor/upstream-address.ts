@@ -1,0 +1,137 @@
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import net, { type Socket } from 'node:net';
+import tls, { type TLSSocket } from 'node:tls';
+import { bounded, reasonOf } from './bounded.ts';
+import type { Finding, Findings } from './finding.ts';
+import { rounded_ms } from './latencies.ts';
+
+const STEP_MAX_MS = 10_000;
+const DAY_MS = 86_400_000;
+const EXPIRY_NEAR_DAYS = 14;
+
+export interface UpstreamAddress {
+  readonly base_url: string;
+  /** PEM of the authority to trust besides the system's. */
+  readonly ca: string | undefined;
+}
+
+/** Name, connection, certificate and protocol, one after the other. False when there is no getting through. */
+export async function examineAddress(
+  findings: Findings,
+  { base_url, ca }: UpstreamAddress,
+): Promise<boolean> {
+  const { protocol, hostname, port } = new URL(base_url);
+  const isSecure = protocol === 'https:';
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const number = Number(port || (isSecure ? 443 : 80));
+  if (!(await examineName(findings, host)) || !(await examineConnection(findings, host, number)))
+    return false;
+  if (isSecure) return examineTls(findings, host, number, ca);
+  findings.ok('http', 'HTTP/1.1, without TLS: a connection per stream', { protocol: 'http/1.1' });
+  return true;
+}
+
+async function examineName(findings: Findings, host: string): Promise<boolean> {
+  if (net.isIP(host) !== 0) return true;
+  const began_ms = performance.now();
+  try {
+    const found = await bounded(STEP_MAX_MS, () => lookup(host, { all: true }));
+    const lookup_ms = rounded_ms(performance.now() - began_ms);
+    const addresses = found.map(({ address }) => address).join(', ');
+    findings.ok('dns', `${host} is ${addresses} (${lookup_ms} ms)`, { lookup_ms });
+    return true;
+  } catch (error) {
+    findings.fail(
+      'dns',
+      `${host} cannot be resolved (${reasonOf(error)})`,
+      'check the host in base_url, and the resolver of this machine.',
+    );
+    return false;
+  }
+}
+
+async function examineConnection(findings: Findings, host: string, port: number): Promise<boolean> {
+  const began_ms = performance.now();
+  let socket: Socket | undefined;
+  try {
+    await bounded(STEP_MAX_MS, async (signal) => {
+      socket = net.connect({ host, port });
+      await once(socket, 'connect', { signal });
+    });
+    const connect_ms = rounded_ms(performance.now() - began_ms);
+    findings.ok('tcp', `connected to port ${port} in ${connect_ms} ms`, { connect_ms });
+    return true;
+  } catch (error) {
+    findings.fail(
+      'tcp',
+      `port ${port} of ${host} cannot be connected to (${reasonOf(error)})`,
+      'check host and port in base_url, firewalls and network policies; an HTTP proxy in the environment is not used.',
+    );
+    return false;
+  } finally {
+    socket?.on('error', () => {}).destroy();
+  }
+}
+
+async function examineTls(
+  findings: Findings,
+  host: string,
+  port: number,
+  ca: string | undefined,
+): Promise<boolean> {
+  const began_ms = performance.now();
+  let socket: TLSSocket | undefined;
+  try {
+    await bounded(STEP_MAX_MS, async (signal) => {
+      socket = tls.connect({
+        host,
+        port,
+        ...(net.isIP(host) === 0 && { servername: host }),
+        ALPNProtocols: ['h2', 'http/1.1'],
+        ...(ca !== undefined && { ca: [...tls.getCACertificates('default'), ca] }),
+      });
+      await once(socket, 'secureConnect', { signal });
+    });
+    if (!socket) return false;
+    const handshake_ms = rounded_ms(performance.now() - began_ms);
+    examineCertificate(findings, socket, handshake_ms);
+    examineProtocol(findings, socket.alpnProtocol || 'http/1.1');
+    return true;
+  } catch (error) {
+    findings.fail('tls', `no secure connection (${reasonOf(error)})`, tlsRemedy(reasonOf(error)));
+    return false;
+  } finally {
+    socket?.on('error', () => {}).destroy();
+  }
+}
+
+function examineCertificate(findings: Findings, socket: TLSSocket, handshake_ms: number): Finding {
+  const valid_to_ms = Date.parse(socket.getPeerCertificate().valid_to);
+  const days_left = Math.floor((valid_to_ms - Date.now()) / DAY_MS);
+  const seen = `${socket.getProtocol()} in ${handshake_ms} ms, certificate valid for ${days_left} days`;
+  const figures = { handshake_ms, days_left };
+  if (days_left >= EXPIRY_NEAR_DAYS) return findings.ok('tls', seen, figures);
+  return findings.warn('tls', seen, 'have the certificate renewed.', figures);
+}
+
+function examineProtocol(findings: Findings, protocol: string): Finding {
+  if (protocol === 'h2') return findings.ok('http', 'HTTP/2: streams share connections', { protocol: 'h2' });
+  return findings.warn(
+    'http',
+    'HTTP/1.1: each stream takes a connection and a file descriptor of its own',
+    'nothing, if that is meant; else have whatever ends TLS there offer HTTP/2 (ALPN h2).',
+    { protocol: 'http/1.1' },
+  );
+}
+
+function tlsRemedy(code: string): string {
+  if (/SELF_SIGNED|UNABLE_TO|ISSUER/.test(code))
+    return 'name its certificate authority in ca_file, if it is a private one; else somebody is in between.';
+  if (/EXPIRED|NOT_YET_VALID/.test(code))
+    return 'have the certificate renewed, and check the clock of this machine.';
+  if (/ALTNAME/.test(code)) return 'write base_url with a name that the certificate has.';
+  if (/WRONG_VERSION|EPROTO|PACKET_LENGTH/.test(code))
+    return 'write http: in base_url, if there is no TLS on that port.';
+  return 'check what ends TLS there.';
+}

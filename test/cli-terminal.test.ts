@@ -1,0 +1,162 @@
+import { execFile } from 'node:child_process';
+import { PassThrough } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { printable, printableLines } from '../src/commands/printable.ts';
+import { durationText } from '../src/commands/quantities.ts';
+import { painter } from '../src/commands/terminal.ts';
+import { type Column, textTable } from '../src/commands/text-table.ts';
+import { widthOf } from '../src/commands/text-width.ts';
+import { timelineLine } from '../src/commands/timeline-text.ts';
+import { startProvider } from './http-peer.ts';
+
+describe('what others have said', () => {
+  it.each([
+    ['\u001b[2J', '\\u001b[2J'],
+    ['a\r\nb\tc', 'a\\u000d\\u000ab\\u0009c'],
+    ['\u009b31m', '\\u009b31m'],
+    ['\u202eevil\u2066', '\\u202eevil\\u2066'],
+    ['line\u2028line', 'line\\u2028line'],
+    ['half \ud800', 'half \ufffd'],
+    ['größer 日本語 👩‍💻', 'größer 日本語 👩‍💻'],
+  ])('%j is shown as %j', (said, shown) => {
+    expect(printable(said)).toBe(shown);
+  });
+
+  it('keeps its lines where it may have several', () => {
+    expect(printableLines('a\n\tb\r\u001b')).toBe('a\n\tb\\u000d\\u001b');
+  });
+});
+
+describe('a table', () => {
+  const COLUMNS: readonly Column[] = [
+    { title: 'RUN' },
+    { title: 'MODEL', width_min: 5, expendable: 1 },
+    { title: 'AGE', align: 'right', expendable: 2 },
+  ];
+  const ROWS = [
+    ['run_1', 'a-model-with-a-long-name', '3s'],
+    ['run_22', 'm', '12m00s'],
+  ];
+
+  it('is as wide as it has to be', () => {
+    expect(textTable(COLUMNS, ROWS)).toEqual([
+      'RUN     MODEL                        AGE',
+      'run_1   a-model-with-a-long-name      3s',
+      'run_22  m                         12m00s',
+    ]);
+  });
+
+  it('cuts what may be cut, then leaves out what it can do without, and never cuts an id', () => {
+    expect(textTable(COLUMNS, ROWS, 30)).toEqual([
+      'RUN     MODEL              AGE',
+      'run_1   a-model-with-…      3s',
+      'run_22  m               12m00s',
+    ]);
+    expect(textTable(COLUMNS, ROWS, 20)).toEqual(['RUN     MODEL', 'run_1   a-model-wit…', 'run_22  m']);
+    expect(textTable(COLUMNS, ROWS, 4)).toEqual(['RUN', 'run_1', 'run_22']);
+  });
+
+  it('knows how wide letters are', () => {
+    const [, line = ''] = textTable(COLUMNS, [['run_1', '日本語のモデル名前はとても長い', '3s']], 26);
+    expect(widthOf(line)).toBeLessThanOrEqual(26);
+    expect(line).toBe('run_1  日本語のモデ…    3s');
+  });
+});
+
+describe('colours', () => {
+  const terminal = Object.assign(new PassThrough(), { isTTY: true });
+  it.each([
+    ['a terminal', terminal, {}, '\u001b[31mred\u001b[0m'],
+    ['a terminal whose owner wants none', terminal, { NO_COLOR: '1' }, 'red'],
+    ['a terminal that has none', terminal, { TERM: 'dumb' }, 'red'],
+    ['a pipe', new PassThrough(), {}, 'red'],
+  ])('on %s', (_name, output, environment, shown) => {
+    expect(painter(output, environment)('red', 'red')).toBe(shown);
+  });
+});
+
+it('durations', () => {
+  expect([0, 340, 4250, 59_999, 185_000, 7_800_000].map(durationText)).toEqual([
+    ...['0ms', '340ms', '4.2s', '59.9s', '3m05s', '2h10m'],
+  ]);
+});
+
+it('the timeline of a run', () => {
+  const entries = [
+    { kind: 'taken_over', epoch: 2, after_event: 17 },
+    { kind: 'attempt', attempt: 2, upstream: 'one', mode: 'prefill', model: 'm', compressed: true },
+    { kind: 'answering', attempt: 2 },
+    {
+      ...{ kind: 'interrupted', attempt: 2, upstream: 'one', cause: 'connection_reset', phase: 'text' },
+      ...{ evidence: 'transport', detail: 'ECONN\u001bRESET', added: 12, seam: 'clean' },
+    },
+    { kind: 'planned', plan: 'R1', wait_ms: 500 },
+    { kind: 'recovered', plan: 'R1', mode: 'prefill', gap_ms: 1200 },
+    { kind: 'whole', attempt: 3, added: 5, seam: 'overlap' },
+    { kind: 'ended', outcome: 'recovered', finish: 'stop' },
+    { kind: 'a later release tells more' },
+  ];
+  const lines = entries.map((entry, index) =>
+    timelineLine({ at_ms: 1000 + index * 100, ...entry } as never, 1000),
+  );
+  expect(lines).toEqual([
+    '     +0ms  taken over, epoch 2, after event 17',
+    '   +100ms  attempt 2 at one (prefill, model m, conversation compressed)',
+    '   +200ms  attempt 2 answers',
+    '   +300ms  attempt 2 interrupted: connection_reset in text (transport ECONN\\u001bRESET) after 12 characters, seam clean',
+    '   +400ms  plan R1, in 500ms',
+    '   +500ms  recovered by R1 prefill, the client felt 1.2s',
+    '   +600ms  attempt 3 whole after 5 characters, seam overlap',
+    '   +700ms  ended: recovered (stop)',
+    '   +800ms  a later release tells more',
+  ]);
+});
+
+const CLI = fileURLToPath(new URL('../src/cli.ts', import.meta.url));
+
+it('in a real terminal, a table has its width and its colours', { timeout: 60_000 }, async () => {
+  const admin = await startProvider((_request, response) => {
+    const run = {
+      ...{
+        key: 1,
+        run: 'run_AAAAAAAAAAAAAAAAAAAAAA',
+        wire: 'chat_completions',
+        model: `\u001b]0;title\u0007${'m'.repeat(80)}`,
+      },
+      ...{ upstream: 'provider', attempt: 1, state: 'answering', state_at_ms: 0, created_at_ms: 0 },
+      ...{ characters: 3, tool_calls: 0, interruptions: 0 },
+    };
+    response.end(JSON.stringify({ version: 1, now_ms: 4000, live: [run], ended: [] }));
+  });
+  const { stdout } = await inTerminal(60, ['runs', 'list', '--admin', admin]);
+  const lines = stdout.trimEnd().split(/\r?\n/);
+  expect(lines).toHaveLength(2);
+  expect(lines[0]).toMatch(/^.\[1mRUN +STATE +MODEL/);
+  expect(lines[1]).toMatch(/^run_A{22} {2}answering +\\u001.*… +4\.0s$/);
+  expect(stdout).not.toContain('\u0007');
+  expect(lines[1]?.length).toBeLessThanOrEqual(60);
+});
+
+/** The command on a terminal with so many columns. Python has them everywhere. */
+async function inTerminal(columns: number, words: readonly string[]): Promise<{ stdout: string }> {
+  const script = [
+    'import fcntl, os, pty, struct, sys, termios',
+    'pid, fd = pty.fork()',
+    'if pid == 0:',
+    '    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(sys.argv[1]), 0, 0))',
+    '    os.execvp(sys.argv[2], sys.argv[2:])',
+    'try:',
+    '    while True:',
+    '        data = os.read(fd, 65536)',
+    '        if not data: break',
+    '        sys.stdout.buffer.write(data)',
+    'except OSError: pass',
+  ].join('\n');
+  const argument = ['-c', script, String(columns), process.execPath, CLI, ...words];
+  const { promise, resolve, reject } = Promise.withResolvers<{ stdout: string }>();
+  execFile('python3', argument, { env: { PATH: process.env.PATH, TERM: 'xterm' } }, (error, stdout) =>
+    error ? reject(error) : resolve({ stdout }),
+  );
+  return promise;
+}
