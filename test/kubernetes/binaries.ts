@@ -1,0 +1,67 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { ServerBinary } from '../redis/binaries.ts';
+
+/** A Go module of nothing but requirements: what of Kubernetes the tests use, in versions that fit together. */
+const PROGRAMS = fileURLToPath(new URL('programs', import.meta.url));
+const CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast-kubernetes', import.meta.url));
+
+/** On two cores, beside other tests: a `beforeAll` that may have to build programs needs this limit. */
+export const BUILD_LIMIT_MS = 45 * 60_000;
+
+// Test files run at the same time, and each of them comes here: who waited for the lock finds the program there.
+// Only the network may be wanting (status 3). What is there but does not compile is an error.
+const BUILD = `
+test -x "$1" && exit 0
+nice -n 10 go list -deps "$2" >/dev/null || exit 3
+nice -n 10 go build -trimpath -ldflags '-s -w' -o "$1.new" "$2" && mv "$1.new" "$1"`;
+
+const run = promisify(execFile);
+
+/** `HOLDFAST_HELM`, else the `helm` on the PATH, else Helm built by Go, kept for later runs: minutes. */
+export function helmBinary(): Promise<ServerBinary> {
+  const path = process.env.HOLDFAST_HELM ?? inPath('helm');
+  return path === undefined ? built('helm', 'helm.sh/helm/v4/cmd/helm') : Promise.resolve({ path });
+}
+
+/** Always the same release, built by Go, kept for later runs: the answers are to be those of a known API. */
+export function apiServerBinary(): Promise<ServerBinary> {
+  return built('kube-apiserver', 'k8s.io/kubernetes/cmd/kube-apiserver');
+}
+
+/** As `apiServerBinary`: the etcd that this API server is made for. */
+export function etcdBinary(): Promise<ServerBinary> {
+  return built('etcd', 'go.etcd.io/etcd/server/v3');
+}
+
+async function built(name: string, goPackage: string): Promise<ServerBinary> {
+  const versions = createHash('sha256')
+    .update(readFileSync(join(PROGRAMS, 'go.mod')))
+    .digest('hex');
+  const directory = join(CACHE, versions.slice(0, 12));
+  const path = join(directory, name);
+  if (existsSync(path)) return { path };
+  const tool = ['go', 'flock', 'nice'].find((tool) => inPath(tool) === undefined);
+  if (tool !== undefined)
+    return { missing: `there is no ${name} on this machine, and no ${tool} to build it` };
+  mkdirSync(directory, { recursive: true });
+  try {
+    const build = ['sh', '-c', BUILD, 'sh', path, goPackage];
+    await run('flock', [`${path}.lock`, ...build], { cwd: PROGRAMS, maxBuffer: 1 << 26 });
+  } catch (error) {
+    const { code, stderr } = error as { code?: number; stderr?: string };
+    if (code !== 3) throw error;
+    const reasons = (stderr ?? '').split('\n').filter((line) => !line.startsWith('go: downloading '));
+    return { missing: `there is no ${name} on this machine, nor its source: ${reasons.join(' ').trim()}` };
+  }
+  return { path };
+}
+
+function inPath(program: string): string | undefined {
+  const directories = (process.env.PATH ?? '').split(delimiter);
+  return directories.map((directory) => join(directory, program)).find((path) => existsSync(path));
+}

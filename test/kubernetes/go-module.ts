@@ -1,0 +1,17 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** The directory of a published Go module, which Go downloads when it is not there, or why it cannot be had. */
+export async function goModule(
+  module: string,
+): Promise<{ readonly directory: string } | { readonly missing: string }> {
+  try {
+    const { stdout } = await run('go', ['mod', 'download', '-json', module]);
+    return { directory: JSON.parse(stdout).Dir };
+  } catch (error) {
+    const { stdout, message } = error as { stdout?: string; message: string };
+    return { missing: `Go cannot get the module: ${stdout ? JSON.parse(stdout).Error : message}` };
+  }
+}
