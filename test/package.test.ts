@@ -13,7 +13,7 @@ import { type Environment, typeCheck } from './package/type-check.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Of the tarball: a little above what it has. */
-const LIMIT_BYTES = 400_000;
+const LIMIT_BYTES = 500_000;
 const LIMIT_PACKAGES = 80;
 const LIMIT_DOWNLOAD_MS = 30_000;
 /** Packing, installing and commands take seconds; all of them together on a busy machine take more. */
@@ -43,6 +43,8 @@ describe('the tarball', () => {
     // The client is all that is imported from the package, once as ES modules and once as CommonJS.
     /^dist\/(commonjs\/)?(client|interrupts)\/[\w-]+\.d\.ts$/,
     /^dist\/commonjs\/package\.json$/,
+    // For browsers, as it is.
+    /^dist\/status\/page\/[\w-]+\.(css|html|js|svg)$/,
   ];
 
   it('has nothing but what runs, the types of the client, and documents', () => {
@@ -53,9 +55,9 @@ describe('the tarball', () => {
   });
 
   it('has every module, and none that has no source', () => {
-    const compiled = packed.files.filter((path) => /^dist\/(?!commonjs\/).*\.js$/.test(path));
-    const sources = globSync('**/*.ts', { cwd: join(ROOT, 'src') });
-    expect(compiled.sort()).toEqual(sources.map((path) => `dist/${path.replace(/ts$/, 'js')}`).sort());
+    const modules = packed.files.filter((path) => /^dist\/(?!commonjs\/).*\.js$/.test(path));
+    const sources = globSync(['**/*.ts', 'status/page/*.js'], { cwd: join(ROOT, 'src') });
+    expect(modules.sort()).toEqual(sources.map((path) => `dist/${path.replace(/ts$/, 'js')}`).sort());
   });
 
   it(`is smaller than ${LIMIT_BYTES} bytes`, () => {
@@ -120,7 +122,7 @@ describe.each([
     timeout: LIMIT_MS,
   }, async (context) => {
     const modules = packed.files
-      .filter((path) => /^dist\/.*\.js$/.test(path) && !RUN_BY_SERVE.has(path))
+      .filter((path) => /^dist\/(?!status\/page\/).*\.js$/.test(path) && !RUN_BY_SERVE.has(path))
       .map((path) => join(installed, path));
     const script = `for (const module of ${JSON.stringify(modules)}) await import(module);`;
     await runIn(nodeOrSkip(context), 'node', ['--input-type=module', '-e', script]);

@@ -1,0 +1,89 @@
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
+
+/** What a program gets to see of the machine: what a container would show it. */
+export interface Enclosure {
+  readonly root: string;
+  /** Directories and files of the machine, by where they are below the root. */
+  readonly mounts: ReadonlyMap<string, string>;
+  /** All but what is mounted. */
+  readonly isReadOnly: boolean;
+  /** The working directory below the root. */
+  readonly directory: string;
+  /** `uid:gid` */
+  readonly user: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Why programs cannot be enclosed here; undefined where they can. */
+export function noEnclosures(): string | undefined {
+  if (process.platform !== 'linux') return 'there are no namespaces but on Linux';
+  const trial = spawnSync('unshare', ['--mount', '--pid', '--fork', 'mount', '-t', 'proc', 'proc', '/proc']);
+  return trial.status === 0 ? undefined : 'this user may not make namespaces and mounts';
+}
+
+/** Runs to its end. Rejects with what it printed if it fails. */
+export async function runEnclosed(enclosure: Enclosure, words: readonly string[]): Promise<string> {
+  try {
+    return (await run('unshare', enclosed(enclosure, words), { maxBuffer: OUTPUT_BYTES_MAX })).stdout;
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    throw new Error(`${words.join(' ')}\n${stdout}\n${stderr}`);
+  }
+}
+
+/** The first process of its namespace, as in a container. */
+export interface EnclosedProcess {
+  readonly child: ChildProcess;
+  /** As this side of the namespace has it. Signals that are sent to it are those of `docker stop`. */
+  pid(): number;
+}
+
+export function startEnclosed(enclosure: Enclosure, words: readonly string[]): EnclosedProcess {
+  const child = spawn('unshare', enclosed(enclosure, words));
+  const pid = () =>
+    Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')[0]);
+  return { child, pid };
+}
+
+/** A program beside the one with this id, as `docker exec` and health checks start it. */
+export async function runBeside(pid: number, { user, environment }: Enclosure, words: readonly string[]) {
+  const [uid = '', gid = ''] = user.split(':');
+  const enter = ['--target', String(pid), '--mount', '--pid', '--root', '--wd', '-S', uid, '-G', gid, '--'];
+  const child = spawn('nsenter', [...enter, ...words], { env: { ...environment } });
+  let printed = '';
+  for (const output of [child.stdout, child.stderr]) {
+    output.on('data', (bytes: Buffer) => {
+      printed += bytes.toString();
+    });
+  }
+  const [status] = (await once(child, 'close')) as [number | null];
+  return { status, printed };
+}
+
+const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+
+/** Words of `unshare`: each program on the way replaces itself by the next one, so that none is left over between. */
+function enclosed(enclosure: Enclosure, words: readonly string[]): string[] {
+  const { root, mounts, isReadOnly, directory, user, environment } = enclosure;
+  const [uid = '', gid = ''] = user.split(':');
+  const change = ['--root', root, '--wd', directory, '--setuid', uid, '--setgid', gid, '--', ...words];
+  const script = [
+    'set -e',
+    'unshare=$(command -v unshare) setpriv=$(command -v setpriv)',
+    `mount --bind ${quoted(root)} ${quoted(root)}`,
+    ...[...mounts].map(([at, from]) => `mount --bind ${quoted(from)} ${quoted(root + at)}`),
+    `mount -t proc proc ${quoted(`${root}/proc`)}`,
+    ...(isReadOnly ? [`mount -o remount,bind,ro ${quoted(root)}`] : []),
+    // Nothing of the machine's environment is passed on.
+    `exec env -i ${Object.entries(environment)
+      .map(([name, value]) => quoted(`${name}=${value}`))
+      .join(' ')} "$setpriv" --no-new-privs "$unshare" ${change.map(quoted).join(' ')}`,
+  ].join('\n');
+  return ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child', 'sh', '-c', script];
+}

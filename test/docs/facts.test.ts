@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { CONFIGURATION_SCHEMA } from '../../src/config/schema.ts';
+import type { Schema } from '../../src/config/schema-terms.ts';
+import { ROOT } from './pages.ts';
+
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+const keysOf = (section: string): Readonly<Record<string, Schema>> =>
+  CONFIGURATION_SCHEMA.properties?.[section]?.properties ?? {};
+
+/** `10 s`, `30 min`. */
+function milliseconds(duration: string): number {
+  const [, count, unit = ''] = /^(\d+) (s|min)$/.exec(duration) ?? [];
+  return Number(count) * ({ s: 1000, min: 60_000 }[unit] ?? Number.NaN);
+}
+
+/** The cell after the one with this key, in a table of the page. */
+function stated(page: string, key: string, column: number): string {
+  const row = read(page)
+    .split('\n')
+    .find((line) => line.startsWith(`| \`${key}\``));
+  return row?.split(' | ')[column]?.trim() ?? `there is no row for ${key}`;
+}
+
+describe('what pages repeat of the code', () => {
+  test.each(Object.entries(keysOf('clocks')))('docs/clocks.md: %s', (key, schema) => {
+    expect(milliseconds(stated('docs/clocks.md', key, 2))).toBe(schema.default);
+  });
+
+  test.each(['drain_ms', 'drain_delay_ms'])('docs/upgrading.md: limits.%s', (key) => {
+    expect(milliseconds(stated('docs/upgrading.md', `limits.${key}`, 1))).toBe(
+      keysOf('limits')[key]?.default,
+    );
+  });
+
+  test.each([
+    ['a run in a file', 'src/checkpoint/file/file-format.ts'],
+    ['a run in Redis', 'src/checkpoint/redis/redis-log.ts'],
+  ])('docs/upgrading.md: the format of %s', (what, source) => {
+    const [, version] = /^const VERSION = (\d+);$/m.exec(read(source)) ?? [];
+    expect(read('docs/upgrading.md')).toContain(`| ${what} | ${version}, `);
+  });
+});

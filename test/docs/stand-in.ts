@@ -1,0 +1,90 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HoldfastProcess } from '../e2e/holdfast-process.ts';
+import { type Provider, startProvider } from '../provider/provider.ts';
+import { redisBinary } from '../redis/binaries.ts';
+import { RedisServer } from '../redis/redis-server.ts';
+import { ROOT } from './pages.ts';
+
+/** What the model says to whoever asks, cut once on the way. */
+export const ANSWER = 'A holdfast is the organ with which kelp grips the rock.';
+const CUT = { kind: 'reset', at: { event: 5 } } as const;
+
+/** Replicas that the documentation gives names to. */
+const REPLICA = /https?:\/\/(127\.0\.0\.1|localhost|holdfast(-\d)?|load-balancer|gateway)(:8080)(?!\d)/g;
+const ADMIN = /https?:\/\/(127\.0\.0\.1|localhost|holdfast(-\d)?):9090(?!\d)/g;
+const PROVIDER = /https:\/\/(api\.openai\.com|api\.anthropic\.com|llm\.example\.com)\/v1/g;
+const REDIS = /redis:\/\/(?:[\w-]+:[^@\s]+@)?redis(?::6379)?/g;
+
+/** What the pages speak of, as it can be had in a test: a provider that fails, a replica before it, a Redis. */
+export class StandIn {
+  readonly directory: string;
+  readonly #provider: Provider;
+  readonly #holdfast: HoldfastProcess;
+  readonly #redis: RedisServer | undefined;
+  #programs = 0;
+
+  private constructor(provider: Provider, holdfast: HoldfastProcess, redis: RedisServer | undefined) {
+    this.#provider = provider;
+    this.#holdfast = holdfast;
+    this.#redis = redis;
+    this.directory = mkdtempSync(join(tmpdir(), 'holdfast-docs-'));
+    // Programs find what the repository has installed, and the package itself as one of them.
+    const modules = join(this.directory, 'node_modules');
+    mkdirSync(modules);
+    for (const name of readdirSync(join(ROOT, 'node_modules')))
+      if (!name.startsWith('.')) symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
+    symlinkSync(ROOT, join(modules, 'holdfast'));
+  }
+
+  static async start(): Promise<StandIn> {
+    const binary = await redisBinary();
+    const provider = await startProvider();
+    // Every request is an attempt of the answer that the first ones did not get whole.
+    provider.respond((request) => {
+      const isCut = !JSON.stringify(request.body).includes(ANSWER.slice(0, 10));
+      return {
+        parts: [{ text: ANSWER }],
+        faults: isCut ? Array(99).fill(CUT) : [],
+        continuation: 'obedient',
+      };
+    });
+    const holdfast = await HoldfastProcess.start({
+      upstreams: { provider: { base_url: provider.url } },
+      recovery: { backoff_ms: 1, backoff_max_ms: 10 },
+    });
+    const redis = 'missing' in binary ? undefined : await RedisServer.start({ binary: binary.path });
+    return new StandIn(provider, holdfast, redis);
+  }
+
+  /** Requests that were made for answers so far. */
+  get requests(): number {
+    return this.#provider.requests.length;
+  }
+
+  get redisPort(): number | undefined {
+    return this.#redis?.port;
+  }
+
+  /** The same text, with addresses at which something is to be reached here. */
+  located(text: string): string {
+    return text
+      .replace(REPLICA, new URL(this.#holdfast.url).origin)
+      .replace(ADMIN, this.#holdfast.adminUrl)
+      .replace(PROVIDER, this.#provider.url)
+      .replace(REDIS, this.#redis ? `redis://127.0.0.1:${this.#redis.port}` : '$&');
+  }
+
+  /** An empty directory from which the packages are found. */
+  program(): string {
+    const directory = join(this.directory, `program-${this.#programs++}`);
+    mkdirSync(directory);
+    return directory;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#holdfast.close(), this.#provider.close(), this.#redis?.stop()]);
+    rmSync(this.directory, { recursive: true });
+  }
+}
