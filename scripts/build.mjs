@@ -1,7 +1,7 @@
 // Compiles src/ into dist/ from scratch, so that a deleted source leaves nothing behind. dist/cli.js comes last: where
 // it is there, so is the rest.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -26,5 +26,7 @@ compileClient('dist/commonjs', ...COMMONJS);
 const manifest = { type: 'commonjs', sideEffects: false };
 writeFileSync(join(root, 'dist/commonjs/package.json'), `${JSON.stringify(manifest)}\n`);
 
+// What the status page is made of goes to browsers as it is.
+cpSync(join(root, 'src/status/page'), join(root, 'dist/status/page'), { recursive: true });
 compile('-p', 'tsconfig.build.json');
 chmodSync(join(root, 'dist/cli.js'), 0o755);

@@ -1,10 +1,13 @@
 // Writes holdfast.schema.json and docs/configuration.md from the schema in src/config/, the one place where the
-// configuration is described; docs/providers.md from the dialects; and the names of the dialects from their registry,
-// which the configuration must not import. With --check it writes nothing and fails when one of them is out of date.
+// configuration is described, and repeats it in the schema of the chart's values; docs/providers.md from the dialects;
+// and the names of the dialects from their registry, which the configuration must not import. With --check it writes
+// nothing and fails when one of them is out of date.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DIALECTS } from '../src/proxy/dialects/registry.ts';
+import { chartSchema } from './chart-schema.mjs';
+import { cliPage } from './cli-page.mjs';
 import { providersPage } from './providers-page.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -44,6 +47,7 @@ export type DialectName = (typeof DIALECT_NAMES)[number];
 // These know the dialects by the names that were just written.
 const { ENVIRONMENT_KEYS } = await import('../src/config/environment.ts');
 const { CONFIGURATION_SCHEMA } = await import('../src/config/schema.ts');
+const { COMMANDS } = await import('../src/commands/table.ts');
 
 const variables = (path) =>
   [...ENVIRONMENT_KEYS]
@@ -112,3 +116,12 @@ ${sections.join('\n')}`;
 write('docs/configuration.md', reference);
 write('holdfast.schema.json', `${JSON.stringify(CONFIGURATION_SCHEMA, undefined, 2)}\n`);
 write('docs/providers.md', providersPage(DIALECTS));
+write('docs/cli.md', cliPage(COMMANDS));
+
+const { metricsPage } = await import('./metrics-page.mjs');
+const chartFile = (name) => read(join(root, 'helm/holdfast/files', name));
+write('docs/metrics.md', metricsPage(chartFile('rules.yaml'), chartFile('dashboard.json')));
+
+const CHART_SCHEMA = 'helm/holdfast/values.schema.json';
+const values = chartSchema(JSON.parse(read(CHART_SCHEMA)), CONFIGURATION_SCHEMA);
+write(CHART_SCHEMA, `${JSON.stringify(values, undefined, 2)}\n`);

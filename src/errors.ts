@@ -83,6 +83,12 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message: 'Send the request body as content-type: application/json, without content-encoding.',
   },
+  host_not_allowed: {
+    status: 421,
+    type: 'invalid_request_error',
+    message:
+      "Runs are not told of under the name '{host}': ask by an address, or add the name to status_page.hosts.",
+  },
   headers_too_large: {
     status: 431,
     type: 'invalid_request_error',
@@ -157,6 +163,12 @@ export const ERRORS = {
     status: 503,
     type: 'server_error',
     message: 'This replica is shutting down; try again.',
+    retry_after_ms: RETRY_AFTER_MS,
+  },
+  too_many_viewers: {
+    status: 503,
+    type: 'server_error',
+    message: 'Too many are watching runs already; close a status page, or ask for /runs instead.',
     retry_after_ms: RETRY_AFTER_MS,
   },
   run_taken_over: {

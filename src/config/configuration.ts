@@ -4,7 +4,13 @@ import type { DialectName } from './dialect-names.ts';
 
 /** The configuration after flags, environment and file were merged, defaults filled in and everything checked. */
 export interface Configuration {
-  readonly listen: { readonly host: string; readonly port: number; readonly admin_port: number };
+  readonly listen: {
+    readonly host: string;
+    readonly port: number;
+    /** Where it is absent, `adminHost` says which. */
+    readonly admin_host?: string;
+    readonly admin_port: number;
+  };
   /** Keys the owner HMAC and sealing. Generated and kept beside a file store when absent. */
   readonly secret?: string;
   readonly upstreams: Readonly<Record<string, UpstreamConfiguration>>;
@@ -27,6 +33,19 @@ export interface Configuration {
   };
   readonly resume: ResumePolicy;
   readonly limits: Limits;
+  readonly status_page: {
+    /** Whether the text of answers is shown. */
+    readonly content: boolean;
+    /** Public names under which it may be asked for. */
+    readonly hosts: readonly string[];
+  };
+  readonly tracing: TracingConfiguration;
+  readonly metrics: {
+    /** Whether histograms tell the id of the last run of each bucket. */
+    readonly exemplars: boolean;
+    /** Whether runs are measured under the names of OpenTelemetry, too. */
+    readonly gen_ai: boolean;
+  };
   readonly log: { readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent' };
 }
 
@@ -101,6 +120,16 @@ export interface ResumePolicy {
   readonly notices: boolean;
 }
 
+/** Whatever is absent is looked for in the standard variables of OpenTelemetry. */
+export interface TracingConfiguration {
+  /** Base URL of an OTLP receiver. */
+  readonly endpoint?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** 0 to 1, of the runs whose client does not say. */
+  readonly sample_ratio?: number;
+  readonly service_name?: string;
+}
+
 export interface ClockLimits {
   readonly connect_ms: number;
   readonly first_byte_ms: number;
@@ -127,4 +156,6 @@ export interface Limits {
   /** A client that takes nothing for this long loses its run. */
   readonly client_stall_ms: number;
   readonly drain_ms: number;
+  /** The first part of `drain_ms`, in which new requests are still taken. */
+  readonly drain_delay_ms: number;
 }

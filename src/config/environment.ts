@@ -5,6 +5,12 @@ import { suggestion } from './suggestion.ts';
 const PREFIX = 'HOLDFAST_';
 /** The file to read; not a key of it. */
 export const CONFIG_VARIABLE = 'HOLDFAST_CONFIG';
+/** Whom the commands for operators ask, and with which key; no keys of the configuration either. */
+const OPERATOR_VARIABLES: ReadonlySet<string> = new Set([
+  'HOLDFAST_ADMIN_URL',
+  'HOLDFAST_API_URL',
+  'HOLDFAST_API_KEY',
+]);
 
 /** Where `--upstream` and `HOLDFAST_UPSTREAM` go. */
 export const DEFAULT_UPSTREAM = ['upstreams', 'default', 'base_url'] as const;
@@ -13,6 +19,7 @@ export const DEFAULT_UPSTREAM = ['upstreams', 'default', 'base_url'] as const;
 const SHORT_NAMES: Readonly<Record<string, readonly string[]>> = {
   HOLDFAST_HOST: ['listen', 'host'],
   HOLDFAST_PORT: ['listen', 'port'],
+  HOLDFAST_ADMIN_HOST: ['listen', 'admin_host'],
   HOLDFAST_ADMIN_PORT: ['listen', 'admin_port'],
   HOLDFAST_UPSTREAM: DEFAULT_UPSTREAM,
   HOLDFAST_STORE: ['checkpoint', 'store'],
@@ -43,6 +50,7 @@ export function readEnvironment(environment: NodeJS.ProcessEnv): {
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith(PREFIX) || name === CONFIG_VARIABLE || !value || isServiceLink(name, value))
       continue;
+    if (OPERATOR_VARIABLES.has(name)) continue;
     const path = ENVIRONMENT_KEYS.get(name);
     if (path) assignments.push({ path, text: value, source: name });
     else unknown.push(name);

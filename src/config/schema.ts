@@ -1,7 +1,10 @@
 import { BREAKER_SCHEMA } from './breaker-schema.ts';
 import { CLOCKS_SCHEMA } from './clocks-schema.ts';
+import { METRICS_SCHEMA } from './metrics-schema.ts';
 import { ROUTE_SCHEMA } from './route-schema.ts';
 import { bytes, milliseconds, port, type Schema, section } from './schema-terms.ts';
+import { STATUS_SCHEMA } from './status-schema.ts';
+import { TRACING_SCHEMA } from './tracing-schema.ts';
 import { UPSTREAM_SCHEMA } from './upstream-schema.ts';
 
 /** A process that is busy for a moment is not dead. */
@@ -19,8 +22,15 @@ export const CONFIGURATION_SCHEMA: Schema & { readonly $schema: string; readonly
     listen: section('Addresses to listen on.', {
       host: {
         type: 'string',
-        description: 'Address of both ports. `0.0.0.0` is every interface.',
+        description: 'Address of the API. `0.0.0.0` is every interface.',
         default: '127.0.0.1',
+        minLength: 1,
+      },
+      admin_host: {
+        type: 'string',
+        description:
+          'Address of the admin port, which asks nobody who they are. Without it, that of `host`, and the loopback address where that is every interface: an admin port is opened to others only when asked for.',
+        examples: ['0.0.0.0'],
         minLength: 1,
       },
       port: port(8080, 'Port of the API: `/v1/*` and `/holdfast/v1/*`.'),
@@ -213,7 +223,17 @@ export const CONFIGURATION_SCHEMA: Schema & { readonly $schema: string; readonly
       keep_alive_ms: milliseconds(72_000, 'Time a connection may stay open without a request.'),
       client_stall_ms: milliseconds(300_000, 'A client that takes nothing for this long loses its run.'),
       drain_ms: milliseconds(25_000, 'Time active runs have to end after SIGTERM.'),
+      drain_delay_ms: {
+        ...milliseconds(
+          5000,
+          'The first part of `drain_ms`, in which `/readyz` answers 503 already and new requests are still taken: time for load balancers to notice. There is nothing to wait for where nobody has ever asked for `/readyz`.',
+        ),
+        minimum: 0,
+      },
     }),
+    status_page: section('What the status page shows, and to whom.', STATUS_SCHEMA),
+    tracing: section('Traces of runs, sent by OTLP over HTTP.', TRACING_SCHEMA),
+    metrics: section('What `/metrics` tells besides what it always does.', METRICS_SCHEMA),
     log: section('JSON lines on standard output.', {
       level: {
         type: 'string',

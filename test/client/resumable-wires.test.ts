@@ -56,7 +56,7 @@ describe.each([CHAT, COMPLETION, MESSAGE, RESPONSE])('$path', ({ path, events, o
 
   test('is not whole without its end', async () => {
     const { fleet, fetch } = await start(events.slice(0, -1));
-    fleet.script(cut(1e9, 'eof'), refuse(404, 'run_not_found'));
+    fleet.script(cut(1e9, 'eof'), refuse(401, 'unauthorised'));
     const reading = (await fetch(fleet.urls[0] + path, request())).text();
     await expect(reading).rejects.toMatchObject({ name: 'StreamInterruptedError' });
   });

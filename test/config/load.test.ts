@@ -91,7 +91,11 @@ describe('where values come from', () => {
         keep_alive_ms: 72_000,
         client_stall_ms: 300_000,
         drain_ms: 25_000,
+        drain_delay_ms: 5000,
       },
+      status_page: { content: false, hosts: [] },
+      tracing: {},
+      metrics: { exemplars: true, gen_ai: false },
       log: { level: 'info' },
     });
   });

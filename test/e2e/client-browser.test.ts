@@ -56,7 +56,7 @@ if ('missing' in chromium) {
       ...Array.from({ length: CUTS }, (_, index) => cut(700 + 37 * index, index % 2 ? 'fin' : 'reset')),
       whole,
       ...[cut(1500), whole],
-      ...[cut(1500, 'eof'), refuse(404, 'run_not_found')],
+      ...[cut(1500, 'eof'), refuse(401, 'unauthorised')],
       stall(1500),
     );
 

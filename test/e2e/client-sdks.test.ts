@@ -114,7 +114,7 @@ describe.each(CLIENTS)('%s', (_, connect, events) => {
   });
 
   test('is told when the rest cannot be had', async () => {
-    await expect(ask(cut(1500, 'eof'), refuse(404, 'run_not_found'))).rejects.toThrow(/./);
+    await expect(ask(cut(1500, 'eof'), refuse(401, 'unauthorised'))).rejects.toThrow(/./);
     expect(fleet.asked).toHaveLength(2);
   });
 

@@ -40,6 +40,7 @@ export interface DeploymentOptions {
   readonly checkpoint?: object;
   readonly limits?: object;
   readonly resume?: object;
+  readonly tracing?: object;
   /** Needed where the store is not a directory, in which one is kept. */
   readonly secret?: string;
   /** How many processes share the file store; 1 by default. */
@@ -50,10 +51,16 @@ export interface DeploymentOptions {
   readonly apiKey?: string;
 }
 
+/** Fixed ports of a replica, for those who have to know them before it listens. */
+export interface Ports {
+  readonly port: number;
+  readonly admin_port: number;
+}
+
 /** Holdfast processes with a file store, and the providers behind them. */
 export class Deployment {
   readonly #replicas: HoldfastProcess[] = [];
-  readonly #startReplica: () => Promise<HoldfastProcess>;
+  readonly #startReplica: (listen?: Ports) => Promise<HoldfastProcess>;
   /** Of all replicas. The secret is kept there, too. */
   readonly store: string;
   readonly #providers: readonly Provider[];
@@ -61,7 +68,7 @@ export class Deployment {
   readonly #arrivals = new EventEmitter();
 
   private constructor(
-    startReplica: () => Promise<HoldfastProcess>,
+    startReplica: (listen?: Ports) => Promise<HoldfastProcess>,
     store: string,
     providers: readonly Provider[],
   ) {
@@ -109,20 +116,25 @@ export class Deployment {
       checkpoint: { store: `file:${store}`, ...options.checkpoint },
       limits: { ...options.limits },
       resume: { ...options.resume },
+      tracing: { ...options.tracing },
     };
     const { clock_skew_ms = 0 } = options;
     const skews = [0, clock_skew_ms, 0, -clock_skew_ms];
     let started = 0;
-    const startReplica = () =>
-      HoldfastProcess.start(configuration, { 'ca.pem': h2.ca ?? '' }, skews[started++ % skews.length]);
+    const startReplica = (listen?: Ports) =>
+      HoldfastProcess.start(
+        { ...configuration, ...(listen && { listen }) },
+        { 'ca.pem': h2.ca ?? '' },
+        skews[started++ % skews.length],
+      );
     const deployment = new Deployment(startReplica, store, [h1, h2]);
     await Promise.all(Array.from({ length: options.replicas ?? 1 }, () => deployment.addReplica()));
     return deployment;
   }
 
   /** One more process on the same store, as after a restart. */
-  async addReplica(): Promise<HoldfastProcess> {
-    const replica = await this.#startReplica();
+  async addReplica(listen?: Ports): Promise<HoldfastProcess> {
+    const replica = await this.#startReplica(listen);
     this.#replicas.push(replica);
     return replica;
   }

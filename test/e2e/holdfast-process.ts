@@ -61,7 +61,7 @@ export class HoldfastProcess {
       [
         '--disable-warning=ExperimentalWarning',
         ...(clock_skew_ms === 0 ? [] : ['--import', skewedClock(clock_skew_ms)]),
-        ...[CLI, 'serve', '--config', configuration],
+        ...[process.env.HOLDFAST_CLI ?? CLI, 'serve', '--config', configuration],
       ],
       {
         cwd: directory,

