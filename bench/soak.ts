@@ -109,7 +109,7 @@ async function startHoldfast(upstream_port: number): Promise<{
     ],
     ...['--upstream', `http://127.0.0.1:${upstream_port}/v1`, '--store', store],
   ];
-  const holdfast = startProgram(process.execPath, words, log_path);
+  const holdfast = startProgram(process.execPath, words, log_path, { HOLDFAST_LIMITS_DRAIN_DELAY_MS: '0' });
   started.push(holdfast);
   await untilHttpOk(`http://127.0.0.1:${admin_port}/readyz`, holdfast);
   return { port, admin_port, inspector_port };

@@ -37,7 +37,11 @@ function startHoldfast(name: string, spec: string): StartTarget {
       ...['--upstream', `http://127.0.0.1:${upstream_port}/v1`],
       ...['--store', redis?.url ?? (store === 'file' ? `file:${join(directory, `${name}-store`)}` : store)],
     ];
-    const environment = { HOLDFAST_SECRET: randomUUID(), HOLDFAST_CHECKPOINT_DURABILITY: durability };
+    const environment = {
+      HOLDFAST_SECRET: randomUUID(),
+      HOLDFAST_CHECKPOINT_DURABILITY: durability,
+      HOLDFAST_LIMITS_DRAIN_DELAY_MS: '0',
+    };
     const running = startProgram(process.execPath, words, join(directory, `${name}.log`), environment);
     await untilHttpOk(`http://127.0.0.1:${admin_port}/readyz`, running);
     return {

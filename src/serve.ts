@@ -7,10 +7,12 @@ import { readCertificateAuthorities } from './config/certificates.ts';
 import type { Configuration } from './config/configuration.ts';
 import { type ConfigurationSources, loadConfiguration } from './config/load.ts';
 import { createLogger } from './log.ts';
+import { Metrics } from './metrics.ts';
 import { relay } from './proxy/relay.ts';
 import { createUndiciTransport } from './proxy/undici-transport.ts';
 import { createServer } from './server.ts';
 import { systemTime } from './time.ts';
+import { startTracing } from './tracing/start-tracing.ts';
 import { VERSION } from './version.ts';
 
 const SECRET_BYTES = 32;
@@ -27,16 +29,27 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
 
   const authorities = readCertificateAuthorities(configuration);
   requireSharedSecret(configuration);
+  const metrics = new Metrics();
   const store = await openStore(configuration.checkpoint.store, {
     ...configuration.checkpoint,
     time: systemTime,
     onError: (error) => log.error({ err: error }, 'store upkeep failed'),
-    onOutage: (error) => log.warn({ err: error }, 'the store does not work: runs go on without checkpoints'),
-    onRecovery: (outage_ms) => log.info({ outage_ms: Math.round(outage_ms) }, 'the store works again'),
+    onOutage: (error) => {
+      metrics.storeWorks = false;
+      log.warn({ err: error }, 'the store does not work: runs go on without checkpoints');
+    },
+    onRecovery: (outage_ms) => {
+      metrics.storeWorks = true;
+      log.info({ outage_ms: Math.round(outage_ms) }, 'the store works again');
+    },
   });
   const secret = await resolveSecret(configuration);
   const transport = createUndiciTransport({ ca: authorities });
-  const server = createServer(configuration, { relay, store, transport, secret, log, authorities });
+  const tracing = await startTracing(configuration, process.env, log, systemTime);
+  const server = createServer(configuration, {
+    ...{ relay, store, transport, secret, log, authorities, metrics },
+    ...(tracing && { observers: [tracing.observer] }),
+  });
 
   const stop = firstSignal();
   const urls = await server.listen();
@@ -48,7 +61,7 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
   await server.drain();
   await server.close();
   await transport.close();
-  await store.close();
+  await Promise.all([store.close(), tracing?.close()]);
   log.info('stopped');
 }
 

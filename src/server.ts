@@ -10,9 +10,11 @@ import type { Logger } from 'pino';
 import { createAdminServer } from './admin.ts';
 import { CheckpointScheduler } from './checkpoint/checkpoint-scheduler.ts';
 import type { Store } from './checkpoint/store.ts';
+import { adminHost } from './config/admin-host.ts';
 import type { CertificateAuthorities } from './config/certificates.ts';
 import type { Configuration } from './config/configuration.ts';
 import { ApiError, apiError } from './errors.ts';
+import { beginMetrics } from './metrics/begin-metrics.ts';
 import { Metrics } from './metrics.ts';
 import { ActiveWork } from './proxy/active-work.ts';
 import { AnswerIds } from './proxy/answer-ids.ts';
@@ -36,7 +38,9 @@ import type { Transport } from './proxy/transport.ts';
 import { errorBodyOn } from './proxy/wires/error-body.ts';
 import { wireAt } from './proxy/wires/registry.ts';
 import type { Wire } from './proxy/wires/wire.ts';
-import { systemTime, type Time } from './time.ts';
+import { RunBoard } from './status/run-board.ts';
+import { StatusReport } from './status/status-report.ts';
+import { sleep, systemTime, type Time } from './time.ts';
 
 /** How often connections are looked over for headers and requests that take too long. */
 const CONNECTION_CHECK_MS_MAX = 1000;
@@ -61,7 +65,10 @@ export interface ServerDependencies {
 export interface Server {
   /** Resolves with the URLs once both ports are open; rejects with a {@link ListenError}. */
   listen(): Promise<{ readonly api: string; readonly admin: string }>;
-  /** Answers new requests with 503 from now on, and resolves when those under way have ended or `drain_ms` is over. */
+  /**
+   * Is not ready from now on, answers new requests with 503 after `drain_delay_ms`, and resolves when those under way
+   * have ended or `drain_ms` is over.
+   */
   drain(): Promise<void>;
   /**
    * Hands over the runs that are still under way, cuts off everything else and closes both ports.
@@ -86,20 +93,31 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EADDRINUSE:
     'it is in use: stop the other process, or choose another with --port or --admin-port (0 picks a free one).',
   EACCES: 'this user may not: choose a port above 1023.',
-  EADDRNOTAVAIL: 'this machine has no such address: choose another with --host.',
+  EADDRNOTAVAIL: 'this machine has no such address: choose another with --host or --admin-host.',
 };
 
 export function createServer(configuration: Configuration, dependencies: ServerDependencies): Server {
   const { log, store, authorities = {}, time = systemTime, random = Math.random } = dependencies;
   const metrics = dependencies.metrics ?? new Metrics();
   const work = new ActiveWork();
+  /** From their headers to the end of their answers; runs that outlive their clients are in `work`. */
+  const requests = new ActiveWork();
   const registry = new RunRegistry(configuration.limits);
   const passThrough = new PassThrough(configuration, authorities, log);
   const healths = new HealthRegistry(configuration);
   metrics.targets = () => healths.states(time.now());
-  const { drain_ms } = configuration.limits;
+  const measuring = beginMetrics(metrics, configuration, store, time);
+  const { drain_ms, drain_delay_ms } = configuration.limits;
   const { host, port, admin_port } = configuration.listen;
+  const { content, hosts } = configuration.status_page;
+  const board = new RunBoard({ time, content });
+  let isWatched = false;
   let draining = false;
+  let closing = false;
+  const storeRequired = configuration.checkpoint.on_unreachable === 'fail';
+  metrics.ready = () => !draining && (metrics.storeWorks || !storeRequired);
+  /** Aborts when new requests are no longer taken. */
+  const refusing = new AbortController();
 
   const context: RunContext = {
     configuration,
@@ -108,7 +126,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     scheduler: new CheckpointScheduler({ interval_ms: configuration.checkpoint.interval_ms, time }),
     capabilities: new CapabilityMemory(time),
     metrics,
-    observer: observers(dependencies.observers ?? []),
+    observer: observers([board, ...measuring, ...(dependencies.observers ?? [])]),
     log,
     time,
     random,
@@ -128,21 +146,43 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     healths,
     streamRefusals: new StreamRefusals(time),
     draining: () => draining,
+    refusing: () => refusing.signal.aborted,
+    closing: () => closing,
+    requests,
   });
   const salvage = createRunSalvage(context);
-  const admin = createAdminServer({
-    metrics,
-    store,
-    storeRequired: configuration.checkpoint.on_unreachable === 'fail',
+  const state = {
     draining: () => draining,
     active: () => work.count,
+  };
+  const report = new StatusReport({
+    ...state,
+    board,
+    content,
+    store,
+    metrics,
+    time,
+    targets: () => healths.states(time.now()),
+  });
+  const admin = createAdminServer({
+    ...state,
+    metrics,
+    store,
+    board,
+    report,
+    time,
+    hosts,
+    storeRequired,
+    onReadinessAsked: () => {
+      isWatched = true;
+    },
   });
 
   return {
     async listen() {
       const urls = {
         api: await open(api, 'port', host, port),
-        admin: await open(admin, 'admin_port', host, admin_port),
+        admin: await open(admin, 'admin_port', adminHost(configuration.listen), admin_port),
       };
       salvage.start();
       return urls;
@@ -150,11 +190,18 @@ export function createServer(configuration: Configuration, dependencies: ServerD
 
     async drain() {
       draining = true;
-      await work.settled(time, drain_ms);
+      // Whoever has not yet noticed that this replica is not ready goes on sending requests.
+      const delay_ms = isWatched ? Math.min(drain_delay_ms, drain_ms) : 0;
+      if (delay_ms > 0) await sleep(time, delay_ms, refusing.signal);
+      refusing.abort();
+      const left_ms = drain_ms - delay_ms;
+      await Promise.all([work.settled(time, left_ms), requests.settled(time, left_ms)]);
     },
 
     async close() {
       draining = true;
+      closing = true;
+      refusing.abort();
       if (work.count > 0) log.warn({ active_requests: work.count }, 'requests cut off');
       // Before the connections close: a client that moves on finds nobody in its way.
       await Promise.all([registry.handOver(time, CUT_OFF_MS), salvage.close()]);
@@ -181,7 +228,17 @@ async function open(
   return `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
 }
 
-function createApiServer(context: ApiContext & { draining(): boolean }): FastifyInstance {
+interface ServerState {
+  /** It is about to stop. */
+  draining(): boolean;
+  /** It takes no new requests. */
+  refusing(): boolean;
+  /** It hands over, and begins nothing any more. */
+  closing(): boolean;
+  readonly requests: ActiveWork;
+}
+
+function createApiServer(context: ApiContext & ServerState): FastifyInstance {
   const { limits } = context.configuration;
   const api = fastify({
     bodyLimit: limits.body_bytes,
@@ -200,22 +257,28 @@ function createApiServer(context: ApiContext & { draining(): boolean }): Fastify
   });
   api.server.maxConnections = limits.connections;
 
-  const refuseWhileDraining = async (_request: FastifyRequest, reply: FastifyReply) => {
-    if (!context.draining()) return;
-    reply.header('connection', 'close');
-    throw apiError('shutting_down');
+  // A connection that is kept would bring more requests here, or be closed as the next one is on its way.
+  const announceEnd = ({ raw }: FastifyReply) => {
+    if (context.draining()) raw.setHeader('connection', 'close');
   };
-  api.addHook('onRequest', refuseWhileDraining);
+  api.addHook('onRequest', async (_request, reply) => {
+    announceEnd(reply);
+    if (context.refusing()) throw apiError('shutting_down');
+    void context.requests.track(new Promise<void>((resolve) => reply.raw.once('close', resolve)));
+  });
   const guard = loopGuard(context.secret);
   api.addHook('onRequest', async ({ headers }) => guard(headers));
   // The body may have taken its time.
-  api.addHook('preHandler', refuseWhileDraining);
+  api.addHook('preHandler', async (_request, reply) => {
+    announceEnd(reply);
+    if (context.closing()) throw apiError('shutting_down');
+  });
   api.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = refusalOf(error, request, limits.body_bytes);
     if (refusal.code === 'internal_error') context.log.error({ err: error }, 'request failed');
     // A client still sending its body would see the connection reset instead of the answer; the rest is discarded
     // as it comes, and request_ms ends it.
-    if (refusal.code === 'body_too_large') reply.removeHeader('connection');
+    if (refusal.code === 'body_too_large') reply.removeHeader('connection').raw.removeHeader('connection');
     return sendError(refusal, reply, wireAt(request.url));
   });
   api.setNotFoundHandler(({ method, url }, reply) =>

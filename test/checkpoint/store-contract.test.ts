@@ -375,6 +375,25 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       expect(await second.orphans(10)).toEqual([]);
     });
 
+    test('can hand runs over while others look for orphans, who find all of them in the end', async () => {
+      const [first, second] = await openPair();
+      const leases = await Promise.all(Array.from({ length: 100 }, () => begin(first)));
+      let isOver = false;
+      const looking = (async () => {
+        while (!isOver) await second.orphans(200);
+      })();
+      // One by one, so that each can be come upon half handed over.
+      for (const lease of leases) await first.release(lease);
+      isOver = true;
+      await looking;
+      // A look into a directory that changes meanwhile may miss some; the next one finds them.
+      const missing = async () => {
+        const found = new Set((await second.orphans(200)).map(({ run }) => run));
+        return leases.filter(({ run }) => !found.has(run));
+      };
+      await expect.poll(missing, { timeout: 10_000 }).toEqual([]);
+    });
+
     test('can hand the run over, and may not append from then on', async () => {
       const [first, second] = await openPair();
       const lease = await begin(first);

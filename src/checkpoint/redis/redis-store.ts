@@ -200,8 +200,12 @@ export class RedisStore implements Store {
   async #orphan(listed: ListedRun): Promise<Orphan | undefined> {
     const { run, list, epoch } = listed;
     const latest = await this.#runs.latest(run);
-    if (latest && !latest.isFinished && latest.opening.epoch === epoch && isHeldBy(list, latest.opening))
-      return { run, owner: latest.opening.owner, epoch };
+    if (latest && !latest.isFinished) {
+      const { opening } = latest;
+      if (opening.epoch === epoch && isHeldBy(list, opening)) return { run, owner: opening.owner, epoch };
+      // It is listed before it is held: this may be the moment in between.
+      if (opening.epoch < epoch) return undefined;
+    }
     await this.#lists.remove(listed);
     return undefined;
   }

@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest';
+import { debianProgram } from '../debian-program.ts';
+import { redisBinary } from '../redis/binaries.ts';
+import { rehearseEviction, rehearseRollout } from './rehearsal.ts';
+import type { Findings } from './scene.ts';
+
+/** As `npm run rehearse` does it, but with fewer streams, shorter answers and less patience. */
+const TEST_MAX_MS = 300_000;
+const STREAMS = 60;
+
+const [redis, haproxy] = await Promise.all([redisBinary(), debianProgram('haproxy')]);
+const missing = [redis, haproxy].flatMap((binary) => ('missing' in binary ? [binary.missing] : []));
+
+const OPTIONS = {
+  redis: 'path' in redis ? redis.path : '',
+  haproxy: 'path' in haproxy ? haproxy.path : '',
+  drain_ms: 4000,
+  drain_delay_ms: 2000,
+  check_interval_ms: 100,
+  salvage_after_ms: 8000,
+  streams: STREAMS,
+  answer_ms_min: 3500,
+  answer_ms_max: 9500,
+  event_ms: 100,
+  arrival_ms: 1000,
+  newcomer_interval_ms: 50,
+  report: () => {},
+};
+
+// They mostly wait.
+describe.skipIf(missing.length > 0)(
+  `behind a load balancer ${missing.join('; ')}`,
+  { concurrent: true },
+  () => {
+    test(
+      'replicas are replaced one by one: nobody is refused, and nobody is cut off before the drain is over',
+      async () => {
+        const { faults, ...findings } = await rehearseRollout(OPTIONS);
+        expect(faults).toEqual([]);
+        expectTried(findings);
+        expect(findings.open).toHaveLength(3);
+      },
+      TEST_MAX_MS,
+    );
+
+    test(
+      'a replica with all the streams is killed before it has drained: with the client, all answers are whole',
+      async () => {
+        const { faults, ...findings } = await rehearseEviction({ ...OPTIONS, grace_ms: 2500 });
+        expect(faults).toEqual([]);
+        expectTried(findings);
+      },
+      TEST_MAX_MS,
+    );
+  },
+);
+
+/** Each promise was put to the test. */
+function expectTried({ clients, logs, newcomers }: Omit<Findings, 'faults'>): void {
+  for (const { whole } of clients.values()) expect(whole).toBeGreaterThan(0);
+  const cut = [...clients.values()].reduce((sum, tally) => sum + tally.cut, 0);
+  expect(cut).toBeGreaterThan(0);
+  expect(logs.moved).toBeGreaterThan(0);
+  expect(newcomers.count - newcomers.overtaken).toBeGreaterThan(STREAMS);
+}
