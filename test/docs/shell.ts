@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { debianProgram, type Missing } from '../debian-program.ts';
+import { KUBERNETES } from '../helm/chart.ts';
+import { helmBinary } from '../kubernetes/binaries.ts';
 import { ROOT, type Snippet, snippetsOf } from './pages.ts';
 import type { StandIn } from './stand-in.ts';
 
@@ -13,7 +15,6 @@ const PATIENCE_MS = 100_000;
 const NOT_CARRIED_OUT: Readonly<Record<string, string>> = {
   docker: 'needs an engine; test/docker carries out the Dockerfile, and runs what comes of it',
   cosign: 'needs an image in a registry',
-  helm: 'test/helm renders the chart with every example, and test/kubernetes shows it to an API server',
   kubectl: 'needs a cluster; test/kubernetes shows every manifest to an API server',
   pip: 'needs a registry; test/client-python installs the package',
   gh: 'needs a repository on the network',
@@ -51,6 +52,16 @@ export async function shell({ page, code }: Snippet, standIn: StandIn): Promise<
     // What fails on the other side has to fail here.
     const options = name === 'curl' ? '--silent --show-error --fail-with-body' : '';
     writeProgram(join(bin, name), `exec ${program.path} ${options} "$@"`);
+  }
+  if (/\bhelm\b/.test(code)) {
+    const helm = await helmBinary();
+    if ('missing' in helm) return helm;
+    cpSync(join(ROOT, 'helm'), join(directory, 'helm'), { recursive: true });
+    // There is no cluster to install in: what would be, and whether it can be made of these words.
+    writeProgram(
+      join(bin, 'helm'),
+      `if [ "$1" = install ]; then shift; set -- template --kube-version ${KUBERNETES} "$@"; fi\nexec ${helm.path} "$@"`,
+    );
   }
   writeFiles(page, directory, standIn);
   const script = join(directory, '.script');

@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isObject } from '../../src/json.ts';
 import type { Missing } from '../debian-program.ts';
+import { BUILD_LIMIT_MS, helmBinary } from '../kubernetes/binaries.ts';
 import { haproxy, nginx } from './balancers.ts';
 import { http, json, yaml } from './documents.ts';
 import { pages, type Snippet, snippetsOf } from './pages.ts';
@@ -18,6 +19,8 @@ let standIn: StandIn;
 beforeAll(async () => {
   standIn = await StandIn.start();
 }, PATIENCE_MS);
+// Where it is not installed it is built, which takes longer than a block may.
+beforeAll(helmBinary, BUILD_LIMIT_MS);
 afterAll(() => standIn.close());
 
 const scratch = (): string => mkdtempSync(join(standIn.directory, 'scratch-'));

@@ -16,7 +16,7 @@ export const EXAMPLES = globSync('*.yaml', { cwd: join(CHART, 'examples') }).sor
 export const APPLICATION_CHART = 'examples/application-chart';
 
 /** What a Helm that was built by hand takes the cluster for is anything. */
-const KUBERNETES = '1.34.0';
+export const KUBERNETES = '1.34.0';
 
 const run = promisify(execFile);
 
