@@ -37,8 +37,8 @@ export async function startContainer({ root, configuration }: Image, options: Co
     user: configuration.user,
     environment: { ...configuration.environment, ...environment },
   };
-  const { child, pid } = startEnclosed(enclosure, [...configuration.entrypoint, ...command]);
-  onTestFinished(() => void child.kill('SIGKILL'));
+  const { child, pid, kill } = startEnclosed(enclosure, [...configuration.entrypoint, ...command]);
+  onTestFinished(kill);
   const exit = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
 
   const log: Record<string, unknown>[] = [];

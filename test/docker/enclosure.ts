@@ -42,13 +42,22 @@ export interface EnclosedProcess {
   readonly child: ChildProcess;
   /** As this side of the namespace has it. Signals that are sent to it are those of `docker stop`. */
   pid(): number;
+  /** Ends it, and with it all that runs beside it. */
+  kill(): void;
 }
 
 export function startEnclosed(enclosure: Enclosure, words: readonly string[]): EnclosedProcess {
   const child = spawn('unshare', enclosed(enclosure, words));
   const pid = () =>
     Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')[0]);
-  return { child, pid };
+  const kill = () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    // Since it has changed its user, it outlives `unshare`: it is not enough to end that.
+    const first = pid();
+    if (first > 0) process.kill(first, 'SIGKILL');
+    else child.kill('SIGKILL');
+  };
+  return { child, pid, kill };
 }
 
 /** A program beside the one with this id, as `docker exec` and health checks start it. */
