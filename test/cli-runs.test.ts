@@ -6,7 +6,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { findCommand } from '../src/commands/find.ts';
 import { parseInvocation } from '../src/commands/parse.ts';
 import { runCli, startCli, startReplicaProcess, temporaryDirectory } from './cli-process.ts';
-import { type Exchange, providerRequests, startProvider } from './http-peer.ts';
+import { chunkEvent, type Exchange, providerRequests, startProvider } from './http-peer.ts';
 import { freePort } from './redis/free-port.ts';
 import { NO_UPSTREAM_URL } from './replica.ts';
 
@@ -46,7 +46,7 @@ class RunUnderWay {
     const answer = askFor(replica.api, model);
     const up = await provider.next();
     up.response.writeHead(200, { 'content-type': 'text/event-stream' });
-    up.response.write(event({ role: 'assistant', content: 'Hel' }));
+    up.response.write(chunkEvent({ role: 'assistant', content: 'Hel' }));
     const response = await answer;
     const body = response.text();
     body.catch(() => {});
@@ -63,11 +63,11 @@ class RunUnderWay {
   }
 
   say(content: string): void {
-    this.#up.response.write(event({ content }));
+    this.#up.response.write(chunkEvent({ content }));
   }
 
   finish(): void {
-    this.#up.response.end(`${event({}, 'stop')}data: [DONE]\n\n`);
+    this.#up.response.end(`${chunkEvent({}, 'stop')}data: [DONE]\n\n`);
   }
 }
 
@@ -77,15 +77,6 @@ const askFor = (api: string, model = 'm'): Promise<Response> =>
     headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}`, 'holdfast-resume': '1' },
     body: JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'hello' }] }),
   });
-
-const event = (delta: object, finish_reason: string | null = null): string =>
-  `data: ${JSON.stringify({
-    id: 'chatcmpl-1',
-    object: 'chat.completion.chunk',
-    created: 1,
-    model: 'm',
-    choices: [{ index: 0, delta, finish_reason }],
-  })}\n\n`;
 
 /** The command, and what it has printed so far. */
 function followed(words: readonly string[], environment: Record<string, string> = {}) {
@@ -198,7 +189,7 @@ it('runs tail: goes on when the replica that delivered the run is lost', async (
   const answer = askFor(holder.api);
   const first = await provider.next();
   first.response.writeHead(200, { 'content-type': 'text/event-stream' });
-  first.response.write(event({ role: 'assistant', content: 'The sea is' }));
+  first.response.write(chunkEvent({ role: 'assistant', content: 'The sea is' }));
   const { headers, body } = await answer;
   const lost = new Response(body).text().catch(() => {});
   const id = headers.get('holdfast-run-id') ?? '';
@@ -208,7 +199,9 @@ it('runs tail: goes on when the replica that delivered the run is lost', async (
   await lost;
   const { response } = await provider.next();
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  response.end(`${event({ role: 'assistant', content: ' salt.' })}${event({}, 'stop')}data: [DONE]\n\n`);
+  response.end(
+    `${chunkEvent({ role: 'assistant', content: ' salt.' })}${chunkEvent({}, 'stop')}data: [DONE]\n\n`,
+  );
   expect(await tail.ended).toEqual([0, null]);
   expect(tail.printed.stdout).toBe('The sea is salt.');
 });

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli, startCli, startReplicaProcess, temporaryDirectory } from './cli-process.ts';
-import { providerRequests, startProvider } from './http-peer.ts';
+import { chunkEvent, providerRequests, startProvider } from './http-peer.ts';
 import { NO_UPSTREAM_URL } from './replica.ts';
 
 const UPSTREAM = ['--upstream', NO_UPSTREAM_URL];
@@ -191,15 +191,15 @@ describe('serve', () => {
     });
     const up = await provider.next();
     up.response.writeHead(200, { 'content-type': 'text/event-stream' });
-    up.response.write(event({ role: 'assistant', content: 'Hel' }));
+    up.response.write(chunkEvent({ role: 'assistant', content: 'Hel' }));
     const response = await answer;
 
     child.kill('SIGTERM');
     let readiness = await fetch(`${admin}/readyz`);
     while (readiness.status !== 503) readiness = await fetch(`${admin}/readyz`);
     expect((await fetch(`${api}/v1/models`)).status).toBe(503);
-    up.response.write(event({ content: 'lo' }));
-    up.response.end(`${event({}, 'stop')}data: [DONE]\n\n`);
+    up.response.write(chunkEvent({ content: 'lo' }));
+    up.response.end(`${chunkEvent({}, 'stop')}data: [DONE]\n\n`);
     const body = await response.text();
     expect(body).toContain('"content":"lo"');
     expect(body.endsWith('data: [DONE]\n\n')).toBe(true);
@@ -219,12 +219,3 @@ describe('serve', () => {
     await broken;
   });
 });
-
-const event = (delta: object, finish_reason: string | null = null) =>
-  `data: ${JSON.stringify({
-    id: 'chatcmpl-1',
-    object: 'chat.completion.chunk',
-    created: 1,
-    model: 'm',
-    choices: [{ index: 0, delta, finish_reason }],
-  })}\n\n`;

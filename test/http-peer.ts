@@ -72,3 +72,13 @@ export function receivedUntil(socket: Socket, marker: string): Promise<string> {
     socket.on('data', onData).on('close', onClose);
   });
 }
+
+/** What a provider sends of an answer: a chunk, framed. */
+export const chunkEvent = (delta: object, finish_reason: string | null = null): string =>
+  `data: ${JSON.stringify({
+    id: 'chatcmpl-1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, delta, finish_reason }],
+  })}\n\n`;

@@ -36,10 +36,10 @@ import { withoutStream } from './without-stream.ts';
 export async function relay(
   run: Run,
   client: Client,
-  process: RunContext,
+  unwatched: RunContext,
   resumption?: Resumption,
 ): Promise<Outcome> {
-  const { watch, context, show } = beginWatching(run, process, resumption);
+  const { watch, context, show } = beginWatching(run, unwatched, resumption);
   if (watch?.logFields) client.logFields = watch.logFields;
   const targets = new RunTargets(run, context);
   const target = resumption ? targets.resume(run.target) : targets.begin();

@@ -56,6 +56,17 @@ export interface Resource {
   readonly data?: Readonly<Record<string, string>>;
 }
 
+/** The security context of a container that may do nothing that it need not. */
+export const LEAST_RIGHTS = {
+  runAsNonRoot: true,
+  runAsUser: 65532,
+  runAsGroup: 65532,
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
 /** The only one of its kind, or of that kind and name. */
 export function only(resources: readonly Resource[], kind: string, name?: string): Resource {
   const found = resources.filter(

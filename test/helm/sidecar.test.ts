@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { APPLICATION_CHART, CHART, Chart } from './chart.ts';
-import { configurationOf, kindsOf, only, podOf, proxyOf, type Resource } from './resource.ts';
+import { configurationOf, kindsOf, LEAST_RIGHTS, only, podOf, proxyOf, type Resource } from './resource.ts';
 
 const chart = Chart.use();
 const GUIDE = readFileSync(fileURLToPath(new URL('../../docs/sidecar.md', import.meta.url)), 'utf8');
@@ -35,15 +35,7 @@ describe('a sidecar', () => {
   });
 
   it('may do nothing that it need not, whatever the rest of the pod may', async () => {
-    expect(proxyOf(podOf(await chart.renderApplication())).securityContext).toEqual({
-      runAsNonRoot: true,
-      runAsUser: 65532,
-      runAsGroup: 65532,
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-      seccompProfile: { type: 'RuntimeDefault' },
-    });
+    expect(proxyOf(podOf(await chart.renderApplication())).securityContext).toEqual(LEAST_RIGHTS);
   });
 
   it('comes with a configuration, and nothing of a gateway', async () => {

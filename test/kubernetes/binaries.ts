@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { inPath } from '../debian-program.ts';
 import type { ServerBinary } from '../redis/binaries.ts';
 
 /** A Go module of nothing but requirements: what of Kubernetes the tests use, in versions that fit together. */
@@ -59,9 +60,4 @@ async function built(name: string, goPackage: string): Promise<ServerBinary> {
     return { missing: `there is no ${name} on this machine, nor its source: ${reasons.join(' ').trim()}` };
   }
   return { path };
-}
-
-function inPath(program: string): string | undefined {
-  const directories = (process.env.PATH ?? '').split(delimiter);
-  return directories.map((directory) => join(directory, program)).find((path) => existsSync(path));
 }

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { inPath } from '../debian-program.ts';
 import type { ServerBinary } from '../redis/binaries.ts';
 
 const SOURCE = fileURLToPath(new URL('otelcol', import.meta.url));
@@ -26,7 +27,7 @@ export async function collectorBinary(): Promise<ServerBinary> {
   if (process.env.HOLDFAST_OTELCOL !== undefined) return { path: process.env.HOLDFAST_OTELCOL };
   const path = join(CACHE, sourceDigest(), 'otelcol');
   if (existsSync(path)) return { path };
-  const tool = ['go', 'flock', 'nice'].find((tool) => !isInPath(tool));
+  const tool = ['go', 'flock', 'nice'].find((tool) => inPath(tool) === undefined);
   if (tool !== undefined) return { missing: `there is no ${tool} on this machine to build a collector with` };
   mkdirSync(join(path, '..'), { recursive: true });
   try {
@@ -44,6 +45,3 @@ const sourceDigest = (): string =>
     .reduce((hash, name) => hash.update(readFileSync(join(SOURCE, name))), createHash('sha256'))
     .digest('hex')
     .slice(0, 12);
-
-const isInPath = (program: string): boolean =>
-  (process.env.PATH ?? '').split(delimiter).some((directory) => existsSync(join(directory, program)));
