@@ -21,6 +21,8 @@ export type AttemptEnd =
   | { readonly kind: 'error_event'; readonly error: ProviderError }
   /** A failure dressed as a finish reason. */
   | { readonly kind: 'bad_finish'; readonly reason: string; readonly status: number }
+  /** An event that cannot be read, and may have carried a part of the answer. */
+  | { readonly kind: 'malformed_event' }
   /** It finished, but what it said cannot be used. */
   | { readonly kind: 'unusable'; readonly what: 'arguments' | 'document' }
   | { readonly kind: 'seam_rejected'; readonly reason: string }

@@ -6,21 +6,23 @@ import type { ProviderError } from './provider-error.ts';
 const BAD_GATEWAY = 502;
 const OVERLOADED = 529;
 
-/** What an attempt's end means. `phase`: what the attempt had said last. */
-export function classify(end: AttemptEnd, phase: Phase): Interruption {
+/** What an attempt's end means. `phase`: what the attempt had said last. `wall_ms`: now, in milliseconds since 1970. */
+export function classify(end: AttemptEnd, phase: Phase, wall_ms: number): Interruption {
   switch (end.kind) {
     case 'eof':
       if (end.residue)
-        return fromError(end.residue, phase, { kind: 'error_event', type: wordOf(end.residue) });
+        return fromError(end.residue, phase, { kind: 'error_event', type: wordOf(end.residue) }, wall_ms);
       return { cause: 'connection_reset', phase: 'eof', evidence: { kind: 'clean_eof', done: end.done } };
     case 'broken':
       return broken(end, phase);
     case 'refused':
-      return refused(end, phase);
+      return refused(end, phase, wall_ms);
     case 'error_event':
-      return fromError(end.error, phase, { kind: 'error_event', type: wordOf(end.error) });
+      return fromError(end.error, phase, { kind: 'error_event', type: wordOf(end.error) }, wall_ms);
     case 'bad_finish':
       return fromStatus(end.status, phase, { kind: 'finish_reason', reason: end.reason });
+    case 'malformed_event':
+      return fromStatus(BAD_GATEWAY, phase, { kind: 'malformed_event' });
     case 'unusable':
       return fromStatus(BAD_GATEWAY, phase, { kind: `unparsable_${end.what}` });
     case 'seam_rejected':
@@ -39,13 +41,13 @@ function broken(end: Extract<AttemptEnd, { kind: 'broken' }>, phase: Phase): Int
   return { cause: 'connection_reset', phase, evidence: { kind: 'transport', code: end.code } };
 }
 
-function refused(end: Extract<AttemptEnd, { kind: 'refused' }>, phase: Phase): Interruption {
+function refused(end: Extract<AttemptEnd, { kind: 'refused' }>, phase: Phase, wall_ms: number): Interruption {
   const { status, error, content_type, content_encoding, retry_after_ms } = end;
   const isSuccess = status >= 200 && status < 300;
   const form = { content_type, ...(content_encoding !== undefined && { content_encoding }) };
   const evidence: Evidence = isSuccess ? { kind: 'not_a_stream', ...form } : { kind: 'status', status };
   const known: ProviderError = { words: [], message: '', ...error };
-  const interruption = fromError(status >= 400 ? { ...known, status } : known, phase, evidence);
+  const interruption = fromError(status >= 400 ? { ...known, status } : known, phase, evidence, wall_ms);
   return {
     // A redirect or a page of HTML is as little an answer as a 502 is.
     ...(interruption.cause === 'provider_5xx' && { status: BAD_GATEWAY }),
@@ -54,16 +56,19 @@ function refused(end: Extract<AttemptEnd, { kind: 'refused' }>, phase: Phase): I
   };
 }
 
-function fromError(error: ProviderError, phase: Phase, evidence: Evidence): Interruption {
+function fromError(error: ProviderError, phase: Phase, evidence: Evidence, wall_ms: number): Interruption {
   const cause = causeOf(error, phase);
   const status = error.status ?? STATUS_OF_WORD.find(([words]) => says(error, words))?.[1];
+  const { retry_at_ms } = error;
+  const untilThen_ms = retry_at_ms === undefined ? undefined : Math.max(0, retry_at_ms - wall_ms);
+  const retry_after_ms = error.retry_after_ms ?? untilThen_ms;
   return {
     cause,
     phase,
     evidence,
     ...(status !== undefined && { status }),
     ...(error.message !== '' && { message: error.message }),
-    ...(error.retry_after_ms !== undefined && { retry_after_ms: error.retry_after_ms }),
+    ...(retry_after_ms !== undefined && { retry_after_ms }),
   };
 }
 

@@ -5,19 +5,59 @@ export interface Limits {
   readonly first_byte_ms: number;
   readonly first_token_ms: number;
   readonly idle_ms: number;
+  /** Used instead of `idle_ms` once the model was seen to think. */
+  readonly idle_thinking_ms: number;
   readonly progress_ms: number;
   readonly progress_reasoning_ms: number;
   readonly attempt_ms: number;
 }
 
-/** For an answer that nobody sees before it is whole: a model that thinks unheard is waited for like one that thinks aloud. */
-export function patient<Clocks extends Limits>(limits: Clocks): Clocks {
-  const { first_byte_ms, first_token_ms, idle_ms, progress_reasoning_ms: thought_ms } = limits;
+/** Limits as they are configured: those that may be left out depend on the circumstances then. */
+export type ConfiguredLimits = Pick<Limits, 'progress_ms' | 'progress_reasoning_ms' | 'attempt_ms'> &
+  Partial<Pick<Limits, 'first_byte_ms' | 'first_token_ms' | 'idle_ms'>> & { readonly connect_ms: number };
+
+export interface Circumstances {
+  /** Another target can be asked in place of one that is silent. */
+  readonly hasStandIn: boolean;
+  /** The model was seen to think before. */
+  readonly thinks: boolean;
+  /** The client sees nothing of the answer before it is whole. */
+  readonly unstreamed: boolean;
+  /** Until the deadline of the run; infinite without one. */
+  readonly left_ms: number;
+}
+
+/** A request that nothing can stand in for. */
+export const UNAIDED: Circumstances = {
+  hasStandIn: false,
+  thinks: false,
+  unstreamed: false,
+  left_ms: Number.POSITIVE_INFINITY,
+};
+
+type Waits = Pick<Limits, 'first_byte_ms' | 'first_token_ms' | 'idle_ms'>;
+
+const ALONE: Waits = { first_byte_ms: 120_000, first_token_ms: 120_000, idle_ms: 90_000 };
+const WITH_STAND_IN: Waits = { first_byte_ms: 30_000, first_token_ms: 30_000, idle_ms: 30_000 };
+
+/** The limits of one attempt. What is configured stands, but nothing is waited for beyond the deadline of the run. */
+export function limitsFor(
+  { first_byte_ms, first_token_ms, idle_ms, ...configured }: ConfiguredLimits,
+  { hasStandIn, thinks, unstreamed, left_ms }: Circumstances,
+): Limits & Pick<ConfiguredLimits, 'connect_ms'> {
+  const { progress_reasoning_ms: thought_ms } = configured;
+  const slow: Waits = unstreamed
+    ? { first_byte_ms: thought_ms, first_token_ms: thought_ms, idle_ms: thought_ms }
+    : ALONE;
+  const waits = hasStandIn && !thinks ? WITH_STAND_IN : slow;
+  const untilDeadline = (limit_ms: number) => Math.max(1, Math.min(limit_ms, left_ms));
   return {
-    ...limits,
-    first_byte_ms: Math.max(first_byte_ms, thought_ms),
-    first_token_ms: Math.max(first_token_ms, thought_ms),
-    idle_ms: Math.max(idle_ms, thought_ms),
+    ...configured,
+    connect_ms: untilDeadline(configured.connect_ms),
+    first_byte_ms: untilDeadline(first_byte_ms ?? waits.first_byte_ms),
+    first_token_ms: untilDeadline(first_token_ms ?? waits.first_token_ms),
+    idle_ms: idle_ms ?? waits.idle_ms,
+    idle_thinking_ms: idle_ms ?? slow.idle_ms,
   };
 }
 
@@ -30,6 +70,8 @@ export interface Readings {
   readonly progress_ms: number | undefined;
   /** The model is thinking and has not begun to answer: it may take longer. */
   readonly reasoning: boolean;
+  /** It was seen to think, and may do so again, unheard. */
+  readonly thought: boolean;
 }
 
 /** A clock, and when it runs out. */
@@ -40,12 +82,13 @@ export interface Deadline {
 
 /** The clock that runs out first. */
 export function nextDeadline(readings: Readings, limits: Limits): Deadline {
-  const { started_ms, byte_ms, progress_ms, reasoning } = readings;
+  const { started_ms, byte_ms, progress_ms, reasoning, thought } = readings;
+  const idle_ms = thought ? limits.idle_thinking_ms : limits.idle_ms;
   // In the order in which they are named when two are due at once: the more telling first.
   const deadlines: Deadline[] = [];
   if (byte_ms === undefined)
     deadlines.push({ clock: 'first_byte', at_ms: started_ms + limits.first_byte_ms });
-  else deadlines.push({ clock: 'idle', at_ms: byte_ms + limits.idle_ms });
+  else deadlines.push({ clock: 'idle', at_ms: byte_ms + idle_ms });
   if (progress_ms === undefined) {
     deadlines.push({ clock: 'first_token', at_ms: started_ms + limits.first_token_ms });
   } else {

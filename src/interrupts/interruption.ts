@@ -45,6 +45,7 @@ export type Evidence =
   | { readonly kind: 'not_a_stream'; readonly content_type: string; readonly content_encoding?: string }
   | { readonly kind: 'error_event'; readonly type: string }
   | { readonly kind: 'finish_reason'; readonly reason: string }
+  | { readonly kind: 'malformed_event' }
   | { readonly kind: 'unparsable_arguments' }
   | { readonly kind: 'unparsable_document' }
   | { readonly kind: 'seam_rejected'; readonly reason: string }

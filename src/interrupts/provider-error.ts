@@ -1,5 +1,5 @@
-import { isObject } from '../json.ts';
-import { retryAfterFromError } from './retry-after.ts';
+import { isObject } from '../lib/json.ts';
+import { retryAfterFromError, retryAtFromError } from './retry-after.ts';
 
 /** An error object as providers put it into a body or an event, whatever its shape. */
 export interface ProviderError {
@@ -10,6 +10,8 @@ export interface ProviderError {
   /** For people, and for the few facts that providers say in prose only. */
   readonly message: string;
   readonly retry_after_ms?: number;
+  /** The same as a point in time, in milliseconds since 1970, where the provider gave only that. */
+  readonly retry_at_ms?: number;
 }
 
 /**
@@ -46,6 +48,7 @@ function fromObject(error: Record<string, unknown>): ProviderError {
     statusOf(status_code) ??
     words.map(statusOf).find((found) => found !== undefined);
   const retry_after_ms = retryAfterFromError(error);
+  const retry_at_ms = retry_after_ms === undefined ? retryAtFromError(error) : undefined;
   // A gateway's own sentence says only that there was an error.
   const quoted = quotedIn(isObject(metadata) ? metadata.raw : undefined);
   return {
@@ -53,6 +56,7 @@ function fromObject(error: Record<string, unknown>): ProviderError {
     words,
     message: [proseOf(message), quoted].filter(Boolean).join(': '),
     ...(retry_after_ms !== undefined && { retry_after_ms }),
+    ...(retry_at_ms !== undefined && { retry_at_ms }),
   };
 }
 

@@ -27,18 +27,40 @@ export function retryAfterMs(headers: Headers, wall_ms: number): number | undefi
 
 /**
  * The same from an error object in a body or an event: `retry_after_ms`, `retry_after` or `retry_after_seconds`, in
- * the object or its `metadata`; `details[].retryDelay` (Google); response headers quoted in `metadata.headers`
- * (OpenRouter). Hints that name a point in time count only if `wall_ms` is given.
+ * the object or its `metadata`; `details[].retryDelay` (Google); response headers quoted in `headers` or `metadata.headers`
+ * (OpenRouter). An event has no headers of its own, so what is quoted of `x-ratelimit-reset*` counts where nothing else does.
  */
-export function retryAfterFromError(error: unknown, wall_ms?: number): number | undefined {
-  const fields = fieldsOf(error);
-  const metadata = fieldsOf(fields.metadata);
+export function retryAfterFromError(error: unknown): number | undefined {
+  const { fields, metadata, headers } = hintsIn(error);
   return (
     delayIn(fields) ??
     delayIn(metadata) ??
     googleDelay(fields.details) ??
-    quotedDelay(fieldsOf(metadata.headers), wall_ms)
+    delay(headers['retry-after-ms'], 1) ??
+    delay(headers['retry-after'], SECOND_MS) ??
+    untilReset(headers)
   );
+}
+
+/** The same where the hint is a point in time: milliseconds since 1970. */
+export function retryAtFromError(error: unknown): number | undefined {
+  const { fields, metadata, headers } = hintsIn(error);
+  return (
+    dateIn(fields.retry_after) ??
+    dateIn(metadata.retry_after) ??
+    dateIn(headers['retry-after']) ??
+    dateIn(headers['x-ratelimit-reset']) ??
+    epochIn(headers['x-ratelimit-reset'])
+  );
+}
+
+function hintsIn(error: unknown) {
+  const fields = fieldsOf(error);
+  const metadata = fieldsOf(fields.metadata);
+  const headers: Record<string, string> = {};
+  const quoted = { ...fieldsOf(fields.headers), ...fieldsOf(metadata.headers) };
+  for (const [name, value] of Object.entries(quoted)) headers[name.toLowerCase()] = String(value);
+  return { fields, metadata, headers };
 }
 
 const delayIn = (fields: Record<string, unknown>): number | undefined =>
@@ -52,18 +74,30 @@ function googleDelay(details: unknown): number | undefined {
   return delays.find((found) => found !== undefined);
 }
 
-function quotedDelay(quoted: Record<string, unknown>, wall_ms: number | undefined): number | undefined {
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(quoted)) headers[name.toLowerCase()] = String(value);
-  if (wall_ms === undefined)
-    return delay(headers['retry-after-ms'], 1) ?? delay(headers['retry-after'], SECOND_MS);
-  return retryAfterMs(headers, wall_ms) ?? untilReset(headers['x-ratelimit-reset'], wall_ms);
+/** Larger numbers count from 1970, in seconds or in milliseconds, and do not say how long to wait. */
+const EPOCH_S_MIN = 1e9;
+const EPOCH_MS_MIN = 1e12;
+const RESETS = ['x-ratelimit-reset', 'x-ratelimit-reset-requests', 'x-ratelimit-reset-tokens'] as const;
+
+/** Of several limits it is not told which one was hit: the last of them to be lifted. */
+function untilReset(headers: Readonly<Record<string, string>>): number | undefined {
+  const delays = RESETS.map((name) => {
+    const value = headers[name];
+    const seconds_ms = delay(value, SECOND_MS);
+    return seconds_ms === undefined
+      ? duration(value)
+      : seconds_ms < EPOCH_S_MIN * SECOND_MS
+        ? seconds_ms
+        : undefined;
+  });
+  const told = delays.filter((found) => found !== undefined);
+  return told.length > 0 ? Math.max(...told) : undefined;
 }
 
-/** OpenRouter's reset is in milliseconds since the epoch. What is not ahead is no such time: others count seconds. */
-function untilReset(value: string | undefined, wall_ms: number): number | undefined {
-  const reset_ms = delay(value, 1);
-  return reset_ms !== undefined && reset_ms > wall_ms ? reset_ms - wall_ms : undefined;
+function epochIn(value: string | undefined): number | undefined {
+  const epoch = delay(value, 1);
+  if (epoch === undefined || epoch < EPOCH_S_MIN) return undefined;
+  return epoch < EPOCH_MS_MIN ? epoch * SECOND_MS : epoch;
 }
 
 function delay(value: unknown, unit_ms: number): number | undefined {
@@ -74,9 +108,14 @@ function delay(value: unknown, unit_ms: number): number | undefined {
 }
 
 function untilDate(value: string | undefined, wall_ms: number): number | undefined {
-  if (value === undefined || !HTTP_DATE.test(value.trim())) return undefined;
+  const date_ms = dateIn(value);
+  return date_ms === undefined ? undefined : Math.max(0, date_ms - wall_ms);
+}
+
+function dateIn(value: unknown): number | undefined {
+  if (typeof value !== 'string' || !HTTP_DATE.test(value.trim())) return undefined;
   const date_ms = Date.parse(value);
-  return Number.isNaN(date_ms) ? undefined : Math.max(0, date_ms - wall_ms);
+  return Number.isNaN(date_ms) ? undefined : date_ms;
 }
 
 function duration(value: unknown): number | undefined {

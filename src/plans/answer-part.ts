@@ -8,6 +8,8 @@ const PARTS: Partial<Record<Delta['kind'], AnswerPart>> = {
   reasoning: 'reasoning',
   tool_start: 'calls',
   tool_arguments: 'calls',
+  provider_tool_start: 'calls',
+  provider_tool_end: 'calls',
 };
 
 /** What of an answer `delta` adds to; `undefined` for one that only says something about it. */

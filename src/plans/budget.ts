@@ -1,4 +1,4 @@
-import type { Cause, Interruption, Phase } from '../interrupts/interruption.ts';
+import type { Interruption } from '../interrupts/interruption.ts';
 
 /** The limits a run's recovery is held to; all from `recovery.*` in the configuration. */
 export interface BudgetLimits {
@@ -6,39 +6,38 @@ export interface BudgetLimits {
   readonly no_progress_ms: number;
   readonly backoff_ms: number;
   readonly backoff_max_ms: number;
-  readonly retry_after_max_s: number;
 }
 
-export type Exhaustion = 'attempts' | 'no_progress' | 'repeated_failure';
+/** `retry_after`: every target that is left asks for a longer wait than is allowed. */
+export type Exhaustion =
+  | 'attempts'
+  | 'no_progress'
+  | 'repeated_failure'
+  | 'work'
+  | 'deadline'
+  | 'retry_after';
 
 /** What a run has spent so far. A value: {@link charge} returns the next one. */
 export interface Budget {
-  /** Upstream requests made so far. */
-  readonly attempts: number;
-  /** Attempts that count against `max_attempts`. */
+  /** Attempts since the last progress, the one that made it included: what counts against `max_attempts`. */
   readonly charged: number;
-  /** Attempts that did not count because they got the answer a good way on. */
-  readonly forgiven: number;
   /** Recoveries in a row that brought the client nothing new: the exponent of the backoff. */
   readonly fruitless: number;
   readonly progress_at_ms: number;
-  readonly last?: Failure;
-  readonly repeated: boolean;
+  /** Of the last attempt that spoke. */
+  readonly death?: Death;
 }
 
-/** How an attempt failed, as far as it tells whether the next one will fail in the same way. */
-export interface Failure {
-  /** Position of the target that failed, where there are several. */
+/** Where attempts that spoke have died, one after the other. Those that said nothing in between tell nothing. */
+export interface Death {
+  /** Position of the target that was asked, where there are several. */
   readonly target?: number;
-  readonly cause: Cause;
-  readonly phase: Phase;
-  readonly offset: number;
-  /** The attempt brought something new before it died. */
-  readonly advanced: boolean;
+  readonly position: number;
+  readonly count: number;
 }
 
-/** An attempt that added this much made real progress and is forgiven, at most `max_attempts` times a run. */
-const PROGRESS_CHARACTERS = 200;
+/** Deaths at one place that make it poison: cut twice at the same character, an attempt may have met chance or a proxy's limit. */
+const POISON_DEATHS = 3;
 
 /**
  * `Retry-After` is a minimum, and every client that was refused in one moment was given the same one:
@@ -46,14 +45,20 @@ const PROGRESS_CHARACTERS = 200;
  */
 const RETRY_AFTER_SPREAD = 0.1;
 
-export function newBudget(now_ms: number): Budget {
-  return { attempts: 0, charged: 0, forgiven: 0, fruitless: 0, progress_at_ms: now_ms, repeated: false };
-}
+/** Without `max_tokens` in a request, as much may be generated for it as if it had this one. */
+const MAX_TOKENS_DEFAULT = 32_768;
+/** A short limit on the answer says nothing about the prompt, which every attempt costs again. */
+const MAX_TOKENS_MIN = 4096;
+const WORK_PER_MAX_TOKENS = 4;
+/** What an attempt counts for at least: its prompt was read, however little it said. */
+const ATTEMPT_TOKENS_MIN = 256;
+
+export const newBudget = (now_ms: number): Budget => ({ charged: 0, fruitless: 0, progress_at_ms: now_ms });
 
 export interface Charge {
   readonly interruption: Interruption;
-  /** Characters delivered by the whole run up to now: where the failure happened. */
-  readonly offset: number;
+  /** Raw position in the answer at which the attempt died; `undefined` if it had said nothing. */
+  readonly position: number | undefined;
   /** Characters that this attempt added. */
   readonly added: number;
   readonly now_ms: number;
@@ -61,48 +66,65 @@ export interface Charge {
   readonly target?: number;
   /** It was to come back to the answer, and found nothing there: that takes no attempt from the other ways of asking. */
   readonly gone?: boolean;
-  /** Another target is asked next: whatever this one fails at, that one may not. */
-  readonly moves?: boolean;
 }
 
 /** The budget after an interrupted attempt. */
-export function charge(
-  budget: Budget,
-  limits: BudgetLimits,
-  { interruption, offset, added, now_ms, target, gone = false, moves }: Charge,
-): Budget {
-  const forgive = added >= PROGRESS_CHARACTERS && budget.forgiven < limits.max_attempts;
-  const { cause, phase, evidence } = interruption;
-  const failure = { ...(target !== undefined && { target }), cause, phase, offset, advanced: added > 0 };
+export function charge(budget: Budget, failure: Charge): Budget {
+  const { interruption, added, now_ms, gone = false } = failure;
+  const advanced = added > 0;
   // Then it was the way of asking that failed, not the provider; another way may do at the same place.
-  const isOurs = gone || evidence.kind === 'seam_rejected';
+  const isOurs = gone || interruption.evidence.kind === 'seam_rejected';
+  const death = isOurs ? budget.death : deathAfter(budget.death, failure);
   return {
-    attempts: budget.attempts + 1,
-    charged: budget.charged + (forgive || gone ? 0 : 1),
-    forgiven: budget.forgiven + (forgive ? 1 : 0),
-    fruitless: added > 0 || budget.attempts === 0 ? 0 : budget.fruitless + 1,
-    progress_at_ms: added > 0 ? now_ms : budget.progress_at_ms,
-    ...(isOurs ? budget.last && { last: budget.last } : { last: failure }),
-    repeated: !isOurs && !moves && repeats(budget.last, failure),
+    charged: advanced ? 1 : budget.charged + (gone ? 0 : 1),
+    fruitless: advanced || budget.charged === 0 ? 0 : budget.fruitless + 1,
+    progress_at_ms: advanced ? now_ms : budget.progress_at_ms,
+    ...(death && { death }),
   };
 }
 
-/**
- * A provider that dies at the same place in the same way twice will do so a third time. The attempt that got there
- * does not count: whatever cut it, the next one may be cut by chance before it says a word.
- */
-export function repeats(before: Failure | undefined, now: Failure): boolean {
-  // An outage refuses every request in the same way, before it has seen what is in it: that is no poison.
-  if (now.phase === 'connect' || before === undefined || before.advanced) return false;
-  if (before.target !== now.target) return false;
-  return before.cause === now.cause && before.phase === now.phase && before.offset === now.offset;
+/** Failures before the first token are an outage, which refuses every request before it has seen what is in it. */
+export function deathAfter(
+  before: Death | undefined,
+  { position, target }: Pick<Charge, 'position' | 'target'>,
+): Death | undefined {
+  if (position === undefined) return before;
+  const isSame = before !== undefined && before.position === position && before.target === target;
+  return { ...(target !== undefined && { target }), position, count: isSame ? before.count + 1 : 1 };
 }
 
-export function exhaustion(budget: Budget, limits: BudgetLimits, now_ms: number): Exhaustion | undefined {
+/** The request itself, or what the model was about to say, kills the attempt. */
+export const isPoison = (death: Death | undefined): boolean => (death?.count ?? 0) >= POISON_DEATHS;
+
+/** What a run has come to, besides its budget. */
+export interface Spending {
+  readonly now_ms: number;
+  /** Tokens that all of its attempts have generated; see {@link attemptWork}. */
+  readonly work_tokens: number;
+  readonly max_work_tokens: number;
+  /** Until the deadline of the run; infinite without one. */
+  readonly left_ms: number;
+  /** Another target is asked next: what was poison for this one may not be for that one. */
+  readonly moves: boolean;
+}
+
+export function exhaustion(budget: Budget, limits: BudgetLimits, spending: Spending): Exhaustion | undefined {
+  const { now_ms, work_tokens, max_work_tokens, left_ms, moves } = spending;
   if (budget.charged >= limits.max_attempts) return 'attempts';
-  if (budget.repeated) return 'repeated_failure';
+  if (!moves && isPoison(budget.death)) return 'repeated_failure';
+  if (left_ms <= 0) return 'deadline';
+  if (work_tokens >= max_work_tokens) return 'work';
   if (now_ms - budget.progress_at_ms >= limits.no_progress_ms) return 'no_progress';
   return undefined;
+}
+
+/** What an attempt that generated so many tokens counts for. */
+export const attemptWork = (tokens: number): number => Math.max(tokens, ATTEMPT_TOKENS_MIN);
+
+/** How much may be generated for a request with this `max_tokens`, infinite if it has none. */
+export function workLimit(configured: number | undefined, max_tokens: number): number {
+  const asked = Number.isFinite(max_tokens) ? Math.max(max_tokens, MAX_TOKENS_MIN) : MAX_TOKENS_DEFAULT;
+  return configured ?? WORK_PER_MAX_TOKENS * asked;
 }
 
 /**
@@ -118,6 +140,5 @@ export function backoffMs(
   const ceiling = Math.min(limits.backoff_max_ms, limits.backoff_ms * 2 ** budget.fruitless);
   const backoff = ceiling * random;
   if (retry_after_ms === undefined) return backoff;
-  const asked = Math.min(retry_after_ms, limits.retry_after_max_s * 1000);
-  return Math.max(backoff, asked * (1 + RETRY_AFTER_SPREAD * random));
+  return Math.max(backoff, retry_after_ms * (1 + RETRY_AFTER_SPREAD * random));
 }

@@ -1,58 +1,52 @@
-/**
- * How a continuation asks for the rest. `resume` comes back to the very answer, which its provider has gone on with.
- * `restart` re-issues the original because nothing is worth keeping (R4).
- */
-export const MODES = ['resume', 'prefill', 'nudge', 'replay', 'restart'] as const;
-export type Mode = (typeof MODES)[number];
+import { anchorOf } from './seam/anchor.ts';
+import type { Mode } from './seam/mode.ts';
+import type { PrefillManner } from './seam/prefill.ts';
+
+/** Whether an attempt of this mode was given what had been said before, and asked for what follows. */
+export const asksForRest = (mode: string): boolean => mode === 'prefill' || mode === 'nudge';
 
 export interface ModeFacts {
   readonly plan: 'R1' | 'R3';
-  /** Whether the target continues a trailing assistant message; `undefined` while that is not known. */
-  readonly prefill: boolean | undefined;
+  /** `undefined` while it is not known. */
+  readonly prefill: PrefillManner | undefined;
   readonly prefillWithTools: boolean;
   /** Length of the prefix. */
   readonly characters: number;
   readonly hasTools: boolean;
+  /** No text came after a call that was cut: the text ends where it began. */
+  readonly callsComeNext: boolean;
   /** Structured output, a forced tool: a model asked to "go on" starts such an answer anew. */
   readonly onlyReplay: boolean;
+  /** Only seams that prove themselves are allowed. */
+  readonly strict: boolean;
   /** Modes that already failed in this run. */
   readonly failed: ReadonlySet<Mode>;
 }
 
-/** From a shorter prefix it could not be told whether the model went on or began again. */
-const PROBE_CHARACTERS = 16;
+/** From a shorter prefix it could not be told whether the model continued it or began again. */
+const TRIAL_CHARACTERS = 16;
 
 /** The first mode in order of preference that the request and the target allow, or `undefined` when none is left. */
 export function chooseMode(facts: ModeFacts): Exclude<Mode, 'restart'> | undefined {
   const candidates: Exclude<Mode, 'restart'>[] = [];
   if (!facts.onlyReplay) {
-    const worthTrying = facts.prefill ?? facts.characters >= PROBE_CHARACTERS;
-    const prefillAllowed = worthTrying && (facts.prefillWithTools || !facts.hasTools);
-    // Only a nudge can say which call was cut.
-    if (facts.plan === 'R3') candidates.push('nudge');
-    if (prefillAllowed) candidates.push('prefill');
-    if (facts.plan === 'R1') candidates.push('nudge');
+    const ways: Exclude<Mode, 'restart'>[] = mayPrefill(facts) ? ['prefill', 'nudge'] : ['nudge'];
+    candidates.push(...(comesToCalls(facts) ? ways : ways.reverse()));
   }
   candidates.push('replay');
   return candidates.find((mode) => !facts.failed.has(mode));
 }
 
-/** The delivered text as a provider may be sent it, and what had to be left off its end. */
-export interface Prefix {
-  readonly sent: string;
-  /** Whitespace, or half a surrogate pair: delivered to the client, but not to be sent. */
-  readonly trimmed: string;
-}
-
 /**
- * Several providers refuse a prefix that ends in whitespace or drop it silently, and half a surrogate pair is
- * not text. Whatever is trimmed is taken off the head of the continuation again by the seam.
+ * Only a nudge can say which call was cut. None has to where the model is put back to the very token before it: it made the
+ * call from there once, in a turn of its own, and its server makes calls of what is generated behind a prefix as well.
  */
-export function prefixOf(delivered: string): Prefix {
-  const last = delivered.charCodeAt(delivered.length - 1);
-  const whole = last >= 0xd800 && last <= 0xdbff ? delivered.slice(0, -1) : delivered;
-  const sent = whole.trimEnd();
-  return { sent, trimmed: delivered.slice(sent.length) };
+const comesToCalls = ({ plan, prefill, characters, callsComeNext }: ModeFacts): boolean =>
+  plan === 'R1' || (prefill === 'exact' && characters > 0 && callsComeNext);
+
+function mayPrefill({ prefill, prefillWithTools, hasTools, characters, strict }: ModeFacts): boolean {
+  if (prefill === 'new_turn' || (hasTools && !prefillWithTools)) return false;
+  return prefill !== undefined || (characters >= TRIAL_CHARACTERS && !strict);
 }
 
 /** The words of a nudge, and what goes around a message. */
@@ -67,36 +61,38 @@ const CHARACTERS_PER_MARGIN_TOKEN = 8;
 export const marginTokens = (added_characters: number): number =>
   MARGIN_TOKENS_MIN + Math.ceil(added_characters / CHARACTERS_PER_MARGIN_TOKEN);
 
-/** Long enough to be recognised beyond doubt, short enough that a model repeats it faithfully. */
-const ANCHOR_CHARACTERS = 40;
-
-/** The last words of the prefix, from a word's beginning if one begins early enough: not every script has spaces. */
-export function anchorOf(prefix: string): string {
-  if (prefix.length <= ANCHOR_CHARACTERS) return prefix.trimStart();
-  const tail = prefix.slice(-ANCHOR_CHARACTERS);
-  const firstSpace = tail.slice(0, ANCHOR_CHARACTERS / 2).search(/\s/);
-  // Without its first half, the rest of a surrogate pair is not text.
-  return firstSpace === -1 ? tail.replace(/^[\udc00-\udfff]/, '') : tail.slice(firstSpace).trimStart();
+/**
+ * How many of the `tokens` of an answer of so many characters the anchor at the end of `delivered` has. A model that repeats
+ * it spends them again, and none of them are the client's.
+ */
+export function anchorTokens(delivered: string, characters: number, tokens: number): number {
+  return characters === 0 ? 0 : Math.ceil((anchorOf(delivered).length / characters) * tokens);
 }
 
 export interface NudgeFacts {
-  readonly prefix: string;
+  readonly delivered: string;
   readonly hasTools: boolean;
   /** Names of the calls that were cut and are to be made again. */
   readonly cutTools: readonly string[];
+  /** The first wording was not followed. */
+  readonly insists: boolean;
 }
 
 /**
  * The user turn that follows the partial answer. Spoken as the user, because models take a "transport notice"
- * for an injected instruction, and asking for the last words again, because a model told merely to go on
+ * for an injected instruction, and asking for the last words again, because a model told merely to continue
  * loses the space at the boundary two times out of three. The seam removes the repeated words.
  */
-export function nudgeText({ prefix, hasTools, cutTools }: NudgeFacts): string {
+export function nudgeText({ delivered, hasTools, cutTools, insists }: NudgeFacts): string {
+  const anchor = JSON.stringify(anchorOf(delivered));
   const sentences = [
     'My connection dropped and your answer was cut off.',
-    `Repeat its last words exactly, ${JSON.stringify(anchorOf(prefix))}, and go straight on from there.`,
+    insists
+      ? `Do not begin it again. The first characters of your reply must be its last words, letter by letter: ${anchor}. Continue right behind them, in the middle of a sentence or word if that is where they end.`
+      : `Repeat its last words exactly, ${anchor}, and go straight on from there.`,
     'Write nothing else: no preamble, no apology, same language, same formatting.',
   ];
+  if (anchor.includes('\\n')) sentences.push('Where the words have \\n, write a line break.');
   if (cutTools.length > 0) {
     const names = cutTools.map((name) => `\`${name}\``).join(', ');
     sentences.push(`Your call to ${names} was cut off and did not run: make it again, in full.`);

@@ -24,7 +24,19 @@ export type Bar = 'poisoned' | 'request_unknown';
 
 export const isBar = (why: GiveUp): why is Bar => why === 'poisoned' || why === 'request_unknown';
 
-export type GiveUp = 'permanent' | 'not_recoverable' | 'plan_not_allowed' | 'no_way_left' | Exhaustion | Bar;
+/**
+ * Why a run is given up. `tool_running`: the provider ran a tool whose result is not known. `tools_not_carried`: no
+ * target takes back what its tools have done, so that to ask for the rest would be to run them again.
+ */
+export type GiveUp =
+  | 'permanent'
+  | 'not_recoverable'
+  | 'plan_not_allowed'
+  | 'no_way_left'
+  | 'tool_running'
+  | 'tools_not_carried'
+  | Exhaustion
+  | Bar;
 
 export interface Policy {
   readonly plans: readonly PlanName[];
@@ -47,6 +59,8 @@ export interface Allowance {
   readonly compressible?: boolean;
   /** The provider still has the answer, and goes on with it where it was cut. */
   readonly resumable?: boolean;
+  /** A target that may be asked takes back what the tools of the provider have done. */
+  readonly carries?: boolean;
 }
 
 /**
@@ -54,6 +68,8 @@ export interface Allowance {
  *
  * Settled tool calls come first, before every reason to stop: whatever else went wrong, they are delivered. Unless the
  * answer itself can be come back to: then nothing of it is lost, and nothing has to be made again.
+ *
+ * A tool that the provider has run is worth keeping like text: an answer with one is never begun anew.
  */
 export function decide(
   transcript: Transcript,
@@ -66,19 +82,24 @@ export function decide(
   const cancel = open.filter((call) => !settle.includes(call));
   const spliceable = policy.spliceable && transcript.refusal === '';
 
+  const tools = transcript.providerTools;
+  const isWorthKeeping = transcript.hasText || tools.length > 0;
+
   const isTooLong = interruption.cause === 'context_overflow';
   const mayFit = allowance.elsewhere || (isTooLong && allowance.compressible);
   const isFinal = isPermanent(interruption.cause) && !mayFit;
   const mayResume = allowance.resumable && !isFinal && !allowance.exhausted;
   if (mayResume && policy.plans.includes('R1')) return { kind: 'R1' };
   if (settle.length > 0 || transcript.closedCalls.length > 0) return { kind: 'R2', settle, cancel };
-  if (isFinal && isTooLong && transcript.hasText) return { kind: 'finish', reason: 'length' };
+  if (tools.some(({ state }) => state === 'running')) return { kind: 'give_up', why: 'tool_running' };
+  if (isFinal && isTooLong && isWorthKeeping) return { kind: 'finish', reason: 'length' };
   if (isFinal) return { kind: 'give_up', why: 'permanent' };
   if (!spliceable && allowance.delivered) return { kind: 'give_up', why: 'not_recoverable' };
   if (allowance.exhausted) return { kind: 'give_up', why: allowance.exhausted };
-  if (transcript.hasText && allowance.tokens_left <= 0) return { kind: 'finish', reason: 'length' };
+  if (isWorthKeeping && allowance.tokens_left <= 0) return { kind: 'finish', reason: 'length' };
+  if (tools.length > 0 && !allowance.carries) return { kind: 'give_up', why: 'tools_not_carried' };
 
-  const plan: Plan = transcript.hasText
+  const plan: Plan = isWorthKeeping
     ? open.length > 0
       ? { kind: 'R3', cancel }
       : { kind: 'R1' }

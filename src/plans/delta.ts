@@ -24,6 +24,23 @@ export type Delta =
   | { readonly kind: 'tool_close'; readonly index: number; readonly proof: Proof }
   /** `reason`: where it was not cut by an interruption. */
   | { readonly kind: 'tool_cancel'; readonly index: number; readonly reason?: 'repeated' }
+  /** The provider says that it runs a tool of its own: from here on it may have had its effect. */
+  | { readonly kind: 'provider_tool_start'; readonly id: string; readonly name: string }
+  /** Such a tool has its result. `items`: both, as the provider takes them back. */
+  | {
+      readonly kind: 'provider_tool_end';
+      readonly id: string;
+      readonly name: string;
+      readonly items: readonly object[];
+    }
+  /** In journals only: a settled call of an answer with several choices, whose events are sent as they come. */
+  | {
+      readonly kind: 'choice_call';
+      readonly choice: number;
+      readonly id: string;
+      readonly name: string;
+      readonly arguments: string;
+    }
   | { readonly kind: 'finish'; readonly reason: string }
   | { readonly kind: 'usage'; readonly usage: Usage }
   /** In journals only: who says what follows. */

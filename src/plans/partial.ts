@@ -3,8 +3,9 @@ export interface Said {
   readonly text: string;
   readonly refusal: string;
   readonly reasoning: string;
+  readonly providerTools: readonly unknown[];
 }
 
 /** Whether there is anything of the answer for its client to see: otherwise what was cut off is no partial. */
-export const isPartial = ({ text, refusal, reasoning }: Said): boolean =>
-  text !== '' || refusal !== '' || reasoning !== '';
+export const isPartial = ({ text, refusal, reasoning, providerTools }: Said): boolean =>
+  text !== '' || refusal !== '' || reasoning !== '' || providerTools.length > 0;

@@ -1,4 +1,4 @@
-import { canonicalJson } from './canonical-json.ts';
+import { comparableJson } from './comparable-json.ts';
 import { normalisedArguments } from './tool-proof.ts';
 import type { ToolCall } from './transcript.ts';
 
@@ -20,5 +20,5 @@ export function isRepeated(call: ToolCall, settled: readonly ToolCall[]): boolea
 
 function comparable(text: string): string {
   const whole = normalisedArguments(text);
-  return INEXACT.test(whole) ? whole : canonicalJson(whole);
+  return INEXACT.test(whole) ? whole : comparableJson(whole);
 }

@@ -1,5 +1,5 @@
 import type { Cause } from '../interrupts/interruption.ts';
-import type { Mode } from './continuation.ts';
+import type { Mode } from './seam/mode.ts';
 
 /**
  * The part of an answer that one attempt said: the journal tells it with the attempt's first content, and what follows

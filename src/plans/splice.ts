@@ -1,19 +1,33 @@
-import type { Mode, Prefix } from './continuation.ts';
 import type { Delta } from './delta.ts';
-import { commonPrefixLength } from './overlap.ts';
-import { Seam, type SeamKind, type SeamRejection } from './seam.ts';
+import { commonPrefixLength } from './seam/common-prefix.ts';
+import type { SeamKind, SeamRejection } from './seam/joint.ts';
+import type { Mode } from './seam/mode.ts';
+import type { PrefillManner, Prefix } from './seam/prefill.ts';
+import { Seam } from './seam/seam.ts';
 import { StopMatcher } from './stop-matcher.ts';
+import { TokenLimit } from './token-limit.ts';
 
 export interface SpliceOptions {
   readonly mode: Mode;
   /** Text, refusal and reasoning the client was shown before this attempt. */
   readonly delivered: { readonly text: string; readonly reasoning: string };
   readonly prefix: Prefix;
-  /** The dialect repeats the prefix at the start of its answer. */
-  readonly echoes: boolean;
+  /** What the target makes of a prefix; `undefined` while that is not known. */
+  readonly manner: PrefillManner | undefined;
+  /** No better way to ask is left: what is uncertain is delivered. */
+  readonly lastResort: boolean;
+  /** A seam that does not prove itself is rejected. */
+  readonly strict: boolean;
+  /**
+   * What a restart makes of its reasoning where the client has items of it: beside those that were `cut` all of it is shown,
+   * after `whole` ones nothing. Otherwise it is let through as the exact continuation of what was seen.
+   */
+  readonly thoughts?: 'whole' | 'cut' | undefined;
   /** The dialect was sent the reasoning too and goes on with it. */
   readonly continuesReasoning: boolean;
   readonly stops: readonly string[];
+  /** Tokens that the client has left, where the request allows more for an anchor to be repeated. */
+  readonly token_limit?: number;
   /** Text that comes before a call has ended when the call begins, and is shown before it. */
   readonly ordered?: boolean;
 }
@@ -28,11 +42,12 @@ export class Splice {
   readonly #options: SpliceOptions;
   readonly #seam: Seam;
   readonly #stop: StopMatcher;
+  #limit: TokenLimit | undefined;
   #reasoning: 'matching' | 'swallowing' | 'passing';
   /** How much of the delivered reasoning has come again. */
   #matched = 0;
   #rejection: SeamRejection | undefined;
-  #stopped = false;
+  #stopReason: 'stop' | 'length' | undefined;
   /** The attempt has begun a tool call. */
   #calls = false;
   /** Reasoning was left out. */
@@ -41,15 +56,13 @@ export class Splice {
 
   constructor(options: SpliceOptions) {
     this.#options = options;
-    this.#seam = new Seam({
-      mode: options.mode,
-      delivered: options.delivered.text,
-      prefix: options.prefix,
-      echoes: options.echoes,
-    });
+    const { mode, delivered, prefix, manner, lastResort, strict } = options;
+    this.#seam = new Seam({ mode, delivered: delivered.text, prefix, manner, lastResort, strict });
     this.#stop = new StopMatcher(options.stops, options.delivered.text);
+    if (options.token_limit !== undefined) this.#limit = new TokenLimit(options.token_limit);
     const seenReasoning = options.delivered.reasoning !== '';
-    if (options.mode === 'restart') this.#reasoning = seenReasoning ? 'matching' : 'passing';
+    if (options.mode === 'restart')
+      this.#reasoning = seenReasoning ? RESTARTED[options.thoughts ?? 'unknown'] : 'passing';
     // Text has begun: reasoning that comes now would appear in the middle of the answer.
     else
       this.#reasoning =
@@ -60,23 +73,50 @@ export class Splice {
     return this.#seam.kind;
   }
 
+  /** What the attempt has shown the target to make of a prefix; `undefined` if it leaves a doubt. */
+  get manner(): PrefillManner | undefined {
+    return this.#seam.manner;
+  }
+
+  /** The text that the client was shown before this attempt. */
+  get delivered(): string {
+    return this.#options.delivered.text;
+  }
+
+  /** What was said, where it was rejected. */
+  get rejectedHead(): string {
+    return this.#rejection === undefined ? '' : this.#seam.held;
+  }
+
   get rejection(): SeamRejection | undefined {
     return this.#rejection;
   }
 
-  /** A stop sequence ended across the seam: the answer is over. */
-  get stopped(): boolean {
-    return this.#stopped;
+  /** Why the answer is over: a stop sequence ended across the seam, or the client's limit is reached. */
+  get stopReason(): 'stop' | 'length' | undefined {
+    return this.#stopReason;
   }
 
-  /** The stop sequence that did it. */
+  /** The stop sequence that ended it. */
   get stopSequence(): string | undefined {
     return this.#stop.matched;
   }
 
   /** Everything that comes from now on is new and may pass unchanged. */
   get isOpen(): boolean {
-    return this.#seam.isOpen && this.#reasoning === 'passing' && !this.#stopped;
+    return this.#seam.isOpen && this.#reasoning === 'passing' && !this.#stopReason;
+  }
+
+  /** Whether the client's limit has room for these deltas, which pass unchanged. Where it has none, the answer is over. */
+  allows(deltas: readonly Delta[]): boolean {
+    const limit = this.#limit;
+    if (!limit) return true;
+    for (const delta of deltas) {
+      if (delta.kind !== 'text') continue;
+      if (!this.#hasRoomFor(delta.text)) return false;
+      limit.show(delta.text.length);
+    }
+    return true;
   }
 
   accept(delta: Delta): readonly Delta[] {
@@ -86,8 +126,10 @@ export class Splice {
         return this.#acceptReasoning(delta.text);
       case 'text': {
         this.#hasText = true;
+        if (!this.#hasRoomFor(delta.text)) return textOf(this.#stop.end());
         const text = this.#text(this.#seam.push(delta.text));
         if (this.#seam.isOpen) this.#reasoning = 'passing';
+        if (this.#seam.isOpen && this.seam === 'anchored') this.#limit = undefined;
         return text;
       }
       case 'tool_start':
@@ -101,13 +143,19 @@ export class Splice {
     }
   }
 
+  /** Something that is no text begins: gives out the text before it, which has ended. */
+  interject(): readonly Delta[] {
+    this.#calls = true;
+    const text = this.#text(this.#seam.release());
+    if (this.#isOver || !this.#seam.isOpen) return text;
+    this.#reasoning = 'passing';
+    return [...text, ...textOf(this.#stop.end())];
+  }
+
   /** A call, after the text that was held back until it began. */
   #afterText(call: Delta): readonly Delta[] {
-    const text = this.#text(this.#seam.release());
-    if (this.#isOver) return text;
-    if (!this.#seam.isOpen) return [...text, call];
-    this.#reasoning = 'passing';
-    return [...text, ...textOf(this.#stop.end()), call];
+    const text = this.interject();
+    return this.#isOver ? text : [...text, call];
   }
 
   /** No more text will come: gives out what was held back, or finds that the answer does not join. */
@@ -123,19 +171,26 @@ export class Splice {
     return [...joined, ...textOf(this.#stop.end())];
   }
 
+  #hasRoomFor(text: string): boolean {
+    if (this.#limit?.isReached) this.#stopReason = 'length';
+    else this.#limit?.arrive(text.length);
+    return this.#stopReason === undefined;
+  }
+
   get #isOver(): boolean {
-    return this.#rejection !== undefined || this.#stopped;
+    return this.#rejection !== undefined || this.#stopReason !== undefined;
   }
 
   #text({ emit, rejected }: { emit: string; rejected?: SeamRejection }): readonly Delta[] {
     if (rejected) this.#rejection ??= rejected;
     if (emit === '') return NONE;
+    this.#limit?.show(emit.length);
     const stop = this.#stop.push(emit);
-    this.#stopped = stop.stopped;
+    if (stop.stopped) this.#stopReason = 'stop';
     return stop.emit === '' ? NONE : [{ kind: 'text', text: stop.emit }];
   }
 
-  /** Regenerated reasoning is let through only as the exact continuation of what was seen. */
+  /** Reasoning that is matched is let through only as the exact continuation of what was seen. */
   #acceptReasoning(text: string): readonly Delta[] {
     if (this.#reasoning === 'passing') return [{ kind: 'reasoning', text }];
     if (this.#reasoning === 'swallowing') {
@@ -150,5 +205,7 @@ export class Splice {
     return this.#reasoning === 'passing' ? [{ kind: 'reasoning', text: text.slice(same) }] : NONE;
   }
 }
+
+const RESTARTED = { whole: 'swallowing', cut: 'passing', unknown: 'matching' } as const;
 
 const textOf = (text: string): readonly Delta[] => (text === '' ? NONE : [{ kind: 'text', text }]);

@@ -1,6 +1,8 @@
 import { type Interruption, isPermanent } from '../interrupts/interruption.ts';
-import { type Failure, repeats } from './budget.ts';
+import { type Death, deathAfter, isPoison } from './budget.ts';
 
+/** After so long without a word, a close is the end of a silence, and the next one may take as long. */
+const SILENCE_MS = 10_000;
 /** The status with which a Holdfast refuses a request that it has sent itself. */
 const LOOP_DETECTED = 508;
 
@@ -30,7 +32,9 @@ export interface Ownership {
   readonly model: boolean;
 }
 
-export function reactionTo(interruption: Interruption, own: Ownership): Reaction {
+/** `silent_ms`: how long the attempt had said nothing when it ended. */
+export function reactionTo(interruption: Interruption, own: Ownership, silent_ms = 0): Reaction {
+  const isSilent = silent_ms >= SILENCE_MS;
   const { cause, phase, evidence, status, retry_after_ms } = interruption;
   switch (cause) {
     case 'content_filter':
@@ -51,9 +55,10 @@ export function reactionTo(interruption: Interruption, own: Ownership): Reaction
       return evidence.kind === 'clock' ? STALLS[evidence.clock] : 'silent';
     case 'connection_reset':
       if (evidence.kind === 'replica_lost') return 'ours';
+      if (isSilent) return 'silent';
       return phase === 'connect' ? 'next' : 'again';
     case 'goaway':
-      return 'again';
+      return isSilent ? 'silent' : 'again';
     case 'provider_5xx':
       // One that says when to come back has said that it is of no use before.
       return retry_after_ms === undefined ? 'again' : 'next';
@@ -82,8 +87,8 @@ export interface Standing {
   readonly outgrown?: boolean;
   /** It has asked not to be asked before. */
   readonly ready_at_ms: number;
-  readonly last?: Failure;
-  /** It failed in the same way twice at this offset of the answer, and got nowhere. */
+  readonly death?: Death;
+  /** Its attempts died of poison at this offset of the answer. */
   readonly stuck_at?: number;
 }
 
@@ -103,6 +108,8 @@ export interface TargetFailure {
   readonly offset: number;
   /** Characters that the attempt added. */
   readonly added: number;
+  /** Raw position in the answer at which the attempt died; `undefined` if it had said nothing. */
+  readonly position: number | undefined;
   readonly ready_at_ms: number | undefined;
 }
 
@@ -111,7 +118,7 @@ export function afterFailure(standings: readonly Standing[], failure: TargetFail
   return standings.map((standing, index) => {
     if (index === failure.target) return failed(standing, failure);
     const known = standings[failure.target]?.context_tokens;
-    return failure.reaction === 'outgrown' && !isLarger(standing, known) ? outgrown(standing) : standing;
+    return failure.reaction === 'outgrown' && !mayBeLarger(standing, known) ? outgrown(standing) : standing;
   });
 }
 
@@ -121,14 +128,12 @@ export const afterCompression = (standings: readonly Standing[]): readonly Stand
 
 const outgrown = (standing: Standing): Standing => ({ ...standing, outgrown: true });
 
-/** Whoever took the request before, and failed at it for another reason, is not known to be too small. */
-function isLarger({ context_tokens, failures }: Standing, known: number | undefined): boolean {
-  if (context_tokens === undefined || known === undefined) return failures > 0;
-  return context_tokens > known;
-}
+/** One of which nothing is declared is tried once, and then known. */
+const mayBeLarger = ({ context_tokens }: Standing, known: number | undefined): boolean =>
+  context_tokens === undefined || known === undefined || context_tokens > known;
 
 function failed(standing: Standing, failure: TargetFailure): Standing {
-  const { reaction, interruption, offset, added, ready_at_ms } = failure;
+  const { reaction, offset, added, position, ready_at_ms } = failure;
   switch (reaction) {
     case 'ours':
     case 'final':
@@ -139,16 +144,15 @@ function failed(standing: Standing, failure: TargetFailure): Standing {
     case 'refused':
       return { ...standing, use: 'never' };
   }
-  const { cause, phase } = interruption;
-  const last: Failure = { cause, phase, offset, advanced: added > 0 };
+  const death = deathAfter(standing.death, { position });
   const silence = added > 0 ? 'last' : 'never';
   return {
     ...standing,
     failures: standing.failures + 1,
     ...(reaction === 'silent' && { use: silence }),
     ...(ready_at_ms !== undefined && { ready_at_ms }),
-    ...(repeats(standing.last, last) && { stuck_at: offset }),
-    last,
+    ...(isPoison(death) && { stuck_at: offset }),
+    ...(death && { death }),
   };
 }
 
@@ -160,29 +164,42 @@ export interface Choice {
   readonly now_ms: number;
   /** How often a target that failed is asked again before another one is. */
   readonly same_target_retries: number;
+  /** A target that asks for a longer wait is not asked again by this run. */
+  readonly retry_after_max_ms: number;
+  /** A target that asks for a wait up to this long is waited for, although there are others. */
+  readonly retry_after_wait_ms: number;
   /** Absent for the first attempt. */
   readonly failure?: Pick<TargetFailure, 'target' | 'reaction' | 'interruption'>;
 }
 
 /** Positions of the targets that may be asked now, the best one first; none when it ends here. */
 export function chooseTargets({ failure, ...choice }: Choice): readonly number[] {
-  const { standings, doubted, same_target_retries, now_ms } = choice;
-  if (standings.length === 1) return failure && isFinal(failure) ? [] : [0];
+  const { standings, doubted, same_target_retries, retry_after_wait_ms, now_ms } = choice;
+  if (standings.length === 1) return failure && (isFinal(failure) || isTooLate(0, choice)) ? [] : [0];
   if (!failure) return ranked(choice);
   const { target, reaction } = failure;
   const same = standings[target];
   const others = standings.filter((_, index) => index !== target);
   if (reaction === 'final') return [];
   if (reaction === 'refused' && !others.some(({ failures }) => failures > 0)) return [];
-  const all = ranked(choice, target);
-  const mayPass = same && same.failures <= same_target_retries && same.ready_at_ms <= now_ms;
-  const sameFirst = reaction === 'ours' || (reaction === 'again' && mayPass && !doubted[target]);
+  const all = ranked(choice, target).filter((position) => !isTooLate(position, choice));
+  const wait_ms = same ? same.ready_at_ms - now_ms : 0;
+  const mayPass = same && same.failures <= same_target_retries && !doubted[target];
+  const isPassing = reaction === 'again' && wait_ms <= 0;
+  const isWorthTheWait = reaction === 'next' && wait_ms > 0 && wait_ms <= retry_after_wait_ms;
+  const sameFirst = reaction === 'ours' || (mayPass && (isPassing || isWorthTheWait));
   return sameFirst && all.includes(target) ? [target, ...all.filter((index) => index !== target)] : all;
 }
 
 /** With one target, what is permanent is final. */
 const isFinal = ({ reaction, interruption }: NonNullable<Choice['failure']>): boolean =>
   reaction !== 'ours' && isPermanent(interruption.cause);
+
+/** It wants to be left alone for longer than this run waits. */
+const isTooLate = (
+  position: number,
+  { standings, now_ms, retry_after_max_ms }: Pick<Choice, 'standings' | 'now_ms' | 'retry_after_max_ms'>,
+): boolean => (standings[position]?.ready_at_ms ?? now_ms) - now_ms > retry_after_max_ms;
 
 function ranked(
   { standings, doubted, offset, now_ms }: Omit<Choice, 'failure'>,

@@ -1,5 +1,5 @@
 import { type Schema, Validator } from '@cfworker/json-schema';
-import { isObject } from '../json.ts';
+import { isObject, parsedJson } from '../lib/json.ts';
 import type { Proof } from './delta.ts';
 import type { ToolCall } from './transcript.ts';
 
@@ -29,22 +29,11 @@ export function normalisedArguments(text: string): string {
   return text.trim() === '' ? '{}' : text;
 }
 
-export function parses(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
+export const parses = (text: string): boolean => parsedJson(text) !== undefined;
 
 function parsedObject(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(text);
+  return isObject(value) ? value : undefined;
 }
 
 function takesNoArguments(schema: unknown): boolean {

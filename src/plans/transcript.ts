@@ -1,4 +1,6 @@
 import type { Delta, Usage } from './delta.ts';
+import { type ProviderTool, ProviderTools } from './provider-tools.ts';
+import { speakable } from './seam/anchor.ts';
 
 export interface ToolCall {
   readonly index: number;
@@ -25,6 +27,9 @@ export class Transcript {
   /** UTF-16 units held in memory, for the limit on a run's size. */
   size = 0;
   readonly #toolCalls: Mutable<ToolCall>[] = [];
+  readonly #providerTools = new ProviderTools();
+  /** The upstream whose words are folded, where that is known. */
+  #upstream: string | undefined;
 
   static of(deltas: Iterable<Delta>): Transcript {
     const transcript = new Transcript();
@@ -63,6 +68,16 @@ export class Transcript {
       case 'tool_cancel':
         this.#call(delta.index).state = 'cancelled';
         return;
+      case 'provider_tool_start':
+        this.#providerTools.start(delta, this.text.length, this.#upstream);
+        return;
+      case 'provider_tool_end':
+        this.#providerTools.end(delta, this.text.length, this.#upstream);
+        this.size += JSON.stringify(delta.items).length;
+        return;
+      case 'segment':
+        this.#upstream = delta.upstream;
+        return;
       case 'finish':
         this.finish = delta.reason;
         return;
@@ -85,9 +100,19 @@ export class Transcript {
     return this.#toolCalls.filter((call) => call.state === 'closed');
   }
 
-  /** Text that a continuation could hang on: whitespace alone is none (some providers refuse it as a prefix). */
+  /** No text came after a call that was not completed: the text ends where it began. */
+  get callsComeNext(): boolean {
+    return !this.#toolCalls.some(({ state, followed }) => state !== 'closed' && followed === 'text');
+  }
+
+  /** Tools that the provider ran for the answer, or runs. */
+  get providerTools(): readonly ProviderTool[] {
+    return this.#providerTools.all;
+  }
+
+  /** Text that a continuation could hang on: not white space alone, which some providers refuse, nor half a character. */
   get hasText(): boolean {
-    return this.text.trim() !== '';
+    return speakable(this.text).trim() !== '';
   }
 
   #follow(by: 'text' | 'call'): void {

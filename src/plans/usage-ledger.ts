@@ -1,33 +1,8 @@
-import type { Mode } from './continuation.ts';
+import { tokenCounter } from './answer-tokens.ts';
+import type { AttemptUsage, Count } from './attempt-usage.ts';
 import type { Usage } from './delta.ts';
-import { estimatedMessageTokens, tokensOfDeltas } from './tokens.ts';
-
-/** What one attempt contributed, for the sum over attempts. */
-export interface AttemptUsage {
-  /** Who was asked; unknown of attempts that another replica made. */
-  readonly upstream?: string;
-  readonly mode: 'first' | Mode;
-  /** What the provider said, if it came to that. */
-  readonly reported?: Usage;
-  /** Deltas that reached the client. */
-  readonly text: Count;
-  readonly reasoning: Count;
-  readonly tools: Count;
-  /** Deltas that the client had seen already: echoes, repetitions, regenerated reasoning. */
-  readonly swallowed: Count;
-  /** Characters of each message that the continuation added to the request. */
-  readonly added_messages: readonly number[];
-}
-
-export interface Count {
-  readonly deltas: number;
-  readonly characters: number;
-}
-
-/** `request_characters`: the characters of each message of the client's request. */
-export interface LedgerFacts {
-  readonly request_characters: readonly number[];
-}
+import { promptTokens } from './prompt-tokens.ts';
+import { type PromptSize, tokensOfDeltas } from './tokens.ts';
 
 const REPORTS_ALL: ReadonlySet<AttemptUsage['mode']> = new Set(['first', 'resume', 'replay', 'restart']);
 
@@ -51,40 +26,31 @@ export function repaidTokens(attempts: readonly AttemptUsage[]): number {
 
 /**
  * The usage of the one logical answer that the client saw: its own prompt once, and every delivered token once.
- * Exact where the provider reported it or the deltas were tokens; estimated for the rest.
+ * Exact where the provider reported it or the deltas were tokens; estimated for the rest. `size`: of the client's request.
  */
-export function logicalUsage(attempts: readonly AttemptUsage[], facts: LedgerFacts): Usage {
+export function logicalUsage(attempts: readonly AttemptUsage[], size: PromptSize): Usage {
   const last = attempts.at(-1);
   const reported = last?.reported;
   // What is told in these modes is the whole answer, so their own report is that of the whole answer.
-  if (reported && REPORTS_ALL.has(last.mode)) return reported;
-  const prompt_tokens = promptTokens(attempts, facts);
-  const completion_tokens = completionTokens(attempts);
+  const whole = reported && REPORTS_ALL.has(last.mode) ? reported : undefined;
+  if (whole && whole.prompt_tokens > 0) return whole;
+  const prompt_tokens = promptTokens(attempts, size);
+  const completion_tokens = whole?.completion_tokens ?? completionTokens(attempts);
   return { ...reported, prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
 }
 
-function promptTokens(attempts: readonly AttemptUsage[], facts: LedgerFacts): number {
-  const first = attempts.find((attempt) => attempt.reported && attempt.added_messages.length === 0);
-  if (first?.reported) return first.reported.prompt_tokens;
-  const estimate = facts.request_characters.reduce(
-    (sum, characters) => sum + estimatedMessageTokens(characters),
-    0,
-  );
-  const last = attempts.findLast((attempt) => attempt.reported);
-  if (!last?.reported) return estimate;
-  const ours = last.added_messages.reduce((sum, characters) => sum + estimatedMessageTokens(characters), 0);
-  return Math.max(last.reported.prompt_tokens - ours, 0);
+function completionTokens(attempts: readonly AttemptUsage[]): number {
+  const count = tokenCounter(attempts);
+  return attempts.reduce((sum, attempt) => sum + newTokens(attempt, count), 0);
 }
 
-const completionTokens = (attempts: readonly AttemptUsage[]): number =>
-  attempts.reduce((sum, attempt) => sum + newTokens(attempt), 0);
-
 /** Tokens of the answer that it has from this attempt. */
-function newTokens(attempt: AttemptUsage): number {
-  const kept = keptTokens(attempt);
+function newTokens(attempt: AttemptUsage, count: (of: Count) => number): number {
+  const { text, reasoning, tools, swallowed } = attempt;
+  const kept = count(text) + count(reasoning) + count(tools);
   if (!attempt.reported) return kept;
   const { completion_tokens } = attempt.reported;
-  const rest = Math.max(completion_tokens - tokensIn(attempt.swallowed), 0);
+  const rest = Math.max(completion_tokens - count(swallowed), 0);
   // A server that sends the prefix again has not generated it, and most do not count it.
   const isUncounted = Math.abs(completion_tokens - kept) < Math.abs(rest - kept);
   return attempt.mode === 'prefill' && isUncounted ? completion_tokens : rest;

@@ -11,8 +11,9 @@ function errorOf(value: unknown): ProviderError {
 }
 
 /** An error in the middle of the text. */
+const NOW_MS = Date.UTC(2026, 10, 20, 10, 0, 0);
 const inBand = (value: unknown, phase: Phase = 'text'): Interruption =>
-  classify({ kind: 'error_event', error: errorOf(value) }, phase);
+  classify({ kind: 'error_event', error: errorOf(value) }, phase, NOW_MS);
 
 /** An error instead of a stream. */
 const refused = (status: number, body?: unknown, more: object = {}): Interruption =>
@@ -25,6 +26,7 @@ const refused = (status: number, body?: unknown, more: object = {}): Interruptio
       ...more,
     },
     'connect',
+    NOW_MS,
   );
 
 describe('ends without an error of the provider', () => {
@@ -80,6 +82,11 @@ describe('ends without an error of the provider', () => {
       },
     ],
     [
+      'an event that cannot be read',
+      { kind: 'malformed_event' },
+      { cause: 'provider_5xx', phase: 'text', evidence: { kind: 'malformed_event' }, status: 502 },
+    ],
+    [
       'arguments that do not parse',
       { kind: 'unusable', what: 'arguments' },
       { cause: 'provider_5xx', phase: 'text', evidence: { kind: 'unparsable_arguments' }, status: 502 },
@@ -110,7 +117,7 @@ describe('ends without an error of the provider', () => {
       { cause: 'invalid_request', phase: 'text', evidence: { kind: 'limit', limit: 'limits.run_bytes' } },
     ],
   ])('%s', (_, end, interruption) => {
-    expect(classify(end, 'text')).toEqual(interruption);
+    expect(classify(end, 'text', NOW_MS)).toEqual(interruption);
   });
 });
 
@@ -430,7 +437,7 @@ describe('errors within a stream, as providers send them', () => {
 
   test('an error outside of any event is one within the stream', () => {
     const residue = errorOf({ error: { code: 503, message: 'Overloaded.', status: 'UNAVAILABLE' } });
-    expect(classify({ kind: 'eof', done: false, residue }, 'text')).toEqual({
+    expect(classify({ kind: 'eof', done: false, residue }, 'text', NOW_MS)).toEqual({
       cause: 'provider_5xx',
       phase: 'text',
       evidence: { kind: 'error_event', type: '503' },

@@ -1,10 +1,19 @@
 import { describe, expect, test } from 'vitest';
-import { type Limits, nextDeadline, patient, type Readings } from '../../src/interrupts/clocks.ts';
+import {
+  type Circumstances,
+  type ConfiguredLimits,
+  type Limits,
+  limitsFor,
+  nextDeadline,
+  type Readings,
+  UNAIDED,
+} from '../../src/interrupts/clocks.ts';
 
 const limits: Limits = {
   first_byte_ms: 120,
   first_token_ms: 150,
   idle_ms: 90,
+  idle_thinking_ms: 200,
   progress_ms: 300,
   progress_reasoning_ms: 600,
   attempt_ms: 1_800,
@@ -15,13 +24,57 @@ const readings: Readings = {
   byte_ms: undefined,
   progress_ms: undefined,
   reasoning: false,
+  thought: false,
 };
 
-test('an answer that nobody sees before it is whole is waited for like thoughts', () => {
-  const more = { first_byte_ms: 600, first_token_ms: 600, idle_ms: 600 };
-  expect(patient(limits)).toEqual({ ...limits, ...more });
-  const long = { ...limits, first_byte_ms: 700, first_token_ms: 800, idle_ms: 900 };
-  expect(patient(long)).toEqual(long);
+describe('the limits of an attempt', () => {
+  const configured: ConfiguredLimits = {
+    connect_ms: 10_000,
+    progress_ms: 300_000,
+    progress_reasoning_ms: 600_000,
+    attempt_ms: 1_800_000,
+  };
+  const waits = (circumstances: Partial<Circumstances>, explicit: Partial<ConfiguredLimits> = {}) => {
+    const found = limitsFor({ ...configured, ...explicit }, { ...UNAIDED, ...circumstances });
+    return [found.first_byte_ms, found.first_token_ms, found.idle_ms, found.idle_thinking_ms];
+  };
+
+  test.each<[string, Partial<Circumstances>, readonly number[]]>([
+    ['where nothing can stand in', {}, [120_000, 120_000, 90_000, 90_000]],
+    ['with a stand-in', { hasStandIn: true }, [30_000, 30_000, 30_000, 90_000]],
+    [
+      'with a stand-in, of a model that is known to think',
+      { hasStandIn: true, thinks: true },
+      [120_000, 120_000, 90_000, 90_000],
+    ],
+    [
+      'of an answer that nobody sees before it is whole: those of thoughts',
+      { unstreamed: true },
+      [600_000, 600_000, 600_000, 600_000],
+    ],
+    [
+      'of such an answer, with a stand-in',
+      { unstreamed: true, hasStandIn: true },
+      [30_000, 30_000, 30_000, 600_000],
+    ],
+  ])('%s', (_, circumstances, expected) => {
+    expect(waits(circumstances)).toEqual(expected);
+  });
+
+  test.each<Partial<Circumstances>>([{}, { hasStandIn: true }, { unstreamed: true }, { thinks: true }])(
+    'are those that are configured, whatever the circumstances: %j',
+    (circumstances) => {
+      const explicit = { first_byte_ms: 1, first_token_ms: 700_000, idle_ms: 3 };
+      expect(waits(circumstances, explicit)).toEqual([1, 700_000, 3, 3]);
+    },
+  );
+
+  test('end with the deadline of the run, as long as nothing was said', () => {
+    const limits = limitsFor({ ...configured, first_token_ms: 500 }, { ...UNAIDED, left_ms: 1000 });
+    expect(limits).toMatchObject({ connect_ms: 1000, first_byte_ms: 1000, first_token_ms: 500 });
+    expect(limits).toMatchObject({ idle_ms: 90_000, progress_ms: 300_000, attempt_ms: 1_800_000 });
+    expect(limitsFor(configured, { ...UNAIDED, left_ms: -5 }).first_byte_ms).toBe(1);
+  });
 });
 
 describe('the clock that runs out first', () => {
@@ -42,6 +95,12 @@ describe('the clock that runs out first', () => {
       { byte_ms: 1_750, progress_ms: 1_200, reasoning: true },
       {},
       { clock: 'progress', at_ms: 1_800 },
+    ],
+    [
+      'silence of a model that was seen to think',
+      { byte_ms: 1_250, progress_ms: 1_250, thought: true },
+      {},
+      { clock: 'idle', at_ms: 1_450 },
     ],
     ['an endless answer', { byte_ms: 2_790, progress_ms: 2_790 }, {}, { clock: 'attempt', at_ms: 2_800 }],
   ])('%s', (_, reading, limit, deadline) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { retryAfterFromError, retryAfterMs } from '../../src/interrupts/retry-after.ts';
+import { retryAfterFromError, retryAfterMs, retryAtFromError } from '../../src/interrupts/retry-after.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 20, 10, 0, 0);
 
@@ -80,17 +80,28 @@ describe('error objects', () => {
       expect(retryAfterFromError(quoting({ 'Retry-After': 12 }))).toBe(12_000);
     });
 
-    test('a point in time, if now is known', () => {
-      const reset = quoting({ 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': String(NOW_MS + 40_000) });
-      expect(retryAfterFromError(reset, NOW_MS)).toBe(40_000);
-      expect(retryAfterFromError(reset)).toBeUndefined();
-      const date = quoting({ 'Retry-After': 'Fri, 20 Nov 2026 10:00:30 GMT' });
-      expect(retryAfterFromError(date, NOW_MS)).toBe(30_000);
-      expect(retryAfterFromError(date)).toBeUndefined();
+    test.each([
+      ['milliseconds since 1970', { 'X-RateLimit-Reset': String(NOW_MS + 40_000) }, NOW_MS + 40_000],
+      ['seconds since 1970', { 'X-RateLimit-Reset': NOW_MS / 1000 + 40 }, NOW_MS + 40_000],
+      ['a date', { 'Retry-After': 'Fri, 20 Nov 2026 10:00:30 GMT' }, NOW_MS + 30_000],
+      ['a date of the reset', { 'x-ratelimit-reset': 'Fri, 20 Nov 2026 10:00:30 GMT' }, NOW_MS + 30_000],
+    ])('a point in time: %s', (_, headers, at_ms) => {
+      expect(retryAtFromError(quoting(headers))).toBe(at_ms);
+      expect(retryAfterFromError(quoting(headers))).toBeUndefined();
     });
 
-    test('a reset that counts seconds is not taken for a time long past', () => {
-      expect(retryAfterFromError(quoting({ 'X-RateLimit-Reset': '30' }), NOW_MS)).toBeUndefined();
+    test.each([
+      ['seconds', { 'X-RateLimit-Reset': '30' }, 30_000],
+      ['a duration', { 'X-RateLimit-Reset-Tokens': '1m30s' }, 90_000],
+      [
+        'the last of several limits',
+        { 'X-RateLimit-Reset-Requests': '120ms', 'X-RateLimit-Reset-Tokens': '6m0s' },
+        360_000,
+      ],
+      ['nothing where there is a Retry-After', { 'Retry-After': '2', 'X-RateLimit-Reset': '30' }, 2_000],
+    ])('the time until a reset: %s', (_, headers, delay_ms) => {
+      expect(retryAfterFromError(quoting(headers))).toBe(delay_ms);
+      expect(retryAtFromError(quoting(headers))).toBeUndefined();
     });
   });
 
@@ -107,6 +118,13 @@ describe('error objects', () => {
     ['details of another kind', { details: [null, 'x', { retryDelay: 3 }, { retryDelay: 'soon' }] }],
     ['metadata that is none', { metadata: 'none' }],
   ])('nothing said: %s', (_, error) => {
-    expect(retryAfterFromError(error, NOW_MS)).toBeUndefined();
+    expect(retryAfterFromError(error)).toBeUndefined();
+    expect(retryAtFromError(error)).toBeUndefined();
+  });
+
+  test('a date in the place of seconds is a point in time', () => {
+    const date = { retry_after: 'Fri, 20 Nov 2026 10:00:30 GMT' };
+    expect(retryAtFromError(date)).toBe(NOW_MS + 30_000);
+    expect(retryAtFromError({ metadata: date })).toBe(NOW_MS + 30_000);
   });
 });

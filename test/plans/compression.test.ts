@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Middle, middleOf, type Part } from '../../src/plans/compression.ts';
+import { CASES, seedOr } from '../cases.ts';
 
-/** `HOLDFAST_SEED` looks elsewhere; a failure prints the seed that reproduces it. */
-const SEED = Number(process.env.HOLDFAST_SEED ?? 20_261_122);
-const RUNS = { seed: SEED, numRuns: 2_000 };
+const SEED = seedOr(20_261_122);
+const RUNS = { seed: SEED, numRuns: CASES };
 
 const part = (kind: Part['kind'], calls: readonly string[] = [], results: readonly string[] = []): Part => ({
   kind,

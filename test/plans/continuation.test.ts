@@ -1,22 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import {
-  anchorOf,
-  chooseMode,
-  type Mode,
-  type ModeFacts,
-  marginTokens,
-  nudgeText,
-  prefixOf,
-} from '../../src/plans/continuation.ts';
+import { chooseMode, type ModeFacts, marginTokens, nudgeText } from '../../src/plans/continuation.ts';
+import type { Mode } from '../../src/plans/seam/mode.ts';
+import { prefixOf } from '../../src/plans/seam/prefill.ts';
 
 describe('ways of asking, in their order', () => {
   const facts: ModeFacts = {
     plan: 'R1',
-    prefill: true,
+    prefill: 'exact',
     prefillWithTools: true,
     characters: 500,
     hasTools: false,
+    callsComeNext: true,
     onlyReplay: false,
+    strict: false,
     failed: new Set(),
   };
 
@@ -32,7 +28,7 @@ describe('ways of asking, in their order', () => {
 
   test.each<[string, Partial<ModeFacts>, Mode[]]>([
     ['prefill, where the target can', {}, ['prefill', 'nudge', 'replay']],
-    ['no prefill, where it cannot', { prefill: false }, ['nudge', 'replay']],
+    ['no prefill, where it cannot', { prefill: 'new_turn' }, ['nudge', 'replay']],
     ['prefill, where nobody knows', { prefill: undefined }, ['prefill', 'nudge', 'replay']],
     [
       'no prefill where nobody knows and the prefix is too short to tell',
@@ -44,6 +40,12 @@ describe('ways of asking, in their order', () => {
       { prefill: undefined, characters: 16 },
       ['prefill', 'nudge', 'replay'],
     ],
+    ['prefill of an echo, too', { prefill: 'echo', characters: 1 }, ['prefill', 'nudge', 'replay']],
+    [
+      'no prefill where nothing is known of it and every seam must prove itself',
+      { prefill: undefined, strict: true },
+      ['nudge', 'replay'],
+    ],
     ['prefill of little, where the target is known to', { characters: 1 }, ['prefill', 'nudge', 'replay']],
     ['prefill with tools, where that is safe', { hasTools: true }, ['prefill', 'nudge', 'replay']],
     [
@@ -51,8 +53,37 @@ describe('ways of asking, in their order', () => {
       { hasTools: true, prefillWithTools: false },
       ['nudge', 'replay'],
     ],
-    ['a nudge first when a call was cut', { plan: 'R3', hasTools: true }, ['nudge', 'prefill', 'replay']],
-    ['a nudge only when a call was cut', { plan: 'R3', prefill: false }, ['nudge', 'replay']],
+    [
+      'prefill when a call was cut that comes next, where the target is known to go on exactly',
+      { plan: 'R3', hasTools: true },
+      ['prefill', 'nudge', 'replay'],
+    ],
+    [
+      'a nudge first when a call was cut that text came after',
+      { plan: 'R3', hasTools: true, callsComeNext: false },
+      ['nudge', 'prefill', 'replay'],
+    ],
+    [
+      'a nudge first when a call was cut behind no text',
+      { plan: 'R3', hasTools: true, characters: 0 },
+      ['nudge', 'prefill', 'replay'],
+    ],
+    [
+      'a nudge first when a call was cut, where the prefix comes again',
+      { plan: 'R3', hasTools: true, prefill: 'echo' },
+      ['nudge', 'prefill', 'replay'],
+    ],
+    [
+      'a nudge first when a call was cut, where nothing is known',
+      { plan: 'R3', hasTools: true, prefill: undefined },
+      ['nudge', 'prefill', 'replay'],
+    ],
+    [
+      'a nudge only when a call was cut, where tools are not safe with prefill',
+      { plan: 'R3', hasTools: true, prefillWithTools: false },
+      ['nudge', 'replay'],
+    ],
+    ['a nudge only when a call was cut', { plan: 'R3', prefill: 'new_turn' }, ['nudge', 'replay']],
     ['replay alone for structured output', { onlyReplay: true }, ['replay']],
     ['replay alone for a forced tool', { plan: 'R3', onlyReplay: true, hasTools: true }, ['replay']],
   ])('%s', (_, changes, modes) => {
@@ -74,69 +105,59 @@ test.each([
   [' \n', '', ' \n'],
   ['', '', ''],
 ])('of %j the provider is sent %j, and %j is kept', (delivered, sent, trimmed) => {
-  expect(prefixOf(delivered)).toEqual({ sent, trimmed });
+  expect(prefixOf(delivered, false)).toEqual({ sent, trimmed });
+});
+
+test.each([
+  ['Hello ', 'Hello ', ''],
+  ['def f(x):\n    ', 'def f(x):\n    ', ''],
+  ['Hello \ud83d', 'Hello ', '\ud83d'],
+])('of %j a provider that keeps white space is sent %j, and %j is kept', (delivered, sent, trimmed) => {
+  expect(prefixOf(delivered, true)).toEqual({ sent, trimmed });
 });
 
 test('what is asked for less where it does not fit grows with what was added', () => {
   expect([0, 8, 4000].map(marginTokens)).toEqual([256, 257, 756]);
 });
 
-describe('the words that a model is asked to repeat', () => {
-  test.each([
-    ['all of a short answer', 'Hello world', 'Hello world'],
-    ['without blanks in front', ' Hello world', 'Hello world'],
-    ['all of an answer that is just short enough', 'x'.repeat(40), 'x'.repeat(40)],
-    [
-      'the last ones of a long answer, from the beginning of one',
-      'Once upon a time there was a kelp that held fast to its rock.',
-      'was a kelp that held fast to its rock.',
-    ],
-    ['from a word that begins exactly there', `kelp ${'x'.repeat(39)}`, 'x'.repeat(39)],
-    [
-      'from the last word that begins early enough',
-      `kelp ${'x'.repeat(19)} ${'y'.repeat(20)}`,
-      'y'.repeat(20),
-    ],
-    [
-      'from within a word where none does',
-      `kelp ${'x'.repeat(20)} ${'y'.repeat(19)}`,
-      `${'x'.repeat(20)} ${'y'.repeat(19)}`,
-    ],
-    ['from within where there are no words', '根'.repeat(50), '根'.repeat(40)],
-  ])('%s', (_, prefix, anchor) => {
-    expect(anchorOf(prefix)).toBe(anchor);
-  });
-
-  test('do not begin with half a surrogate pair', () => {
-    expect(anchorOf(`a${'🙂'.repeat(20)}b`)).toBe(`${'🙂'.repeat(19)}b`);
-  });
-});
-
 describe('the nudge', () => {
-  const prefix = 'It said "grip the rock';
+  const delivered = 'It said "grip the rock';
+  const asked = { delivered, hasTools: false, cutTools: [], insists: false };
 
   test('quotes the last words, and asks for nothing but what follows', () => {
-    expect(nudgeText({ prefix, hasTools: false, cutTools: [] })).toBe(
+    expect(nudgeText(asked)).toBe(
       'My connection dropped and your answer was cut off. ' +
         'Repeat its last words exactly, "It said \\"grip the rock", and go straight on from there. ' +
         'Write nothing else: no preamble, no apology, same language, same formatting.',
     );
   });
 
+  test('is worded more strongly where it was not followed', () => {
+    const text = nudgeText({ ...asked, insists: true });
+    expect(text).toContain('The first characters of your reply must be its last words');
+    expect(text).toContain('"It said \\"grip the rock"');
+  });
+
+  test('says how a line break is quoted', () => {
+    expect(nudgeText({ ...asked, delivered: 'Items:\n- one' })).toContain(
+      '"Items:\\n- one", and go straight on from there. Write nothing else: no preamble, no apology, same language, same formatting. Where the words have \\n, write a line break.',
+    );
+  });
+
   test('reminds of the tools', () => {
-    expect(nudgeText({ prefix, hasTools: true, cutTools: [] })).toMatch(
+    expect(nudgeText({ ...asked, hasTools: true, cutTools: [] })).toMatch(
       / If you were about to call a tool, call it now\.$/,
     );
   });
 
   test('names the call that was cut', () => {
-    expect(nudgeText({ prefix, hasTools: true, cutTools: ['now'] })).toContain(
+    expect(nudgeText({ ...asked, hasTools: true, cutTools: ['now'] })).toContain(
       'Your call to `now` was cut off',
     );
   });
 
   test('names the calls that were cut', () => {
-    expect(nudgeText({ prefix, hasTools: true, cutTools: ['weather', 'now'] })).toMatch(
+    expect(nudgeText({ ...asked, hasTools: true, cutTools: ['weather', 'now'] })).toMatch(
       / Your call to `weather`, `now` was cut off and did not run: make it again, in full\.$/,
     );
   });

@@ -3,7 +3,18 @@ import { CAUSES, type Cause, type Interruption, isPermanent } from '../../src/in
 import { type Allowance, decide, isBar, type Plan, type Policy } from '../../src/plans/decide.ts';
 import type { Proof } from '../../src/plans/delta.ts';
 import type { Transcript } from '../../src/plans/transcript.ts';
-import { call, cancel, close, reasoning, refusal, SCHEMAS, text, transcriptOf } from './saying.ts';
+import {
+  call,
+  cancel,
+  close,
+  ran,
+  reasoning,
+  refusal,
+  running,
+  SCHEMAS,
+  text,
+  transcriptOf,
+} from './saying.ts';
 
 const reset: Interruption = {
   cause: 'connection_reset',
@@ -260,6 +271,84 @@ describe('the answer is as long as it may be', () => {
     ['no text has come of what there was', nothing, { allowance: { tokens_left: 0 } }, 'R4 cancel:'],
   ])('%s', (_, transcript, circumstances, plan) => {
     expect(decided(transcript, circumstances)).toBe(plan);
+  });
+});
+
+describe('where the provider has run a tool of its own', () => {
+  const carries = { allowance: { carries: true } };
+  const settled = transcriptOf(ran('mcp_1'));
+  const said = transcriptOf(text('Let me file that.'), ran('mcp_1'), text('It is'));
+  const unknown = transcriptOf(text('Let me file that.'), ran('mcp_1'), running('mcp_2'));
+  test.each<[string, Transcript, Circumstances, string]>([
+    ['its result alone is worth keeping', settled, carries, 'R1'],
+    ['text before and after it is gone on with', said, carries, 'R1'],
+    [
+      'a call that was cut beside it is asked for again without it',
+      transcriptOf(ran('mcp_1'), call(0, 'weather', HALF)),
+      carries,
+      'R3 cancel:0',
+    ],
+    [
+      'a call that is settled beside it is the answer',
+      transcriptOf(ran('mcp_1'), call(0, 'weather', WHOLE)),
+      {},
+      'R2 settle:0 cancel:',
+    ],
+    [
+      'a call that is settled is the answer although the tool has no result',
+      transcriptOf(running('mcp_1'), call(0, 'weather', WHOLE)),
+      {},
+      'R2 settle:0 cancel:',
+    ],
+    ['nobody takes its result back', settled, {}, 'give up: tools_not_carried'],
+    ['nobody takes its result back, and there is text', said, {}, 'give up: tools_not_carried'],
+    ['its result has not come', transcriptOf(running('mcp_1')), carries, 'give up: tool_running'],
+    ['the result of a second one has not come', unknown, carries, 'give up: tool_running'],
+    [
+      'its result has not come, and the budget is spent',
+      unknown,
+      { allowance: { carries: true, exhausted: 'attempts' } },
+      'give up: tool_running',
+    ],
+    [
+      'its result has not come, and nothing may be asked for any more',
+      unknown,
+      { interruption: because('context_overflow') },
+      'give up: tool_running',
+    ],
+    [
+      'its result has not come, and the provider still has the answer',
+      unknown,
+      { allowance: { resumable: true } },
+      'R1',
+    ],
+    [
+      'the budget is spent',
+      settled,
+      { allowance: { carries: true, exhausted: 'attempts' } },
+      'give up: attempts',
+    ],
+    ['the cause is permanent', settled, { ...carries, interruption: because('quota') }, 'give up: permanent'],
+    [
+      'the conversation has become too long with it',
+      settled,
+      { ...carries, interruption: because('context_overflow') },
+      'finish: length',
+    ],
+    ['the limit is reached', settled, { allowance: { carries: true, tokens_left: 0 } }, 'finish: length'],
+    ['only R4 is allowed', settled, { ...carries, policy: { plans: ['R4'] } }, 'give up: plan_not_allowed'],
+  ])('%s', (_, transcript, circumstances, plan) => {
+    expect(decided(transcript, circumstances)).toBe(plan);
+  });
+
+  test('no circumstances lead to a new beginning', () => {
+    for (const transcript of [settled, said, unknown, transcriptOf(running('mcp_1'))])
+      for (const cause of CAUSES)
+        for (const carried of [true, false])
+          for (const elsewhere of [true, false]) {
+            const allowance = { carries: carried, elsewhere };
+            expect(decided(transcript, { interruption: because(cause), allowance })).not.toContain('R4');
+          }
   });
 });
 

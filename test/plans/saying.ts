@@ -18,6 +18,16 @@ export const call = (index: number, name: string, ...fragments: string[]): Delta
   ...fragments.map((fragment): Delta => ({ kind: 'tool_arguments', index, text: fragment })),
 ];
 
+export const running = (id: string, name = 'create_ticket'): Delta => ({
+  kind: 'provider_tool_start',
+  id,
+  name,
+});
+export const ran = (id: string, name = 'create_ticket'): Delta[] => [
+  running(id, name),
+  { kind: 'provider_tool_end', id, name, items: [{ type: 'mcp_call', id, name, output: 'ticket 7' }] },
+];
+
 export const transcriptOf = (...said: (Delta | readonly Delta[])[]): Transcript => Transcript.of(said.flat());
 
 /** The tools of all these tests: one with a required argument, one without any. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { prefixOf } from '../../src/plans/continuation.ts';
 import type { Delta } from '../../src/plans/delta.ts';
+import { prefixOf } from '../../src/plans/seam/prefill.ts';
 import { Splice, type SpliceOptions } from '../../src/plans/splice.ts';
 import { call, reasoning, refusal, start, text } from './saying.ts';
 
@@ -13,8 +13,10 @@ function spliceOf(
   return new Splice({
     mode: 'prefill',
     delivered: { text, reasoning },
-    prefix: prefixOf(text),
-    echoes: false,
+    prefix: prefixOf(text, false),
+    manner: undefined,
+    lastResort: false,
+    strict: false,
     continuesReasoning: false,
     stops: [],
     ...options,
@@ -29,20 +31,25 @@ const spliced = (splice: Splice, ...deltas: Delta[]): Delta[] => [
 
 describe('text', () => {
   test('is joined at the seam', () => {
-    const splice = spliceOf();
+    const splice = spliceOf({ manner: 'echo' });
     expect(spliced(splice, text('The holdfast '), text('grips the'), text(' rock.'))).toEqual([
       text(' the'),
       text(' rock.'),
     ]);
-    expect(splice).toMatchObject({ seam: 'echo', rejection: undefined, stopped: false, isOpen: true });
+    expect(splice).toMatchObject({
+      seam: 'exact',
+      rejection: undefined,
+      stopReason: undefined,
+      isOpen: true,
+    });
   });
 
   test('that was held back comes at the end', () => {
-    expect(spliced(spliceOf(), text('The'))).toEqual([text('The')]);
+    expect(spliced(spliceOf(), text(' th'))).toEqual([text(' th')]);
   });
 
   test('that repeats everything leaves nothing to say', () => {
-    expect(spliced(spliceOf(), text(DELIVERED))).toEqual([]);
+    expect(spliced(spliceOf({ manner: 'echo' }), text(DELIVERED))).toEqual([]);
   });
 });
 
@@ -112,7 +119,24 @@ describe('reasoning', () => {
   });
 
   describe('after a restart', () => {
-    const restarted = (seen: string) => spliceOf({ mode: 'restart', text: '', reasoning: seen });
+    const restarted = (seen: string, thoughts?: 'whole' | 'cut') =>
+      spliceOf({ mode: 'restart', text: '', reasoning: seen, thoughts });
+
+    test('is shown in full beside items that were cut', () => {
+      const splice = restarted('Let me see', 'cut');
+      expect(passed(splice, reasoning('Let me'), reasoning(' think.'), text('It'))).toEqual([
+        'Let me',
+        ' think.',
+        'text',
+      ]);
+      expect(splice.isOpen).toBe(true);
+    });
+
+    test('is swallowed after an item that is whole, even where it continues it', () => {
+      const splice = restarted('Let me see', 'whole');
+      const deltas = [reasoning('Let me see'), reasoning('. Yes.'), text('It'), reasoning('Hm.')];
+      expect(passed(splice, ...deltas)).toEqual(['text', 'Hm.']);
+    });
 
     test('passes if the client has seen none', () => {
       const splice = restarted('');
@@ -143,13 +167,53 @@ describe('a stop sequence across the seam', () => {
   test('ends the answer', () => {
     const splice = spliceOf({ text: 'It grips. E', stops: ['END'] });
     expect(spliced(splice, text('ND of it'), text(' all'), start(0, 'now'))).toEqual([]);
-    expect(splice).toMatchObject({ stopped: true, isOpen: false });
+    expect(splice).toMatchObject({ stopReason: 'stop', isOpen: false });
   });
 
   test('that was only feared gives out what was held', () => {
     const splice = spliceOf({ text: 'It grips. E', stops: ['END'] });
     expect(spliced(splice, text('N'))).toEqual([text('N')]);
-    expect(splice.stopped).toBe(false);
+    expect(splice.stopReason).toBeUndefined();
+  });
+});
+
+describe("the client's limit, where more was asked for so that an anchor can be repeated", () => {
+  const LONG = 'The holdfast of a kelp grips the rock';
+  const nudged = (token_limit: number) =>
+    spliceOf({ mode: 'nudge', text: LONG, prefix: prefixOf(LONG, true), token_limit });
+  const rest = [text(' and'), text(' holds'), text(' on'), text(' to it'), text(' for years.')];
+
+  test('ends an answer that continues without the anchor', () => {
+    const splice = nudged(3);
+    const said = spliced(splice, ...rest).map((delta) => ('text' in delta ? delta.text : ''));
+    expect(said.join('')).toBe(' and holds on');
+    expect(splice).toMatchObject({ stopReason: 'length', isOpen: false });
+  });
+
+  test('ends one whose deltas pass unchanged', () => {
+    const splice = nudged(3);
+    const [first = text(''), ...others] = [text(' and holds the rock for'), ...rest];
+    expect(splice.accept(first)).toEqual([first]);
+    expect(splice.isOpen).toBe(true);
+    const passed = others.filter((delta) => splice.isOpen && splice.allows([delta]));
+    // Its first delta is so long that it counts as several tokens.
+    expect(passed.length).toBeLessThan(3);
+    expect(splice).toMatchObject({ stopReason: 'length', isOpen: false });
+  });
+
+  test('counts nothing of the anchor where it is repeated, which leaves the limit to the provider', () => {
+    const splice = nudged(3);
+    const said = spliced(splice, text(LONG.slice(0, 20)), text(LONG.slice(20)), ...rest);
+    expect(said.map((delta) => ('text' in delta ? delta.text : '')).join('')).toBe(
+      ' and holds on to it for years.',
+    );
+    expect(splice).toMatchObject({ seam: 'anchored', stopReason: undefined, isOpen: true });
+  });
+
+  test('is not reached by an answer that ends with the last of its tokens', () => {
+    const splice = nudged(rest.length);
+    expect(spliced(splice, ...rest)).toHaveLength(rest.length);
+    expect(splice.stopReason).toBeUndefined();
   });
 });
 
@@ -161,18 +225,20 @@ test.each<[string, Delta]>([
   expect(spliceOf().accept(delta)).toEqual([delta]);
 });
 
-test('a preamble to nothing but a call is dropped', () => {
+test('a preamble to nothing but a call is dropped, and one to nothing at all is no answer', () => {
   const nudged = () => spliceOf({ mode: 'nudge' });
   const preamble = text('Sure, here is the rest:\n');
   expect(spliced(nudged(), preamble, start(0, 'now'))).toEqual([start(0, 'now')]);
-  expect(spliced(nudged(), preamble)).toEqual([preamble]);
+  const alone = nudged();
+  expect(spliced(alone, preamble)).toEqual([]);
+  expect(alone.rejection).toBe('no_continuation');
 });
 
 test('text that is held back does not hold up a call', () => {
   const splice = spliceOf();
-  expect(splice.accept(text('The'))).toEqual([]);
+  expect(splice.accept(text(' t'))).toEqual([]);
   expect(splice.accept(start(0, 'now'))).toEqual([start(0, 'now')]);
-  expect(splice.end()).toEqual([text('The')]);
+  expect(splice.end()).toEqual([text(' t')]);
 });
 
 describe('where blocks follow one another', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { StopMatcher } from '../../src/plans/stop-matcher.ts';
-import { pieces } from './joining.ts';
+import { pieces } from './seam/joining.ts';
 
 /** What comes through of a continuation, at one chunking. */
 function through(stops: readonly string[], delivered: string, chunks: readonly string[]) {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { piecesOf, type Saying, summaryMessage, summaryRequest } from '../../src/plans/summary-text.ts';
+import { CASES } from '../cases.ts';
 
 const said = (text: string, label = 'user'): Saying => ({ label, text });
 const output = (text: string): Saying => ({ label: 'result of call_1', text, isOutput: true });
@@ -54,7 +55,7 @@ describe('what is to be summarised', () => {
         const rejoined = pieces.map((piece) => piece.replace(/^\[user, continued\]\n/, '')).join('');
         expect(rejoined).toBe(all.map(({ text }) => `[user]\n${text}\n\n`).join(''));
       }),
-      { numRuns: 300 },
+      { numRuns: CASES },
     );
   });
 });

@@ -67,6 +67,16 @@ describe('the reaction to', () => {
     expect(reactionTo(interruption({ cause: 'idle_stall' }), CLIENTS)).toBe('silent');
   });
 
+  it.each([
+    ['a cut', CUT],
+    ['an end without an end', { ...CUT, phase: 'eof' as const }],
+    ['a reset before headers', { ...CUT, phase: 'connect' as const }],
+    ['a GOAWAY', interruption({ cause: 'goaway', evidence: { kind: 'goaway', code: 0 } })],
+  ])('%s after a long silence is that to a silence', (_, said) => {
+    expect(reactionTo(said, CLIENTS, 9_999)).not.toBe('silent');
+    expect(reactionTo(said, CLIENTS, 10_000)).toBe('silent');
+  });
+
   it('each clock', () => {
     const reactions = CLOCKS.map((clock) => [
       clock,
@@ -90,6 +100,8 @@ class Scene {
   offset = 0;
   now_ms = 0;
   same_target_retries = 1;
+  retry_after_max_ms = 60_000;
+  retry_after_wait_ms = 0;
 
   constructor(contexts: readonly (number | undefined)[]) {
     this.standings = contexts.map(newStanding);
@@ -101,12 +113,24 @@ class Scene {
   }
 
   /** Who may be asked after this. */
-  after(target: number, said: Interruption, more: { added?: number; own?: Ownership } = {}) {
-    const { added = 0, own = CLIENTS } = more;
+  after(
+    target: number,
+    said: Interruption,
+    more: { added?: number; own?: Ownership; position?: number } = {},
+  ) {
+    const { added = 0, own = CLIENTS, position } = more;
     this.offset += added;
     const reaction = reactionTo(said, own);
     const ready_at_ms = said.retry_after_ms === undefined ? undefined : this.now_ms + said.retry_after_ms;
-    const failure = { target, reaction, interruption: said, offset: this.offset, added, ready_at_ms };
+    const failure = {
+      target,
+      reaction,
+      interruption: said,
+      offset: this.offset,
+      added,
+      position,
+      ready_at_ms,
+    };
     this.standings = afterFailure(this.standings, failure);
     return chooseTargets({ ...this, failure });
   }
@@ -226,13 +250,48 @@ describe('after a failure', () => {
     expect(stalled.after(0, silence)).toEqual([]);
   });
 
-  it('a target that gets nowhere in the same way twice is not asked at that place again', () => {
+  it('a target whose attempts speak and die three times at one place is not asked there again', () => {
+    const route = pair();
+    route.same_target_retries = 5;
+    expect(route.after(0, CUT, { position: 7 })).toEqual([0, 1]);
+    expect(route.after(0, CUT, { position: 7 })).toEqual([0, 1]);
+    expect(route.after(0, CUT, { position: 7 })).toEqual([1]);
+    expect(route.after(1, CUT, { added: 1, position: 8 })).toEqual([1, 0]);
+  });
+
+  it('one that fails before the first token, however often, is asked again', () => {
     const route = pair();
     const error = interruption({ phase: 'first_token', evidence: { kind: 'error_event', type: '' } });
     route.same_target_retries = 5;
-    expect(route.after(0, error)).toEqual([0, 1]);
-    expect(route.after(0, error)).toEqual([1]);
-    expect(route.after(1, CUT, { added: 1 })).toEqual([1, 0]);
+    for (let attempt = 0; attempt < 5; attempt++) expect(route.after(0, error)).toEqual([0, 1]);
+  });
+
+  it('a target that asks for a longer wait than is allowed is not asked again', () => {
+    const limited = (retry_after_ms: number) => interruption({ cause: 'rate_limited', retry_after_ms });
+    expect(scene(undefined).after(0, limited(60_000))).toEqual([0]);
+    expect(scene(undefined).after(0, limited(60_001))).toEqual([]);
+    const route = pair();
+    expect(route.after(0, limited(60_001))).toEqual([1]);
+    expect(route.after(1, limited(60_000))).toEqual([1]);
+    route.now_ms = 1;
+    expect(route.after(1, interruption({}))).toEqual([1, 0]);
+  });
+
+  it('a target is waited for although there is another, as far as that is allowed', () => {
+    const limited = (retry_after_ms: number) => interruption({ cause: 'rate_limited', retry_after_ms });
+    const unavailable = interruption({ status: 503, retry_after_ms: 2000 });
+    const waiting = () => Object.assign(pair(), { retry_after_wait_ms: 2000 });
+    expect(waiting().after(0, limited(2000))).toEqual([0, 1]);
+    expect(waiting().after(0, unavailable)).toEqual([0, 1]);
+    expect(waiting().after(0, limited(2001))).toEqual([1, 0]);
+    expect(waiting().after(0, interruption({ cause: 'rate_limited' }))).toEqual([1, 0]);
+    expect(pair().after(0, limited(1))).toEqual([1, 0]);
+    const route = waiting();
+    route.after(0, limited(2000));
+    expect(route.after(0, limited(2000))).toEqual([1, 0]);
+    const doubted = waiting();
+    doubted.doubted = [true, false];
+    expect(doubted.after(0, limited(2000))).toEqual([1, 0]);
   });
 });
 
@@ -271,12 +330,15 @@ describe('a permanent failure', () => {
 describe('an overflow', () => {
   const overflow = interruption({ cause: 'context_overflow' });
 
-  it('leads to larger targets only', () => {
-    expect(scene(8000, 8000, 4000, undefined, 128_000, 32_000).after(0, overflow)).toEqual([4, 5]);
+  it('leads to larger targets, and to those of which nothing is known', () => {
+    expect(scene(8000, 8000, 4000, undefined, 128_000, 32_000).after(0, overflow)).toEqual([3, 4, 5]);
   });
 
-  it('ends it where nothing is known of the target that refused', () => {
-    expect(scene(undefined, 128_000).after(0, overflow)).toEqual([]);
+  it('has a target of which nothing is known tried once', () => {
+    const route = scene(undefined, undefined, 128_000);
+    expect(route.after(0, overflow)).toEqual([1, 2]);
+    expect(route.after(1, overflow)).toEqual([2]);
+    expect(route.after(2, overflow)).toEqual([]);
   });
 
   it('leads back to a target that failed for another reason, unless it is known to be no larger', () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import type { AttemptUsage } from '../../src/plans/attempt-usage.ts';
 import type { Usage } from '../../src/plans/delta.ts';
+import type { PromptSize } from '../../src/plans/tokens.ts';
 import {
-  type AttemptUsage,
   deliveredTokens,
-  type LedgerFacts,
   logicalUsage,
   repaidTokens,
   usageByUpstream,
@@ -30,7 +30,7 @@ const usage = (prompt_tokens: number, completion_tokens: number, more: object = 
 });
 
 /** Two messages: (3 + 10) + (3 + 2) tokens, as estimated. */
-const facts: LedgerFacts = { request_characters: [40, 8] };
+const size: PromptSize = { message_characters: [40, 8], tool_characters: 0, media_tokens: 0 };
 
 describe('the usage of the one answer that the client saw', () => {
   test.each<[string, AttemptUsage[], Usage]>([
@@ -75,7 +75,7 @@ describe('the usage of the one answer that the client saw', () => {
       'a continuation: delivered tokens once, its own prompt less what was added',
       [
         attempt('first', { text: tokens(20) }),
-        attempt('prefill', { reported: usage(12 + 23, 30), text: tokens(30), added_messages: [80] }),
+        attempt('prefill', { reported: usage(12 + 20, 30), text: tokens(30), added_messages: [80] }),
       ],
       usage(12, 50),
     ],
@@ -84,13 +84,13 @@ describe('the usage of the one answer that the client saw', () => {
       [
         attempt('first', { text: tokens(20) }),
         attempt('nudge', {
-          reported: usage(12 + 23 + 33, 40),
+          reported: usage(18 + 23 + 33, 40),
           text: tokens(30),
           swallowed: tokens(10),
           added_messages: [80, 120],
         }),
       ],
-      usage(12, 50),
+      usage(18, 50),
     ],
     [
       'the first attempt told what its prompt was',
@@ -104,7 +104,7 @@ describe('the usage of the one answer that the client saw', () => {
       'only an attempt in the middle told anything',
       [
         attempt('first', { text: tokens(20) }),
-        attempt('prefill', { reported: usage(12 + 23, 5), text: tokens(5), added_messages: [80] }),
+        attempt('prefill', { reported: usage(12 + 20, 5), text: tokens(5), added_messages: [80] }),
         attempt('prefill', { text: tokens(25), added_messages: [100] }),
       ],
       usage(12, 50),
@@ -114,7 +114,7 @@ describe('the usage of the one answer that the client saw', () => {
       [
         attempt('first', { text: tokens(20) }),
         attempt('prefill', {
-          reported: usage(12 + 23, 30),
+          reported: usage(12 + 20, 30),
           text: tokens(30),
           swallowed: tokens(20),
           added_messages: [80],
@@ -127,7 +127,7 @@ describe('the usage of the one answer that the client saw', () => {
       [
         attempt('first', { text: tokens(20) }),
         attempt('prefill', {
-          reported: usage(12 + 23, 50),
+          reported: usage(12 + 20, 50),
           text: tokens(30),
           swallowed: tokens(20),
           added_messages: [80],
@@ -136,9 +136,42 @@ describe('the usage of the one answer that the client saw', () => {
       usage(12, 50),
     ],
     [
-      'a prompt that is smaller than what was added to it, as estimated',
-      [attempt('prefill', { reported: usage(10, 5), added_messages: [800] })],
-      usage(0, 5),
+      'a prompt that is smaller than what was added to it, as counted',
+      [
+        attempt('first', { text: tokens(200) }),
+        attempt('prefill', { reported: usage(10, 5), added_messages: [800] }),
+      ],
+      usage(1, 205),
+    ],
+    [
+      'thoughts that were sent back, which were reported as thoughts',
+      [
+        attempt('first', { reasoning: { deltas: 300, characters: 1_800 }, text: tokens(20) }),
+        attempt('prefill', {
+          reported: usage(27 + 300 + 20, 30),
+          text: tokens(30),
+          added_messages: [80],
+          added_reasoning: 1_800,
+        }),
+      ],
+      usage(27, 350),
+    ],
+    [
+      'deltas of several tokens: as many as the report says that as many characters have',
+      [
+        attempt('first', { text: { deltas: 10, characters: 300 } }),
+        attempt('prefill', {
+          reported: usage(12 + 100, 100),
+          text: { deltas: 10, characters: 300 },
+          added_messages: [300],
+        }),
+      ],
+      usage(12, 200),
+    ],
+    [
+      'a report without a prompt: estimated',
+      [attempt('first', { text: tokens(20) }), attempt('replay', { reported: usage(0, 50) })],
+      usage(18, 50),
     ],
     [
       'fewer tokens than were swallowed, as counted',
@@ -146,16 +179,16 @@ describe('the usage of the one answer that the client saw', () => {
       usage(30, 0),
     ],
   ])('%s', (_, attempts, expected) => {
-    expect(logicalUsage(attempts, facts)).toEqual(expected);
+    expect(logicalUsage(attempts, size)).toEqual(expected);
   });
 
   test('keeps the details that the last attempt reported', () => {
     const details = { completion_tokens_details: { reasoning_tokens: 3 } };
     const attempts = [
       attempt('first', { text: tokens(20) }),
-      attempt('prefill', { reported: usage(35, 30, details), added_messages: [80] }),
+      attempt('prefill', { reported: usage(32, 30, details), added_messages: [80] }),
     ];
-    expect(logicalUsage(attempts, facts)).toEqual(usage(12, 50, details));
+    expect(logicalUsage(attempts, size)).toEqual(usage(12, 50, details));
   });
 });
 

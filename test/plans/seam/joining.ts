@@ -1,5 +1,7 @@
-import { type Mode, prefixOf } from '../../src/plans/continuation.ts';
-import { Seam, type SeamKind, type SeamOptions, type SeamRejection } from '../../src/plans/seam.ts';
+import type { SeamKind, SeamRejection } from '../../../src/plans/seam/joint.ts';
+import type { Mode } from '../../../src/plans/seam/mode.ts';
+import { type PrefillManner, prefixOf } from '../../../src/plans/seam/prefill.ts';
+import { Seam, type SeamOptions } from '../../../src/plans/seam/seam.ts';
 
 export interface Joined {
   /** What the client has in the end. */
@@ -9,8 +11,18 @@ export interface Joined {
   readonly kind: SeamKind;
 }
 
-export function seamOptions(mode: Mode, delivered: string, echoes = false): SeamOptions {
-  return { mode, delivered, prefix: prefixOf(delivered), echoes };
+/** `keepsSpace`, `lastResort` and `strict` are false where they are not said. */
+export interface Asking {
+  readonly mode: Mode;
+  readonly manner?: PrefillManner | undefined;
+  readonly keepsSpace?: boolean;
+  readonly lastResort?: boolean;
+  readonly strict?: boolean;
+}
+
+export function seamOptions(delivered: string, asking: Asking): SeamOptions {
+  const { mode, manner, keepsSpace = mode === 'nudge', lastResort = false, strict = false } = asking;
+  return { mode, delivered, prefix: prefixOf(delivered, keepsSpace), manner, lastResort, strict };
 }
 
 /** `text` in pieces of these sizes, over and over. */

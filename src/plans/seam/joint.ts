@@ -1,0 +1,46 @@
+import type { PrefillManner } from './prefill.ts';
+
+/** How the two sides of a seam were joined; the `kind` label of `holdfast_seams_total`. */
+export type SeamKind =
+  /** The provider continues at the very character, or repeats a known text first. */
+  | 'exact'
+  /** The anchor that the model was asked to repeat was found, and taken off. */
+  | 'anchored'
+  /** The one repetition that fits was taken off. */
+  | 'aligned'
+  /** Nothing shows where the continuation begins: it was delivered as it came. */
+  | 'unanchored';
+
+export type SeamRejection =
+  /** The answer is begun again, and then says something else. */
+  | 'diverged'
+  /** It ended before it came to anything new. */
+  | 'ended_early'
+  /** It is no part of the answer. */
+  | 'no_continuation'
+  /** There are several ways to join it, and a better way to ask. */
+  | 'ambiguous'
+  /** Only a seam that proves itself is allowed. */
+  | 'unanchored';
+
+/** What a head turned out to be. */
+export type Verdict =
+  /** The first `taken` characters are not new. `shown` was delivered behind them, and may come again or not. */
+  | {
+      readonly kind: SeamKind;
+      readonly taken: number;
+      readonly shown: string;
+      readonly shows?: PrefillManner;
+    }
+  /** `shows`: what it says about the target, where it leaves no doubt. */
+  | { readonly rejected: SeamRejection; readonly shows?: PrefillManner };
+
+/**
+ * One way to find where a continuation begins. It reads one character after another, so that the pieces in which text
+ * arrives make no difference, and says so as soon as it knows.
+ */
+export interface Joint {
+  push(character: string): Verdict | undefined;
+  /** No more text comes. `callsFollow`: the rest is, or continues with, tool calls. */
+  end(callsFollow: boolean): Verdict;
+}
