@@ -3,7 +3,7 @@ import { UsageError } from './commands/command.ts';
 import { findCommand, membersOf } from './commands/find.ts';
 import { commandHelp, groupHelp, overview } from './commands/help.ts';
 import { parseInvocation } from './commands/parse.ts';
-import { VERSION } from './version.ts';
+import { VERSION } from './lib/version.ts';
 
 /** Something that was asked for did not succeed. */
 const EXIT_FAILURE = 1;

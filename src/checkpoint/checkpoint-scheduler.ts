@@ -1,4 +1,4 @@
-import type { Time } from '../time.ts';
+import type { Time } from '../lib/time.ts';
 import { CheckpointCadence } from './checkpoint-cadence.ts';
 
 /** Something with records to store. */

@@ -13,6 +13,9 @@ export function unitsOf(event: JournalEvent): number {
       case 'reasoning':
       case 'tool_arguments':
         units += delta.text.length;
+        break;
+      case 'choice_call':
+        units += delta.arguments.length;
     }
   }
   return units;

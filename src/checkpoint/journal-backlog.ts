@@ -63,12 +63,12 @@ export class JournalBacklog {
     return true;
   }
 
-  /** The batch to be stored: the last one while that is not acknowledged, otherwise all that waits. */
-  next(): readonly JournalRecord[] {
+  /** The batch to be stored: the last one while that is not acknowledged, otherwise all that waits. `at_ms`: now. */
+  next(at_ms: number): readonly JournalRecord[] {
     if (this.hasBatch) return this.#batch;
     const batch: JournalRecord[] = [];
-    if (this.#header) batch.push({ seq: 0, header: this.#header, events: [] });
-    if (this.#waiting.length > 0) batch.push({ seq: this.#seq, events: this.#waiting });
+    if (this.#header) batch.push({ seq: 0, at_ms, header: this.#header, events: [] });
+    if (this.#waiting.length > 0) batch.push({ seq: this.#seq, at_ms, events: this.#waiting });
     this.#header = undefined;
     this.#batch = batch;
     this.#dropWaiting();

@@ -1,4 +1,6 @@
 import type { Delta, Proof, Usage } from '../plans/delta.ts';
+import { type ProviderTool, ProviderTools } from '../plans/provider-tools.ts';
+import type { SettledCall } from '../plans/settled-call.ts';
 import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
 import { type FoldedSegment, SegmentFold } from './segment-fold.ts';
 
@@ -6,12 +8,18 @@ import { type FoldedSegment, SegmentFold } from './segment-fold.ts';
 export interface JournalFold {
   /** The client's cursor: how many events there are. */
   readonly seq: number;
+  /** When the last record was handed to the store, where that is known. */
+  readonly stored_at_ms?: number;
   readonly header?: RunHeader;
   readonly text: string;
   readonly refusal: string;
   readonly reasoning: string;
   /** Calls that were not cancelled, in the order they began. */
   readonly tool_calls: readonly FoldedToolCall[];
+  /** Settled calls of an answer with several choices, in the order they were settled. */
+  readonly choiceCalls: readonly SettledCall[];
+  /** Tools that the provider ran, in the order they began. */
+  readonly providerTools: readonly ProviderTool[];
   /** Their indexes were shown to the client and must not be used again. */
   readonly cancelled_calls: readonly FoldedToolCall[];
   readonly finish?: string;
@@ -21,6 +29,15 @@ export interface JournalFold {
   /** Every event; the one at position `n` has ordinal `n + 1`. */
   readonly events: readonly JournalEvent[];
 }
+
+/** The settled calls of an answer, of whichever choice. */
+export const settledCalls = ({
+  tool_calls,
+  choiceCalls,
+}: Pick<JournalFold, 'tool_calls' | 'choiceCalls'>): readonly SettledCall[] => [
+  ...tool_calls.filter(({ closed }) => closed !== undefined),
+  ...choiceCalls,
+];
 
 export interface FoldedToolCall {
   readonly index: number;
@@ -50,28 +67,41 @@ export function discontinuity(record: JournalRecord, seq: number): string | unde
 export function foldJournal(records: readonly JournalRecord[]): JournalFold {
   const fold = emptyFold();
   for (const record of records) {
+    if (record.at_ms !== undefined) fold.stored_at_ms = record.at_ms;
     if (record.header) fold.header = record.header;
     for (const event of record.events) foldEvent(fold, event);
   }
-  const { calls, segments, ...rest } = fold;
+  const { calls, segments, tools, upstream: _, ...rest } = fold;
   const tool_calls: FoldedToolCall[] = [];
   const cancelled_calls: FoldedToolCall[] = [];
   for (const { cancelled, ...call } of calls.values()) {
     if (cancelled) cancelled_calls.push(call);
     else tool_calls.push(call);
   }
-  return { ...rest, seq: fold.events.length, tool_calls, cancelled_calls, segments: segments.folded };
+  return {
+    ...rest,
+    seq: fold.events.length,
+    tool_calls,
+    cancelled_calls,
+    providerTools: tools.all,
+    segments: segments.folded,
+  };
 }
 
 interface OpenFold {
+  stored_at_ms?: number;
   header?: RunHeader;
   text: string;
   refusal: string;
   reasoning: string;
   calls: Map<number, OpenToolCall>;
+  tools: ProviderTools;
+  /** The upstream whose words are folded. */
+  upstream: string | undefined;
   finish?: string;
   usage?: Usage;
   segments: SegmentFold;
+  readonly choiceCalls: SettledCall[];
   events: JournalEvent[];
 }
 
@@ -84,7 +114,10 @@ const emptyFold = (): OpenFold => ({
   refusal: '',
   reasoning: '',
   calls: new Map(),
+  tools: new ProviderTools(),
+  upstream: undefined,
   segments: new SegmentFold(),
+  choiceCalls: [],
   events: [],
 });
 
@@ -107,6 +140,20 @@ function foldEvent(fold: OpenFold, event: JournalEvent): void {
       case 'tool_close':
       case 'tool_cancel':
         foldCall(fold.calls.get(delta.index), delta);
+        break;
+      case 'choice_call': {
+        const { id, name, arguments: json } = delta;
+        fold.choiceCalls.push({ id, name, arguments: json });
+        break;
+      }
+      case 'provider_tool_start':
+        fold.tools.start(delta, fold.text.length, fold.upstream);
+        break;
+      case 'provider_tool_end':
+        fold.tools.end(delta, fold.text.length, fold.upstream);
+        break;
+      case 'segment':
+        fold.upstream = delta.upstream;
         break;
       case 'finish':
         fold.finish = delta.reason;

@@ -172,7 +172,7 @@ class Writer implements JournalWriter, Sweepable {
   #send(now_ms: number): void {
     // What is sent again leaves behind what has become urgent meanwhile.
     if (!this.#backlog.hasBatch) this.#urgent = false;
-    const batch = this.#backlog.next();
+    const batch = this.#backlog.next(this.#scheduler.time.wall());
     this.#calls.takeTurn(now_ms);
     if (batch.length > 0) void this.#append(batch);
     else if (this.#closing) void this.#finish(this.#closing);
@@ -274,4 +274,5 @@ export class JournalLostError extends Error {
 }
 
 /** Losing what these say would mean doing work twice, so they do not wait for the interval. */
-const settles = ({ kind }: Delta): boolean => kind === 'tool_close' || kind === 'finish';
+const settles = ({ kind }: Delta): boolean =>
+  kind === 'tool_close' || kind === 'choice_call' || kind === 'finish';

@@ -16,6 +16,8 @@ export interface JournalEvent {
  */
 export interface JournalRecord {
   readonly seq: number;
+  /** When it was handed to the store; unknown of what older versions have stored. */
+  readonly at_ms?: number;
   readonly header?: RunHeader;
   readonly events: readonly JournalEvent[];
 }
@@ -35,6 +37,8 @@ export interface RunHeader {
   readonly events: 'none' | 'chunks' | 'comments';
   /** `Holdfast-Thread` of the request. */
   readonly thread?: string;
+  /** The run whose answer this one continues: what that run had delivered is its beginning. */
+  readonly continues?: string;
   /** Tells the request from others, where it is not kept, too. */
   readonly digest?: string;
   /** The request body as it came. Kept only for a run that its client asked to be resumable (`Holdfast-Resume: 1`). */

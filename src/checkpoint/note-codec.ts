@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { NoteKey } from './notes.ts';
 import { NOTE_CHARACTERS_MAX } from './notes.ts';
 import type { Seal } from './seal.ts';
@@ -6,9 +6,7 @@ import type { Owner } from './store.ts';
 
 /** Names a note in a store. Hex, so that it can be a file; of JSON, so that no two notes share it. */
 export const digestOfNote = (owner: Owner, { kind, name }: NoteKey): string =>
-  createHash('sha256')
-    .update(JSON.stringify([owner, kind, name]))
-    .digest('hex');
+  hash('sha256', JSON.stringify([owner, kind, name]), 'hex');
 
 /** Throws a {@link RangeError} for a value that is no note. */
 export function assertNoteFits(value: string): void {

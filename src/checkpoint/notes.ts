@@ -2,7 +2,8 @@ import type { Owner } from './store.ts';
 
 /**
  * Small facts that any replica may need later: which run an idempotency key stands for, what the next request of a
- * thread has to be told. A note belongs to one owner, nobody else can find it, and it goes when its time is over.
+ * thread has to be told, what an upstream was found to do. A note belongs to one owner, no other can find it, and it
+ * goes when its time is over.
  *
  * A note that cannot be read, because the key it was sealed with is gone or because it is damaged, counts as none: it
  * is told of once, and makes way for whatever is put or claimed in its place.
@@ -14,12 +15,21 @@ export interface Notes {
   claim(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<string>;
   get(owner: Owner, key: NoteKey): Promise<string | undefined>;
   /** Gives the note to exactly one of those who ask, and removes it. */
-  take(owner: Owner, key: NoteKey): Promise<string | undefined>;
+  consume(owner: Owner, key: NoteKey): Promise<string | undefined>;
 }
 
 /** `name` may come from a client and be of any length and content: stores keep a digest of it. */
 export interface NoteKey {
-  readonly kind: 'idempotency' | 'request' | 'thread' | 'lost_call' | 'reader' | 'told' | 'answer_id';
+  readonly kind:
+    | 'idempotency'
+    | 'request'
+    | 'thread'
+    | 'lost_call'
+    | 'held_calls'
+    | 'reader'
+    | 'told'
+    | 'answer_id'
+    | 'capabilities';
   readonly name: string;
 }
 

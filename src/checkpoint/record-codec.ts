@@ -6,7 +6,7 @@ import type { Seal } from './seal.ts';
 /*
  * One record is one checked line of the JSON
  *
- *   [seq, [series, …], header?]
+ *   [seq, [series, …], header or null, at_ms]
  *
  * or, when it is sealed, [seq, sealed], a string that holds the same JSON encrypted. A series is made of events that
  * carry one delta of the same kind and nothing else,
@@ -29,7 +29,8 @@ type Series = [code: string, text: string, lengths: number[], index?: number] | 
 /** One line, newline included. `seal`: the one for this run. */
 export function encodeRecord(record: JournalRecord, seal?: Seal): string {
   const body: unknown[] = [record.seq, seriesOf(record.events)];
-  if (record.header) body.push(record.header);
+  if (record.header || record.at_ms !== undefined) body.push(record.header ?? null);
+  if (record.at_ms !== undefined) body.push(record.at_ms);
   const text = JSON.stringify(body);
   return checkedLine(seal ? JSON.stringify([record.seq, seal.seal(text)]) : text);
 }
@@ -88,12 +89,12 @@ export function decodeRecordBody(body: unknown, seal?: Seal): Decoded<JournalRec
   if (!Array.isArray(body) || !Number.isSafeInteger(body[0]) || !Array.isArray(body[1])) {
     return { reason: 'not a record' };
   }
-  const [seq, all, header] = body as [number, unknown[], RunHeader?];
+  const [seq, all, header, at_ms] = body as [number, unknown[], (RunHeader | null)?, number?];
   const events: JournalEvent[] = [];
   for (const series of all) {
     if (!Array.isArray(series) || !expand(series as Series, events)) return { reason: 'unknown series' };
   }
-  return { value: header ? { seq, header, events } : { seq, events } };
+  return { value: { seq, ...(at_ms !== undefined && { at_ms }), ...(header && { header }), events } };
 }
 
 function decodeSealed(seq: unknown, sealed: string, seal: Seal | undefined): Decoded<JournalRecord> {

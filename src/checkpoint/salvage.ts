@@ -1,4 +1,4 @@
-import { inTime, sleep, type Time } from '../time.ts';
+import { inTime, sleep, type Time } from '../lib/time.ts';
 import { OrphanWatch } from './orphan-watch.ts';
 import { type SalvagedRun, salvagedRun } from './salvaged-run.ts';
 import type { Lease, Orphan, RunId, Store } from './store.ts';

@@ -40,7 +40,7 @@ function endOf(
 
 /** Whether there is a partial at all: of a run that nobody ends, calls that its client saw are part of one. */
 export const saysAnything = (journal: JournalFold): boolean =>
-  isPartial(journal) || journal.tool_calls.length > 0;
+  isPartial(journal) || journal.tool_calls.length + journal.choiceCalls.length > 0;
 
 /** The part of an error event of ours that says what it was for. */
 interface GivenUp {

@@ -25,6 +25,8 @@ export interface Seal {
   open(sealed: string): string | undefined;
   /** The same keys for one run or note: what is sealed for it can be opened for nothing else, in its place or not. */
   for(subject: string): Seal;
+  /** What tells the text from others, and cannot be guessed without the key: under each key, first the one that seals. */
+  digests(text: string): readonly Buffer[];
   /** What another thread needs to make the same seal. */
   readonly keys: readonly SealingKey[];
 }
@@ -90,6 +92,10 @@ class KeyRing implements Seal {
 
   for(subject: string): Seal {
     return new KeyRing(this.keys, subject);
+  }
+
+  digests(text: string): readonly Buffer[] {
+    return this.keys.map((key) => createHmac('sha256', this.#keyOf(key)).update(text).digest());
   }
 
   /** A key object, because a cipher takes three times as long to set up with the bytes. */

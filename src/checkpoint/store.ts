@@ -1,5 +1,6 @@
 import type { JournalRecord } from './journal.ts';
 import type { Notes } from './notes.ts';
+import type { RunIndex } from './run-index.ts';
 
 /** `run_` and 128 random bits in base64url; never reused. */
 export type RunId = `run_${string}`;
@@ -33,11 +34,14 @@ export interface Damage {
   readonly reason: string;
 }
 
+/** The cause of a run that was cancelled because its client left, which is not a request to cancel it. */
+export const CLIENT_LEFT = 'client_left';
+
 /** How a run ended, and when. */
 export interface RunEnd {
   readonly status: FinalStatus;
   readonly at_ms: number;
-  /** What kept it from being complete: a cause of `interrupts/`, or why recovery was given up. */
+  /** What kept it from being complete: a cause of `interrupts/`, why recovery was given up, or {@link CLIENT_LEFT}. */
   readonly cause?: string;
 }
 
@@ -88,6 +92,8 @@ export interface Orphan {
 export interface Store {
   readonly name: 'memory' | 'file' | 'redis';
   readonly notes: Notes;
+  /** Of what has a header: the append that stores it enters the run, and does not fail when that fails. */
+  readonly index: RunIndex;
   /**
    * Takes the right to append. `after` is the epoch this one follows: 0, the default, makes a new run; the latest
    * epoch of a known run takes it over, and fences the lease of that epoch: what its holder was told is stored stays,
@@ -107,6 +113,11 @@ export interface Store {
   append(lease: Lease, records: readonly JournalRecord[]): Promise<number>;
   /** Seals the run. Finishing twice keeps the first end. */
   finish(lease: Lease, end: RunEnd): Promise<void>;
+  /**
+   * Forgets a finished run: nothing of it can be read any more. Nothing happens to a running run, nor for a stranger;
+   * purging twice is no error.
+   */
+  purge(run: RunId, owner: Owner): Promise<void>;
   /** Hands a running run over: its holder becomes `released`, and this lease is fenced. Releasing twice is no error. */
   release(lease: Lease): Promise<void>;
   /**

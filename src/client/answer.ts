@@ -10,12 +10,15 @@ export const opensRun = (response: Response): boolean =>
   response.headers.has('holdfast-run-id') &&
   (response.headers.get('content-type') ?? '').startsWith('text/event-stream');
 
+/** The status of a replica, or of what stands before it, that cannot take a request now. */
+export const isUnavailable = (status: number): boolean => [502, 503, 504].includes(status);
+
 /**
  * Whether this comes from a replica, or from what stands before it, that cannot take a request now. An error object
  * says otherwise: Holdfast has tried, and asking again would only multiply its attempts.
  */
 export async function isTurnedAway(response: Response): Promise<boolean> {
-  if (![502, 503, 504].includes(response.status)) return false;
+  if (!isUnavailable(response.status)) return false;
   const error = errorOf(await response.clone().text());
   return error === undefined || TRY_ELSEWHERE.includes(error.code);
 }

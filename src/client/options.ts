@@ -4,14 +4,17 @@ import { rootOfEndpoint } from './endpoints.ts';
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 export interface ResumableOptions {
-  /** Makes the requests. The global `fetch` when absent. */
+  /** Makes the requests. When absent, the global `fetch` there is when `resumable` is called, whose place the result may take. */
   readonly fetch?: Fetch;
   /**
    * Roots or base URLs of the replicas to resume at, `http://a:8080` or `http://a:8080/v1`. They must share a store.
    * When absent, everything goes to the URL of the request, behind which a load balancer may stand.
    */
   readonly endpoints?: readonly string[];
-  /** Requests in a row that bring no new event, after which the stream is given up. Default 8. */
+  /**
+   * Answers in a row that bring no new event, after which the stream is given up. Connections that are refused do not
+   * count, nor do replicas that turn the request away: they have `give_up_ms`. 0: nothing is ever asked again. Default 8.
+   */
   readonly max_retries?: number;
   /** No request is begun, or waited for, when nothing has come from any replica for this long. Default 120 000. */
   readonly give_up_ms?: number;
@@ -39,9 +42,7 @@ export type Settings = Required<ResumableOptions>;
 const TIMER_MS_MAX = 2_147_483_647;
 const RETRIES_MAX = 1_000_000;
 
-const DEFAULTS: Settings = {
-  // Looked up when it is called, so that whoever replaces the global one is heard.
-  fetch: (input, init) => globalThis.fetch(input, init),
+const DEFAULTS: Omit<Settings, 'fetch'> = {
   endpoints: [],
   max_retries: 8,
   give_up_ms: 120_000,
@@ -55,12 +56,14 @@ const DEFAULTS: Settings = {
 /** Completes the options. Throws a `TypeError` that names the one at fault. */
 export function readOptions(options: ResumableOptions): Settings {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  // Taken now: looked up at each request, a result that takes the place of the global fetch would call itself.
+  const defaults: Settings = { fetch: globalThis.fetch, ...DEFAULTS };
   for (const [name] of given) {
-    if (!Object.hasOwn(DEFAULTS, name)) {
-      throw new TypeError(`unknown option '${name}'; there are ${Object.keys(DEFAULTS).join(', ')}`);
+    if (!Object.hasOwn(defaults, name)) {
+      throw new TypeError(`unknown option '${name}'; there are ${Object.keys(defaults).join(', ')}`);
     }
   }
-  const settings: Settings = { ...DEFAULTS, ...Object.fromEntries(given) };
+  const settings: Settings = { ...defaults, ...Object.fromEntries(given) };
   demand(typeof settings.fetch === 'function', 'fetch', 'a function like the global fetch');
   demand(typeof settings.cancel_on_abort === 'boolean', 'cancel_on_abort', 'true or false');
   demandInteger(settings, 'max_retries', 0, RETRIES_MAX);

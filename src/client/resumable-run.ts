@@ -1,14 +1,28 @@
-import { discard, isTurnedAway, opensRun, retryAfterOf, saysRequestWanted, wantsRequest } from './answer.ts';
+import {
+  discard,
+  isTurnedAway,
+  isUnavailable,
+  opensRun,
+  retryAfterOf,
+  saysRequestWanted,
+  wantsRequest,
+} from './answer.ts';
 import { callerResponse } from './caller-response.ts';
 import { Connection } from './connection.ts';
 import type { Endpoints } from './endpoints.ts';
-import { EventTooLargeError, StreamInterruptedError } from './errors.ts';
+import { EventTooLargeError, SilenceError, StreamInterruptedError } from './errors.ts';
 import type { Settings } from './options.ts';
 import { ReceivedEvents } from './received-events.ts';
 import { RetryBudget } from './retry-budget.ts';
 import { type RunRequest, RunRequests } from './run-requests.ts';
 import { sleep } from './sleep.ts';
 import type { WireRequest } from './wire-request.ts';
+
+/** How the last request of this run failed, and the answer to it if there was one. */
+interface LastTry {
+  readonly answer?: Response | undefined;
+  readonly isClosedDoor: boolean;
+}
 
 /** How long the request that ends an abandoned run may take. */
 const CANCEL_MS = 5_000;
@@ -58,23 +72,29 @@ export class ResumableRun {
   }
 
   async #begin(): Promise<Response> {
+    let answer: Response | undefined;
+    let failure: unknown;
+    const { idle_ms } = this.#settings;
     for (;;) {
-      let answer: Response | undefined;
-      let failure: unknown;
+      // Timers may fire up to a millisecond early, so afterwards the clock could not say.
+      const isCutShort = this.#budget.remaining_ms < idle_ms;
       try {
         const response = await this.#ask(this.#original);
         if (opensRun(response)) {
           this.#attach(response);
           return callerResponse(response, this, this.#signal);
         }
-        const { idle_ms } = this.#settings;
         if (!(await this.#connection.within(idle_ms, () => isTurnedAway(response)))) return response;
         answer = response;
       } catch (error) {
         this.#signal.throwIfAborted();
-        failure = error;
+        // A try that was cut short when the time was up says less than the one before it.
+        if (!(error instanceof SilenceError) || !isCutShort) {
+          answer = undefined;
+          failure = error;
+        } else if (!answer) failure ??= error;
       }
-      const wait_ms = this.#moveOn(answer);
+      const wait_ms = this.#moveOn({ answer, isClosedDoor: true });
       if (wait_ms !== undefined) await sleep(wait_ms, this.#signal);
       else if (answer) return answer;
       else throw failure;
@@ -135,22 +155,24 @@ export class ResumableRun {
 
   /** Opens the stream again that `broken` interrupted, and rejects with that if it cannot. */
   async #resume(broken: unknown): Promise<void> {
-    let answer: Response | undefined;
+    let last: LastTry = { isClosedDoor: false };
     let isForgotten = false;
     for (;;) {
       this.#signal.throwIfAborted();
-      const wait_ms = this.#moveOn(answer);
+      const wait_ms = this.#moveOn(last);
       if (wait_ms === undefined) throw broken;
       await sleep(wait_ms, this.#signal);
+      let answer: Response;
       try {
         answer = await this.#askAgain(isForgotten);
       } catch {
-        answer = undefined;
+        last = { isClosedDoor: true };
         continue;
       }
       if (opensRun(answer)) return this.#attach(answer);
       discard(answer);
       const { status } = answer;
+      last = { answer, isClosedDoor: isUnavailable(status) };
       // With nothing to lose, the request can simply be made again.
       if (status === 404 && this.#received.cursor === 0 && !isForgotten) isForgotten = true;
       // 409: the checkpoint is behind what the caller has, and whoever writes it may be about to.
@@ -183,12 +205,13 @@ export class ResumableRun {
   }
 
   /** Turns to the next replica. How long to wait before it is asked; undefined when the budget is spent. */
-  #moveOn(answer: Response | undefined): number | undefined {
+  #moveOn({ answer, isClosedDoor }: LastTry): number | undefined {
     this.#endpoints.failed(this.#root);
     this.#root = this.#endpoints.after(this.#root);
     // What one replica asks for need not keep another waiting.
     const isFresh = !this.#endpoints.hasFailed(this.#root);
-    return this.#budget.next(answer && !isFresh ? retryAfterOf(answer) : undefined);
+    const retry_after_ms = answer && !isFresh ? retryAfterOf(answer) : undefined;
+    return this.#budget.next({ isClosedDoor, retry_after_ms });
   }
 
   get #original(): RunRequest {

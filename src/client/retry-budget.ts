@@ -7,11 +7,23 @@ type Limits = Pick<
 
 /** Several clients that lost the same replica should not come to the next one in step. */
 const RETRY_AFTER_SPREAD = 0.1;
+/** More would exceed every limit, and nothing times infinity is no number. */
+const DOUBLINGS_MAX = 31;
+
+/** How the last try failed. */
+export interface Failure {
+  /** No replica has answered: the connection was refused or broke, or what stands before the replicas turned it away. */
+  readonly isClosedDoor?: boolean;
+  /** How long the answer asks to wait. */
+  readonly retry_after_ms?: number | undefined;
+}
 
 /** How often, how soon and how long a run is tried to be resumed. */
 export class RetryBudget {
   readonly #limits: Limits;
   #retries = 0;
+  /** In a row, those that met a closed door among them. */
+  #tries = 0;
   #heard_ms = performance.now();
 
   constructor(limits: Limits) {
@@ -31,15 +43,22 @@ export class RetryBudget {
   /** New events came. */
   progressed(): void {
     this.#retries = 0;
+    this.#tries = 0;
   }
 
-  /** Takes one retry: how long to wait before it, undefined when there is none left. */
-  next(retry_after_ms = 0): number | undefined {
-    if (this.#retries >= this.#limits.max_retries) return undefined;
-    const { backoff_ms, backoff_max_ms, retry_after_max_ms } = this.#limits;
-    const backoff = Math.min(backoff_ms * 2 ** this.#retries, backoff_max_ms) * (0.5 + 0.5 * Math.random());
+  /**
+   * How long to wait before the next try, undefined when there is none left. `isClosedDoor`: the last try got no answer.
+   * That costs no retry, for a connection is refused within a millisecond: such tries end after `give_up_ms`.
+   */
+  next({ isClosedDoor = false, retry_after_ms = 0 }: Failure = {}): number | undefined {
+    const { max_retries, backoff_ms, backoff_max_ms, retry_after_max_ms } = this.#limits;
+    if (max_retries === 0 || (!isClosedDoor && this.#retries >= max_retries)) return undefined;
+    const backoff =
+      Math.min(backoff_ms * 2 ** Math.min(this.#tries, DOUBLINGS_MAX), backoff_max_ms) *
+      (0.5 + 0.5 * Math.random());
     const asked = Math.min(retry_after_ms, retry_after_max_ms) * (1 + RETRY_AFTER_SPREAD * Math.random());
-    this.#retries += 1;
+    if (!isClosedDoor) this.#retries += 1;
+    this.#tries += 1;
     const wait_ms = Math.max(backoff, asked);
     return wait_ms < this.remaining_ms ? wait_ms : undefined;
   }

@@ -20,20 +20,26 @@ const isLastChunk: Wire['isLast'] = (payload) => {
   return payload.includes('"error"') && (fieldsOf(payload).error ?? null) !== null;
 };
 
+const RESPONSE_ENDS = ofTypes(
+  'response.completed',
+  'response.incomplete',
+  'response.cancelled',
+  'response.failed',
+  'error',
+);
+
+/** After an error that has its own object, `response.failed` is still to come. */
+const isLastOfResponse: Wire['isLast'] = (payload) =>
+  RESPONSE_ENDS(payload) && !(payload.includes('"error"') && isAnnounced(fieldsOf(payload)));
+
+const isAnnounced = ({ type, error }: ReturnType<typeof fieldsOf>): boolean =>
+  type === 'error' && typeof error === 'object' && error !== null;
+
 const WIRES: readonly Wire[] = [
   { path: '/chat/completions', isLast: isLastChunk },
   { path: '/completions', isLast: isLastChunk },
   { path: '/messages', isLast: ofTypes('message_stop', 'error') },
-  {
-    path: '/responses',
-    isLast: ofTypes(
-      'response.completed',
-      'response.incomplete',
-      'response.cancelled',
-      'response.failed',
-      'error',
-    ),
-  },
+  { path: '/responses', isLast: isLastOfResponse },
 ];
 
 /** What is found first is longest. */

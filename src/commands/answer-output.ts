@@ -1,7 +1,7 @@
 import { providerErrorIn } from '../interrupts/provider-error.ts';
-import { isObject, parsedJson } from '../json.ts';
+import { isObject, parsedJson } from '../lib/json.ts';
 import type { Delta } from '../plans/delta.ts';
-import type { Wire } from '../proxy/wires/wire.ts';
+import type { Wire } from '../proxy/wires/common/wire.ts';
 import { printJsonLine } from './json-output.ts';
 import { printable, printableLines } from './printable.ts';
 import type { Output } from './terminal.ts';
@@ -13,14 +13,14 @@ interface Call {
 
 /** What is printed of an answer as its events come. */
 export interface AnswerOutput {
-  take(seq: number, payload: string): void;
+  add(seq: number, payload: string): void;
   /** Nothing more comes. */
   end(): void;
 }
 
 /** A line of JSON per event. */
 export const jsonAnswer: AnswerOutput = {
-  take: (seq, payload) => printJsonLine({ seq, data: parsedJson(payload) ?? payload }),
+  add: (seq, payload) => printJsonLine({ seq, data: parsedJson(payload) ?? payload }),
   end: () => {},
 };
 
@@ -38,7 +38,7 @@ export class TextAnswer implements AnswerOutput {
     this.#aside = aside;
   }
 
-  take(_seq: number, payload: string): void {
+  add(_seq: number, payload: string): void {
     for (const delta of this.#reader.read(payload, this.#calls.length)?.deltas ?? []) this.#say(delta);
   }
 

@@ -1,8 +1,8 @@
 import { suggestion } from '../config/suggestion.ts';
 import { type Invocation, UsageError } from './command.ts';
-import { bashCompletion } from './completion/bash.ts';
-import { fishCompletion } from './completion/fish.ts';
-import { zshCompletion } from './completion/zsh.ts';
+import { bashCompletion } from './completion-bash.ts';
+import { fishCompletion } from './completion-fish.ts';
+import { zshCompletion } from './completion-zsh.ts';
 
 const SHELLS: Readonly<Record<string, () => string>> = {
   bash: bashCompletion,

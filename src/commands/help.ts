@@ -1,4 +1,4 @@
-import { VERSION } from '../version.ts';
+import { VERSION } from '../lib/version.ts';
 import type { CommandDescription, OptionDescription } from './command.ts';
 import { COMMANDS } from './table.ts';
 

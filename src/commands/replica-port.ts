@@ -1,5 +1,5 @@
 import { transportCode } from '../interrupts/transport-code.ts';
-import { isObject, parsedJson } from '../json.ts';
+import { isObject, parsedJson } from '../lib/json.ts';
 import { CommandFailure, type Invocation, UsageError } from './command.ts';
 import { DEFAULT_ADMIN_URL, DEFAULT_API_URL } from './options.ts';
 import { printable } from './printable.ts';

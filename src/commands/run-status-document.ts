@@ -1,5 +1,5 @@
 import type { RunId } from '../checkpoint/store.ts';
-import { isObject } from '../json.ts';
+import { isObject } from '../lib/json.ts';
 import type { ReplicaPort } from './replica-port.ts';
 
 /** What this command reads of `GET` and `DELETE /holdfast/v1/runs/{id}`; a damaged journal leaves fields `null`. */

@@ -1,4 +1,4 @@
-import { serve } from '../serve.ts';
+import { serve } from '../server/serve.ts';
 import type { Invocation } from './command.ts';
 import { assignmentsOf } from './options.ts';
 

@@ -15,7 +15,7 @@ export const COMMANDS: readonly CommandDescription[] = [
     name: 'serve',
     says: 'run a replica',
     details: [
-      'Runs until SIGTERM or SIGINT, drains, and ends with status 0; a second signal ends it at once. The log goes to standard output, one JSON object a line.',
+      'Runs until SIGTERM, SIGINT or SIGHUP, drains, and ends with status 0; a second signal ends it at once. The log goes to standard output, one JSON object a line.',
       'Flags win over `HOLDFAST_*` environment variables, which win over the file; see [configuration.md](configuration.md).',
     ],
     options: CONFIGURATION_OPTIONS,

@@ -28,7 +28,7 @@ export async function tailStream(api: ReplicaPort, run: RunId, json: boolean): P
       for await (const { data } of eventsOf(response, closing)) {
         reconnection.succeeded();
         const seq = received.add(data);
-        output.take(seq, data);
+        output.add(seq, data);
         const end = wire.delivered.endOf(data);
         if (end === undefined) continue;
         output.end();

@@ -1,5 +1,5 @@
 import type { RunId } from '../checkpoint/store.ts';
-import { parsedJson } from '../json.ts';
+import { parsedJson } from '../lib/json.ts';
 import type { FeedEntry, FeedUpdate, TimelineEntry } from '../status/snapshot.ts';
 import { CommandFailure } from './command.ts';
 import { eventsOf } from './event-stream.ts';

@@ -1,4 +1,4 @@
-import { isObject } from '../json.ts';
+import { isObject } from '../lib/json.ts';
 import { type KeyPath, typedValue } from './key-path.ts';
 
 /** A value for one key from outside the file. */

@@ -1,3 +1,4 @@
+import type { ConfiguredLimits } from '../interrupts/clocks.ts';
 import type { BreakerLimits } from '../plans/circuit-breaker.ts';
 import type { Proof } from '../plans/delta.ts';
 import type { DialectName } from './dialect-names.ts';
@@ -30,6 +31,8 @@ export interface Configuration {
     /** The first seals, all of them open. */
     readonly sealing_keys: readonly string[];
     readonly ttl_s: number;
+    /** Of complete runs; never longer than `ttl_s`, which it is where it is absent. */
+    readonly complete_ttl_s?: number;
   };
   readonly resume: ResumePolicy;
   readonly limits: Limits;
@@ -99,9 +102,19 @@ export interface RecoveryPolicy {
   readonly tool_proof: Proof;
   /** Whether a call that repeats a settled one is dropped. */
   readonly drop_repeated_calls: boolean;
+  readonly seam: 'strict' | 'best_effort';
+  /** Whether a model is asked what it makes of a prefix, where that is not known and matters. */
+  readonly probe: 'off' | 'on_first_cut';
   readonly backoff_ms: number;
   readonly backoff_max_ms: number;
+  /** A target that asks for a longer wait is not asked again by the run. */
   readonly retry_after_max_s: number;
+  /** A target that asks for a wait up to this long is waited for, although its route has others. */
+  readonly retry_after_wait_s: number;
+  /** Tokens that all attempts of a run may generate; without it, a multiple of the request's `max_tokens`. */
+  readonly max_work_tokens?: number;
+  /** Nothing is asked for any more when a run is this old. */
+  readonly deadline_ms?: number;
   /** Give up when nothing new was delivered for this long, counted from the last progress. */
   readonly no_progress_ms: number;
 }
@@ -112,6 +125,8 @@ export interface ResumePolicy {
   readonly detached_ms: number;
   /** Whether a repeated request is answered with the orphaned run of the first one. */
   readonly match_requests: boolean;
+  /** Whether requests that name no thread belong to that of the session they tell of. */
+  readonly derive_thread: boolean;
   /** Takeovers in a row without progress, after which a run is given up. */
   readonly max_takeovers: number;
   /** How long an orphan waits for its client before it is finalised as a partial. */
@@ -130,16 +145,8 @@ export interface TracingConfiguration {
   readonly service_name?: string;
 }
 
-export interface ClockLimits {
-  readonly connect_ms: number;
-  readonly first_byte_ms: number;
-  readonly first_token_ms: number;
-  readonly idle_ms: number;
-  readonly progress_ms: number;
-  /** Used instead of `progress_ms` while the model is reasoning. */
-  readonly progress_reasoning_ms: number;
-  readonly attempt_ms: number;
-}
+/** Those that are absent depend on whether the route has a stand-in. */
+export type ClockLimits = ConfiguredLimits;
 
 export interface Limits {
   readonly body_bytes: number;

@@ -1,4 +1,4 @@
-import { isObject } from '../json.ts';
+import { isObject } from '../lib/json.ts';
 import { type Assignment, assign, type Sources } from './assignment.ts';
 import type { Configuration } from './configuration.ts';
 import { ConfigurationError, type Problem } from './configuration-error.ts';

@@ -39,6 +39,9 @@ export const milliseconds = (preset: number, description: string): Schema => ({
   maximum: TIMER_MS_MAX,
 });
 
+/** The same, with no value where none is set. */
+export const withoutDefault = ({ default: _, ...schema }: Schema): Schema => schema;
+
 export const bytes = (preset: number, minimum: number, description: string): Schema => ({
   type: 'integer',
   description: `${description} Bytes.`,

@@ -2,7 +2,7 @@ import { BREAKER_SCHEMA } from './breaker-schema.ts';
 import { CLOCKS_SCHEMA } from './clocks-schema.ts';
 import { METRICS_SCHEMA } from './metrics-schema.ts';
 import { ROUTE_SCHEMA } from './route-schema.ts';
-import { bytes, milliseconds, port, type Schema, section } from './schema-terms.ts';
+import { bytes, milliseconds, port, type Schema, section, withoutDefault } from './schema-terms.ts';
 import { STATUS_SCHEMA } from './status-schema.ts';
 import { TRACING_SCHEMA } from './tracing-schema.ts';
 import { UPSTREAM_SCHEMA } from './upstream-schema.ts';
@@ -71,7 +71,8 @@ export const CONFIGURATION_SCHEMA: Schema & { readonly $schema: string; readonly
       },
       max_attempts: {
         type: 'integer',
-        description: 'Upstream requests per run, the first included. 1 turns recovery off.',
+        description:
+          'Upstream requests in a row, counted from the last that brought something new, that one included. 1 turns recovery off.',
         default: 4,
         minimum: 1,
         maximum: 100,
@@ -97,15 +98,51 @@ export const CONFIGURATION_SCHEMA: Schema & { readonly $schema: string; readonly
           'Drop a tool call whose name and arguments are those of a call that is settled already. For models that say the same call again and again; others mean it.',
         default: false,
       },
+      seam: {
+        type: 'string',
+        description:
+          'What to do with a continuation that shows no place where it joins what was delivered. `best_effort`: deliver it and say so; `strict`: reject it, and give up where no other way of asking is left.',
+        default: 'best_effort',
+        enum: ['strict', 'best_effort'],
+      },
+      probe: {
+        type: 'string',
+        description:
+          'Whether to find out by a request of its own, with a few tokens, what a model makes of the beginning of an answer, where nothing is known of it. `on_first_cut`: before the rest of an answer is asked for; `off`: by asking for the rest.',
+        default: 'off',
+        enum: ['off', 'on_first_cut'],
+      },
       backoff_ms: milliseconds(500, 'First backoff between attempts; doubles, with full jitter.'),
       backoff_max_ms: milliseconds(8000, 'Cap of the backoff.'),
       retry_after_max_s: {
         type: 'integer',
-        description: "Cap of a provider's `Retry-After`. Seconds.",
+        description:
+          'The longest `Retry-After` of a provider that is waited for. A target that asks for more is not asked again in the run: another one is, or the client is told when to come back. Seconds.',
         default: 60,
         minimum: 0,
         maximum: 86_400,
       },
+      retry_after_wait_s: {
+        type: 'integer',
+        description:
+          'The longest `Retry-After` of a target that is waited for although the route has another one. 0 moves at once. Seconds.',
+        default: 0,
+        minimum: 0,
+        maximum: 86_400,
+      },
+      max_work_tokens: {
+        type: 'integer',
+        description:
+          'Tokens that all attempts of a run may generate, an attempt counting for 256 at least. By default four times the `max_tokens` of the request, which counts as 4096 at least, and as 32768 where there is none.',
+        minimum: 1,
+        maximum: 1_000_000_000,
+      },
+      deadline_ms: withoutDefault(
+        milliseconds(
+          1,
+          'The age of a run at which nothing is asked for any more, and nothing is waited for that has not begun. An answer that is coming is not cut. By default there is none; `Holdfast-Deadline-Ms` in a request sets an earlier one.',
+        ),
+      ),
       no_progress_ms: milliseconds(
         600_000,
         'Give up when nothing new was delivered for this long, counted from the last progress.',
@@ -168,6 +205,14 @@ export const CONFIGURATION_SCHEMA: Schema & { readonly $schema: string; readonly
         minimum: 1,
         maximum: 31_536_000,
       },
+      complete_ttl_s: {
+        type: 'integer',
+        description:
+          'How long complete runs are kept, where that is to be less than `ttl_s`: their clients have the whole answer. Seconds.',
+        examples: [3600],
+        minimum: 1,
+        maximum: 31_536_000,
+      },
     }),
     resume: section('How a run outlives its client or its replica.', {
       detached_ms: milliseconds(
@@ -177,7 +222,13 @@ export const CONFIGURATION_SCHEMA: Schema & { readonly $schema: string; readonly
       match_requests: {
         type: 'boolean',
         description:
-          'A request that repeats one whose replica died, from the same credential, gets the answer of the first one and the rest of it.',
+          'A request that repeats one whose replica died, or whose client left, from the same credential, gets the answer of the first one and the rest of it.',
+        default: true,
+      },
+      derive_thread: {
+        type: 'boolean',
+        description:
+          'A request without `Holdfast-Thread` belongs to the thread that its `x-claude-code-session-id` names, or else its `prompt_cache_key`, `conversation`, `metadata.session_id` or `user`.',
         default: true,
       },
       max_takeovers: {

@@ -1,8 +1,6 @@
 import { CLOCKS_SCHEMA } from './clocks-schema.ts';
 import { DIALECT_NAMES } from './dialect-names.ts';
-import type { Schema } from './schema-terms.ts';
-
-const withoutDefault = ({ default: _, ...schema }: Schema): Schema => schema;
+import { type Schema, withoutDefault } from './schema-terms.ts';
 
 export const UPSTREAM_SCHEMA: Schema = {
   type: 'object',

@@ -1,11 +1,13 @@
 import type { CertificateAuthorities } from '../config/certificates.ts';
-import type { ClockLimits, Configuration } from '../config/configuration.ts';
-import type { CapabilityMemory } from '../proxy/dialects/capability-memory.ts';
-import { type Headers, revivedRequestHeaders } from '../proxy/headers.ts';
-import type { Target } from '../proxy/run.ts';
-import type { Transport } from '../proxy/transport.ts';
-import { chatWire } from '../proxy/wires/chat-wire.ts';
-import type { Wire } from '../proxy/wires/wire.ts';
+import type { Configuration } from '../config/configuration.ts';
+import { limitsFor, UNAIDED } from '../interrupts/clocks.ts';
+import type { AttemptClockLimits } from '../proxy/upstream/attempt.ts';
+import { type Headers, revivedRequestHeaders } from '../proxy/upstream/headers.ts';
+import type { Target } from '../proxy/upstream/target.ts';
+import type { Transport } from '../proxy/upstream/transport.ts';
+import { chatWire } from '../proxy/wires/chunks/chat-wire.ts';
+import type { Wire } from '../proxy/wires/common/wire.ts';
+import type { CapabilityMemory } from '../proxy/wires/dialects/capability-memory.ts';
 
 /** What the checks of upstreams share. */
 export interface DoctorContext {
@@ -42,8 +44,8 @@ const CONNECT_MAX_MS = 10_000;
 const ANSWER_MAX_MS = 45_000;
 
 /** Those of the configuration, but nobody waits for a doctor as long as for an answer. */
-export function clocksFor({ configuration }: DoctorContext, { upstream }: Target): ClockLimits {
-  const clocks = { ...configuration.clocks, ...upstream.clocks };
+export function clocksFor({ configuration }: DoctorContext, { upstream }: Target): AttemptClockLimits {
+  const clocks = limitsFor({ ...configuration.clocks, ...upstream.clocks }, UNAIDED);
   return {
     ...clocks,
     connect_ms: Math.min(clocks.connect_ms, CONNECT_MAX_MS),

@@ -1,9 +1,9 @@
 import { readCertificateAuthorities } from '../config/certificates.ts';
 import type { Configuration } from '../config/configuration.ts';
-import { CapabilityMemory } from '../proxy/dialects/capability-memory.ts';
-import { Models } from '../proxy/models.ts';
-import { createUndiciTransport } from '../proxy/undici-transport.ts';
-import { systemTime } from '../time.ts';
+import { systemTime } from '../lib/time.ts';
+import { RouteTable } from '../proxy/upstream/route-table.ts';
+import { createUndiciTransport } from '../proxy/upstream/undici-transport.ts';
+import { CapabilityMemory } from '../proxy/wires/dialects/capability-memory.ts';
 import type { DoctorContext } from './doctor-context.ts';
 import type { Finding } from './finding.ts';
 import { examineMachine } from './machine.ts';
@@ -54,6 +54,6 @@ function withKeyFor(name: string, context: DoctorContext): DoctorContext {
   const keyless = Object.values(configuration.upstreams).filter(({ api_key }) => api_key === undefined);
   const origins = new Set(keyless.map(({ base_url }) => new URL(base_url).origin));
   if (client_key === undefined || origins.size <= 1) return context;
-  const target = model === undefined ? undefined : new Models(configuration).target(model);
+  const target = model === undefined ? undefined : new RouteTable(configuration).target(model);
   return target?.name === name ? context : { ...context, client_key: undefined, withheld: true };
 }

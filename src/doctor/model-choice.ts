@@ -1,7 +1,7 @@
 import type { Configuration } from '../config/configuration.ts';
+import { ModelPattern } from '../config/model-pattern.ts';
 import { suggestion } from '../config/suggestion.ts';
-import { ModelPattern } from '../proxy/model-pattern.ts';
-import { Models } from '../proxy/models.ts';
+import { RouteTable } from '../proxy/upstream/route-table.ts';
 
 /** Models that are no use for a chat, by their names. */
 const NO_CHAT =
@@ -21,7 +21,7 @@ export function chooseModel(
   listed: readonly string[],
 ): ChosenModel | undefined {
   if (given !== undefined) {
-    const target = new Models(configuration).targets(given).find(({ name }) => name === upstream);
+    const target = new RouteTable(configuration).targets(given).find(({ name }) => name === upstream);
     if (target) return { model: target.model ?? given, from: '--model' };
   }
   const routed = configuration.routes.flatMap(({ model, targets }) =>

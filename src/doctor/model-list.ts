@@ -1,10 +1,10 @@
-import { isObject, parsedJson } from '../json.ts';
-import type { Target } from '../proxy/run.ts';
-import { TransportFailure } from '../proxy/transport.ts';
-import { upstreamUrl } from '../proxy/upstream-url.ts';
-import { chatWire } from '../proxy/wires/chat-wire.ts';
-import { messagesWire } from '../proxy/wires/messages-wire.ts';
-import type { Wire } from '../proxy/wires/wire.ts';
+import { isObject, parsedJson } from '../lib/json.ts';
+import { upstreamUrl } from '../proxy/upstream/address.ts';
+import type { Target } from '../proxy/upstream/target.ts';
+import { TransportFailure } from '../proxy/upstream/transport.ts';
+import { chatWire } from '../proxy/wires/chunks/chat-wire.ts';
+import type { Wire } from '../proxy/wires/common/wire.ts';
+import { messagesWire } from '../proxy/wires/messages/wire.ts';
 import { bounded, reasonOf } from './bounded.ts';
 import { clocksFor, type DoctorContext, hasKey, headersFor } from './doctor-context.ts';
 import type { Finding, Findings } from './finding.ts';

@@ -1,8 +1,8 @@
-import { openStore } from '../checkpoint/open-store.ts';
+import { newRunId } from '../checkpoint/owner.ts';
 import type { Owner, Store } from '../checkpoint/store.ts';
 import type { Configuration } from '../config/configuration.ts';
-import { newRunId } from '../proxy/owner.ts';
-import { systemTime } from '../time.ts';
+import { systemTime } from '../lib/time.ts';
+import { openStore } from '../server/open-store.ts';
 import { bounded, reasonOf } from './bounded.ts';
 import type { Findings } from './finding.ts';
 import { rounded_ms } from './latencies.ts';

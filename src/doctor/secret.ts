@@ -1,9 +1,9 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileStoreDirectory } from '../checkpoint/open-store.ts';
 import { isRedisUrl } from '../checkpoint/redis/redis-address.ts';
 import type { Configuration } from '../config/configuration.ts';
-import { loopGuard } from '../proxy/loop-guard.ts';
+import { loopGuard } from '../proxy/upstream/loop-guard.ts';
+import { fileStoreDirectory } from '../server/open-store.ts';
 import type { Finding, Findings } from './finding.ts';
 
 const OTHERS = 0o077;

@@ -1,6 +1,6 @@
-import { fileStoreDirectory } from '../checkpoint/open-store.ts';
 import { isRedisUrl } from '../checkpoint/redis/redis-address.ts';
 import type { Configuration } from '../config/configuration.ts';
+import { fileStoreDirectory } from '../server/open-store.ts';
 import { examineDirectory } from './file-store.ts';
 import { type Finding, Findings } from './finding.ts';
 import { examineSecret } from './secret.ts';

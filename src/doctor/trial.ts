@@ -1,14 +1,14 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import { classify } from '../interrupts/classify.ts';
 import type { Interruption } from '../interrupts/interruption.ts';
+import { systemTime } from '../lib/time.ts';
 import type { Delta, Usage } from '../plans/delta.ts';
-import { Attempt } from '../proxy/attempt.ts';
-import type { Traces } from '../proxy/dialects/sign.ts';
-import type { Target } from '../proxy/run.ts';
-import { upstreamUrl } from '../proxy/upstream-url.ts';
-import { ChatCompletionsReader } from '../proxy/wires/chat-completions.ts';
-import { chatWire } from '../proxy/wires/chat-wire.ts';
-import { systemTime } from '../time.ts';
+import { upstreamUrl } from '../proxy/upstream/address.ts';
+import { Attempt } from '../proxy/upstream/attempt.ts';
+import type { Target } from '../proxy/upstream/target.ts';
+import { ChatCompletionsReader } from '../proxy/wires/chunks/chat-completions.ts';
+import { chatWire } from '../proxy/wires/chunks/chat-wire.ts';
+import type { Samples } from '../proxy/wires/common/fingerprint.ts';
 import { clocksFor, type DoctorContext, headersFor } from './doctor-context.ts';
 
 /** After the finish reason only a usage report and `[DONE]` are expected. */
@@ -58,11 +58,11 @@ export class Trial {
   get interruption(): Interruption | undefined {
     if (this.#isFinished) return undefined;
     const phase = this.events > 0 ? 'text' : 'connect';
-    return classify(this.#attempt.end ?? { kind: 'eof', done: this.#isDone }, phase);
+    return classify(this.#attempt.end ?? { kind: 'eof', done: this.#isDone }, phase, systemTime.wall());
   }
 
-  get traces(): Traces {
-    return { events: this.#reader.traces, headers: this.#attempt.headers };
+  get traces(): Samples {
+    return { events: this.#reader.samples, headers: this.#attempt.headers };
   }
 
   get text(): string {
@@ -89,6 +89,8 @@ export class Trial {
       this.#attempt.done();
     } else if (event.kind === 'error_event' || event.kind === 'bad_finish') {
       if (!this.#isFinished) this.#attempt.stop(event);
+    } else if (event.kind === 'malformed') {
+      if (!this.#isFinished) this.#attempt.stop({ kind: 'malformed_event' });
     } else if (event.kind === 'answer') for (const delta of event.deltas) this.#note(delta);
   }
 

@@ -1,20 +1,15 @@
 import type { Cause } from '../interrupts/interruption.ts';
-import { prefixOf } from '../plans/continuation.ts';
-import { Splice } from '../plans/splice.ts';
-import { type Dialect, forModel } from '../proxy/dialects/dialect.ts';
-import { DIALECTS } from '../proxy/dialects/registry.ts';
-import type { Target } from '../proxy/run.ts';
-import type { ChatRequest } from '../proxy/wires/chat-request.ts';
-import { chatWire } from '../proxy/wires/chat-wire.ts';
+import { prefixOf } from '../plans/seam/prefill.ts';
+import { PROBE, probedManner } from '../plans/seam/prefill-probe.ts';
+import type { Target } from '../proxy/upstream/target.ts';
+import { chatWire } from '../proxy/wires/chunks/chat-wire.ts';
+import type { ChatRequest } from '../proxy/wires/common/chat-request.ts';
+import { type Dialect, forModel } from '../proxy/wires/common/dialect.ts';
+import { DIALECTS } from '../proxy/wires/dialects/registry.ts';
 import type { DoctorContext } from './doctor-context.ts';
 import type { Finding, Findings } from './finding.ts';
 import { Trial } from './trial.ts';
 import { failureText } from './upstream-stream.ts';
-
-/** What the model is made to have said already of the answer to the question of the stream. */
-const SAID = 'one, two, three, four, five, six, seven, eight,';
-/** How anybody would go on from there. */
-const GOES_ON = /^[\s,]*nine\b/i;
 
 /** With these, the way of asking was at fault: the same question was answered before. */
 const REFUSALS: ReadonlySet<Cause> = new Set(['invalid_request', 'model_not_found']);
@@ -51,7 +46,7 @@ export async function examinePrefill(
       'try again.',
       figures,
     );
-  const result = resultOf(trial, dialect);
+  const result = resultOf(trial);
   const native = result === 'native';
   const seen = native
     ? `native: ${request.model} goes on from a prefix in the dialect ${dialect.name}`
@@ -74,14 +69,15 @@ function ask(
   dialect: Dialect,
 ): Promise<Trial> {
   const { body } = chatWire.continuation({
-    request,
+    request: { ...request, messages: [{ role: 'user', content: PROBE.question }] },
     dialect,
     first: first.traces.events[0] ?? {},
     mode: 'prefill',
-    prefix: prefixOf(SAID),
+    prefix: prefixOf(PROBE.said, false),
     reasoning: '',
     sealed: [],
     cutTools: [],
+    insists: false,
     tokens_left: Number(request.max_tokens ?? request.max_completion_tokens),
   });
   const { base_url } = target.upstream;
@@ -89,20 +85,8 @@ function ask(
 }
 
 /** `native`, or why it is not. */
-function resultOf(trial: Trial, dialect: Dialect): string {
-  const { interruption } = trial;
+function resultOf({ interruption, text }: Trial): string {
   if (interruption) return `the prefix is refused, ${failureText(interruption)}`;
-  const splice = new Splice({
-    mode: 'prefill',
-    delivered: { text: SAID, reasoning: '' },
-    prefix: prefixOf(SAID),
-    echoes: forModel(dialect.echoes, '') === true,
-    continuesReasoning: false,
-    stops: [],
-  });
-  const added = [...trial.deltas.flatMap((delta) => splice.accept(delta)), ...splice.end()];
-  const text = added.map((delta) => (delta.kind === 'text' ? delta.text : '')).join('');
-  const isAnew = splice.rejection !== undefined || splice.seam === 'restart';
-  if (isAnew) return 'the answer was begun anew';
-  return GOES_ON.test(text) ? 'native' : 'what was said does not go on from the prefix';
+  const manner = probedManner(text);
+  return manner === 'exact' || manner === 'echo' ? 'native' : 'what was said does not continue the prefix';
 }

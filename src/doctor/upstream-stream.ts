@@ -1,6 +1,6 @@
 import type { Interruption } from '../interrupts/interruption.ts';
-import type { Target } from '../proxy/run.ts';
-import type { ChatRequest } from '../proxy/wires/chat-request.ts';
+import type { Target } from '../proxy/upstream/target.ts';
+import type { ChatRequest } from '../proxy/wires/common/chat-request.ts';
 import type { DoctorContext } from './doctor-context.ts';
 import type { Finding, Findings } from './finding.ts';
 import { rounded_ms } from './latencies.ts';

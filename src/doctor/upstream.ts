@@ -1,4 +1,4 @@
-import type { Target } from '../proxy/run.ts';
+import type { Target } from '../proxy/upstream/target.ts';
 import type { DoctorContext } from './doctor-context.ts';
 import { type Finding, Findings } from './finding.ts';
 import { chooseModel } from './model-choice.ts';

@@ -1,9 +1,9 @@
 import type { WireName } from '../checkpoint/journal.ts';
 import type { FinalStatus } from '../checkpoint/store.ts';
-import type { Mode } from '../plans/continuation.ts';
 import type { Plan } from '../plans/decide.ts';
-import type { SeamKind } from '../plans/seam.ts';
-import type { Outcome } from '../proxy/run.ts';
+import type { Outcome } from '../plans/outcome.ts';
+import type { SeamKind } from '../plans/seam/joint.ts';
+import type { Mode } from '../plans/seam/mode.ts';
 
 /** The compiler sees to it that none is missing. */
 const valuesOf = <Value extends string>(values: Readonly<Record<Value, true>>): readonly Value[] =>
@@ -29,14 +29,10 @@ export const OUTCOMES = valuesOf<Outcome>({
 });
 
 export const SEAMS = valuesOf<SeamKind>({
-  clean: true,
-  whitespace: true,
-  echo: true,
-  restart: true,
-  overlap: true,
-  word: true,
-  fence: true,
-  replay: true,
+  exact: true,
+  anchored: true,
+  aligned: true,
+  unanchored: true,
 });
 
 export const SALVAGED = valuesOf<Exclude<FinalStatus, 'cancelled'>>({

@@ -1,5 +1,5 @@
+import type { BoardRun } from './board-run.ts';
 import type { FeedEntry, FeedUpdate, RunProgress, TimelineEntry } from './snapshot.ts';
-import type { WatchedRun } from './watched-run.ts';
 
 /** What happens in a second; beyond that a snapshot of everything is less. */
 const CHANGES_MAX = 5000;
@@ -8,12 +8,12 @@ type Told = Pick<RunProgress, 'characters' | 'tool_calls'>;
 
 /** What has changed on a board since it was last read. */
 export class BoardChanges {
-  #runs = new Set<WatchedRun>();
+  #runs = new Set<BoardRun>();
   #entries: FeedEntry[] = [];
   #told = new Map<number, Told>();
   #overflown: boolean = false;
 
-  add(run: WatchedRun, entry: TimelineEntry): void {
+  add(run: BoardRun, entry: TimelineEntry): void {
     if (this.#overflown) return;
     this.#runs.add(run);
     this.#entries.push({ ...entry, key: run.key, run: run.run });
@@ -24,7 +24,7 @@ export class BoardChanges {
    * What there is to tell, or undefined where it was too much to remember. Either way it is forgotten, and what the
    * live runs have said by now counts as told.
    */
-  take(live: Iterable<WatchedRun>): Omit<FeedUpdate, 'now_ms' | 'status'> | undefined {
+  collect(live: Iterable<BoardRun>): Omit<FeedUpdate, 'now_ms' | 'status'> | undefined {
     const [runs, entries, told, overflown] = [this.#runs, this.#entries, this.#told, this.#overflown];
     this.#runs = new Set();
     this.#entries = [];

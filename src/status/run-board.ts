@@ -1,6 +1,7 @@
-import type { ObservedEnd, ObservedRun, RunObserver } from '../proxy/run-observer.ts';
-import type { Time } from '../time.ts';
+import type { Time } from '../lib/time.ts';
+import type { ObservedEnd, ObservedRun, RunObserver } from '../proxy/run/context/run-observer.ts';
 import type { BoardChanges } from './board-changes.ts';
+import { type BoardEvents, BoardRun } from './board-run.ts';
 import { RecoveryGapCounts } from './recovery-gap-counts.ts';
 import {
   type InterruptionCount,
@@ -11,7 +12,6 @@ import {
   STATUS_VERSION,
   type TimelineEntry,
 } from './snapshot.ts';
-import { type BoardEvents, WatchedRun } from './watched-run.ts';
 
 /** Of runs beyond these nothing is shown: a replica that has more is watched by its metrics. */
 const LIVE_MAX = 10_000;
@@ -21,9 +21,9 @@ const ENDED_MAX = 200;
 export class RunBoard implements RunObserver {
   readonly #time: Time;
   readonly #content: boolean;
-  readonly #live = new Map<number, WatchedRun>();
+  readonly #live = new Map<number, BoardRun>();
   /** Oldest first. */
-  readonly #ended: WatchedRun[] = [];
+  readonly #ended: BoardRun[] = [];
   readonly #endings: Partial<Record<ObservedEnd['outcome'], number>> = {};
   /** By upstream and cause: both are closed sets. */
   readonly #interruptions = new Map<string, InterruptionCount>();
@@ -38,25 +38,25 @@ export class RunBoard implements RunObserver {
     this.#time = time;
     this.#content = content;
     this.#events = {
-      changed: (run: WatchedRun, entry: TimelineEntry) => this.changes?.add(run, entry),
+      changed: (run: BoardRun, entry: TimelineEntry) => this.changes?.add(run, entry),
       interrupted: (upstream, { cause }) => this.#count(upstream, cause),
       recovered: (gap_ms) => this.#gaps.add(gap_ms),
       ended: (run, outcome) => this.#end(run, outcome),
     };
   }
 
-  begin(observed: ObservedRun): WatchedRun | undefined {
+  begin(observed: ObservedRun): BoardRun | undefined {
     if (this.#live.size >= LIVE_MAX) {
       this.#unwatched++;
       return undefined;
     }
     const options = { key: ++this.#keys, time: this.#time, content: this.#content };
-    const run = new WatchedRun(observed, options, this.#events);
+    const run = new BoardRun(observed, options, this.#events);
     this.#live.set(run.key, run);
     return run;
   }
 
-  get live(): Iterable<WatchedRun> {
+  get live(): Iterable<BoardRun> {
     return this.#live.values();
   }
 
@@ -90,7 +90,7 @@ export class RunBoard implements RunObserver {
 
   /** The latest stay of a run. */
   detail(id: string): RunDetail | undefined {
-    let latest: WatchedRun | undefined;
+    let latest: BoardRun | undefined;
     for (const runs of [this.#ended, this.live]) {
       for (const run of runs) if (run.run === id && run.key > (latest?.key ?? 0)) latest = run;
     }
@@ -103,7 +103,7 @@ export class RunBoard implements RunObserver {
     this.#interruptions.set(key, { upstream, cause, count });
   }
 
-  #end(run: WatchedRun, outcome: ObservedEnd['outcome']): void {
+  #end(run: BoardRun, outcome: ObservedEnd['outcome']): void {
     this.#live.delete(run.key);
     this.#ended.push(run);
     if (this.#ended.length > ENDED_MAX) this.#ended.shift();

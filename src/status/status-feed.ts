@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Time } from '../time.ts';
+import type { Time } from '../lib/time.ts';
 import { BoardChanges } from './board-changes.ts';
 import type { RunBoard } from './run-board.ts';
 import { type FeedSnapshot, type FeedUpdate, STATUS_VERSION, type StatusDocument } from './snapshot.ts';
@@ -69,7 +69,7 @@ export class StatusFeed {
     const { board, report, time } = this.#parts;
     const status = await report.read();
     this.#cancelTimer = undefined;
-    const changes = board.changes?.take(board.live);
+    const changes = board.changes?.collect(board.live);
     const update = changes && feedMessage('update', this.#update(status, changes));
     let snapshot: string | undefined;
     for (const viewer of this.#viewers) {

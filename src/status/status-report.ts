@@ -1,5 +1,5 @@
-import type { TargetState } from '../metrics.ts';
-import { VERSION } from '../version.ts';
+import { VERSION } from '../lib/version.ts';
+import type { TargetState } from '../metrics/metrics.ts';
 import type { RunBoard } from './run-board.ts';
 import { STATUS_VERSION, type StatusDocument } from './snapshot.ts';
 import { StoreProbe, type StoreProbeParts } from './store-probe.ts';

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { apiError } from '../errors.ts';
-import type { Time } from '../time.ts';
+import { apiError } from '../lib/errors.ts';
+import type { Time } from '../lib/time.ts';
 import { isAllowedHost } from './allowed-host.ts';
 import { readPageFiles } from './page-files.ts';
 import type { RunBoard } from './run-board.ts';

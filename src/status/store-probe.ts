@@ -1,6 +1,6 @@
 import type { Store } from '../checkpoint/store.ts';
-import type { Metrics } from '../metrics.ts';
-import { inTime, type Time } from '../time.ts';
+import { inTime, type Time } from '../lib/time.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import { shownText } from './shown-text.ts';
 import type { StoreState } from './snapshot.ts';
 

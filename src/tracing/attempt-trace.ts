@@ -1,6 +1,6 @@
 import { type Span, SpanStatusCode } from '@opentelemetry/api';
 import type { Usage } from '../plans/delta.ts';
-import type { ObservedAttemptEnd } from '../proxy/run-observer.ts';
+import type { ObservedAttemptEnd } from '../proxy/run/context/run-observer.ts';
 import { ATTRIBUTE, EVENT } from './attribute-names.ts';
 
 /** The span of one upstream request. */

@@ -1,6 +1,6 @@
 import { type DiagLogger, DiagLogLevel, diag } from '@opentelemetry/api';
 import type { Logger } from 'pino';
-import type { Time } from '../time.ts';
+import type { Time } from '../lib/time.ts';
 
 /** Some warnings would come with every batch. */
 const QUIET_MS = 60_000;

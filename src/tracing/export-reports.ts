@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Time } from '../time.ts';
+import type { Time } from '../lib/time.ts';
 
 /** A receiver that fails now and then is told of no more often. */
 const QUIET_MS = 60_000;

@@ -2,7 +2,7 @@ import type { Attributes } from '@opentelemetry/api';
 import type { WireName } from '../checkpoint/journal.ts';
 import type { UpstreamConfiguration } from '../config/configuration.ts';
 import type { Evidence, ObservedInterruption } from '../interrupts/interruption.ts';
-import type { ObservedAttempt, ObservedPlan, ObservedRun } from '../proxy/run-observer.ts';
+import type { ObservedAttempt, ObservedPlan, ObservedRun } from '../proxy/run/context/run-observer.ts';
 import { ATTRIBUTE } from './attribute-names.ts';
 import { providerName } from './provider-name.ts';
 

@@ -1,6 +1,6 @@
 import type { UpstreamConfiguration } from '../config/configuration.ts';
 import type { DialectName } from '../config/dialect-names.ts';
-import { dialectAt } from '../proxy/dialects/recognition.ts';
+import { dialectAt } from '../proxy/wires/dialects/recognition.ts';
 
 /** Where the conventions have a name for a provider that is not that of its dialect. */
 const CONVENTIONAL: Readonly<Partial<Record<DialectName, string>>> = {

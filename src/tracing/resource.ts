@@ -7,7 +7,7 @@ import {
   serviceInstanceIdDetector,
   serviceNameEnvDetector,
 } from '@opentelemetry/resources';
-import { VERSION } from '../version.ts';
+import { VERSION } from '../lib/version.ts';
 
 /** Who sends the traces: what is configured wins over the environment, which wins over what we say of ourselves. */
 export function resourceNamed(service_name: string | undefined): Resource {

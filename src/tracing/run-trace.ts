@@ -15,8 +15,8 @@ import type {
   ObservedPlan,
   ObservedRecovery,
   ObservedRun,
-  RunWatch,
-} from '../proxy/run-observer.ts';
+  RunObservation,
+} from '../proxy/run/context/run-observer.ts';
 import { AttemptTrace } from './attempt-trace.ts';
 import { ATTRIBUTE, EVENT } from './attribute-names.ts';
 import {
@@ -31,7 +31,7 @@ import { readTraceContext, traceparentOf } from './trace-context.ts';
 const ERRORS: ReadonlySet<ObservedEnd['outcome']> = new Set(['failed', 'rejected']);
 
 /** What becomes of one run here, as a span with one child for each attempt. Never anything of what was asked or said. */
-export class RunTrace implements RunWatch {
+export class RunTrace implements RunObservation {
   readonly logFields: Readonly<Record<string, string>>;
   readonly #tracer: Tracer;
   readonly #upstreams: Configuration['upstreams'];

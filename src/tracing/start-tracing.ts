@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Configuration } from '../config/configuration.ts';
-import type { Time } from '../time.ts';
+import type { Time } from '../lib/time.ts';
 import { tracingSettings } from './settings.ts';
 import type { Tracing } from './tracing.ts';
 

@@ -8,9 +8,9 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { Logger } from 'pino';
 import type { Configuration } from '../config/configuration.ts';
-import type { RunObserver } from '../proxy/run-observer.ts';
-import { inTime, type Time } from '../time.ts';
-import { VERSION } from '../version.ts';
+import { inTime, type Time } from '../lib/time.ts';
+import { VERSION } from '../lib/version.ts';
+import type { RunObserver } from '../proxy/run/context/run-observer.ts';
 import { routeDiagnostics } from './diagnostics.ts';
 import { ExportReports } from './export-reports.ts';
 import { ReportedExporter } from './reported-exporter.ts';

@@ -4,6 +4,7 @@ import { refused } from './file-refusal.ts';
 import { type FileSystem, isCode } from './file-system.ts';
 
 const PRIVATE_FILE = 0o600;
+const PRIVATE_DIRECTORY = 0o700;
 /** Entries that one system call may bring. */
 const ENTRIES_PER_READ = 512;
 const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = node_fs.constants;
@@ -43,6 +44,19 @@ export class FileDirectory {
     try {
       const start = Buffer.alloc(bytes_max);
       return start.subarray(0, this.fs.readSync(fd, start, 0, bytes_max, 0));
+    } finally {
+      this.fs.closeSync(fd);
+    }
+  }
+
+  /** The last bytes of a file, or all of them; undefined when there is no such file. */
+  readEnd(name: string, bytes_max: number): Buffer | undefined {
+    const fd = unlessMissing(() => this.fs.openSync(this.path(name), 'r'));
+    if (fd === undefined) return undefined;
+    try {
+      const { size } = this.fs.fstatSync(fd);
+      const end = Buffer.alloc(Math.min(size, bytes_max));
+      return end.subarray(0, this.fs.readSync(fd, end, 0, end.length, size - end.length));
     } finally {
       this.fs.closeSync(fd);
     }
@@ -105,6 +119,37 @@ export class FileDirectory {
   /** There may be no such file. */
   remove(name: string): void {
     this.fs.rmSync(this.path(name), { force: true });
+  }
+
+  /** A directory in this one, whether it is there or not. */
+  within(name: string): FileDirectory {
+    return new FileDirectory(this.path(name), this.fs);
+  }
+
+  /** Makes a directory in this one, which may be there already. */
+  make(name: string): void {
+    this.fs.mkdirSync(this.path(name), { recursive: true, mode: PRIVATE_DIRECTORY });
+  }
+
+  /** Removes a directory in this one, unless something is in it. */
+  removeIfEmpty(name: string): void {
+    try {
+      this.fs.rmdirSync(this.path(name));
+    } catch (error) {
+      if (!['ENOTEMPTY', 'EEXIST', 'ENOENT', 'ENOTDIR'].some((code) => isCode(error, code))) throw error;
+    }
+  }
+
+  /** What is in it; nothing when it is not there. */
+  names(): readonly string[] {
+    const names: string[] = [];
+    const entries = unlessMissing(() => this.entries());
+    try {
+      for (let entry = entries?.readSync(); entry; entry = entries?.readSync()) names.push(entry.name);
+    } finally {
+      entries?.closeSync();
+    }
+    return names;
   }
 
   entries(): node_fs.Dir {

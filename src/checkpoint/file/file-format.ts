@@ -1,4 +1,4 @@
-import { isObject } from '../../json.ts';
+import { isObject } from '../../lib/json.ts';
 import { NOTHING_STORED } from '../append-order.ts';
 import { bodyOf, checkedLine, openLine } from '../checked-line.ts';
 import type { JournalRecord } from '../journal.ts';
@@ -49,6 +49,12 @@ export const encodeOpening = (opening: Opening): string =>
 
 /** `seq`: of the last event, so that a missing one is noticed. */
 export const encodeFinal = (end: RunEnd, seq: number): string => checkedLine(JSON.stringify({ ...end, seq }));
+
+/** Whether the final line, at the end of the file of a finished run, says that the run is complete. */
+export function isCompleteAtEnd(tail: Buffer): boolean {
+  const line = openLine(tail.subarray(tail.lastIndexOf(NEWLINE, -2) + 1, -1));
+  return 'value' in line && isObject(line.value) && line.value.status === 'complete';
+}
 
 /** A finished run as one file, whatever files it was written to. `seal`: the store's. */
 export function encodeFinished(run: RunId, image: RunImage, end: RunEnd, seal: Seal | undefined): string {

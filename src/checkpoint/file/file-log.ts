@@ -1,11 +1,12 @@
 import { NOTHING_STORED } from '../append-order.ts';
+import { isSameOwner } from '../same-owner.ts';
 import type { Seal } from '../seal.ts';
 import type { Damage, Owner, RunEnd, RunId } from '../store.ts';
 import type { FileDirectory } from './file-directory.ts';
 import { FileEpochs } from './file-epochs.ts';
 import { FileFinish } from './file-finish.ts';
 import { encodeFinal, encodeOpening, type Opening, type RunImage } from './file-format.ts';
-import { checkName, partialName } from './file-names.ts';
+import { checkName, finishedName, partialName } from './file-names.ts';
 import { type Refusal, refused, toRefusal } from './file-refusal.ts';
 import { FileSegments, type FsyncPolicy, STALE } from './file-segments.ts';
 
@@ -99,6 +100,13 @@ export class FileLog {
     this.#segments.forget(slot);
     if (!done) throw STALE;
     return damage;
+  }
+
+  /** Removes the file of a finished run. */
+  purge(run: RunId, owner: Owner): void {
+    const name = finishedName(run);
+    const opening = this.epochs.opening(run, name);
+    if (opening && isSameOwner(opening.owner, owner)) this.#directory.remove(name);
   }
 
   /** Takes the run over in nobody's name. `seq`: its last event. Nothing happens when the lease is fenced already. */

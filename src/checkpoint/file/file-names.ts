@@ -15,6 +15,7 @@ import { isRunId } from '../store.ts';
  *   replica-<replica>.check   exists while a replica tries whether it can write
  *   takeovers                 see below
  *   notes/                    one file per note, under its digest
+ *   index/<owner>/            one empty file per run of the owner, see file-run-index.ts
  */
 
 export const finishedName = (run: RunId): string => `${run}.run`;
@@ -27,6 +28,7 @@ export const checkName = (replica: string): string => `replica-${replica}.check`
 /** Grows by one byte with every takeover in the directory, before the successor reads what it takes over. */
 export const TAKEOVERS_NAME = 'takeovers';
 export const NOTES_NAME = 'notes';
+export const INDEX_NAME = 'index';
 
 export type RunFileName =
   | { readonly run: RunId; readonly kind: 'partial'; readonly epoch: number }

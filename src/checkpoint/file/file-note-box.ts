@@ -38,7 +38,7 @@ export class FileNoteBox implements Notes {
     return this.#ask('get_note', owner, key);
   }
 
-  async take(owner: Owner, key: NoteKey): Promise<string | undefined> {
+  async consume(owner: Owner, key: NoteKey): Promise<string | undefined> {
     return this.#ask('take_note', owner, key);
   }
 

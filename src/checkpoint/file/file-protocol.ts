@@ -9,6 +9,7 @@ import type { FsyncPolicy } from './file-segments.ts';
 export interface WriterThreadData {
   readonly dir: string;
   readonly ttl_ms: number;
+  readonly complete_ttl_ms: number;
   readonly lease_ms: number;
   readonly fsync: FsyncPolicy;
   readonly replica: string;
@@ -39,6 +40,7 @@ export interface Exchanges {
     readonly after: number;
   }): Claim;
   finish(request: { readonly slot: number; readonly end: RunEnd; readonly seq: number }): Damage | undefined;
+  purge(request: { readonly run: RunId; readonly owner: Owner }): void;
   release(request: { readonly slot: number; readonly seq: number }): void;
   forget(request: { readonly slot: number }): void;
   orphans(request: { readonly limit: number }): readonly Orphan[];
@@ -46,6 +48,9 @@ export interface Exchanges {
   claim_note(request: NewNote & { readonly in_place_of?: string }): string;
   get_note(request: Note): string | undefined;
   take_note(request: Note): string | undefined;
+  index_run(request: { readonly owner: Owner; readonly entry: string }): void;
+  indexed_runs(request: { readonly owner: Owner }): readonly string[];
+  forget_runs(request: { readonly owner: Owner; readonly entries: readonly string[] }): void;
   check(request: undefined): void;
   close(request: undefined): void;
 }

@@ -14,10 +14,11 @@ import { AcquireRefusedError, isRunId, StaleLeaseError, StoreConfigurationError 
 import { FileHeartbeat } from './file-heartbeat.ts';
 import { interpretRun } from './file-interpretation.ts';
 import type { Claim } from './file-log.ts';
-import { NOTES_NAME } from './file-names.ts';
+import { INDEX_NAME, NOTES_NAME } from './file-names.ts';
 import { FileNoteBox } from './file-note-box.ts';
 import { readFinishedOpening, readHolder, readRun } from './file-reader.ts';
 import { FileStoreError } from './file-refusal.ts';
+import { FileRunList } from './file-run-list.ts';
 import type { FsyncPolicy } from './file-segments.ts';
 import { FileWriter } from './file-writer.ts';
 import { Turns } from './turns.ts';
@@ -32,6 +33,8 @@ export interface FileStoreOptions {
   readonly fsync: FsyncPolicy;
   /** How long a run is kept after its last append. */
   readonly ttl_ms: number;
+  /** The same of a complete run, where that is less. */
+  readonly complete_ttl_ms?: number;
   /** Without a sign of life for this long, another process counts as dead. */
   readonly lease_ms: number;
   /** Encrypts records and notes. Without it they are readable by whoever can read the files. */
@@ -57,6 +60,7 @@ interface Held {
 export class FileStore implements Store {
   readonly name = 'file';
   readonly notes: Notes;
+  readonly index: FileRunList;
   readonly #options: FileStoreOptions;
   readonly #heartbeat: FileHeartbeat;
   readonly #writer: FileWriter;
@@ -66,15 +70,17 @@ export class FileStore implements Store {
 
   /** Throws a {@link StoreConfigurationError} when the directory cannot be used. */
   constructor(options: FileStoreOptions) {
-    const { dir, fsync, ttl_ms, lease_ms, seal, onError } = options;
+    const { dir, fsync, ttl_ms, complete_ttl_ms = ttl_ms, lease_ms, seal, onError } = options;
     const replica = randomBytes(REPLICA_BYTES).toString('hex');
     this.#options = options;
     this.#heartbeat = prepareDirectory(options, replica);
     const sealing_keys = seal?.keys ?? [];
-    this.#writer = new FileWriter({ dir, ttl_ms, lease_ms, fsync, replica, sealing_keys }, onError);
+    const kept = { ttl_ms, complete_ttl_ms };
+    this.#writer = new FileWriter({ dir, ...kept, lease_ms, fsync, replica, sealing_keys }, onError);
     this.#damages = new DamageReports(onError);
     const reader = new NoteReader(seal, onError);
     this.notes = new FileNoteBox({ writer: this.#writer, seal, reader });
+    this.index = new FileRunList({ writer: this.#writer, seal });
   }
 
   async acquire(run: RunId, owner: Owner, after = 0): Promise<Lease> {
@@ -91,6 +97,8 @@ export class FileStore implements Store {
   }
 
   append(lease: Lease, records: readonly JournalRecord[]): Promise<number> {
+    const header = records[0]?.header;
+    if (header) this.index.add(lease.owner, lease.run, header);
     return new Promise((resolve, reject) => {
       const held = this.#held(lease);
       if (!held) reject(new StaleLeaseError(lease));
@@ -108,6 +116,10 @@ export class FileStore implements Store {
     const opening = await readFinishedOpening(this.#options.dir, lease.run);
     if (opening?.epoch !== lease.epoch || !isSameOwner(opening.owner, lease.owner))
       throw new StaleLeaseError(lease);
+  }
+
+  async purge(run: RunId, owner: Owner): Promise<void> {
+    if (isRunId(run)) await this.#writer.request('purge', { run, owner });
   }
 
   async release(lease: Lease): Promise<void> {
@@ -226,7 +238,7 @@ export class FileStore implements Store {
 function prepareDirectory(options: FileStoreOptions, replica: string): FileHeartbeat {
   const { dir, lease_ms, onError } = options;
   try {
-    mkdirSync(join(dir, NOTES_NAME), { recursive: true, mode: 0o700 });
+    for (const name of [NOTES_NAME, INDEX_NAME]) mkdirSync(join(dir, name), { recursive: true, mode: 0o700 });
     return new FileHeartbeat({ dir, replica, lease_ms, onError });
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);

@@ -2,6 +2,7 @@ import type { RunId } from '../store.ts';
 import { DirectoryCursor } from './directory-cursor.ts';
 import type { FileDirectory } from './file-directory.ts';
 import type { FileEpochs } from './file-epochs.ts';
+import { isCompleteAtEnd } from './file-format.ts';
 import { holderOf, signOfLife } from './file-holder.ts';
 import { finishedName, isReplicaName, parseFileName, partialName } from './file-names.ts';
 
@@ -12,12 +13,16 @@ export const SWEEP_EVERY_MS = 60_000;
 const TEMPORARY_MS_MAX = 600_000;
 /** Signs of life are removed long after they say that a replica is dead. */
 const LEASES_REMEMBERED = 100;
+/** The final line of a complete run is a hundred bytes or so. */
+const FINAL_LINE_BYTES_MAX = 1024;
 
 export interface FileSweepOptions {
   readonly directory: FileDirectory;
   readonly epochs: FileEpochs;
   /** How long a run is kept after its last append. */
   readonly ttl_ms: number;
+  /** The same of a complete run. */
+  readonly complete_ttl_ms: number;
   readonly lease_ms: number;
 }
 
@@ -44,10 +49,10 @@ export class FileSweep {
   }
 
   #visit(name: string): void {
-    const { directory, ttl_ms, lease_ms } = this.#options;
+    const { directory, lease_ms } = this.#options;
     const file = parseFileName(name);
     if (file?.kind === 'partial') this.#visitPartial(file.run, file.epoch, name);
-    else if (file?.kind === 'finished' && this.#isOlder(name, ttl_ms)) directory.remove(name);
+    else if (file?.kind === 'finished' && this.#isExpired(name)) directory.remove(name);
     else if (file?.kind === 'temporary' && this.#isOlder(name, TEMPORARY_MS_MAX)) directory.remove(name);
     else if (isReplicaName(name) && this.#isOlder(name, LEASES_REMEMBERED * lease_ms)) directory.remove(name);
   }
@@ -65,6 +70,14 @@ export class FileSweep {
     if (sign !== undefined && holderOf(directory.modified_ms(sign), lease_ms).state === 'alive') return;
     // In this order: a reader takes the first file's presence as proof that the later ones were still there.
     for (let old = 1; old <= epoch; old++) directory.remove(partialName(run, old));
+  }
+
+  #isExpired(name: string): boolean {
+    const { directory, ttl_ms, complete_ttl_ms } = this.#options;
+    if (this.#isOlder(name, ttl_ms)) return true;
+    if (!this.#isOlder(name, complete_ttl_ms)) return false;
+    const tail = directory.readEnd(name, FINAL_LINE_BYTES_MAX);
+    return tail !== undefined && isCompleteAtEnd(tail);
   }
 
   #isOlder(name: string, age_ms: number): boolean {

@@ -1,4 +1,4 @@
-import type { Time } from '../../time.ts';
+import type { Time } from '../../lib/time.ts';
 import { assertNoteFits, digestOfNote } from '../note-codec.ts';
 import type { NoteKey, Notes } from '../notes.ts';
 import type { Owner } from '../store.ts';
@@ -39,7 +39,7 @@ export class MemoryNotes implements Notes {
     return this.#find(digestOfNote(owner, key));
   }
 
-  async take(owner: Owner, key: NoteKey): Promise<string | undefined> {
+  async consume(owner: Owner, key: NoteKey): Promise<string | undefined> {
     const digest = digestOfNote(owner, key);
     const value = this.#find(digest);
     this.#table.delete(digest);

@@ -1,5 +1,6 @@
 import type { Owner, RunEnd, RunId, Takeover } from '../store.ts';
 import type { MemoryNoteTable } from './memory-notes.ts';
+import { MemoryRunIndex } from './memory-run-index.ts';
 
 const UNITS_MAX = 256 * 1024 * 1024;
 
@@ -22,10 +23,13 @@ export interface MemoryRun {
 /** What the memory stores of one deployment share: each of them stands for a replica. */
 export class MemoryRuns {
   readonly notes: MemoryNoteTable = new Map();
+  readonly index = new MemoryRunIndex();
   readonly #units_max: number;
   readonly #runs = new Map<RunId, MemoryRun>();
   /** Finished runs, oldest first. */
   readonly #finished = new Set<RunId>();
+  /** Those of them that are complete, oldest first. */
+  readonly #complete = new Set<RunId>();
   #units = 0;
 
   /** `units_max`: UTF-16 units of all runs together; 256 Mi by default. */
@@ -45,6 +49,7 @@ export class MemoryRuns {
     run.end = end;
     run.finished_ms = now_ms;
     this.#finished.add(id);
+    if (end.status === 'complete') this.#complete.add(id);
   }
 
   /** Throws when the running runs alone are too large. */
@@ -60,22 +65,35 @@ export class MemoryRuns {
     run.lines.push(...lines);
   }
 
-  /** Drops runs that were finished at `until_ms` or before. */
-  dropFinished(until_ms: number): void {
-    for (const id of this.#finished) {
-      const run = this.#runs.get(id);
-      if (run && run.finished_ms > until_ms) return;
-      this.#drop(id);
-    }
+  /** Drops runs that were finished at `until_ms` or before, and complete ones at `complete_until_ms`. */
+  dropFinished(until_ms: number, complete_until_ms: number): void {
+    this.#dropOld(this.#finished, until_ms);
+    this.#dropOld(this.#complete, complete_until_ms);
+  }
+
+  /** Drops a finished run. */
+  purge(id: RunId): void {
+    if (this.#finished.has(id)) this.#drop(id);
   }
 
   *running(): Iterable<readonly [RunId, MemoryRun]> {
     for (const entry of this.#runs) if (!entry[1].end) yield entry;
   }
 
+  #dropOld(ids: ReadonlySet<RunId>, until_ms: number): void {
+    for (const id of ids) {
+      const run = this.#runs.get(id);
+      if (run && run.finished_ms > until_ms) return;
+      this.#drop(id);
+    }
+  }
+
   #drop(id: RunId): void {
-    this.#units -= this.#runs.get(id)?.units ?? 0;
+    const run = this.#runs.get(id);
+    this.#units -= run?.units ?? 0;
+    if (run) this.index.remove(run.owner, id);
     this.#runs.delete(id);
     this.#finished.delete(id);
+    this.#complete.delete(id);
   }
 }

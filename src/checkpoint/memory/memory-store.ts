@@ -1,8 +1,9 @@
-import type { Time } from '../../time.ts';
+import type { Time } from '../../lib/time.ts';
 import { NOTHING_STORED, recordsToAppend } from '../append-order.ts';
 import type { JournalRecord } from '../journal.ts';
 import type { Notes } from '../notes.ts';
 import { decodeRecord, encodeRecord } from '../record-codec.ts';
+import type { RunIndex } from '../run-index.ts';
 import { isSameOwner } from '../same-owner.ts';
 import type { Holder, Lease, Orphan, Owner, RunEnd, RunId, Store, StoredRun } from '../store.ts';
 import { AcquireRefusedError, isRunId, StaleLeaseError } from '../store.ts';
@@ -16,17 +17,29 @@ import { type MemoryRun, MemoryRuns } from './memory-runs.ts';
 export class MemoryStore implements Store {
   readonly name = 'memory';
   readonly notes: Notes;
+  readonly index: RunIndex;
   readonly #time: Time;
   readonly #ttl_ms: number;
+  readonly #complete_ttl_ms: number;
   readonly #runs: MemoryRuns;
   #isOpen: boolean = true;
 
-  /** `ttl_ms`: how long a run is kept after it was finished. `runs`: shared with the stores of other replicas. */
-  constructor(options: { readonly time: Time; readonly ttl_ms: number; readonly runs?: MemoryRuns }) {
+  /**
+   * `ttl_ms`: how long a run is kept after it was finished; `complete_ttl_ms`: a complete one, where that is less. `runs`:
+   * shared with the stores of other replicas.
+   */
+  constructor(options: {
+    readonly time: Time;
+    readonly ttl_ms: number;
+    readonly complete_ttl_ms?: number;
+    readonly runs?: MemoryRuns;
+  }) {
     this.#time = options.time;
     this.#ttl_ms = options.ttl_ms;
+    this.#complete_ttl_ms = options.complete_ttl_ms ?? options.ttl_ms;
     this.#runs = options.runs ?? new MemoryRuns();
     this.notes = new MemoryNotes(options.time, this.#runs.notes);
+    this.index = this.#runs.index;
   }
 
   get isOpen(): boolean {
@@ -56,6 +69,8 @@ export class MemoryStore implements Store {
       fresh.map((record) => encodeRecord(record)),
     );
     for (const { seq } of fresh) run.seqs.push(seq);
+    const header = fresh[0]?.header;
+    if (header) this.#runs.index.add(lease.owner, lease.run, header);
     run.seq = fresh.at(-1)?.seq ?? run.seq;
     return run.seq;
   }
@@ -65,6 +80,12 @@ export class MemoryStore implements Store {
     const run = this.#held(lease);
     if (!run) throw new StaleLeaseError(lease);
     if (!run.end) this.#runs.finish(lease.run, run, end, this.#time.now());
+  }
+
+  async purge(run: RunId, owner: Owner): Promise<void> {
+    this.#assertOpen();
+    const known = this.#runs.get(run);
+    if (known && isSameOwner(known.owner, owner)) this.#runs.purge(run);
   }
 
   async release(lease: Lease): Promise<void> {
@@ -145,7 +166,8 @@ export class MemoryStore implements Store {
   }
 
   #dropExpired(): void {
-    this.#runs.dropFinished(this.#time.now() - this.#ttl_ms);
+    const now_ms = this.#time.now();
+    this.#runs.dropFinished(now_ms - this.#ttl_ms, now_ms - this.#complete_ttl_ms);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Seal } from '../seal.ts';
-import type { Lease } from '../store.ts';
+import type { Lease, RunEnd } from '../store.ts';
 import { JournalGapError, StaleLeaseError } from '../store.ts';
 import type { RedisConnection } from './redis-connection.ts';
 import { logKey, RELEASED } from './redis-keys.ts';
@@ -22,6 +22,8 @@ export interface RedisLeasesOptions {
   readonly replica: string;
   readonly seal: Seal | undefined;
   readonly ttl_ms: number;
+  /** Of a complete run. */
+  readonly complete_ttl_ms: number;
 }
 
 /** The leases of one replica, and everything that is written under them. */
@@ -87,8 +89,14 @@ export class RedisLeases {
   /**
    * Writes what `compose` makes, ids and lines in turn, if the log ends as it should; when more is stored than was
    * known, `compose` is called again. `accepts_loss`: writes also behind a tail that was lost.
+   * `kept_ms`: how long the log is kept from now on, where that is to change.
    */
-  async write(held: RedisLease, compose: () => readonly string[], accepts_loss = false): Promise<void> {
+  async write(
+    held: RedisLease,
+    compose: () => readonly string[],
+    accepts_loss = false,
+    kept_ms?: number,
+  ): Promise<void> {
     const { connection, ttl_ms } = this.#options;
     const now_ms = performance.now();
     const isDue = now_ms - held.kept_at_ms >= KEEP_AFTER * ttl_ms;
@@ -99,7 +107,7 @@ export class RedisLeases {
           held.last_id,
           held.opening_id,
           held.token,
-          isDue ? String(ttl_ms) : '0',
+          String(kept_ms ?? (isDue ? ttl_ms : 0)),
           ...entries,
         ),
       );
@@ -109,6 +117,12 @@ export class RedisLeases {
       }
       this.#correct(held, mismatch, accepts_loss);
     }
+  }
+
+  /** How long the log of a run that ends in this way is kept, where that is less than of others. */
+  keptAfter({ status }: RunEnd): number | undefined {
+    const { ttl_ms, complete_ttl_ms } = this.#options;
+    return status === 'complete' && complete_ttl_ms < ttl_ms ? complete_ttl_ms : undefined;
   }
 
   /** The run is no longer delivered under this lease. */

@@ -48,7 +48,7 @@ export class RedisNotes implements Notes {
     return this.#read(digest, key, await this.#connection.ask((client) => client.get(noteKey(digest))));
   }
 
-  async take(owner: Owner, key: NoteKey): Promise<string | undefined> {
+  async consume(owner: Owner, key: NoteKey): Promise<string | undefined> {
     const digest = digestOfNote(owner, key);
     return this.#read(digest, key, await this.#connection.ask((client) => client.getdel(noteKey(digest))));
   }

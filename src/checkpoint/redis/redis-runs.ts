@@ -95,6 +95,12 @@ export class RedisRuns {
     };
   }
 
+  /** Of a finished run: nothing is ever written to it again. */
+  async remove(run: RunId): Promise<void> {
+    this.#sound.delete(run);
+    await this.#connection.ask((client) => client.unlink(logKey(run)));
+  }
+
   /** Takes in what comes behind what was read. */
   async readOn(reader: LogReader): Promise<void> {
     const key = logKey(reader.run);

@@ -1,7 +1,7 @@
 import type { Result } from 'ioredis';
 
 /*
- * Each is one atomic step on the log of one run, or on one note. What it has seen of the log decides whether it writes:
+ * Each is one atomic step on the log of one run, on one note, or on the index of one owner. What it has seen of the log decides whether it writes:
  * the caller says which entry it takes for the last one, and is told which one it is when it is mistaken.
  */
 
@@ -48,10 +48,18 @@ if kept and kept ~= ARGV[1] then return kept end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return false`;
 
+/** KEYS: index. ARGV: when the run began, entry, the time before which no run needs an entry, -1 - how many at most, ttl_ms. */
+const ENTER = `
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', '(' .. ARGV[3])
+redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])
+redis.call('ZREMRANGEBYRANK', KEYS[1], 0, ARGV[4])
+redis.call('PEXPIRE', KEYS[1], ARGV[5])`;
+
 export const REDIS_SCRIPTS = {
   holdfastOpen: { lua: OPEN, numberOfKeys: 1 },
   holdfastWrite: { lua: WRITE, numberOfKeys: 1 },
   holdfastTail: { lua: TAIL, numberOfKeys: 1 },
+  holdfastEnter: { lua: ENTER, numberOfKeys: 1 },
   holdfastReplace: { lua: REPLACE, numberOfKeys: 1 },
 };
 
@@ -65,6 +73,7 @@ declare module 'ioredis' {
   interface RedisCommander<Context> {
     holdfastOpen(log: string, ...args: string[]): Result<Mismatch | null, Context>;
     holdfastWrite(log: string, ...args: string[]): Result<Mismatch | null, Context>;
+    holdfastEnter(index: string, ...args: string[]): Result<null, Context>;
     holdfastTailBuffer(
       log: string,
       number: string,

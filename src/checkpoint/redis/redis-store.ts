@@ -16,6 +16,7 @@ import { encodeEnd, type LogReader, type Opening, recordId } from './redis-log.t
 import { RedisNotes } from './redis-notes.ts';
 import { UnreachableRedisError } from './redis-refusal.ts';
 import { RedisReplicas } from './redis-replicas.ts';
+import { RedisRunIndex } from './redis-run-index.ts';
 import { type ListedRun, RedisRunLists } from './redis-run-lists.ts';
 import { RedisRuns } from './redis-runs.ts';
 import { newMark } from './takeover-mark.ts';
@@ -29,6 +30,8 @@ export interface RedisStoreOptions {
   readonly address: RedisAddress;
   /** How long a run is kept after its last append. */
   readonly ttl_ms: number;
+  /** The same of a complete run, where that is less. */
+  readonly complete_ttl_ms?: number;
   readonly lease_ms: number;
   readonly seal?: Seal | undefined;
   /** Damaged runs that were read or taken over, and notes that cannot be read. */
@@ -45,6 +48,7 @@ export interface RedisStoreOptions {
 export class RedisStore implements Store {
   readonly name = 'redis';
   readonly notes: Notes;
+  readonly index: RedisRunIndex;
   readonly #connection: RedisConnection;
   readonly #replicas: RedisReplicas;
   readonly #lists: RedisRunLists;
@@ -60,13 +64,22 @@ export class RedisStore implements Store {
     this.#connection = connection;
     this.#damages = new DamageReports(onError);
     this.notes = new RedisNotes({ connection, seal, reader: new NoteReader(seal, onError) });
+    this.index = new RedisRunIndex({ connection, seal, ttl_ms });
     const keep_ms = Math.max(ttl_ms, LISTED_LEASES * lease_ms);
     this.#lists = new RedisRunLists(connection, keep_ms);
     this.#runs = new RedisRuns(connection, seal);
     const onBeat = () => void this.#leases.returnLeases();
     this.#replicas = new RedisReplicas({ connection, lease_ms, keep_ms, onOutage, onRecovery, onBeat });
     const replica = this.#replicas.id;
-    this.#leases = new RedisLeases({ connection, lists: this.#lists, replica, seal, ttl_ms });
+    const complete_ttl_ms = Math.ceil(options.complete_ttl_ms ?? ttl_ms);
+    this.#leases = new RedisLeases({
+      connection,
+      lists: this.#lists,
+      replica,
+      seal,
+      ttl_ms,
+      complete_ttl_ms,
+    });
   }
 
   /**
@@ -90,6 +103,8 @@ export class RedisStore implements Store {
   }
 
   append(lease: Lease, records: readonly JournalRecord[]): Promise<number> {
+    const header = records[0]?.header;
+    if (header) this.index.add(lease.owner, lease.run, header);
     return this.#leases.inTurn(lease, async (held) => {
       await this.#leases.write(held, () => {
         if (held.state !== 'held') throw new StaleLeaseError(lease);
@@ -111,9 +126,16 @@ export class RedisStore implements Store {
       // Nothing that was lost may pass for complete; whatever else the end is, what is left of the run may have it.
       const accepts_loss = end.status !== 'complete';
       const entry = () => (held.state === 'held' ? [held.end_id, encodeEnd(end, held.seq)] : []);
-      await this.#leases.write(held, entry, accepts_loss);
+      await this.#leases.write(held, entry, accepts_loss, this.#leases.keptAfter(end));
       this.#leases.ended(held, 'finished');
     });
+  }
+
+  async purge(run: RunId, owner: Owner): Promise<void> {
+    const stored = await this.read(run, owner, 0);
+    if (!stored?.end) return;
+    await this.#runs.remove(run);
+    await this.index.remove(owner, run, stored.records[0]?.header);
   }
 
   release(lease: Lease): Promise<void> {

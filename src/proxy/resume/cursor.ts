@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { EpochName } from '../../checkpoint/epoch.ts';
 import type { RunId } from '../../checkpoint/store.ts';
-import { type ApiError, apiError } from '../../errors.ts';
-import type { EpochName } from '../epoch.ts';
+import { type ApiError, apiError } from '../../lib/errors.ts';
 
 /** How much of a run a client has. */
 export interface Cursor {

@@ -1,22 +1,26 @@
+import { type EpochName, epochNameAt } from '../../checkpoint/epoch.ts';
 import { foldJournal } from '../../checkpoint/journal-fold.ts';
 import type { StoredRun, Takeover } from '../../checkpoint/store.ts';
-import { type ApiError, apiError, errorObject } from '../../errors.ts';
-import { sleep } from '../../time.ts';
-import { type EpochName, epochNameAt } from '../epoch.ts';
-import { eventFrame } from '../event-frame.ts';
-import { storedFailureEvent } from '../failure.ts';
-import { KEEP_ALIVE, KEEP_ALIVE_MS } from '../frame-writer.ts';
-import { relay } from '../relay.ts';
-import { type Client, HAND_OVER, type Outcome, type Resumption, type Run, type RunContext } from '../run.ts';
-import { letGo, underLease } from '../under-lease.ts';
-import { errorBodyOn } from '../wires/error-body.ts';
+import { type ApiError, apiError, type ErrorObject, errorObject } from '../../lib/errors.ts';
+import { sleep } from '../../lib/time.ts';
+import type { Outcome } from '../../plans/outcome.ts';
+import type { Client } from '../downstream/client.ts';
+import { eventFrames } from '../downstream/event-frame.ts';
+import { KEEP_ALIVE, KEEP_ALIVE_MS } from '../downstream/frame-writer.ts';
+import { HAND_OVER, type Resumption, type Run } from '../run/context/run.ts';
+import type { RunContext } from '../run/context/run-context.ts';
+import { releaseLease, withLease } from '../run/context/with-lease.ts';
+import { storedFailureEvent } from '../run/failure.ts';
+import { relay } from '../run/relay.ts';
+import { errorBodyOn } from '../wires/common/error-body.ts';
+import type { Wire } from '../wires/common/wire.ts';
 import { wireIn, wireOf } from '../wires/registry.ts';
-import type { Wire } from '../wires/wire.ts';
 import { agrees, replacedFrom } from './reachable.ts';
 import type { Position, Reader } from './reader.ts';
 import { Replay } from './replay.ts';
 import { withEnding } from './stored-ending.ts';
 import { takeOver } from './takeover.ts';
+import { unreachable } from './unreachable.ts';
 
 /** How often the store is asked for more: fast while there is some, and ever less often while there is none. */
 const POLL_MS_MIN = 20;
@@ -122,12 +126,13 @@ class Following {
     return holder.state === 'alive' && this.#context.time.now() - this.#began_ms < lease_ms;
   }
 
-  async #send({ records, takeovers }: StoredRun): Promise<void> {
+  async #send({ seq, records, takeovers }: StoredRun): Promise<void> {
     if (!this.#client.opened) {
       const upstream = records[0]?.header?.upstream;
       this.#client.open({
         'holdfast-run-id': this.#reader.run,
         ...(upstream !== undefined && { 'holdfast-upstream': upstream }),
+        ...(seq > this.#replay.seq && { 'holdfast-replayed': 'true' }),
       });
       this.#client.write('');
     }
@@ -210,13 +215,13 @@ class Following {
         return this.#fail(takeover.stored);
     }
     const { run, resumption } = takeover;
-    return underLease(resumption.lease, () => this.#goOn(run, resumption), this.#context);
+    return withLease(resumption.lease, () => this.#goOn(run, resumption), this.#context);
   }
 
   async #goOn(run: Run, resumption: Resumption): Promise<Outcome> {
     // Nobody has been told yet that the run may outlive its client.
     if (this.#reader.signal.aborted) {
-      await letGo(resumption.lease, this.#context);
+      await releaseLease(resumption.lease, this.#context);
       return this.#leave();
     }
     this.#reader.onTakenOver();
@@ -240,20 +245,27 @@ class Following {
     const wire = this.#wire;
     const journal = foldJournal(stored.records);
     const error = storedFailureEvent(this.#reader.run, journal, {
-      error: errorObject('not_resumable'),
+      error: this.#whyNotResumable(stored),
       cause: 'replica_lost',
       retryable: true,
     });
     this.#context.metrics.takeovers.inc({ outcome: 'refused' });
-    this.#client.end(eventFrame(wire.delivered.failure(error, journal.events), wire));
+    this.#client.end(eventFrames(wire.delivered.failure(error, journal.events), wire));
     return 'failed';
   }
 
+  /** Of a request that is known, nothing can be asked for where no route serves its model. */
+  #whyNotResumable({ records }: StoredRun): ErrorObject {
+    const header = records[0]?.header;
+    const isKnown = header?.body !== undefined || this.#reader.asked !== undefined;
+    if (!isKnown) return errorObject('not_resumable');
+    return errorObject('run_not_routed', { model: header?.model ?? 'of the request' });
+  }
+
   /** What the client has cannot be joined to the log. */
-  #refuse({ seq }: StoredRun): Outcome {
-    const { run, cursor } = this.#reader;
+  #refuse(stored: StoredRun): Outcome {
     if (this.#client.opened) return this.#breakOff();
-    return this.#reject(apiError('cursor_ahead', { run, cursor, seq }));
+    return this.#reject(unreachable(stored, this.#reader));
   }
 
   /** Without an end, so that the client does not take what it has for the whole answer. */

@@ -1,11 +1,11 @@
+import { type EpochName, epochNames, FIRST_EPOCH_NAME } from '../../checkpoint/epoch.ts';
 import type { JournalEvent, JournalRecord } from '../../checkpoint/journal.ts';
 import type { StoredRun, Takeover } from '../../checkpoint/store.ts';
-import { type EpochName, epochNames, FIRST_EPOCH_NAME } from '../epoch.ts';
-import { type DeliveredReader, textOf } from '../wires/delivered-events.ts';
+import { RestoredRun, readableTail } from '../run/restored-run.ts';
+import { type DeliveredReader, textOf } from '../wires/common/delivered-events.ts';
+import type { Wire } from '../wires/common/wire.ts';
 import { wireOf } from '../wires/registry.ts';
-import type { Wire } from '../wires/wire.ts';
 import type { Position } from './reader.ts';
-import { RestoredRun, readableTail } from './restored-run.ts';
 import { withEnding } from './stored-ending.ts';
 
 type Possession = Pick<Position, 'cursor' | 'tail' | 'asked'>;

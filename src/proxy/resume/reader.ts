@@ -1,7 +1,7 @@
+import type { EpochName } from '../../checkpoint/epoch.ts';
 import type { RunHeader } from '../../checkpoint/journal.ts';
 import type { Owner, RunId } from '../../checkpoint/store.ts';
-import type { EpochName } from '../epoch.ts';
-import type { Run } from '../run.ts';
+import type { Run } from '../run/context/run.ts';
 
 /** What a client says it has of a run. */
 export interface Position {

@@ -1,12 +1,12 @@
+import { epochNameAt } from '../../checkpoint/epoch.ts';
 import type { JournalEvent, JournalRecord } from '../../checkpoint/journal.ts';
 import type { RunId, Takeover } from '../../checkpoint/store.ts';
-import type { Advisory } from '../advisory.ts';
-import { epochNameAt } from '../epoch.ts';
-import { eventFrame, eventId } from '../event-frame.ts';
-import type { EventsMode } from '../run.ts';
-import type { Rebuilder } from '../wires/delivered-events.ts';
+import { eventFrame, eventId } from '../downstream/event-frame.ts';
+import type { Advisory } from '../wires/common/advisory.ts';
+import type { Rebuilder } from '../wires/common/delivered-events.ts';
+import type { EventsMode } from '../wires/common/events-mode.ts';
+import type { Wire } from '../wires/common/wire.ts';
 import { WIRES } from '../wires/registry.ts';
-import type { Wire } from '../wires/wire.ts';
 
 /** What is put together before it is written: a slow client holds no more of a run in memory than this, and a socket's buffer. */
 const PIECE_CHARACTERS = 65_536;
@@ -95,7 +95,7 @@ export class Replay {
 
   #payload({ payload, deltas }: JournalEvent): string {
     if (payload === undefined) return this.#rebuilder.payloadOf(deltas);
-    this.#rebuilder.take(payload);
+    this.#rebuilder.add(payload);
     return payload;
   }
 

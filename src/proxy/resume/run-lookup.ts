@@ -1,18 +1,19 @@
-import { createHmac } from 'node:crypto';
-import type { WireName } from '../../checkpoint/journal.ts';
+import { BestEffortStore } from '../../checkpoint/best-effort-store.ts';
 import type { NoteKey } from '../../checkpoint/notes.ts';
 import type { Owner, RunId, StoredRun } from '../../checkpoint/store.ts';
-import { apiError } from '../../errors.ts';
-import { sleep } from '../../time.ts';
-import type { EventsMode, RunContext } from '../run.ts';
-import type { RunRegistry } from '../run-registry.ts';
-import { StorePatience } from '../store-patience.ts';
+import { apiError } from '../../lib/errors.ts';
+import { sleep } from '../../lib/time.ts';
+import type { RunContext } from '../run/context/run-context.ts';
+import type { RunRegistry } from '../run/run-registry.ts';
 import { wireOf } from '../wires/registry.ts';
+import { isLeftOver, isUnfinished } from './left-over.ts';
 import { withEnding } from './stored-ending.ts';
 
 /** How long the run of a known key may take to be in the store: it begins right after the key was claimed. */
 const BEGIN_MAX_MS = 250;
 const BEGIN_POLL_MS = 20;
+/** How long a run whose client has left may take to end: Holdfast stores what there is of the answer meanwhile. */
+const ENDING_MAX_MS = 2000;
 /** How many runs of one key may have come to nothing before it is not looked up any further. */
 const RUNS_PER_KEY_MAX = 16;
 /** How many times a lease's length a holder is asked for a sign of life. */
@@ -23,10 +24,12 @@ const NO_RECORDS = Number.MAX_SAFE_INTEGER;
 /** A request, as far as it can stand for a run that was begun before. */
 export interface Ask {
   readonly owner: Owner;
-  /** See {@link requestDigest}. */
+  /** See `requestDigest`. */
   readonly digest: string;
   /** `Idempotency-Key`. */
   readonly key?: string;
+  /** What was delivered of an answer to this request can be continued. */
+  isJoinable(): boolean;
   /** What the run is called if it is a new one. */
   readonly fresh: RunId;
   /** Aborts when the client has gone. */
@@ -37,35 +40,29 @@ export interface Ask {
 export interface KnownRun {
   readonly run: RunId;
   readonly digest?: string;
+  /** Its client has left it before it had all of the answer: the run continues for a while, or is about to end. */
+  readonly left?: Left;
 }
 
-export interface DigestedRequest {
-  readonly wire: WireName;
-  readonly events: EventsMode;
-  readonly body: string;
-}
-
-/** What makes two requests the same. Keyed, so that what a store holds cannot be tested against guessed prompts. */
-export const requestDigest = (secret: string, { wire, events, body }: DigestedRequest): string =>
-  createHmac('sha256', secret).update(`${wire} ${events}\n`).update(body).digest('base64url');
+export type Left = 'detached' | 'ending';
 
 /** Finds the run that a request was sent for before. A store that fails, or is slow, costs no stream its beginning. */
 export class RunLookup {
   readonly #context: RunContext;
   readonly #registry: RunRegistry;
   /** Of no account to those who bring a key: they are looked up all the same. */
-  readonly #patience: StorePatience;
+  readonly #patience: BestEffortStore;
 
   constructor(context: RunContext, registry: RunRegistry) {
     this.#context = context;
     this.#registry = registry;
-    this.#patience = new StorePatience(context, 'repeated requests are not recognised');
+    this.#patience = new BestEffortStore(context, 'repeated requests are not recognised');
   }
 
   /**
-   * The run to follow; `undefined` when `ask.fresh` is to be begun. A key stands for its run unless that ended without
-   * an answer, and a request without one for its run if that lost its replica after content was delivered.
-   * Throws `idempotency_mismatch`.
+   * The run to return to; `undefined` when `ask.fresh` is to be begun. A key stands for its run unless that ended without
+   * anything to go on with, and a request without one for its run if the client of that cannot have had all of it: its
+   * replica was lost, or the client has left. Throws `idempotency_mismatch`.
    */
   async find(ask: Ask): Promise<RunId | undefined> {
     if (ask.key !== undefined) return this.#ofKey(ask, ask.key);
@@ -75,15 +72,30 @@ export class RunLookup {
   }
 
   /** The answer to this request has begun to be delivered: whoever repeats it may be in want of the rest. */
-  remember({ owner, digest, key }: Ask, run: RunId): void {
+  remember(ask: Ask, run: RunId): void {
+    // A key was claimed for the run before that was begun, unless it is the successor of another one.
+    if (ask.key === undefined || run !== ask.fresh) this.#note(ask, { run });
+  }
+
+  /** The client of the run has left before it had all of the answer. `left`: what the run does now. */
+  leave(ask: Ask, run: RunId, left: Left): void {
+    this.#note(ask, { run, left });
+  }
+
+  #note({ owner, digest, key }: Ask, known: KnownRun): void {
     const { configuration, store } = this.#context;
-    if (key !== undefined) return;
-    if (!configuration.resume.match_requests || this.#patience.isResting) return;
-    const { clocks, resume } = configuration;
-    const known: KnownRun = { run };
-    store.notes
-      .put(owner, requestNote(digest), JSON.stringify(known), clocks.attempt_ms + resume.salvage_after_ms)
-      .catch((error) => this.#patience.rest(error));
+    const { clocks, resume, checkpoint } = configuration;
+    if (this.#patience.isResting || (key === undefined && !resume.match_requests)) return;
+    const noted =
+      key === undefined
+        ? store.notes.put(
+            owner,
+            requestNote(digest),
+            JSON.stringify(known),
+            clocks.attempt_ms + resume.salvage_after_ms,
+          )
+        : store.notes.put(owner, keyNote(key), JSON.stringify({ ...known, digest }), checkpoint.ttl_s * 1000);
+    noted.catch((error) => this.#patience.rest(error));
   }
 
   async #ofKey(ask: Ask, key: string): Promise<RunId | undefined> {
@@ -102,21 +114,47 @@ export class RunLookup {
       const known = JSON.parse(kept) as KnownRun;
       if (known.digest !== digest) throw apiError('idempotency_mismatch');
       const stored = await this.#begun(known.run, owner, ask.signal);
-      if (stored && (await this.#isOfUse(known.run, owner, stored))) return known.run;
+      if (stored && (await this.#isOfUse(ask, known, stored))) return known.run;
       // Of all who find this run to be of no use, one begins the run that takes its place.
-      note = keyNote(`after ${known.run}`);
+      note = successorNote(known.run);
     }
     return undefined;
   }
 
-  /** Whether the run is, or will be, an answer: of a salvaged one, calls that were settled are. */
-  async #isOfUse(run: RunId, owner: Owner, { status }: StoredRun): Promise<boolean> {
-    if (status === 'running' || status === 'complete') return true;
-    if (status === 'failed' || status === 'cancelled') return false;
+  /** Whether the run is, or will be, an answer, or the beginning of one. */
+  async #isOfUse(ask: Ask, known: KnownRun, first: StoredRun): Promise<boolean> {
+    const stored = await this.#settled(ask, known, first);
+    if (stored?.status === 'running' || stored?.status === 'complete') return true;
+    const isNothing =
+      stored?.status === 'failed' ||
+      (stored?.end && !isUnfinished(stored.end) && stored.status === 'cancelled');
+    return !isNothing && this.#isPartOfAnswer(known.run, ask);
+  }
+
+  /** Of a run that has ended early, calls that were settled are an answer. */
+  async #isPartOfAnswer(run: RunId, { owner, isJoinable }: Ask): Promise<boolean> {
     const whole = await this.#patience.answerOf(this.#context.store.read(run, owner, 0));
     if (!whole) return false;
+    if (isLeftOver(whole) && isJoinable()) return true;
     const last = withEnding(run, whole).records.at(-1)?.events.at(-1)?.payload;
     return last !== undefined && wireOf(whole).delivered.endOf(last) === 'done';
+  }
+
+  /** The run once it has ended, if it is about to: its client has left it. */
+  async #settled(
+    { owner, signal }: Ask,
+    { run, left }: KnownRun,
+    first: StoredRun | undefined,
+  ): Promise<StoredRun | undefined> {
+    const { time } = this.#context;
+    const until_ms = time.now() + ENDING_MAX_MS;
+    let stored = first;
+    while (left === 'ending' && stored?.status === 'running' && stored.holder.state === 'alive') {
+      if (signal.aborted || time.now() >= until_ms) break;
+      await sleep(time, BEGIN_POLL_MS, signal);
+      stored = await this.#state(run, owner);
+    }
+    return stored;
   }
 
   /** Another request with the same key may be a moment ahead of this one. */
@@ -133,11 +171,19 @@ export class RunLookup {
   /** The note is taken, so that of several who repeat a request one gets the run, and the others get one of their own. */
   async #ofRequest(ask: Ask): Promise<RunId | undefined> {
     const { owner, digest, signal } = ask;
-    const taken = await this.#patience.answerOf(this.#context.store.notes.take(owner, requestNote(digest)));
+    const taken = await this.#patience.answerOf(
+      this.#context.store.notes.consume(owner, requestNote(digest)),
+    );
     if (taken === undefined) return undefined;
-    const { run } = JSON.parse(taken) as KnownRun;
-    const stored = await this.#state(run, owner);
-    if (stored?.status !== 'running') return undefined;
+    const known = JSON.parse(taken) as KnownRun;
+    const { run, left } = known;
+    const stored = await this.#settled(ask, known, await this.#state(run, owner));
+    if (!stored) return undefined;
+    if (stored.end) {
+      const isWanted = stored.status === 'complete' ? left !== undefined : isUnfinished(stored.end);
+      return isWanted && (await this.#isOfUse(ask, known, stored)) ? run : undefined;
+    }
+    if (left === 'detached') return run;
     if (!(await this.#isOrphaned(run, owner, stored, signal))) {
       this.remember(ask, run);
       return undefined;
@@ -173,4 +219,6 @@ export class RunLookup {
 }
 
 export const keyNote = (name: string): NoteKey => ({ kind: 'idempotency', name });
+/** What takes the place of a run that has ended without a whole answer. */
+export const successorNote = (run: RunId): NoteKey => keyNote(`after ${run}`);
 const requestNote = (digest: string): NoteKey => ({ kind: 'request', name: digest });

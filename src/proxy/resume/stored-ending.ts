@@ -1,13 +1,13 @@
 import type { JournalEvent } from '../../checkpoint/journal.ts';
 import { foldJournal, type JournalFold } from '../../checkpoint/journal-fold.ts';
 import type { RunEnd, RunId, StoredRun } from '../../checkpoint/store.ts';
-import { errorObject } from '../../errors.ts';
+import { errorObject } from '../../lib/errors.ts';
 import type { Delta } from '../../plans/delta.ts';
-import { storedFailureEvent } from '../failure.ts';
-import type { DeliveredEvents } from '../wires/delivered-events.ts';
+import { storedFailureEvent } from '../run/failure.ts';
+import { RestoredRun } from '../run/restored-run.ts';
+import type { DeliveredEvents } from '../wires/common/delivered-events.ts';
+import type { Wire } from '../wires/common/wire.ts';
 import { wireOf } from '../wires/registry.ts';
-import type { Wire } from '../wires/wire.ts';
-import { RestoredRun } from './restored-run.ts';
 
 /**
  * A run that is over, with the events that end its stream, which its replica may have had no time to write: always the
@@ -28,7 +28,7 @@ function endingOf(run: RunId, stored: StoredRun, end: RunEnd, wire: Wire): reado
   const journal = foldJournal(stored.records);
   if (journal.finish !== undefined) return wire.delivered.done;
   const settled = journal.tool_calls.find(({ closed }) => closed !== undefined);
-  if (!settled || !isSalvaged(end)) return [failure(run, journal, end, wire.delivered)];
+  if (!settled || !isSalvaged(end)) return failure(run, journal, end, wire.delivered);
   // Every call has an id, but for the one of the legacy `functions` interface.
   return answerEnd(stored, end, wire, settled.id === '' ? 'function_call' : 'tool_calls');
 }
@@ -74,9 +74,9 @@ function failure(
   journal: JournalFold,
   { status, cause = status }: RunEnd,
   delivered: DeliveredEvents,
-): JournalEvent {
+): readonly JournalEvent[] {
   const isCancelled = status === 'cancelled';
   const error = isCancelled ? errorObject('run_cancelled') : errorObject('run_salvaged', { status });
   const event = storedFailureEvent(run, journal, { error, cause, retryable: !isCancelled });
-  return { deltas: [], payload: delivered.failure(event, journal.events) };
+  return delivered.failure(event, journal.events).map((payload) => ({ deltas: [], payload }));
 }

@@ -5,10 +5,10 @@ import {
   StaleLeaseError,
   type StoredRun,
 } from '../../checkpoint/store.ts';
-import { apiError } from '../../errors.ts';
-import { inTime, sleep } from '../../time.ts';
-import type { ActiveRun } from '../active-run.ts';
-import type { RunContext } from '../run.ts';
+import { apiError } from '../../lib/errors.ts';
+import { inTime, sleep } from '../../lib/time.ts';
+import type { ActiveRun } from '../run/active-run.ts';
+import type { RunContext } from '../run/context/run-context.ts';
 import { type KnownRun, keyNote } from './run-lookup.ts';
 
 /** A store that has not answered for this long counts as unreachable. */
@@ -88,7 +88,7 @@ function ignoreLostRace(error: unknown): void {
 }
 
 /** What the store says, within its time; `store_unavailable` when it does not. */
-async function answerOf<Answer>(answer: Promise<Answer>, { time, log }: RunContext): Promise<Answer> {
+export async function answerOf<Answer>(answer: Promise<Answer>, { time, log }: RunContext): Promise<Answer> {
   try {
     // In a box: what the store says may be nothing, too.
     const known = await inTime(

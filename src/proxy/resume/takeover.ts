@@ -1,7 +1,9 @@
 import { AcquireRefusedError, type Lease, type StoredRun } from '../../checkpoint/store.ts';
 import type { Bar } from '../../plans/decide.ts';
-import type { Resumption, Run, RunContext } from '../run.ts';
-import { underLease } from '../under-lease.ts';
+import type { Resumption, Run } from '../run/context/run.ts';
+import type { RunContext } from '../run/context/run-context.ts';
+import { withLease } from '../run/context/with-lease.ts';
+import { readHeldCalls } from '../run/notices/held-calls.ts';
 import { wireOf } from '../wires/registry.ts';
 import { beyond, reachable, restoredAt } from './reachable.ts';
 import type { Position, Reader } from './reader.ts';
@@ -29,7 +31,7 @@ export async function takeOver(reader: Reader, position: Position, context: RunC
 
   const lease = await acquired(reader, orphan, context);
   if (!lease) return LOST;
-  return underLease(lease, () => underWay({ lease, orphan, known }, reader, position, context), context);
+  return withLease(lease, () => underWay({ lease, orphan, known }, reader, position, context), context);
 }
 
 interface Claim {
@@ -61,7 +63,12 @@ async function underWay(
     'taken over',
   );
   const tail = beyond(stored, position);
-  const resumption = { lease, stored, tail, ...(barred && { barred }) };
+  const held = await readHeldCalls(store.notes, reader.owner, reader.run).catch((error: unknown) => {
+    // Without the names of what was cut, the rest is asked for all the same.
+    log.warn({ run: reader.run, err: error }, 'calls that were held are not known: the store fails');
+    return undefined;
+  });
+  const resumption = { lease, stored, tail, held, ...(barred && { barred }) };
   return { kind: 'won', run: known ?? unknownRun(reader, stored), resumption };
 }
 

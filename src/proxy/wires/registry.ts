@@ -1,10 +1,10 @@
 import type { RunHeader, WireName } from '../../checkpoint/journal.ts';
 import type { StoredRun } from '../../checkpoint/store.ts';
-import { chatWire } from './chat-wire.ts';
-import { completionsWire } from './completions-wire.ts';
-import { messagesWire } from './messages-wire.ts';
-import { responsesWire } from './responses-wire.ts';
-import type { Wire } from './wire.ts';
+import { chatWire } from './chunks/chat-wire.ts';
+import { completionsWire } from './chunks/completions-wire.ts';
+import type { Wire } from './common/wire.ts';
+import { messagesWire } from './messages/wire.ts';
+import { responsesWire } from './responses/wire.ts';
 
 export const WIRES: Readonly<Record<WireName, Wire>> = {
   chat_completions: chatWire,

@@ -1,0 +1,48 @@
+import { createHmac, hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { randomText } from '../lib/random-text.ts';
+import type { Owner, RunId } from './store.ts';
+
+const RUN_ID_BYTES = 16;
+
+const BEARER = /^bearer +/i;
+
+/** Where clients put their credential, in order of preference. Replaced as a whole by an upstream's `api_key`. */
+export const CREDENTIAL_HEADERS = ['authorization', 'api-key', 'x-api-key'] as const;
+
+/**
+ * The last owners that were asked for, since a plain digest takes an eighth of the time of a keyed one. By digest: of a
+ * credential itself nothing stays in memory beyond its request.
+ */
+const owners = new Map<string, Owner>();
+const OWNERS_MAX = 1000;
+
+/**
+ * Who a request belongs to: the same for one key on every wire, wherever its client puts it. Keyed, so that what a store
+ * holds cannot be tested against guessed credentials. Requests without a credential share one owner.
+ */
+export function ownerOf(secret: string, headers: IncomingHttpHeaders): Owner {
+  const credential = credentialOf(headers);
+  const key = hash('sha256', `${secret}\n${credential}`);
+  const known = owners.get(key);
+  if (known !== undefined) return known;
+  const owner = createHmac('sha256', secret).update(credential).digest('hex') as Owner;
+  owners.set(key, owner);
+  const [oldest] = owners.keys();
+  if (owners.size > OWNERS_MAX && oldest !== undefined) owners.delete(oldest);
+  return owner;
+}
+
+/** Whether the owner is one of its own. */
+export const hasCredential = (headers: IncomingHttpHeaders): boolean => credentialOf(headers) !== '';
+
+function credentialOf(headers: IncomingHttpHeaders): string {
+  const name = CREDENTIAL_HEADERS.find((header) => headers[header] !== undefined);
+  return name === undefined ? '' : String(headers[name]).replace(BEARER, '');
+}
+
+export const newRunId = (): RunId => `run_${randomText(RUN_ID_BYTES)}`;
+
+/** To whom the notes belong that the replicas of a deployment leave for one another: no header has a line break in it. */
+export const replicasOf = (secret: string): Owner =>
+  createHmac('sha256', secret).update('\nreplicas').digest('hex') as Owner;

@@ -1,0 +1,289 @@
+interface ErrorDescription {
+  readonly status: number;
+  readonly type: string;
+  readonly message: string;
+  readonly retry_after_ms?: number;
+}
+
+/** What a client is told to wait before it asks again, here or at another replica. */
+const RETRY_AFTER_MS = 1000;
+
+/**
+ * Every error Holdfast itself answers with: `code` → status, OpenAI error type and message template.
+ * Messages say what to do about it. Errors of a provider are passed on as they came and are not listed here.
+ * `retry_after_ms`: the same request will be served later.
+ */
+export const ERRORS = {
+  invalid_json: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The request body is not valid JSON: {detail}',
+  },
+  missing_field: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: "Missing required parameter: '{param}' must be {expected}.",
+  },
+  invalid_field: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: "Invalid value for '{param}': it must be {expected}.",
+  },
+  not_found: {
+    status: 404,
+    type: 'invalid_request_error',
+    message:
+      'Nothing is served at {method} {path}; the API is under /v1, and its runs under /holdfast/v1/runs.',
+  },
+  model_not_found: {
+    status: 404,
+    type: 'invalid_request_error',
+    message: "No route serves the model '{model}'; add one under 'routes' or ask for a model that has one.",
+  },
+  run_not_found: {
+    status: 404,
+    type: 'invalid_request_error',
+    message: 'There is no such run, or it has expired.',
+  },
+  cursor_ahead: {
+    status: 409,
+    type: 'invalid_request_error',
+    message:
+      'The cursor {cursor} is ahead of the checkpoint, which ends at {seq}; send the events after that as `tail` to /holdfast/v1/runs/{run}/resume.',
+  },
+  tail_incomplete: {
+    status: 409,
+    type: 'invalid_request_error',
+    message:
+      'The checkpoint of {run} ends at event {seq}, and the `tail` leaves out events {missing_from} to {missing_to}; send a `tail` that has them, too.',
+  },
+  tail_mismatch: {
+    status: 409,
+    type: 'invalid_request_error',
+    message:
+      'The `tail` cannot be joined to {run} at event {cursor}: the run went on differently, the events are of another one, or they end within a tool call that is stored nowhere; send the request again without `Holdfast-Run-Id` and `Last-Event-ID`.',
+  },
+  run_mismatch: {
+    status: 422,
+    type: 'invalid_request_error',
+    message:
+      'The run {run} was begun for a different request; send that one, or this one without `Holdfast-Run-Id` and `Last-Event-ID`.',
+  },
+  idempotency_mismatch: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'This Idempotency-Key was used for a different request; use a new one.',
+  },
+  too_many_runs: {
+    status: 429,
+    type: 'rate_limit_error',
+    message: 'This credential has {limit} runs under way here (limits.runs_per_owner); wait for one to end.',
+    retry_after_ms: RETRY_AFTER_MS,
+  },
+  request_timeout: {
+    status: 408,
+    type: 'invalid_request_error',
+    message: 'The request did not arrive in time.',
+  },
+  body_too_large: {
+    status: 413,
+    type: 'invalid_request_error',
+    message: 'The request body is larger than {limit_bytes} bytes (limits.body_bytes).',
+  },
+  unsupported_media_type: {
+    status: 415,
+    type: 'invalid_request_error',
+    message: 'Send the request body as content-type: application/json, without content-encoding.',
+  },
+  host_not_allowed: {
+    status: 421,
+    type: 'invalid_request_error',
+    message:
+      "Runs are not told of under the name '{host}': ask by an address, or add the name to status_page.hosts.",
+  },
+  headers_too_large: {
+    status: 431,
+    type: 'invalid_request_error',
+    message: 'The request headers are larger than {limit_bytes} bytes (limits.header_bytes).',
+  },
+  bad_request: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The request is not valid HTTP.',
+  },
+  loop_detected: {
+    status: 508,
+    type: 'invalid_request_error',
+    message:
+      'This request has been here before: an upstream leads back to this server. Check the base_url of every upstream on the way.',
+  },
+  not_recoverable: {
+    status: 502,
+    type: 'stream_interrupted',
+    message: 'The stream was interrupted and this request cannot be continued: {reason}',
+  },
+  tool_running: {
+    status: 502,
+    type: 'stream_interrupted',
+    message:
+      'The stream was interrupted while the provider ran {tools} ({reason}). Whether it has had its effect is not known, so it was not run again: look for its effect before you send the request again.',
+  },
+  tools_not_carried: {
+    status: 502,
+    type: 'stream_interrupted',
+    message:
+      'The stream was interrupted after the provider had run {tools} ({reason}), and no target takes the results back, so the request was not made again: what was settled is in `holdfast.parts`.',
+  },
+  run_too_large: {
+    status: 502,
+    type: 'stream_interrupted',
+    message: 'The answer is larger than {limit_bytes} bytes (limits.run_bytes).',
+  },
+  run_cancelled: {
+    status: 410,
+    type: 'stream_interrupted',
+    message: 'The run was cancelled.',
+  },
+  not_resumable: {
+    status: 409,
+    type: 'stream_interrupted',
+    message:
+      'The run ended with its replica, and its request was not stored; send the request again, with the id of the run or as `request` to its /resume, or ask for `Holdfast-Resume: 1`.',
+  },
+  run_not_routed: {
+    status: 503,
+    type: 'stream_interrupted',
+    message:
+      "The run ended with its replica, and no route of this one serves the model '{model}'; resume at another replica, or add a route.",
+  },
+  run_poisoned: {
+    status: 502,
+    type: 'stream_interrupted',
+    message:
+      'The run was given up: one replica after another was lost with it, and none got any further (resume.max_takeovers).',
+  },
+  run_salvaged: {
+    status: 502,
+    type: 'stream_interrupted',
+    message:
+      'The run was interrupted and finalised as {status}; what was delivered of it is not the whole answer.',
+  },
+  stream_interrupted: {
+    status: 502,
+    type: 'stream_interrupted',
+    message: 'The stream was interrupted and could not be recovered: {reason}',
+  },
+  upstream_unreachable: {
+    status: 502,
+    type: 'upstream_error',
+    message: "The upstream '{upstream}' could not be reached ({reason}).",
+  },
+  upstream_unavailable: {
+    status: 503,
+    type: 'upstream_error',
+    message: "The upstream '{upstream}' is not able to answer now ({reason}); try again.",
+  },
+  store_unavailable: {
+    status: 503,
+    type: 'server_error',
+    message: 'Stored runs cannot be reached now; try again.',
+    retry_after_ms: RETRY_AFTER_MS,
+  },
+  shutting_down: {
+    status: 503,
+    type: 'server_error',
+    message: 'This replica is shutting down; try again.',
+    retry_after_ms: RETRY_AFTER_MS,
+  },
+  too_many_viewers: {
+    status: 503,
+    type: 'server_error',
+    message: 'Too many are watching runs already; close a status page, or ask for /runs instead.',
+    retry_after_ms: RETRY_AFTER_MS,
+  },
+  run_taken_over: {
+    status: 503,
+    type: 'server_error',
+    message:
+      'Another replica has taken the run over; send the request again, with the same `Idempotency-Key` or `Holdfast-Run-Id`.',
+    retry_after_ms: RETRY_AFTER_MS,
+  },
+  upstream_timeout: {
+    status: 504,
+    type: 'upstream_error',
+    message: "The upstream '{upstream}' did not answer in time.",
+  },
+  internal_error: { status: 500, type: 'server_error', message: 'An unexpected error occurred.' },
+} as const satisfies Record<string, ErrorDescription>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+type Placeholder<Template> = Template extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | Placeholder<Rest>
+  : never;
+type Values<Code extends ErrorCode> = Record<Placeholder<(typeof ERRORS)[Code]['message']>, string | number>;
+/** The template's values, required exactly when the template has any. */
+type Arguments<Code extends ErrorCode> = [Placeholder<(typeof ERRORS)[Code]['message']>] extends [never]
+  ? [values?: Readonly<Record<string, never>>]
+  : [values: Readonly<Values<Code>>];
+
+/** The `error` object of the OpenAI error shape. */
+export interface ErrorObject {
+  readonly message: string;
+  readonly type: string;
+  /** The request field at fault, if one is. */
+  readonly param: string | null;
+  readonly code: string;
+}
+
+export const errorStatus = (code: ErrorCode): number => ERRORS[code].status;
+
+export const isErrorCode = (code: unknown): code is ErrorCode =>
+  typeof code === 'string' && Object.hasOwn(ERRORS, code);
+
+export function errorObject<Code extends ErrorCode>(code: Code, ...[values]: Arguments<Code>): ErrorObject {
+  const { type, message } = ERRORS[code];
+  const known: Readonly<Partial<Record<string, string | number>>> = values ?? {};
+  return {
+    message: message.replace(/\{(\w+)\}/g, (_, name: string) => String(known[name])),
+    type,
+    param: known.param?.toString() ?? null,
+    code,
+  };
+}
+
+/** The JSON body `{"error": {message, type, param, code}}`. */
+export function errorBody<Code extends ErrorCode>(code: Code, ...values: Arguments<Code>): string {
+  return JSON.stringify({ error: errorObject(code, ...values) });
+}
+
+/** Thrown where a request has to be refused; the server answers with its status, headers and body. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+
+  constructor(error: ErrorObject, code: ErrorCode) {
+    super(error.message);
+    this.code = code;
+    this.status = errorStatus(code);
+    this.headers = { 'content-type': 'application/json; charset=utf-8', ...retryHeaders(code) };
+    this.body = JSON.stringify({ error });
+  }
+}
+
+/** In milliseconds for the clients that know it, in whole seconds for all. */
+function retryHeaders(code: ErrorCode): Record<string, string> {
+  const { retry_after_ms }: ErrorDescription = ERRORS[code];
+  if (retry_after_ms === undefined) return {};
+  return {
+    'retry-after': String(Math.ceil(retry_after_ms / 1000)),
+    'retry-after-ms': String(retry_after_ms),
+  };
+}
+
+export function apiError<Code extends ErrorCode>(code: Code, ...values: Arguments<Code>): ApiError {
+  return new ApiError(errorObject(code, ...values), code);
+}

@@ -1,0 +1,47 @@
+import { isUtf8 } from 'node:buffer';
+import type { FastifyInstance } from 'fastify';
+import { apiError } from './errors.ts';
+import { isObject, NESTING_MAX, nestsTooDeep } from './json.ts';
+
+const NO_BYTES = Buffer.alloc(0);
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** The body of a request: as it came, and parsed. */
+export interface JsonBody {
+  readonly text: string;
+  readonly fields: Fields;
+}
+
+/** Has the routes of this scope take JSON only, as the bytes that came, for {@link readJsonBody}. */
+export function takeJsonBodies(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, ({ headers }, body, done) => {
+    if (headers['content-encoding'] === undefined) done(null, body);
+    else done(apiError('unsupported_media_type'));
+  });
+}
+
+/** Throws `invalid_json` for what no provider could read either, and for what nests too deep. */
+export function readJsonBody(bytes: Buffer = NO_BYTES): JsonBody {
+  if (!isUtf8(bytes)) throw apiError('invalid_json', { detail: 'it is not UTF-8.' });
+  const text = bytes.toString('utf8');
+  if (nestsTooDeep(text)) {
+    throw apiError('invalid_json', { detail: `it nests deeper than ${NESTING_MAX} levels; flatten it.` });
+  }
+  let fields: unknown;
+  try {
+    fields = JSON.parse(text);
+  } catch (error) {
+    throw apiError('invalid_json', { detail: placeOf(error, text) });
+  }
+  if (!isObject(fields)) throw apiError('invalid_json', { detail: 'it must be an object.' });
+  return { text, fields };
+}
+
+/** The parser quotes the text around the fault, which is the client's prompt: only its position is told. */
+function placeOf(error: unknown, text: string): string {
+  if (text === '') return 'it is empty.';
+  const [, position] = /at position (\d+)/.exec((error as SyntaxError).message) ?? [];
+  return position === undefined ? 'it ends too early or is malformed.' : `malformed at position ${position}.`;
+}

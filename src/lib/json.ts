@@ -1,0 +1,72 @@
+/**
+ * Documents that nest deeper are refused unread: `JSON.stringify`, revivers and schema validators recurse once per
+ * level, and throw a `RangeError` at a depth that depends on the stack they are called on.
+ */
+export const NESTING_MAX = 512;
+
+/** A valid document needs an opening and a closing bracket for each level. */
+const NESTING_CHARACTERS_MIN = 2 * NESTING_MAX;
+
+/** True for what a JSON object is parsed to: neither an array nor `null`. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** `undefined` for what is no JSON, and for what nests deeper than {@link NESTING_MAX}. */
+export function parsedJson(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Throws a `SyntaxError` for what is no JSON, and for what nests deeper than {@link NESTING_MAX}. */
+export function parseJson(text: string): unknown {
+  if (nestsTooDeep(text)) throw new SyntaxError(`JSON nests deeper than ${NESTING_MAX} levels`);
+  return JSON.parse(text);
+}
+
+/** Counts the brackets outside of strings, without recursion. Text that is no JSON is left to the parser to refuse. */
+export function nestsTooDeep(text: string): boolean {
+  if (text.length < NESTING_CHARACTERS_MIN) return false;
+  let depth = 0;
+  for (let index = 0; index < text.length; index++) {
+    switch (text.charCodeAt(index)) {
+      case QUOTE:
+        index = endOfString(text, index);
+        break;
+      case OPENING_BRACE:
+      case OPENING_BRACKET:
+        if (++depth > NESTING_MAX) return true;
+        break;
+      case CLOSING_BRACE:
+      case CLOSING_BRACKET:
+        depth--;
+    }
+  }
+  return false;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPENING_BRACKET = 0x5b;
+const CLOSING_BRACKET = 0x5d;
+const OPENING_BRACE = 0x7b;
+const CLOSING_BRACE = 0x7d;
+
+/** Index of the quote that ends the string which begins at `start`; the end of the text where none does. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end === -1 ? text.length : end;
+}
+
+function isEscaped(text: string, index: number): boolean {
+  let backslashes = 0;
+  while (text.charCodeAt(index - 1 - backslashes) === BACKSLASH) backslashes++;
+  return backslashes % 2 === 1;
+}
+
+/** Says nothing that anybody could miss. */
+export const isEmpty = (value: unknown): boolean =>
+  value === null || value === '' || (typeof value === 'object' && Object.keys(value as object).length === 0);

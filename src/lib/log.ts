@@ -1,0 +1,82 @@
+import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+
+/** Code hands no keys or prompts to the log; this catches the object that carries one by accident. */
+const SECRET_FIELDS: ReadonlySet<string> = new Set([
+  'authorization',
+  'api-key',
+  'x-api-key',
+  'cookie',
+  'api_key',
+  'secret',
+  'headers',
+  'body',
+  'messages',
+  'thread',
+  'idempotency-key',
+  'records',
+  'tail',
+  'text',
+  'reasoning',
+]);
+
+/** Deeper than anything meant for the log. */
+const DEPTH_MAX = 6;
+
+/** JSON lines on stdout; runs log through `log.child({ run })`. */
+export function createLogger(
+  level: NonNullable<LoggerOptions['level']>,
+  destination?: DestinationStream,
+): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (fields) => loggedFields(fields, 0),
+      },
+      // Errors were turned into plain fields above; pino's own serializer would fold the cause into the message.
+      serializers: { err: (error: unknown) => error },
+    },
+    destination ?? standardOutput(),
+  );
+}
+
+/** A terminal that was closed takes no more lines; the streams that are being drained then are not to end with it. */
+function standardOutput(): DestinationStream {
+  const output = pino.destination({ dest: process.stdout.fd, sync: true });
+  return output.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EIO') throw error;
+  });
+}
+
+const loggedFields = (fields: Record<string, unknown>, depth: number): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      SECRET_FIELDS.has(name.toLowerCase()) ? '[redacted]' : loggedValue(value, depth + 1),
+    ]),
+  );
+
+/** Of objects, only plain ones are opened: sockets and requests hold everything. */
+function loggedValue(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth > DEPTH_MAX) return '[deep]';
+  if (value instanceof Error) return loggedError(value, depth);
+  if (Array.isArray(value)) return value.map((item) => loggedValue(item, depth + 1));
+  const name = value.constructor?.name ?? 'Object';
+  return name === 'Object' ? loggedFields({ ...value }, depth) : `[${name}]`;
+}
+
+/** Further properties of errors stay out: libraries hang requests and headers on them. */
+function loggedError(error: Error, depth: number): object {
+  const { code } = error as { code?: unknown };
+  return {
+    type: error.name,
+    message: error.message,
+    ...(typeof code === 'string' && { code }),
+    stack: error.stack,
+    ...(error.cause !== undefined && { cause: loggedValue(error.cause, depth + 1) }),
+  };
+}

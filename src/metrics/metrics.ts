@@ -1,0 +1,192 @@
+import { collectDefaultMetrics, type Gauge, type Metric, Registry } from 'prom-client';
+import type { RunId } from '../checkpoint/store.ts';
+import { CAUSES, PHASES } from '../interrupts/interruption.ts';
+import { VERSION } from '../lib/version.ts';
+import { BREAKER_STATES, type BreakerState } from '../plans/circuit-breaker.ts';
+import { APPEND_BUCKETS, FIRST_TOKEN_BUCKETS, GAP_BUCKETS, OVERHEAD_BUCKETS } from './buckets.ts';
+import { type ConfiguredNames, Families } from './families.ts';
+import * as values from './label-values.ts';
+import { openMetricsOf, prefersOpenMetrics } from './open-metrics.ts';
+
+/** A target that others can stand in for: an upstream, and the model it is asked for; `''` for the client's. */
+export interface TargetLabels {
+  readonly upstream: string;
+  readonly model: string;
+}
+
+export interface TargetState extends TargetLabels {
+  readonly state: BreakerState;
+}
+
+/** What a scraper is answered. */
+export interface Exposition {
+  readonly type: string;
+  readonly body: string;
+}
+
+/**
+ * All series of one process, in a registry of their own. Label values are closed sets: names from the
+ * configuration, the unions in `interrupts/` and `plans/`, never anything a client or a provider wrote.
+ */
+export class Metrics {
+  /** What there is to say of the targets, whenever their gauge is read: time alone changes the state of a breaker. */
+  targets: () => Iterable<TargetState> = () => [];
+  /** Whether this replica is to be sent new runs. */
+  ready: () => boolean = () => true;
+  /** False from the time when the store is found not to work until it works again. */
+  storeWorks = true;
+  /** Whether histograms that can show it tell the id of the last run of each bucket. */
+  exemplars = true;
+  readonly #families = new Families();
+
+  readonly runs = this.#families.counter(
+    'holdfast_runs_total',
+    'Runs that ended on this replica, by how they ended.',
+    { wire: values.WIRES, outcome: values.OUTCOMES },
+  );
+  readonly activeRuns = this.#families.gauge('holdfast_runs_active', 'Runs being delivered now.');
+  readonly interruptions = this.#families.counter(
+    'holdfast_interruptions_total',
+    'Attempts that ended early, by cause and by how far they had come.',
+    { cause: CAUSES, phase: PHASES, upstream: 'upstream' },
+  );
+  readonly recoveries = this.#families.counter(
+    'holdfast_recoveries_total',
+    'Plans carried out after an interruption, by the way in which the rest was asked for.',
+    { plan: values.RECOVERY_PLANS, mode: values.RECOVERY_MODES, outcome: values.RECOVERY_OUTCOMES },
+    values.RECOVERIES,
+  );
+  readonly compressions = this.#families.counter(
+    'holdfast_compressions_total',
+    'Summaries that were to take the place of a part of a conversation, by what came of them.',
+    { outcome: values.COMPRESSIONS },
+  );
+  readonly recoveryGap = this.#families.histogramWithExemplars(
+    'holdfast_recovery_gap_seconds',
+    'Silence the client felt between the last delta before an interruption and the first one after it.',
+    GAP_BUCKETS,
+  );
+  readonly seams = this.#families.counter(
+    'holdfast_seams_total',
+    'Joins between two attempts, by what was found there.',
+    { kind: values.SEAMS },
+  );
+  readonly timeToFirstToken = this.#families.histogramWithExemplars(
+    'holdfast_time_to_first_token_seconds',
+    'From the complete request to the first token delivered.',
+    FIRST_TOKEN_BUCKETS,
+  );
+  readonly overhead = this.#families.histogram(
+    'holdfast_overhead_seconds',
+    'Time an event spent inside Holdfast; measured for one batch of events in 64.',
+    OVERHEAD_BUCKETS,
+  );
+  readonly attempts = this.#families.counter('holdfast_attempts_total', 'Upstream requests made for runs.', {
+    upstream: 'upstream',
+    outcome: values.ATTEMPTS,
+  });
+  readonly checkpointAppend = this.#families.histogram(
+    'holdfast_checkpoint_append_seconds',
+    'Time the store took to append a batch.',
+    APPEND_BUCKETS,
+    { store: 'store' },
+  );
+  readonly checkpointErrors = this.#families.counter(
+    'holdfast_checkpoint_errors_total',
+    'Batches the store refused or failed to append; the runs went on without.',
+    { store: 'store' },
+  );
+  readonly storeUp: Gauge = this.#families.gauge(
+    'holdfast_store_up',
+    '0 while the store does not take the signs of life of this replica, 1 otherwise. Only Redis is asked to.',
+    {},
+    () => this.storeUp.set(Number(this.storeWorks)),
+  );
+  readonly takeovers = this.#families.counter(
+    'holdfast_takeovers_total',
+    'Runs of another replica taken over, or attempts at it.',
+    { outcome: values.TAKEOVERS },
+  );
+  readonly salvagedRuns = this.#families.counter(
+    'holdfast_salvaged_runs_total',
+    'Orphaned runs that nobody came back for and that were finalised, by what they were finalised as.',
+    { status: values.SALVAGED },
+  );
+  readonly tokens = this.#families.counter(
+    'holdfast_tokens_total',
+    'Tokens as reported by providers; kind="repaid" were paid for twice because of a recovery, and are estimated.',
+    { kind: values.TOKENS },
+  );
+  readonly clientDisconnects = this.#families.counter(
+    'holdfast_client_disconnects_total',
+    'Clients that left, or were cut off for taking nothing, before their run ended.',
+  );
+  readonly malformedEvents = this.#families.counter(
+    'holdfast_malformed_events_total',
+    'Events of a provider that could not be read. Before the finish reason each interrupts its attempt.',
+    { upstream: 'upstream' },
+  );
+  readonly targetState = this.#families.gauge(
+    'holdfast_target_state',
+    'Circuit breakers of targets: 1 for the state that one is in, 0 for the others.',
+    { upstream: 'upstream', model: 'model', state: BREAKER_STATES },
+    () => this.#readTargets(),
+  );
+  readonly targetTransitions = this.#families.counter(
+    'holdfast_target_transitions_total',
+    'Circuit breakers of targets that opened, for the first time or again, or closed.',
+    { upstream: 'upstream', model: 'model', state: values.TRANSITIONS },
+  );
+
+  readonly #ready: Gauge = this.#families.gauge(
+    'holdfast_ready',
+    '1 while this replica is to be sent new runs, 0 while it is draining or lacks a store that it must have.',
+    {},
+    () => this.#ready.set(Number(this.ready())),
+  );
+
+  constructor() {
+    const build = { version: [VERSION] };
+    this.#families
+      .gauge('holdfast_build_info', 'Always 1; says which version this is.', build)
+      .set({ version: VERSION }, 1);
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  get registry(): Registry {
+    return this.#families.registry;
+  }
+
+  /** What there is besides the metrics of Node.js. */
+  get families(): Families {
+    return this.#families;
+  }
+
+  /** Every series that can be told beforehand is there from now on. */
+  begin(configured: ConfiguredNames): void {
+    this.#families.begin(configured);
+    for (const { upstream, model } of this.targets()) {
+      for (const state of values.TRANSITIONS) this.targetTransitions.inc({ upstream, model, state }, 0);
+    }
+  }
+
+  /** Marks a value of a histogram with the run that it is of. */
+  ofRun(run: RunId, value: number): { value: number; exemplarLabels?: { run_id: RunId } } {
+    return this.exemplars ? { value, exemplarLabels: { run_id: run } } : { value };
+  }
+
+  /** `accept`: what the scraper says that it takes. */
+  async exposition(accept: string | undefined): Promise<Exposition> {
+    const { registry } = this;
+    if (!prefersOpenMetrics(accept)) return { type: registry.contentType, body: await registry.metrics() };
+    const body = await openMetricsOf(registry.getMetricsAsArray() as unknown as readonly Metric[]);
+    return { type: Registry.OPENMETRICS_CONTENT_TYPE, body };
+  }
+
+  #readTargets(): void {
+    for (const { upstream, model, state } of this.targets()) {
+      for (const each of BREAKER_STATES)
+        this.targetState.set({ upstream, model, state: each }, Number(each === state));
+    }
+  }
+}

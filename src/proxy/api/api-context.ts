@@ -1,0 +1,41 @@
+import type { StoredRun } from '../../checkpoint/store.ts';
+import type { Outcome } from '../../plans/outcome.ts';
+import type { Client } from '../downstream/client.ts';
+import type { Reader } from '../resume/reader.ts';
+import type { RunLookup } from '../resume/run-lookup.ts';
+import type { AnswerIds } from '../run/answer-ids.ts';
+import type { Relay, RunContext } from '../run/context/run-context.ts';
+import type { NoticeBoard } from '../run/notices/notice-board.ts';
+import type { RunRegistry } from '../run/run-registry.ts';
+import type { HealthRegistry } from '../upstream/health-registry.ts';
+import type { RouteTable } from '../upstream/route-table.ts';
+import type { StreamRefusals } from '../upstream/stream-refusals.ts';
+import type { ActiveWork } from './active-work.ts';
+import type { PassThrough } from './passthrough.ts';
+
+/** Delivers a stored run from a cursor on; see follow.ts. */
+export type Follow = (
+  reader: Reader,
+  stored: StoredRun,
+  client: Client,
+  context: RunContext,
+) => Promise<Outcome>;
+
+/** Everything the routes need. */
+export interface ApiContext extends RunContext {
+  readonly relay: Relay;
+  readonly follow: Follow;
+  readonly passThrough: PassThrough;
+  readonly models: RouteTable;
+  readonly healths: HealthRegistry;
+  /** Which models are to be asked without a stream. */
+  readonly streamRefusals: StreamRefusals;
+  /** Keys the owner of a run. */
+  readonly secret: string;
+  /** Everything under way, for draining. */
+  readonly work: ActiveWork;
+  readonly registry: RunRegistry;
+  readonly lookup: RunLookup;
+  readonly notices: NoticeBoard;
+  readonly answerIds: AnswerIds;
+}

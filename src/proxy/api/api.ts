@@ -1,0 +1,222 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { newRunId, ownerOf } from '../../checkpoint/owner.ts';
+import type { RunId } from '../../checkpoint/store.ts';
+import type { UpstreamConfiguration } from '../../config/configuration.ts';
+import { apiError } from '../../lib/errors.ts';
+import { type JsonBody, readJsonBody, takeJsonBodies } from '../../lib/json-body.ts';
+import { lastEventOf, NO_EVENTS } from '../resume/cursor.ts';
+import { requestDigest } from '../resume/request-digest.ts';
+import type { Ask, Left } from '../resume/run-lookup.ts';
+import { compressionOfRun } from '../run/compression/run-compression.ts';
+import type { Run } from '../run/context/run.ts';
+import { wantsNotices } from '../run/notices/notice-board.ts';
+import { NoticeForm } from '../run/notices/notice-form.ts';
+import { noticedRelay } from '../run/notices/noticed-relay.ts';
+import { targetsOfRun } from '../run/targets/targets-of-run.ts';
+import { streamRequestHeaders } from '../upstream/headers.ts';
+import type { RouteTable } from '../upstream/route-table.ts';
+import type { Target } from '../upstream/target.ts';
+import { MODEL_CHARACTERS_MAX } from '../wires/common/request-checks.ts';
+import type { Wire } from '../wires/common/wire.ts';
+import { WIRES } from '../wires/registry.ts';
+import type { ApiContext } from './api-context.ts';
+import { detachTimeoutOf } from './detach-timeout.ts';
+import { streamedRequest } from './document-request.ts';
+import { attend, beforehand, type WantedDocument } from './respond.ts';
+import { returnToRun } from './return.ts';
+import { type RunOptions, runOptions } from './run-options.ts';
+import { threadOf } from './thread.ts';
+
+/**
+ * What every wire answers: streams are relayed as runs, and so are requests for one document that can be put together
+ * from a stream; everything else is passed through with its body as it came.
+ */
+export function wireRoutes(api: FastifyInstance, context: ApiContext): void {
+  takeJsonBodies(api);
+  for (const wire of Object.values(WIRES)) {
+    api.post(`/v1${wire.path}`, async (request, reply) => {
+      const sent = readJsonBody(request.body as Buffer | undefined);
+      const owner = () => ownerOf(context.secret, request.headers);
+      const body = await context.answerIds.inPlace(wire, sent, owner);
+      await context.work.track(answer(wire, body, request, reply, context));
+    });
+  }
+}
+
+/** Everything else under `/v1`. Bodies are left unread for {@link PassThrough} to stream. */
+export function passThroughRoutes(api: FastifyInstance, context: ApiContext): void {
+  api.removeAllContentTypeParsers();
+  api.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  api.all('/v1/*', async (request, reply) => {
+    reply.hijack();
+    await context.work.track(context.passThrough.forward(request.raw, reply.raw, context.models.fallback));
+  });
+}
+
+function answer(
+  wire: Wire,
+  body: JsonBody,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: ApiContext,
+): Promise<void> {
+  if (body.fields.stream === true) return streamAnswer(wire, body, request, reply, context);
+  const { url, headers } = request;
+  const streamed = streamedRequest(wire, body, url, () => ownerOf(context.secret, headers), context);
+  if (streamed) return documentAnswer(wire, body, streamed, request, reply, context);
+  return passAnswer(wire, body, request, reply, context);
+}
+
+async function passAnswer(
+  wire: Wire,
+  { text, fields }: JsonBody,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { configuration, capabilities, models, notices, passThrough, secret }: ApiContext,
+  chosen?: Target,
+): Promise<void> {
+  const { headers } = request;
+  const { model } = fields;
+  const target = chosen ?? (typeof model === 'string' ? targetOf(model, models) : models.fallback);
+  const body = target.model === undefined ? text : JSON.stringify({ ...fields, model: target.model });
+  const wireNotices = wantsNotices(headers['holdfast-notices'], configuration) ? wire.notices : undefined;
+  const answered = wireNotices?.answeredCalls(fields) ?? [];
+  const thread = threadOf(headers, fields, configuration.resume.derive_thread);
+  const asked = {
+    owner: ownerOf(secret, headers),
+    thread: thread?.name,
+    of_model: thread?.isDerived ? String(model) : undefined,
+    answered,
+  };
+  const pending = wireNotices && (await notices.claim(asked));
+  const dialect = capabilities.dialect(target, String(model))?.name;
+  const form = pending && new NoticeForm(pending.notices, wireNotices, dialect);
+  reply.hijack();
+  await passThrough.forward(request.raw, reply.raw, target, body, form);
+  if (form) await pending.settle(form.fate);
+}
+
+function targetOf(model: string, models: RouteTable): Target {
+  const target = models.target(model);
+  if (!target) throw apiError('model_not_found', { model: model.slice(0, MODEL_CHARACTERS_MAX) });
+  return target;
+}
+
+/** The answer to `streamed` as one document. A target that does not stream answers the request as it came. */
+async function documentAnswer(
+  wire: Wire,
+  body: JsonBody,
+  streamed: JsonBody,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: ApiContext,
+): Promise<void> {
+  const { secret, streamRefusals, log } = context;
+  const remember = (target: Target) =>
+    streamRefusals.remember(target, String(body.fields.model), ownerOf(secret, request.headers));
+  let left: Target | undefined;
+  const onUnstreamed = (target: Target, isAnswered: boolean) => {
+    if (isAnswered) remember(target);
+    else left = target;
+  };
+  await streamAnswer(wire, streamed, request, reply, context, { onUnstreamed });
+  if (!left || reply.raw.closed) return;
+  log.info({ upstream: left.name }, 'not streamed: passed through');
+  await passAnswer(wire, body, request, reply, context, left);
+  // Only now is it certain that the stream was what was refused.
+  if (reply.raw.headersSent && reply.raw.statusCode < 300) remember(left);
+}
+
+/** A run that the request was sent for before goes on; otherwise a new one begins. */
+async function streamAnswer(
+  wire: Wire,
+  body: JsonBody,
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  context: ApiContext,
+  document?: WantedDocument,
+): Promise<void> {
+  const { configuration, registry, lookup, models, healths, secret } = context;
+  const asked = wire.request(body.fields);
+  const target = targetOf(asked.model, models);
+  // Whatever else could be told is nothing to put into a document.
+  const thread = threadOf(headers, body.fields, configuration.resume.derive_thread);
+  const options: RunOptions = {
+    ...runOptions(headers),
+    ...(document && { events: 'none' }),
+    ...(thread && { thread: thread.name }),
+  };
+  const hasNotices = wantsNotices(headers['holdfast-notices'], configuration);
+  const active = registry.begin(ownerOf(secret, headers));
+  try {
+    const { owner, signal } = active;
+    const { events, resumable, key } = options;
+    const fresh = newRunId();
+    const repeated = { wire: wire.name, body: body.text };
+    const digest = requestDigest(secret, { ...repeated, events });
+    const isJoinable = () => wire.facts(asked).spliceable;
+    const ask: Ask = { owner, digest, fresh, signal, isJoinable, ...(key !== undefined && { key }) };
+    const onOpen = (run: RunId) => lookup.remember(ask, run);
+    const known = options.run ?? (await beforehand(lookup.find(ask), reply, active));
+    if (known !== undefined) {
+      const knowsLast = options.run !== undefined && !document;
+      const last = (knowsLast ? lastEventOf(headers, known) : undefined) ?? NO_EVENTS;
+      const onLeft = (run: RunId, left: Left) => lookup.leave(ask, run, left);
+      const wanted = document && { document };
+      const back = {
+        run: known,
+        options,
+        headers,
+        last,
+        tail: [],
+        repeated,
+        active,
+        onOpen,
+        onLeft,
+        ...wanted,
+      };
+      return await returnToRun(back, reply, context);
+    }
+    const headersFor = (upstream: UpstreamConfiguration) => streamRequestHeaders(headers, upstream, wire);
+    const sent = targetsOfRun(target, models.targets(asked.model), headersFor, healths, asked.model);
+    const run: Run = {
+      id: fresh,
+      owner,
+      wire,
+      ...sent,
+      ...compressionOfRun(models.compression(asked.model), headers),
+      body: body.text,
+      digest,
+      request: asked,
+      events,
+      resumable,
+      ...(document && { unstreamed: true }),
+      ...(options.deadline_ms !== undefined && { deadline_ms: options.deadline_ms }),
+      ...(thread && { thread: thread.name }),
+      signal,
+    };
+    const relay = hasNotices
+      ? noticedRelay(context.relay, context.notices, thread?.isDerived)
+      : context.relay;
+    registry.hold(run.id, active);
+    if (resumable) active.outlive(run.id, detachTimeoutOf(context));
+    await attend(
+      {
+        run: run.id,
+        wire: wire.name,
+        active,
+        // Of several it is not known yet which it will be.
+        ...(!run.targets && { upstream: target.name }),
+        resumable,
+        ...(document && { document }),
+        onOpen: () => onOpen(run.id),
+        onLeft: () => lookup.leave(ask, run.id, resumable ? 'detached' : 'ending'),
+        deliver: (client) => relay(run, client, context),
+      },
+      reply,
+      context,
+    );
+  } finally {
+    active.end();
+  }
+}

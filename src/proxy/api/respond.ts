@@ -1,0 +1,152 @@
+import type { FastifyReply } from 'fastify';
+import type { WireName } from '../../checkpoint/journal.ts';
+import type { Owner, RunId } from '../../checkpoint/store.ts';
+import type { Limits } from '../../config/configuration.ts';
+import { type ApiError, apiError, errorObject } from '../../lib/errors.ts';
+import type { Outcome } from '../../plans/outcome.ts';
+import type { Client } from '../downstream/client.ts';
+import { ClientResponse, responseTurn } from '../downstream/client-response.ts';
+import { DocumentResponse } from '../downstream/document-response.ts';
+import { eventFrames } from '../downstream/event-frame.ts';
+import { readRun } from '../resume/stored-runs.ts';
+import type { ActiveRun } from '../run/active-run.ts';
+import { HAND_OVER } from '../run/context/run.ts';
+import type { RunContext } from '../run/context/run-context.ts';
+import { withRunId } from '../run/failure.ts';
+import type { Target } from '../upstream/target.ts';
+import { errorBodyOn } from '../wires/common/error-body.ts';
+import { WIRES } from '../wires/registry.ts';
+
+/** One client and the run it is delivered: a new one, or one that it comes back to. */
+export interface RunSession {
+  readonly run: RunId;
+  readonly wire: WireName;
+  readonly active: ActiveRun;
+  /** Where a new run is sent. */
+  readonly upstream?: string;
+  /** The client asked for a run that it can come back to. */
+  readonly resumable: boolean;
+  /** Set where the client asked for no stream. */
+  readonly document?: WantedDocument;
+  /** Called when the answer begins. */
+  onOpen(): void;
+  /** Called when the client has gone before it had all of the answer. */
+  onLeft(): void;
+  /** Brings the run to its end, and the response with it. */
+  deliver(client: Client): Promise<Outcome>;
+}
+
+/** A client that is to have the answer as one document. */
+export interface WantedDocument {
+  /** The target gives no stream. `isAnswered`: it has answered all the same; else it is still to be asked, as the client has. */
+  onUnstreamed(target: Target, isAnswered: boolean): void;
+}
+
+interface Attendance extends RunSession {
+  readonly client: ClientResponse | DocumentResponse;
+}
+
+/** Waits for what has to be known before the run can be delivered. It is not wanted if the client leaves meanwhile. */
+export async function beforehand<Result>(
+  question: Promise<Result>,
+  reply: FastifyReply,
+  active: ActiveRun,
+): Promise<Result> {
+  const leave = () => active.leave();
+  reply.raw.once('close', leave);
+  try {
+    return await question;
+  } finally {
+    reply.raw.off('close', leave);
+  }
+}
+
+/** Never rejects: whatever goes wrong in the delivery ends as an error its client can tell from an answer. */
+export async function attend(session: RunSession, reply: FastifyReply, context: RunContext): Promise<void> {
+  const { run, wire, active, upstream } = session;
+  const { configuration, metrics, time, log } = context;
+  reply.hijack();
+  if (!(await responseTurn(reply.raw))) return;
+  const client = clientOf(session, reply, configuration.limits);
+  const began_ms = time.now();
+  const leave = () => {
+    session.onLeft();
+    active.leave();
+  };
+  if (client.signal.aborted) leave();
+  else client.signal.addEventListener('abort', leave, { once: true });
+  metrics.activeRuns.inc();
+  // A store that is away holds up the end of the run, and must not keep its owner from another one.
+  void client.closed.then(() => client.ended && active.answered());
+  const outcome = await outcomeOf({ ...session, client }, context);
+  if (client.signal.aborted) metrics.clientDisconnects.inc();
+  await client.closed;
+  metrics.activeRuns.dec();
+  metrics.runs.inc({ wire, outcome });
+  const duration_ms = Math.round(time.now() - began_ms);
+  log.info({ run, outcome, upstream, duration_ms, ...client.logFields }, 'run ended');
+}
+
+function clientOf(session: RunSession, { raw }: FastifyReply, limits: Limits): Attendance['client'] {
+  const { run, wire, resumable, document, active } = session;
+  const onOpen = () => {
+    session.onOpen();
+    return resumable ? { location: `/holdfast/v1/runs/${run}/stream` } : {};
+  };
+  if (!document) return new ClientResponse(raw, limits, onOpen);
+  return new DocumentResponse(new ClientResponse(raw, limits), {
+    wire: WIRES[wire],
+    limits,
+    onOpen,
+    onOverflow: () => active.leave(),
+    onUnstreamed: document.onUnstreamed,
+  });
+}
+
+async function outcomeOf(session: Attendance, context: RunContext): Promise<Outcome> {
+  const { run, active, client } = session;
+  try {
+    const outcome = await session.deliver(client);
+    if (!client.over) {
+      const wasTaken = active.signal.aborted || outcome === 'superseded';
+      if (!wasTaken) throw new Error(`the run is ${outcome} but its response was left open`);
+      await breakOff(session, context);
+    }
+    return outcome;
+  } catch (error) {
+    context.log.error({ err: error, run }, 'relay failed');
+    if (client.opened && !client.ended) client.destroy();
+    else if (!client.ended) refuse(session, apiError('internal_error'));
+    return 'failed';
+  }
+}
+
+/** The run was taken from its client: handed over or taken over, it goes on elsewhere; cancelled, it does not. */
+async function breakOff(session: Attendance, context: RunContext): Promise<void> {
+  const { run, active, client } = session;
+  const { aborted, reason } = active.signal;
+  if (aborted && reason !== HAND_OVER) tellCancelled(session);
+  else if (client.opened) client.destroy();
+  else if (aborted) refuse(session, apiError('shutting_down'));
+  else if (await wasCancelled(run, active.owner, context)) tellCancelled(session);
+  else refuse(session, apiError('run_taken_over'));
+}
+
+/** By whoever took it over: to ask for it again would begin it again. */
+async function wasCancelled(run: RunId, owner: Owner, context: RunContext): Promise<boolean> {
+  const stored = await readRun(run, owner, context).catch(() => undefined);
+  return stored?.status === 'cancelled';
+}
+
+function tellCancelled(session: Attendance): void {
+  const { client, wire: name } = session;
+  const wire = WIRES[name];
+  if (client.opened) client.end(eventFrames(wire.delivered.failure(errorObject('run_cancelled'), []), wire));
+  else refuse(session, apiError('run_cancelled'));
+}
+
+/** Answers with an error of ours, in the shape that the wire has for it. */
+function refuse({ client, wire, run }: Pick<Attendance, 'client' | 'wire' | 'run'>, error: ApiError): void {
+  const body = errorBodyOn(WIRES[wire], withRunId(error.body, run));
+  client.reject(error.status, { ...error.headers, 'holdfast-run-id': run }, body);
+}

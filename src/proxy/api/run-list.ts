@@ -1,0 +1,66 @@
+import { type IndexedRun, newestFirst } from '../../checkpoint/run-index.ts';
+import type { Owner, StoredRun } from '../../checkpoint/store.ts';
+import { answerOf } from '../resume/stored-runs.ts';
+import type { RunContext } from '../run/context/run-context.ts';
+import { type ListQuery, positionOf } from './list-query.ts';
+import { runSummary } from './run-status.ts';
+
+/** Runs that one page looks into, however few of them are in the state that is asked for. */
+const LOOKED_INTO_MAX = 100;
+/** How many of them at the same time: each is read as a whole. */
+const READ_AT_ONCE = 4;
+
+interface Found {
+  readonly indexed: IndexedRun;
+  /** `null` when it is gone: it was purged, or its time is over. */
+  readonly stored: StoredRun | null;
+}
+
+/**
+ * One page of the owner's runs, newest first: of each what there is to tell without what it says. Their states are those of
+ * now. A page may hold fewer than `limit` although there are more: `next` tells. Throws `store_unavailable`.
+ */
+export async function runList(query: ListQuery, owner: Owner, context: RunContext): Promise<object> {
+  const { index } = context.store;
+  const { after } = query;
+  const all = await answerOf(index.list(owner, query.thread), context);
+  const rest = after ? all.filter((indexed) => newestFirst(after, indexed) < 0) : all;
+  const { page, looked_at } = await lookInto(rest, query, owner, context);
+  const gone = looked_at.flatMap(({ indexed, stored }) => (stored ? [] : indexed));
+  // The answer does not wait for it, because this page leaves them out all the same.
+  void index.forget(owner, gone).catch(ignore);
+  const last = looked_at.at(-1)?.indexed;
+  const has_more = looked_at.length < rest.length;
+  return { object: 'list', data: page, has_more, next: has_more && last ? positionOf(last) : null };
+}
+
+async function lookInto(runs: readonly IndexedRun[], query: ListQuery, owner: Owner, context: RunContext) {
+  const page: object[] = [];
+  const looked_at: Found[] = [];
+  let known = 0;
+  while (looked_at.length < runs.length && page.length < query.limit && known < LOOKED_INTO_MAX) {
+    const count = Math.min(READ_AT_ONCE, query.limit - page.length, LOOKED_INTO_MAX - known);
+    const next = runs.slice(looked_at.length, looked_at.length + count);
+    const found = await Promise.all(next.map((indexed) => find(indexed, owner, context)));
+    looked_at.push(...found);
+    for (const { indexed, stored } of found) {
+      if (!stored) continue;
+      known++;
+      if (isWanted(stored, query)) page.push(runSummary(indexed.run, stored));
+    }
+  }
+  return { page, looked_at };
+}
+
+async function find(indexed: IndexedRun, owner: Owner, context: RunContext): Promise<Found> {
+  return { indexed, stored: await answerOf(context.store.read(indexed.run, owner, 0), context) };
+}
+
+function isWanted({ status, records }: StoredRun, { thread, state }: ListQuery): boolean {
+  if (state !== undefined && status !== state) return false;
+  const header = records[0]?.header;
+  // Damage may have left no header: then the index alone says which thread it is.
+  return thread === undefined || header === undefined || header.thread === thread;
+}
+
+const ignore = () => {};

@@ -1,0 +1,81 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { isRunId, type RunId } from '../../checkpoint/store.ts';
+import { type ApiError, apiError } from '../../lib/errors.ts';
+import { runOfLastEvent } from '../resume/cursor.ts';
+import type { EventsMode } from '../wires/common/events-mode.ts';
+
+/** What a request asks for in its headers, besides what the wire has fields for. */
+export interface RunOptions {
+  /** `Holdfast-Events` */
+  readonly events: EventsMode;
+  /** `Holdfast-Resume` */
+  readonly resumable: boolean;
+  /** `Holdfast-Deadline-Ms` */
+  readonly deadline_ms?: number;
+  /** `Holdfast-Thread` */
+  readonly thread?: string;
+  /** `Holdfast-Run-Id`, or what `Last-Event-ID` is an event of: the run that this request was sent for before. */
+  readonly run?: RunId;
+  /** `Idempotency-Key` */
+  readonly key?: string;
+}
+
+const EVENTS_MODES: readonly EventsMode[] = ['none', 'chunks', 'comments'];
+/** As `recovery.deadline_ms` may be. */
+const DEADLINE_MS_MAX = 2 ** 31 - 1;
+export const THREAD_CHARACTERS_MAX = 256;
+
+/** Throws `invalid_field`, and `run_not_found` for what cannot be the id of a run. A header that is empty counts as one that is not there. */
+export function runOptions(headers: IncomingHttpHeaders): RunOptions {
+  const thread = headerThread(headers);
+  const run = single(headers['holdfast-run-id']) ?? runOfLastEvent(headers);
+  const key = single(headers['idempotency-key']);
+  const deadline_ms = deadlineOf(headers);
+  if (run !== undefined && !isRunId(run)) throw apiError('run_not_found');
+  return {
+    events: eventsMode(headers),
+    resumable: asksToResume(headers),
+    ...(deadline_ms !== undefined && { deadline_ms }),
+    ...(thread !== undefined && { thread }),
+    ...(run !== undefined && { run }),
+    ...(key !== undefined && { key }),
+  };
+}
+
+/** `Holdfast-Thread`. */
+export function headerThread(headers: IncomingHttpHeaders): string | undefined {
+  const thread = single(headers['holdfast-thread']);
+  if (thread !== undefined && thread.length > THREAD_CHARACTERS_MAX) {
+    throw invalid('Holdfast-Thread', `at most ${THREAD_CHARACTERS_MAX} characters`);
+  }
+  return thread;
+}
+
+/** `Holdfast-Resume: 1`. */
+export function asksToResume(headers: IncomingHttpHeaders): boolean {
+  const resume = single(headers['holdfast-resume']);
+  if (resume !== undefined && resume !== '1') throw invalid('Holdfast-Resume', '1');
+  return resume === '1';
+}
+
+/** `Holdfast-Deadline-Ms`. */
+function deadlineOf(headers: IncomingHttpHeaders): number | undefined {
+  const deadline = single(headers['holdfast-deadline-ms']);
+  if (deadline === undefined) return undefined;
+  const deadline_ms = /^\d{1,10}$/.test(deadline) ? Number(deadline) : 0;
+  if (deadline_ms < 1 || deadline_ms > DEADLINE_MS_MAX)
+    throw invalid('Holdfast-Deadline-Ms', `a number of milliseconds, from 1 to ${DEADLINE_MS_MAX}`);
+  return deadline_ms;
+}
+
+function eventsMode(headers: IncomingHttpHeaders): EventsMode {
+  const asked = single(headers['holdfast-events']) ?? 'none';
+  const mode = EVENTS_MODES.find((candidate) => candidate === asked);
+  if (!mode) throw invalid('Holdfast-Events', EVENTS_MODES.join(', '));
+  return mode;
+}
+
+const single = (header: string | string[] | undefined): string | undefined =>
+  header === undefined || header === '' ? undefined : String(header);
+
+const invalid = (param: string, expected: string): ApiError => apiError('invalid_field', { param, expected });

@@ -1,0 +1,148 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { hasCredential, ownerOf } from '../../checkpoint/owner.ts';
+import { isRunId, type Owner, type RunId, type StoredRun } from '../../checkpoint/store.ts';
+import { apiError } from '../../lib/errors.ts';
+import { readJsonBody, takeJsonBodies } from '../../lib/json-body.ts';
+import { inTime } from '../../lib/time.ts';
+import { lastEventOf, NO_EVENTS, startingAfter } from '../resume/cursor.ts';
+import { answerOf, cancelStored, makeKnown, readRun, runOfKey } from '../resume/stored-runs.ts';
+import { readHeldCalls } from '../run/notices/held-calls.ts';
+import type { ApiContext } from './api-context.ts';
+import { listQuery } from './list-query.ts';
+import { purgeStored } from './purge.ts';
+import { resumeBody } from './resume-body.ts';
+import { type Return, returnToRun } from './return.ts';
+import { runList } from './run-list.ts';
+import { runOptions } from './run-options.ts';
+import { runStatus } from './run-status.ts';
+
+/** How long a run that is delivered here may take to end when it is cancelled, before it is fenced. */
+const CANCEL_MS_MAX = 2000;
+
+/** What a client has of a run when it comes back. */
+type Possession = Pick<Return, 'last' | 'tail' | 'repeated'>;
+
+/** `/holdfast/v1/runs`: lists, state, the rest of the stream, and cancelling, for the owner of a run. */
+export function runRoutes(api: FastifyInstance, context: ApiContext): void {
+  takeJsonBodies(api);
+  const path = '/holdfast/v1/runs/:id';
+
+  api.get(path, { exposeHeadRoute: false }, async (request, reply) => {
+    const run = runOf(request);
+    const owner = ownerOf(context.secret, request.headers);
+    const stored = await readRun(run, owner, context);
+    return reply.headers(PRIVATE).send(await statusOf(run, owner, stored, context));
+  });
+
+  api.get(`${path}/stream`, { exposeHeadRoute: false }, async (request, reply) => {
+    const run = runOf(request);
+    const { starting_after } = request.query as Record<string, unknown>;
+    // A page that reconnects by itself asks for the same URL again; its header knows better.
+    const last = lastEventOf(request.headers, run) ?? startingAfter(starting_after) ?? NO_EVENTS;
+    await context.work.track(resume(run, { last, tail: [] }, request, reply, context));
+  });
+
+  const { limits } = context.configuration;
+  // In a string, with its quotes escaped, a request may be twice as large, and the tail comes besides.
+  api.post(`${path}/resume`, { bodyLimit: 3 * limits.body_bytes }, async (request, reply) => {
+    const run = runOf(request);
+    const { fields } = readJsonBody(request.body as Buffer | undefined);
+    const { cursor, ...brought } = resumeBody(fields, limits);
+    const { epoch } = lastEventOf(request.headers, run) ?? NO_EVENTS;
+    const last = { seq: cursor, ...(epoch !== undefined && { epoch }) };
+    await context.work.track(resume(run, { last, ...brought }, request, reply, context));
+  });
+
+  api.delete(path, async (request, reply) => {
+    const run = runOf(request);
+    const owner = ownerOf(context.secret, request.headers);
+    const { purge } = request.query as Record<string, unknown>;
+    if (purge !== undefined && purge !== 'true')
+      throw apiError('invalid_field', { param: 'purge', expected: 'true' });
+    await readRun(run, owner, context);
+    const state = await cancel(run, owner, context);
+    if (purge === undefined) return reply.headers(PRIVATE).send(state);
+    await purgeStored(run, owner, context);
+    return reply.headers(PRIVATE).send({ id: run, object: 'holdfast.run', purged: true });
+  });
+
+  api.get('/holdfast/v1/runs', { exposeHeadRoute: false }, async ({ headers, query }, reply) => {
+    // Clients without one share an owner: a list would tell each of them the ids that keep their runs apart.
+    if (!hasCredential(headers))
+      throw apiError('missing_field', { param: 'Authorization', expected: THE_CREDENTIAL });
+    const wanted = listQuery(query as Record<string, unknown>);
+    const list = await runList(wanted, ownerOf(context.secret, headers), context);
+    return reply.headers(PRIVATE).send(list);
+  });
+
+  // Before its answer begins, all that a client knows of its run is the key of its request.
+  api.delete('/holdfast/v1/runs', async ({ headers }, reply) => {
+    const { key } = runOptions(headers);
+    if (key === undefined) throw apiError('missing_field', { param: 'Idempotency-Key', expected: THE_KEY });
+    const owner = ownerOf(context.secret, headers);
+    const run = await runOfKey(key, owner, context);
+    return reply.headers(PRIVATE).send(await cancel(run, owner, context));
+  });
+}
+
+const THE_KEY = 'that of the request whose run is to be cancelled';
+const THE_CREDENTIAL = 'the credential with which the runs were made';
+const PRIVATE = { 'cache-control': 'private, no-cache, no-store' };
+
+/** Nothing is missing of the run: not even its store would be needed to go on with it. */
+const isAll = ({ last, tail, repeated }: Possession): boolean =>
+  repeated !== undefined && tail.length === last.seq;
+
+/** What cannot be the id of a run is answered like any run that does not exist. */
+function runOf({ params }: FastifyRequest): RunId {
+  const { id } = params as { id: string };
+  if (!isRunId(id)) throw apiError('run_not_found');
+  return id;
+}
+
+async function resume(
+  run: RunId,
+  possession: Possession,
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  context: ApiContext,
+): Promise<void> {
+  const options = runOptions(headers);
+  // Whoever has been told an epoch was sent ids, and needs them to come back once more.
+  const resumable = options.resumable || possession.last.epoch !== undefined;
+  const active = context.registry.begin(ownerOf(context.secret, headers));
+  try {
+    if (isAll(possession)) await makeKnown(run, active.owner, context);
+    const back = {
+      ...possession,
+      run,
+      options: { ...options, resumable },
+      headers,
+      active,
+      onOpen: () => {},
+      onLeft: () => {},
+    };
+    await returnToRun(back, reply, context);
+  } finally {
+    active.end();
+  }
+}
+
+/** Cancels a run of this owner, whoever delivers it. Its state after that. */
+async function cancel(run: RunId, owner: Owner, context: ApiContext): Promise<object> {
+  await cancelHere(run, context);
+  return statusOf(run, owner, await cancelStored(run, owner, context), context);
+}
+
+async function statusOf(run: RunId, owner: Owner, stored: StoredRun, context: ApiContext): Promise<object> {
+  const isWhole = stored.status === 'complete';
+  const held = isWhole ? undefined : await answerOf(readHeldCalls(context.store.notes, owner, run), context);
+  return runStatus(run, stored, held);
+}
+
+async function cancelHere(run: RunId, { registry, time }: ApiContext): Promise<void> {
+  const active = registry.holder(run);
+  if (!active) return;
+  active.cancel();
+  await inTime(active.ended, time, CANCEL_MS_MAX);
+}

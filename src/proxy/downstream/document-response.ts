@@ -1,0 +1,160 @@
+import { createParser } from 'eventsource-parser';
+import { errorObject } from '../../lib/errors.ts';
+import { isObject } from '../../lib/json.ts';
+import type { Refusal } from '../upstream/attempt.ts';
+import { responseHeaders } from '../upstream/headers.ts';
+import type { Target } from '../upstream/target.ts';
+import type { DocumentFold } from '../wires/common/document.ts';
+import { errorBodyOn } from '../wires/common/error-body.ts';
+import type { Wire } from '../wires/common/wire.ts';
+import type { Client, Unstreamed } from './client.ts';
+import type { ClientResponse } from './client-response.ts';
+import { failureStatus } from './failure-status.ts';
+
+const DOCUMENT_HEADERS = {
+  'content-type': 'application/json; charset=utf-8',
+  // An answer belongs to one credential: no cache may keep it or hand it to another.
+  'cache-control': 'private, no-store',
+};
+
+/** What is sent in the end; that of a stream can be rejected until it is opened, and this is never opened. */
+export type DocumentSink = Pick<
+  ClientResponse,
+  'signal' | 'ended' | 'over' | 'closed' | 'reject' | 'destroy'
+>;
+
+export interface DocumentResponseOptions {
+  readonly wire: Wire;
+  readonly limits: { readonly run_bytes: number };
+  /** Called when the answer begins, for headers it is to have besides. */
+  onOpen(): Readonly<Record<string, string>>;
+  /** Called when the rest of the answer is not wanted, since there is no room for it. */
+  onOverflow(): void;
+  /** The target gives no stream. `isAnswered`: it has answered all the same; else it is still to be asked for the answer. */
+  onUnstreamed(target: Target, isAnswered: boolean): void;
+}
+
+/**
+ * The client's side of a run whose client did not ask for a stream: puts the events together, and sends the document
+ * that they come to. Until then nothing is sent, so that whatever fails is answered with a proper status.
+ */
+export class DocumentResponse implements Client {
+  readonly opened = false;
+  readonly unstreamed: Unstreamed;
+  logFields?: Readonly<Record<string, string>>;
+  readonly #response: DocumentSink;
+  readonly #options: DocumentResponseOptions;
+  readonly #fold: DocumentFold;
+  readonly #parser = createParser({ onEvent: ({ data }) => this.#take(data) });
+  #headers: Readonly<Record<string, string>> = {};
+  #more: Readonly<Record<string, string>> | undefined;
+  #last: string | undefined;
+  /** The response is somebody else's to write. */
+  #isLeft: boolean = false;
+
+  constructor(response: DocumentSink, options: DocumentResponseOptions) {
+    this.#response = response;
+    this.#options = options;
+    this.#fold = options.wire.document.fold();
+    this.unstreamed = {
+      answer: (target, answer) => {
+        options.onUnstreamed(target, true);
+        this.#answerAsItCame(answer);
+      },
+      passOn: (target) => {
+        this.#isLeft = true;
+        options.onUnstreamed(target, false);
+      },
+    };
+  }
+
+  get begun(): boolean {
+    return this.#last !== undefined;
+  }
+
+  get signal(): AbortSignal {
+    return this.#response.signal;
+  }
+
+  get ended(): boolean {
+    return this.#isLeft || this.#response.ended;
+  }
+
+  get over(): boolean {
+    return this.#isLeft || this.#response.over;
+  }
+
+  /** Resolves when the client has taken the response, or is gone, or the response is written by somebody else. */
+  get closed(): Promise<void> {
+    return this.#isLeft ? Promise.resolve() : this.#response.closed;
+  }
+
+  /** Is called again and again, since nothing is sent; of each header the last value counts. */
+  open(headers: Readonly<Record<string, string>>): void {
+    this.#more ??= this.#options.onOpen();
+    this.#headers = { ...this.#headers, ...headers };
+  }
+
+  write(frames: string): boolean {
+    if (!this.over) this.#parser.feed(frames);
+    return true;
+  }
+
+  async drained(): Promise<void> {}
+
+  end(frames: string): void {
+    this.write(frames);
+    if (this.over) return;
+    const { wire } = this.#options;
+    const last = this.#last ?? '';
+    const end = last === '' ? undefined : wire.delivered.endOf(last);
+    const document = end === 'done' ? this.#fold.document() : undefined;
+    if (document) this.#send(200, JSON.stringify(document));
+    else this.#fail(end === 'error' ? errorIn(last) : undefined);
+  }
+
+  reject(
+    status: number,
+    headers: Readonly<Record<string, string | string[]>>,
+    body: string | Uint8Array,
+  ): void {
+    this.#response.reject(status, headers, body);
+  }
+
+  destroy(): void {
+    this.#response.destroy();
+  }
+
+  #take(payload: string): void {
+    // After an overflow.
+    if (this.over) return;
+    const { limits, onOverflow } = this.#options;
+    this.#last = payload;
+    this.#fold.add(payload);
+    if (this.#fold.extra_characters <= limits.run_bytes) return;
+    this.#fail(errorObject('run_too_large', { limit_bytes: limits.run_bytes }));
+    onOverflow();
+  }
+
+  /** `error`: in the OpenAI shape; without one, the answer is not what its provider would have sent. */
+  #fail(
+    error: object = errorObject('stream_interrupted', { reason: 'what was delivered is no answer' }),
+  ): void {
+    const { status, headers } = failureStatus(error);
+    this.#send(status, errorBodyOn(this.#options.wire, JSON.stringify({ error })), headers);
+  }
+
+  #send(status: number, body: string, headers: Readonly<Record<string, string>> = {}): void {
+    this.#response.reject(status, { ...DOCUMENT_HEADERS, ...this.#headers, ...this.#more, ...headers }, body);
+  }
+
+  #answerAsItCame({ status, headers, body }: Refusal): void {
+    this.#response.reject(status, responseHeaders(headers), body);
+  }
+}
+
+/** Of an event that ends a stream which could not be finished: on every wire it has the error at its top. */
+function errorIn(payload: string): object | undefined {
+  const { error } = JSON.parse(payload) as { readonly error?: unknown };
+  return isObject(error) ? error : undefined;
+}

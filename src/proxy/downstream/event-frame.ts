@@ -1,0 +1,20 @@
+import type { EpochName } from '../../checkpoint/epoch.ts';
+import type { RunId } from '../../checkpoint/store.ts';
+import type { Wire } from '../wires/common/wire.ts';
+
+/**
+ * Names an event: `<run>.<epoch>.<ordinal>`. By the epoch, an event which was
+ * lost with its log is told from the one that has its ordinal now.
+ */
+export const eventId = (run: RunId, epoch: EpochName, seq: number): string => `${run}.${epoch}.${seq}`;
+
+/** One `data:` event as it goes out; with an id only where ids were asked for, since some SDKs die of them. */
+export function eventFrame(payload: string, wire: Wire, id?: string): string {
+  const data = `data: ${payload}\n\n`;
+  const named = wire.eventOf ? `event: ${wire.eventOf(payload)}\n${data}` : data;
+  return id === undefined ? named : `id: ${id}\n${named}`;
+}
+
+/** Events without ids. */
+export const eventFrames = (payloads: readonly string[], wire: Wire): string =>
+  payloads.map((payload) => eventFrame(payload, wire)).join('');

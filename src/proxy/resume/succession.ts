@@ -1,0 +1,94 @@
+import { STORE_WAIT_MAX_MS } from '../../checkpoint/best-effort-store.ts';
+import { newRunId } from '../../checkpoint/owner.ts';
+import type { Owner, RunId, StoredRun } from '../../checkpoint/store.ts';
+import { inTime, sleep } from '../../lib/time.ts';
+import type { RunContext } from '../run/context/run-context.ts';
+import { releaseLease } from '../run/context/with-lease.ts';
+import { noteHeldCalls, readHeldCalls } from '../run/notices/held-calls.ts';
+import { withdrawThreadNote } from '../run/notices/thread-notice.ts';
+import { type KnownRun, successorNote } from './run-lookup.ts';
+import { answerOf } from './stored-runs.ts';
+
+const BEGIN_MAX_MS = 1000;
+const BEGIN_POLL_MS = 20;
+const NEVER = new AbortController().signal;
+
+export interface Succession {
+  readonly run: RunId;
+  readonly owner: Owner;
+  /** As it was left; see `isLeftOver`. */
+  readonly stored: StoredRun;
+  /** Of the request, which the successor answers. */
+  readonly digest: string;
+  /** The request, where the successor is to keep it. */
+  readonly body?: string;
+}
+
+/**
+ * The run that goes on with what is left of one that has ended. Ended runs stay as they are: what was delivered becomes
+ * the beginning of a new run, an orphan that can be taken over like any other. Of all who ask, one begins it.
+ * Throws `store_unavailable`.
+ */
+export async function successorOf(left: Succession, context: RunContext): Promise<RunId> {
+  const { run, owner, digest } = left;
+  const { store, configuration } = context;
+  const fresh = newRunId();
+  const claim = JSON.stringify({ run: fresh, digest });
+  const ttl_ms = configuration.checkpoint.ttl_s * 1000;
+  const kept = await answerOf(store.notes.claim(owner, successorNote(run), claim, ttl_ms), context);
+  if (kept !== claim) {
+    const other = (JSON.parse(kept) as KnownRun).run;
+    if (await isBegun(other, owner, context)) return other;
+    // Its replica died with the claim.
+    await answerOf(store.notes.put(owner, successorNote(run), claim, ttl_ms), context);
+  }
+  await begin(fresh, left, context);
+  context.log.info(
+    { run: fresh, continues: run, from: left.stored.seq },
+    'goes on with what was left of a run',
+  );
+  return fresh;
+}
+
+/** Who has claimed the successor begins it at once. */
+async function isBegun(run: RunId, owner: Owner, context: RunContext): Promise<boolean> {
+  const { store, time } = context;
+  const until_ms = time.now() + BEGIN_MAX_MS;
+  while (!(await answerOf(store.read(run, owner, 0), context))) {
+    if (time.now() >= until_ms) return false;
+    await sleep(time, BEGIN_POLL_MS, NEVER);
+  }
+  return true;
+}
+
+async function begin(fresh: RunId, left: Succession, context: RunContext): Promise<void> {
+  const { run, owner, stored, digest, body } = left;
+  const { store, time, configuration } = context;
+  const ttl_ms = configuration.checkpoint.ttl_s * 1000;
+  const [{ header } = {}, ...records] = stored.records;
+  if (!header) throw new Error(`${run} has no header`);
+  const lease = await answerOf(store.acquire(fresh, owner), context);
+  const { body: stored_body = body, ...kept } = header;
+  const first = {
+    ...kept,
+    digest,
+    continues: run,
+    ...(stored_body !== undefined && { body: stored_body }),
+  };
+  try {
+    await answerOf(store.append(lease, [{ seq: 0, header: first, events: [] }, ...records]), context);
+    const held = await answerOf(readHeldCalls(store.notes, owner, run), context);
+    if (held) await answerOf(noteHeldCalls(store.notes, owner, fresh, held, ttl_ms), context);
+  } finally {
+    await releaseLease(lease, context);
+  }
+  // The answer goes on: its model need not be told that it was cut.
+  const { thread } = header;
+  if (thread === undefined) return;
+  const withdrawn = withdrawThreadNote(store.notes, owner, thread, run, ttl_ms);
+  await inTime(
+    withdrawn.catch(() => {}),
+    time,
+    STORE_WAIT_MAX_MS,
+  );
+}

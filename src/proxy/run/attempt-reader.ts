@@ -1,0 +1,369 @@
+import type { EventSourceMessage } from 'eventsource-parser';
+import type { AttemptEnd } from '../../interrupts/attempt-end.ts';
+import type { Phase } from '../../interrupts/interruption.ts';
+import { closedByFinish } from '../../plans/closure.ts';
+import { type Delta, isUsage, type Usage } from '../../plans/delta.ts';
+import { parses } from '../../plans/tool-proof.ts';
+import type { Attempt, Refusal } from '../upstream/attempt.ts';
+import type { Samples } from '../wires/common/fingerprint.ts';
+import type { AnswerEvent, WireReader } from '../wires/common/wire.ts';
+import type { AttemptLedger } from './attempt-ledger.ts';
+import type { Answer, AttemptReport } from './context/attempt-report.ts';
+import type { RunContext } from './context/run-context.ts';
+import { HeldDocument } from './held-document.ts';
+import type { PlannedAttempt } from './next-attempt/recovery-request.ts';
+import type { RunState } from './run-state.ts';
+
+/** After the finish reason only a usage report and `[DONE]` are expected; some servers then just stay silent. */
+const FINISH_WAIT_MS = 2_000;
+/** Chunks that are kept from after the finish reason. */
+const AFTER_FINISH_MAX = 16;
+/** A call that such a finish cut short was cut by the model's own limit, not by a fault: asking again would not help. */
+const CUTTING_FINISHES: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);
+const PHASE_OF: Readonly<Partial<Record<Delta['kind'], Phase>>> = {
+  text: 'text',
+  refusal: 'text',
+  reasoning: 'reasoning',
+  tool_start: 'tool_call',
+  tool_arguments: 'tool_call',
+};
+/** Attempts that tell the answer from its beginning. */
+const FROM_THE_TOP: ReadonlySet<PlannedAttempt['mode']> = new Set(['first', 'replay', 'restart']);
+/** The overhead is measured for one batch in so many: looking at the clock costs more than most of what it measures. */
+const OVERHEAD_SAMPLE = 64;
+
+/** Reads one attempt into the turn, event by event, until it is whole or interrupted. */
+export class AttemptReader implements AttemptReport {
+  /** What the attempt said last. */
+  phase: Phase = 'connect';
+  /** Set when the answer is whole. */
+  ending: Answer | undefined;
+
+  readonly #state: RunState;
+  readonly #planned: PlannedAttempt;
+  readonly #attempt: Attempt;
+  readonly #context: RunContext;
+  readonly #onAnswer: () => void;
+  readonly #ledger: AttemptLedger;
+  readonly #reader: WireReader;
+  readonly #offset: number;
+  #held: HeldDocument | undefined;
+  #end: AttemptEnd | undefined;
+  #event: AnswerEvent | undefined;
+  readonly #after: AnswerEvent[] = [];
+  #isDone = false;
+  #finishedChoices = 0;
+  #batches = 0;
+
+  /** `onAnswer` is called when the attempt has said something. */
+  constructor(
+    state: RunState,
+    planned: PlannedAttempt,
+    ledger: AttemptLedger,
+    attempt: Attempt,
+    context: RunContext,
+    onAnswer: () => void,
+  ) {
+    this.#state = state;
+    this.#planned = planned;
+    this.#attempt = attempt;
+    this.#context = context;
+    this.#onAnswer = onAnswer;
+    this.#ledger = ledger;
+    this.#reader = state.readerFor(planned);
+    this.#offset = state.transcript.size;
+    this.#held = HeldDocument.of(state);
+    const { ending } = planned;
+    if (!ending) return;
+    this.#after.push(...ending.after);
+    this.ending = { ...ending, after: this.#after, cutShort: false };
+  }
+
+  /** How the attempt ended, when the answer is not whole. */
+  get end(): AttemptEnd {
+    return this.#end ?? this.#attempt.end ?? { kind: 'eof', done: this.#isDone };
+  }
+
+  /** Characters that this attempt added to the run. */
+  get added(): number {
+    return this.#state.transcript.size - this.#offset;
+  }
+
+  get position(): number | undefined {
+    const { deltas, characters } = this.#ledger.arrived;
+    if (deltas === 0) return undefined;
+    return (FROM_THE_TOP.has(this.#planned.mode) ? 0 : this.#offset) + characters;
+  }
+
+  get silent_ms(): number {
+    return this.#attempt.silent_ms;
+  }
+
+  get refusal(): Refusal | undefined {
+    return this.#attempt.refusal;
+  }
+
+  get samples(): Samples {
+    return { events: this.#reader.samples ?? [], headers: this.#attempt.headers };
+  }
+
+  get usage(): Usage | undefined {
+    return this.#ledger.reported;
+  }
+
+  get answer_id(): string | undefined {
+    return this.#reader.answer_id;
+  }
+
+  get resume_path(): string | undefined {
+    return this.#reader.resume_path;
+  }
+
+  get sealed(): readonly object[] | undefined {
+    return this.#reader.sealed;
+  }
+
+  async run(): Promise<void> {
+    if (this.ending) this.#attempt.finishWithin(FINISH_WAIT_MS);
+    if (await this.#attempt.open()) {
+      this.phase = 'first_token';
+      await this.#attempt.read((events) => this.#takeAll(events));
+    }
+    this.#complete();
+    if (this.#isDone) this.#attempt.drain();
+    else this.#attempt.close();
+  }
+
+  #takeAll(events: readonly EventSourceMessage[]): Promise<void> | undefined {
+    for (const event of events) {
+      this.#take(event);
+      if (this.#isOver) break;
+    }
+    // The last of a whole answer leaves together with what ends it, in one write.
+    const blocked = this.#isWhole ? undefined : this.#state.flush(this.#attempt.byte_ms);
+    if (this.#batches++ % OVERHEAD_SAMPLE === 0) {
+      this.#context.metrics.overhead.observe((this.#context.time.now() - this.#attempt.byte_ms) / 1000);
+    }
+    return blocked && this.#hold(blocked);
+  }
+
+  /** The client, or the store, is slower than the provider, which waits for it. */
+  async #hold(blocked: Promise<void>): Promise<void> {
+    const resume = this.#attempt.pauseClocks();
+    await blocked;
+    resume();
+  }
+
+  /** The answer has ended, and nothing in it is still to be {@link #complete looked at}. */
+  get #isWhole(): boolean {
+    if (!this.#isDone || !this.ending || this.#held) return false;
+    const { transcript, facts } = this.#state;
+    return transcript.openCalls.length === 0 && !facts.expectsJson;
+  }
+
+  get #isOver(): boolean {
+    return this.#isDone || this.#attempt.end !== undefined;
+  }
+
+  #take(message: EventSourceMessage): void {
+    const event = this.#reader.read(message);
+    switch (event.kind) {
+      case 'answer':
+        if (this.#state.facts.choices > 1 || event.manyChoices) this.#forward(event);
+        else if (this.ending) this.#takeAfterFinish(event);
+        else this.#takeAnswer(event);
+        if (event.last) this.#done();
+        return;
+      case 'done':
+        this.#done();
+        return;
+      case 'nothing':
+        return;
+      case 'malformed':
+        this.#context.metrics.malformedEvents.inc({ upstream: this.#planned.target.name });
+        this.#interrupt({ kind: 'malformed_event' });
+        return;
+      case 'error_event':
+      case 'bad_finish':
+        this.#interrupt(event);
+    }
+  }
+
+  /** After the finish reason the answer is whole, whatever comes then. */
+  #interrupt(end: AttemptEnd): void {
+    if (this.ending) this.ending = { ...this.ending, cutShort: true };
+    else this.#attempt.stop(end);
+  }
+
+  #done(): void {
+    this.#isDone = true;
+    this.#attempt.done();
+  }
+
+  #takeAnswer(event: AnswerEvent): void {
+    const { deltas } = event;
+    if (event.aside) this.#showHeld();
+    if (event.aside && !this.#interject()) {
+      // The text before it does not join and is not shown; that a tool may have run is known all the same.
+      if (deltas.length > 0) this.#state.accept(deltas, event, true);
+      return;
+    }
+    this.#event = event;
+    if (event.works) this.#noteWork();
+    const reason = this.#note(deltas);
+    if (event.progress) this.#attempt.progressed(event.progress === 'thinking');
+    if (reason === undefined) {
+      this.#accept(deltas, event, true);
+      return;
+    }
+    // The finish chunk is sent at the end, together with all that belongs there.
+    this.#accept(deltas.filter(isContent), event, false);
+    if (!this.#isOver) this.#finish(reason, event);
+  }
+
+  /** A usage report, filter results; not pings, and no second answer. */
+  #takeAfterFinish(event: AnswerEvent): void {
+    const isReport = !event.ping && event.deltas.every((delta) => !isContent(delta));
+    if (!isReport || this.#after.length >= AFTER_FINISH_MAX) return;
+    this.#note(event.deltas);
+    this.#after.push(event);
+  }
+
+  /** Takes what is new out of the deltas, and makes it part of the run. */
+  #accept(told: readonly Delta[], event: AnswerEvent, intact: boolean): void {
+    if (this.#held) {
+      this.#held.hold(told, event, intact);
+      if (this.#held.size > this.#context.configuration.limits.run_bytes) this.#showHeld();
+      return;
+    }
+    const { splice } = this.#planned;
+    // What one attempt reports of itself, while it goes on with an answer, is less than was reported before.
+    const said = splice ? withoutReport(told) : told;
+    const isOpen = splice?.isOpen;
+    if (isOpen && !splice.allows(said)) {
+      this.#finish('length');
+      return;
+    }
+    const joined = splice && !isOpen && !event.aside ? said.flatMap((delta) => splice.accept(delta)) : said;
+    const isWhole = intact && joined === told;
+    if (joined.length > 0 || isWhole) this.#state.accept(joined, event, isWhole);
+    if (joined.length > 0) this.#state.contentAt(this.#attempt.byte_ms);
+    if (!this.#stopRejected() && splice?.stopReason) this.#finish(splice.stopReason);
+    if (this.#state.transcript.size > this.#context.configuration.limits.run_bytes) {
+      this.#attempt.stop({ kind: 'limit', limit: 'limits.run_bytes' });
+    }
+  }
+
+  #showHeld(): void {
+    const held = this.#held;
+    this.#held = undefined;
+    held?.show((deltas, event, intact) => this.#accept(deltas, event, intact));
+  }
+
+  /** What the provider does itself parts the text before it from the text after it. False if that does not join. */
+  #interject(): boolean {
+    const { splice } = this.#planned;
+    if (!splice || splice.isOpen) return true;
+    const held = splice.interject();
+    if (this.#event && held.length > 0) this.#state.accept(held, this.#event, false);
+    return !this.#stopRejected();
+  }
+
+  /** True if the seam has rejected the attempt, which is stopped. */
+  #stopRejected(): boolean {
+    const reason = this.#planned.splice?.rejection;
+    if (reason === undefined) return false;
+    this.#attempt.stop({ kind: 'seam_rejected', reason });
+    return true;
+  }
+
+  /** What the attempt is doing, for its clocks and for the phase of an interruption. The finish reason, if it came. */
+  #note(deltas: readonly Delta[]): string | undefined {
+    const wasSilent = this.phase === 'first_token';
+    let reason: string | undefined;
+    for (const delta of deltas) {
+      this.#ledger.arrive(delta);
+      if (delta.kind === 'finish') reason ??= delta.reason;
+      const phase = PHASE_OF[delta.kind];
+      if (phase === undefined) continue;
+      this.phase = phase;
+      this.#attempt.progressed(delta.kind === 'reasoning');
+    }
+    if (wasSilent && this.phase !== 'first_token') this.#onAnswer();
+    return reason;
+  }
+
+  /** A model that is known to be at work is waited for like one that thinks aloud. */
+  #noteWork(): void {
+    if (this.phase === 'first_token') {
+      this.phase = 'reasoning';
+      this.#onAnswer();
+    }
+    this.#attempt.progressed(true);
+  }
+
+  #finish(reason: string, event?: AnswerEvent): void {
+    const held = this.#planned.splice?.end() ?? [];
+    const carrier = event ?? this.#event;
+    if (carrier && held.length > 0) this.#state.accept(held, carrier, false);
+    if (this.#stopRejected()) return;
+    const stop_sequence = event ? undefined : this.#planned.splice?.stopSequence;
+    this.ending = {
+      reason,
+      ...(event && { finish: event }),
+      after: this.#after,
+      ...(stop_sequence !== undefined && { stop_sequence }),
+    };
+    if (event) this.#attempt.finishWithin(FINISH_WAIT_MS);
+    else this.#attempt.stop({ kind: 'eof', done: false });
+  }
+
+  /** Requests that are never spliced pass as they came; only their end is looked at. */
+  #forward(event: AnswerEvent): void {
+    this.#event = event;
+    this.#note(event.deltas);
+    this.#finishedChoices += event.deltas.filter(({ kind }) => kind === 'finish').length;
+    this.#state.forward(event);
+    if (this.#finishedChoices >= this.#state.facts.choices) {
+      this.ending = { reason: 'stop', forwarded: true, after: [] };
+      this.#attempt.finishWithin(FINISH_WAIT_MS);
+    }
+  }
+
+  /** Looks whether what was said is whole, now that nothing more will come. */
+  #complete(): void {
+    const { ending } = this;
+    const state = this.#state;
+    const wasHeld = this.#held !== undefined;
+    if (ending?.reason === 'stop' && this.#held?.isUsable === false) {
+      state.keepSpare(() => {
+        this.#showHeld();
+        return ending;
+      });
+      this.#unusable('document');
+      return;
+    }
+    // A part of the answer is less than a whole one that does not parse.
+    if ((ending || !state.hasSpare) && !state.signal.aborted) this.#showHeld();
+    if (!ending || ending.forwarded) return;
+    if (!this.#isDone) this.ending = { ...ending, cutShort: true };
+    const { closed, broken } = closedByFinish(state.transcript);
+    if (this.#event && closed.length > 0) state.accept(closed, this.#event, false);
+    if (broken.length > 0 && CUTTING_FINISHES.has(ending.reason)) state.cancel(broken, ending.reason);
+    else if (broken.length > 0) this.#unusable('arguments');
+    const isJoined = this.#planned.splice !== undefined && !wasHeld;
+    const mustParse = state.facts.expectsJson && isJoined && ending.reason === 'stop';
+    if (mustParse && !parses(state.transcript.text)) this.#unusable('document');
+  }
+
+  #unusable(what: 'arguments' | 'document'): void {
+    this.ending = undefined;
+    this.#end = { kind: 'unusable', what };
+  }
+}
+
+const isContent = ({ kind }: Delta): boolean => kind !== 'finish' && kind !== 'usage';
+
+/** The same deltas if there is no report among them. */
+const withoutReport = (deltas: readonly Delta[]): readonly Delta[] =>
+  deltas.some(isUsage) ? deltas.filter((delta) => !isUsage(delta)) : deltas;

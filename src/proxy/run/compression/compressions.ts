@@ -1,0 +1,133 @@
+import type { Logger } from 'pino';
+import type { Interruption } from '../../../interrupts/interruption.ts';
+import type { Plan } from '../../../plans/decide.ts';
+import type { Compression } from '../../../plans/segment.ts';
+import type { RunTarget } from '../../upstream/target.ts';
+import type { WireRequest } from '../../wires/common/wire.ts';
+import type { Run, RunCompression } from '../context/run.ts';
+import type { RunContext } from '../context/run-context.ts';
+import type { RunTargets } from '../targets/run-targets.ts';
+import { charactersOf, type Omission, omissionOf } from './omission.ts';
+import { Summariser } from './summariser.ts';
+
+/** Of one run. */
+const COMPRESSIONS_MAX = 2;
+
+/** The plan to carry out, and who may be asked for it. */
+export interface CompressedPlan {
+  readonly plan: Plan;
+  readonly left: readonly RunTarget[];
+  /** The conversation was put in fewer words for it. */
+  readonly isCompressed: boolean;
+}
+
+/** An attempt that was interrupted. */
+export interface Failed {
+  readonly interruption: Interruption;
+  /** Who may be asked next. */
+  readonly left: readonly RunTarget[];
+  /** Characters delivered so far. */
+  readonly offset: number;
+}
+
+/** The requests of the run, as far as a shorter conversation changes them. */
+interface ComposedRequests {
+  /** What is asked for, without what is added to it to ask for the rest. */
+  readonly request: WireRequest;
+  /** From now on this is asked for in its place. */
+  compress(request: WireRequest, compressed: Compression): void;
+}
+
+/**
+ * The way out for a run whose conversation has become too long for all of its targets: the middle of it is summarised, and
+ * the run goes on with the summary in its place. Where that is not configured, or fails, all is as it would be without.
+ */
+export class Compressions {
+  readonly #run: Run;
+  readonly #requests: ComposedRequests;
+  readonly #targets: RunTargets;
+  readonly #context: RunContext;
+  #asked = 0;
+  /** The client's own conversation, once a part of it was left out. */
+  #own: readonly unknown[] | undefined;
+
+  constructor(run: Run, requests: ComposedRequests, targets: RunTargets, context: RunContext) {
+    this.#run = run;
+    this.#requests = requests;
+    this.#targets = targets;
+    this.#context = context;
+  }
+
+  /**
+   * `choose` decides on a plan, given whether the conversation could be shorter. `signal` aborts when
+   * the run is not to go on here.
+   */
+  async planOrCompress(
+    choose: (compressible: boolean) => Plan,
+    { interruption, left, offset }: Failed,
+    signal: AbortSignal,
+  ): Promise<CompressedPlan> {
+    const plan = choose(false);
+    const asItIs = { plan, left, isCompressed: false };
+    if (interruption.cause !== 'context_overflow' || left.length > 0 || goesOn(plan)) return asItIs;
+    const other = choose(true);
+    if (!goesOn(other) || !(await this.#compress(signal))) return asItIs;
+    return { plan: other, left: this.#targets.compressed(offset), isCompressed: true };
+  }
+
+  /** True if the conversation is shorter now. */
+  async #compress(signal: AbortSignal): Promise<boolean> {
+    const { compression, wire } = this.#run;
+    const { request } = this.#requests;
+    if (!compression || !wire.conversation || this.#asked >= COMPRESSIONS_MAX) return false;
+    const omission = omissionOf(wire.conversation, request, compression.keep_messages);
+    if (!omission) return false;
+    // A second summary, of the first, has to be a shorter one.
+    const tokens_max = Math.ceil(compression.summary_tokens / 2 ** this.#asked++);
+    const summariser = new Summariser(compression, this.#context, this.#log);
+    const summary = await summariser.summarise(omission.sayings, tokens_max, signal);
+    if (signal.aborted) return false;
+    const outcome = summary === undefined ? 'failed' : this.#replace(omission, summary, compression.target);
+    this.#context.metrics.compressions.inc({ outcome });
+    return outcome === 'compressed';
+  }
+
+  /** Puts the summary in the place of what is left out, unless that would not be shorter. */
+  #replace(
+    omission: Omission,
+    summary: string,
+    { name: upstream, model }: RunCompression['target'],
+  ): 'compressed' | 'not_shorter' {
+    const shorter = omission.withSummary(summary);
+    const characters_before = charactersOf(omission.messages);
+    const characters_after = charactersOf(shorter);
+    const sizes = { characters_before, characters_after, upstream, model };
+    if (characters_after >= characters_before) {
+      this.#log.warn(sizes, 'the summary is no shorter');
+      return 'not_shorter';
+    }
+    const compressed = this.#compressionTo(shorter, omission, summary);
+    this.#requests.compress(omission.requestWith(shorter), compressed);
+    this.#log.info({ ...sizes, messages_left_out: compressed.messages }, 'context compressed');
+    return 'compressed';
+  }
+
+  /** Hardly any run needs one. */
+  get #log(): Logger {
+    return this.#context.log.child({ run: this.#run.id });
+  }
+
+  /** What is missing of the client's own conversation, whatever was left out before. */
+  #compressionTo(shorter: readonly unknown[], omission: Omission, summary: string): Compression {
+    this.#own ??= omission.messages;
+    const stays = new Set([...shorter, omission.joined]);
+    const left_out = this.#own.filter((message) => !stays.has(message));
+    return {
+      messages: left_out.length,
+      characters: charactersOf(left_out),
+      summary_characters: summary.length,
+    };
+  }
+}
+
+const goesOn = ({ kind }: Plan): boolean => kind === 'R1' || kind === 'R3' || kind === 'R4';

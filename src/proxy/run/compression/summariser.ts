@@ -1,0 +1,122 @@
+import type { Logger } from 'pino';
+import { limitsFor, UNAIDED } from '../../../interrupts/clocks.ts';
+import { isPermanent } from '../../../interrupts/interruption.ts';
+import { sleep } from '../../../lib/time.ts';
+import { tokenCount } from '../../../metrics/token-count.ts';
+import { piecesOf, type Saying, summaryRequest } from '../../../plans/summary-text.ts';
+import { charactersIn } from '../../../plans/tokens.ts';
+import { upstreamUrl } from '../../upstream/address.ts';
+import { Attempt, type AttemptClockLimits } from '../../upstream/attempt.ts';
+import { chatWire } from '../../wires/chunks/chat-wire.ts';
+import type { RunCompression } from '../context/run.ts';
+import type { RunContext } from '../context/run-context.ts';
+import { SideAnswer } from '../context/side-answer.ts';
+
+/** What the request says besides what is to be summarised. */
+const INSTRUCTION_TOKENS = 300;
+/** Of each request. */
+const TRIES_MAX = 2;
+/** More would take longer than anybody waits for an answer. */
+const PIECES_MAX = 16;
+
+/** Has a model summarise what was said in a conversation, as the configuration has it. */
+export class Summariser {
+  readonly #settings: RunCompression;
+  readonly #context: RunContext;
+  readonly #log: Logger;
+
+  constructor(settings: RunCompression, context: RunContext, log: Logger) {
+    this.#settings = settings;
+    this.#context = context;
+    this.#log = log;
+  }
+
+  /** `undefined` if there is none: the log says why. `signal` aborts when nobody waits for it any more. */
+  async summarise(
+    sayings: readonly Saying[],
+    tokens_max: number,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { time, configuration } = this.#context;
+    const pieces = piecesOf(sayings, this.#pieceCharacters(tokens_max));
+    if (pieces.length > PIECES_MAX) return this.#failed({ pieces: pieces.length });
+    // Whoever would give up without progress does not wait for a summary any longer either.
+    const until_ms = time.now() + configuration.recovery.no_progress_ms;
+    let before: string | undefined;
+    for (const piece of pieces) {
+      const prompt = summaryRequest({ piece, before, tokens_max });
+      before = await this.#insist(() => this.#ask(prompt, tokens_max, until_ms - time.now(), signal), signal);
+      if (before === undefined) return undefined;
+    }
+    return before;
+  }
+
+  /** Asks once more after a failure that may have been a passing one. */
+  async #insist(ask: () => Promise<SideAnswer>, signal: AbortSignal): Promise<string | undefined> {
+    const { time, configuration } = this.#context;
+    for (let tries = 1; ; tries++) {
+      const { interruption, text: summary } = await ask();
+      if (signal.aborted) return undefined;
+      if (!interruption) return summary === '' ? this.#failed({ empty: true }) : summary;
+      // Not the provider's own words: it may quote the prompt, or the key.
+      const { message: _, ...observed } = interruption;
+      this.#failed(observed);
+      if (tries >= TRIES_MAX || isPermanent(interruption.cause)) return undefined;
+      await sleep(time, configuration.recovery.backoff_ms, signal);
+    }
+  }
+
+  /** What fits into one request beside the summary so far and the next one. */
+  #pieceCharacters(tokens_max: number): number {
+    const { context_tokens = Number.POSITIVE_INFINITY } = this.#settings;
+    return charactersIn(context_tokens - 2 * tokens_max - INSTRUCTION_TOKENS);
+  }
+
+  async #ask(prompt: string, tokens_max: number, limit_ms: number, signal: AbortSignal): Promise<SideAnswer> {
+    const { transport, configuration, time } = this.#context;
+    const { upstream, headers } = this.#settings.target;
+    const { event_bytes } = configuration.limits;
+    const url = upstreamUrl(upstream.base_url, chatWire.path);
+    const request = { url, headers, body: JSON.stringify(this.#bodyOf(prompt, tokens_max)) };
+    const clocks = this.#clocks(limit_ms);
+    // Whatever is added to the client's requests has no place in this one.
+    const attempt = new Attempt(transport.bare ?? transport, request, { clocks, event_bytes }, time, signal);
+    const reading = new SideAnswer(attempt, tokens_max, 'compression.summary_tokens', time);
+    await reading.run();
+    this.#account(reading);
+    return reading;
+  }
+
+  #bodyOf(prompt: string, tokens_max: number): object {
+    const { target } = this.#settings;
+    const dialect = this.#context.capabilities.dialect(target, target.model)?.name;
+    const isNewest = dialect === 'openai' || dialect === 'azure';
+    return {
+      model: target.model,
+      stream: true,
+      // It reports its usage unasked, and refuses what it does not know.
+      ...(dialect !== 'mistral' && { stream_options: { include_usage: true } }),
+      [isNewest ? 'max_completion_tokens' : 'max_tokens']: tokens_max,
+      messages: [{ role: 'user', content: prompt }],
+    };
+  }
+
+  #clocks(limit_ms: number): AttemptClockLimits {
+    const configured = { ...this.#context.configuration.clocks, ...this.#settings.target.upstream.clocks };
+    const clocks = limitsFor(configured, UNAIDED);
+    return { ...clocks, attempt_ms: Math.max(1, Math.min(clocks.attempt_ms, limit_ms)) };
+  }
+
+  /** All of it is paid for, and none of it shown. */
+  #account({ usage }: SideAnswer): void {
+    const { tokens } = this.#context.metrics;
+    tokens.inc({ kind: 'prompt' }, tokenCount(usage.prompt_tokens));
+    tokens.inc({ kind: 'completion' }, tokenCount(usage.completion_tokens));
+    tokens.inc({ kind: 'repaid' }, tokenCount(usage.completion_tokens));
+  }
+
+  #failed(why: object): undefined {
+    const { name: upstream, model } = this.#settings.target;
+    this.#log.warn({ ...why, upstream, model }, 'no summary');
+  }
+}

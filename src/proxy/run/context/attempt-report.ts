@@ -1,0 +1,44 @@
+import type { AttemptEnd } from '../../../interrupts/attempt-end.ts';
+import type { Phase } from '../../../interrupts/interruption.ts';
+import type { Usage } from '../../../plans/delta.ts';
+import type { Refusal } from '../../upstream/attempt.ts';
+import type { Samples } from '../../wires/common/fingerprint.ts';
+import type { Ending } from '../../wires/common/wire.ts';
+
+/** How an attempt went, whichever replica made it. */
+export interface AttemptReport {
+  /** What it said last. */
+  readonly phase: Phase;
+  /** Set when the answer is whole. */
+  readonly ending: Answer | undefined;
+  /** How it ended, when the answer is not whole. */
+  readonly end: AttemptEnd;
+  /** Characters that it added to the run. */
+  readonly added: number;
+  /** Raw position in the answer up to which it has told it, what the client had already included; `undefined` if it said nothing. */
+  readonly position: number | undefined;
+  /** How long it had said nothing when it ended. */
+  readonly silent_ms: number;
+  /** The provider's own answer, when that was no stream. */
+  readonly refusal: Refusal | undefined;
+  /** What its stream shows of the server it came from. */
+  readonly samples: Samples;
+  /** What its provider has reported. */
+  readonly usage?: Usage | undefined;
+  /** What its provider calls the answer, on a wire where later requests may name it. */
+  readonly answer_id?: string | undefined;
+  /** Where its provider goes on with it, below the base URL of the upstream; nowhere if it cannot. */
+  readonly resume_path?: string | undefined;
+  /** Parts of what it said that its provider takes back only as they were. */
+  readonly sealed?: readonly object[] | undefined;
+}
+
+/** How an answer ends, as the relay knows it. */
+export interface Answer extends Omit<Ending, 'usage' | 'usageAsked'> {
+  /** The stream was passed on as it came, its finish chunks included. */
+  readonly forwarded?: boolean;
+  /** The stream did not end as it should after the finish reason: what else was to come is missing. */
+  readonly cutShort?: boolean;
+  /** Another replica has delivered the finish chunk. */
+  readonly begun?: boolean;
+}

@@ -1,0 +1,156 @@
+import type { WireName } from '../../../checkpoint/journal.ts';
+import type { RunId } from '../../../checkpoint/store.ts';
+import type { ObservedInterruption } from '../../../interrupts/interruption.ts';
+import type { GiveUp, Plan } from '../../../plans/decide.ts';
+import type { Usage } from '../../../plans/delta.ts';
+import type { Outcome } from '../../../plans/outcome.ts';
+import type { AttemptSegment } from '../../../plans/segment.ts';
+
+/**
+ * Is told of runs as this replica delivers them: traces and the status page are made of it. Told at attempts,
+ * interruptions and seams, never per event. What it is handed never quotes a prompt, an answer or a key, but for
+ * {@link LiveAnswer.text}.
+ */
+export interface RunObserver {
+  /** A run begins here, or is taken over from another replica. `undefined`: nobody watches this one. */
+  begin(run: ObservedRun): RunObservation | undefined;
+}
+
+/** One run under the eyes of an observer. None of these may throw or wait. */
+export interface RunObservation {
+  /** Added to every line that is logged of the run. */
+  readonly logFields?: Readonly<Record<string, string>> | undefined;
+  /** An attempt is made. Returns headers to be sent with its request, in place of those of the client. */
+  attempt(attempt: ObservedAttempt): Readonly<Record<string, string>> | undefined;
+  /** The first content that the attempt under way adds to the answer. */
+  answering(): void;
+  /** Also of the attempt of another replica, from which the run was taken over: it was never begun here. */
+  attemptEnded(end: ObservedAttemptEnd): void;
+  /** What is done about an interruption. */
+  planned(plan: ObservedPlan): void;
+  /** New content has come after an interruption. */
+  recovered(recovery: ObservedRecovery): void;
+  /** Called once, and last. */
+  ended(end: ObservedEnd): void;
+}
+
+export interface ObservedRun {
+  readonly run: RunId;
+  readonly wire: WireName;
+  /** As the client names it: of any length, and as many as clients come up with. */
+  readonly model: string;
+  readonly upstream: string;
+  /** The client asked for a stream. */
+  readonly streamed: boolean;
+  readonly resumable: boolean;
+  /** Milliseconds since 1970: when the run began, on whatever replica. */
+  readonly created_at_ms: number;
+  /** Set where another replica has begun it. */
+  readonly taken_over?: { readonly epoch: number; readonly after_event: number };
+  /** W3C trace context of the client's request, unchecked. */
+  readonly traceparent?: string;
+  readonly tracestate?: string;
+  /** For as long as the run goes on. */
+  readonly answer: LiveAnswer;
+}
+
+/** What there is of an answer at the time of reading. */
+export interface LiveAnswer {
+  /** UTF-16 units of text, reasoning and arguments. */
+  readonly characters: number;
+  /** Tool calls begun and not cancelled. */
+  readonly tool_calls: number;
+  /** Content: not to be shown to anybody who has not asked for it in the configuration. */
+  readonly text: string;
+}
+
+/** Whom the attempt is made at and how. */
+export interface ObservedAttempt extends AttemptSegment {
+  /** The model that is asked for. */
+  readonly asked_model: string;
+}
+
+export interface ObservedAttemptEnd {
+  /** Of the run, where it is whole. */
+  readonly outcome: 'complete' | 'interrupted';
+  /** UTF-16 units that the attempt added to the answer. */
+  readonly added: number;
+  /** What was found at the seam; absent where there was none. */
+  readonly seam?: string;
+  readonly interruption?: ObservedInterruption;
+  /** What the provider has reported. */
+  readonly usage?: Usage;
+  /** What the provider calls the answer, where it is known. */
+  readonly answer_id?: string;
+}
+
+export interface ObservedPlan {
+  readonly plan: Plan['kind'];
+  /** Of giving up. */
+  readonly why?: GiveUp;
+  /** Until the next attempt is made. */
+  readonly wait_ms: number;
+}
+
+export interface ObservedRecovery {
+  readonly plan: 'R1' | 'R3' | 'R4';
+  readonly mode: AttemptSegment['mode'];
+  /** Silence that the client felt, in milliseconds. */
+  readonly gap_ms: number;
+}
+
+export interface ObservedEnd {
+  readonly outcome: Outcome;
+  /** The finish reason that the client was told, if it was told one. */
+  readonly finish?: string;
+}
+
+/** Nobody watches. */
+export const NO_OBSERVER: RunObserver = { begin: () => undefined };
+
+/** All of them see every run; of the headers that they want sent, those of the last one stand. */
+export function observers(all: readonly RunObserver[]): RunObserver {
+  const [first, second] = all;
+  if (!second) return first ?? NO_OBSERVER;
+  return {
+    begin(run) {
+      const watches = all.flatMap((observer) => observer.begin(run) ?? []);
+      return watches.length > 1 ? new Watches(watches) : watches[0];
+    },
+  };
+}
+
+class Watches implements RunObservation {
+  readonly logFields: Readonly<Record<string, string>> | undefined;
+  readonly #watches: readonly RunObservation[];
+
+  constructor(watches: readonly RunObservation[]) {
+    this.#watches = watches;
+    const fields = watches.map(({ logFields }) => logFields).filter((each) => each !== undefined);
+    this.logFields = fields.length > 0 ? Object.assign({}, ...fields) : undefined;
+  }
+
+  attempt(attempt: ObservedAttempt): Readonly<Record<string, string>> | undefined {
+    return Object.assign({}, ...this.#watches.map((watch) => watch.attempt(attempt)));
+  }
+
+  answering(): void {
+    for (const watch of this.#watches) watch.answering();
+  }
+
+  attemptEnded(end: ObservedAttemptEnd): void {
+    for (const watch of this.#watches) watch.attemptEnded(end);
+  }
+
+  planned(plan: ObservedPlan): void {
+    for (const watch of this.#watches) watch.planned(plan);
+  }
+
+  recovered(recovery: ObservedRecovery): void {
+    for (const watch of this.#watches) watch.recovered(recovery);
+  }
+
+  ended(end: ObservedEnd): void {
+    for (const watch of this.#watches) watch.ended(end);
+  }
+}

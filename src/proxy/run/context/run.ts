@@ -1,0 +1,64 @@
+import type { Lease, Owner, RunId, StoredRun } from '../../../checkpoint/store.ts';
+import type { Bar } from '../../../plans/decide.ts';
+import type { HeldCalls } from '../../../plans/held-calls.ts';
+import type { ModelCompression } from '../../upstream/route-table.ts';
+import type { RunTarget, Target } from '../../upstream/target.ts';
+import type { EventsMode } from '../../wires/common/events-mode.ts';
+import type { Wire, WireRequest } from '../../wires/common/wire.ts';
+
+/** One assistant turn to be delivered to one client. */
+export interface Run {
+  readonly id: RunId;
+  readonly owner: Owner;
+  readonly wire: Wire;
+  /** The preferred one; of a run that was begun elsewhere, the one that it was begun with. */
+  readonly target: Target;
+  /** All of its route in order of preference, where there are several. */
+  readonly targets?: readonly RunTarget[];
+  /** What is done about a conversation that is too long for all targets; nothing, without it. */
+  readonly compression?: RunCompression;
+  /** The body as it came; attempt 1 sends exactly this. */
+  readonly body: string;
+  /** Tells the request from others; see `requestDigest`. */
+  readonly digest?: string;
+  /** The same body, parsed and checked. */
+  readonly request: WireRequest;
+  /** Those of {@link target}. */
+  readonly headers: RunTarget['headers'];
+  readonly events: EventsMode;
+  /** `Holdfast-Resume: 1`: the body is stored, events carry their ids, and the run outlives its client for a while. */
+  readonly resumable: boolean;
+  /** The client did not ask for a stream: it has nothing of the answer before it has all. */
+  readonly unstreamed?: true;
+  /** What its conversation is called: `Holdfast-Thread`, or what that is derived from. */
+  readonly thread?: string;
+  /** `Holdfast-Deadline-Ms`: counted from the beginning of the run. */
+  readonly deadline_ms?: number;
+  /** Aborts when nobody waits for the answer any more, or with {@link HAND_OVER} as its reason. */
+  readonly signal: AbortSignal;
+}
+
+/** How the conversation of a run is put in fewer words if it has to be. */
+export interface RunCompression extends Omit<ModelCompression, 'target'> {
+  /** Who is asked for the summary. */
+  readonly target: RunTarget & { readonly model: string };
+}
+
+/** The reason to abort a run with when its client has gone, and is not known to want nothing more of it. */
+export const LEFT = Symbol('left');
+
+/** The reason to abort a run with when its replica shuts down: what was delivered is stored, another one may go on. */
+export const HAND_OVER = Symbol('hand over');
+
+/** A run that another replica began, as the store has it, under a lease of ours. */
+export interface Resumption {
+  readonly lease: Lease;
+  /** The whole run, read from 0. */
+  readonly stored: StoredRun;
+  /** Payloads of the events the client has beyond `stored.seq`, in order, the first one directly after it. */
+  readonly tail: readonly string[];
+  /** What replicas before this one held, as the last of them has noted it. */
+  readonly held?: HeldCalls | undefined;
+  /** Why the run gets no further attempt, if it gets none. */
+  readonly barred?: Bar;
+}

@@ -1,0 +1,104 @@
+import { STORE_WAIT_MAX_MS } from '../../checkpoint/best-effort-store.ts';
+import type { JournalEnd } from '../../checkpoint/journal-writer.ts';
+import { CLIENT_LEFT } from '../../checkpoint/store.ts';
+import { inTime } from '../../lib/time.ts';
+import { type GiveUp, isBar } from '../../plans/decide.ts';
+import type { Outcome } from '../../plans/outcome.ts';
+import type { Client } from '../downstream/client.ts';
+import { retryAfter } from '../downstream/failure-status.ts';
+import { responseHeaders } from '../upstream/headers.ts';
+import { errorBodyOn } from '../wires/common/error-body.ts';
+import { HAND_OVER, LEFT } from './context/run.ts';
+import type { RunContext } from './context/run-context.ts';
+import { failureEvent, failureResponse, withRunId } from './failure.ts';
+import { finalStatus } from './final-status.ts';
+import { leaveCutNote, leaveLostCalls } from './notices/record-notices.ts';
+import { type RunState, SUPERSEDED } from './run-state.ts';
+import type { ReportedFailure } from './targets/reported-failure.ts';
+
+/** Nothing is left to try: the client is told, in the stream or instead of it. */
+export async function giveUp(
+  state: RunState,
+  client: Client,
+  { interruption, target, report: { refusal } }: ReportedFailure,
+  why: GiveUp,
+  context: RunContext,
+): Promise<Outcome> {
+  state.watch?.planned({ plan: 'give_up', why, wait_ms: 0 });
+  const status = finalStatus(interruption, state.transcript);
+  const end = { status, cause: isBar(why) ? why : interruption.cause };
+  if (client.begun) {
+    const { attempts, created_at_ms, delivery } = state;
+    const { stream_id } = delivery;
+    const { settled: forwarded, unfinished } = state.forwardedCalls;
+    const failure = { interruption, why, attempts, created_at_ms, stream_id, forwarded };
+    // Once the client knows that this was all, nobody else may know less.
+    await state.persist();
+    await leaveCutNote(state, end, context);
+    if (forwarded.length > 0) await leaveLostCalls(state, unfinished, context);
+    await state.fail(failureEvent(state.run, state.transcript, failure));
+    return close(state, client, end, 'failed');
+  }
+  const { id, wire } = state.run;
+  const named = { 'holdfast-run-id': id };
+  if (refusal && refusal.status >= 400) {
+    // What the provider says to its client is for the client, word for word.
+    client.reject(refusal.status, { ...responseHeaders(refusal.headers), ...named }, refusal.body);
+  } else {
+    const { status, body } = failureResponse({ target }, { interruption });
+    const told = errorBodyOn(wire, withRunId(body, id));
+    const headers = {
+      'content-type': 'application/json; charset=utf-8',
+      ...named,
+      ...retryAfter(interruption.retry_after_ms),
+    };
+    client.reject(status, headers, told);
+  }
+  return close(state, client, end, 'rejected');
+}
+
+/** Seals the run as it ended here. */
+export async function close(
+  state: RunState,
+  client: Client,
+  end: JournalEnd,
+  outcome: Outcome,
+): Promise<Outcome> {
+  if (state.isWithdrawn) return withdraw(state, client);
+  await state.close(end);
+  return outcome;
+}
+
+/** The signal of the turn has aborted: the run ends without an answer, or is left to another replica. */
+export async function abandon(state: RunState, client: Client, context: RunContext): Promise<Outcome> {
+  const { reason } = state.signal;
+  if (reason === HAND_OVER || reason === SUPERSEDED) return withdraw(state, client);
+  if (reason === LEFT && (await isRead(state, context))) {
+    await state.release();
+    return 'cancelled';
+  }
+  const end: JournalEnd =
+    reason === LEFT ? { status: 'cancelled', cause: CLIENT_LEFT } : { status: 'cancelled' };
+  if (reason === LEFT) await leaveCutNote(state, end, context);
+  await state.close(end);
+  return 'cancelled';
+}
+
+/** Whether another client waits for the run by now: the request may come again before the first one is known to have gone. */
+async function isRead({ run }: RunState, { store, time }: RunContext): Promise<boolean> {
+  const note = store.notes.get(run.owner, { kind: 'reader', name: run.id });
+  const isNoted = note.then(
+    (value) => value !== undefined,
+    () => false,
+  );
+  return (await inTime(isNoted, time, STORE_WAIT_MAX_MS)) ?? false;
+}
+
+/** Leaves the run to another replica. */
+async function withdraw(state: RunState, client: Client): Promise<Outcome> {
+  const isHandedOver = state.signal.reason === HAND_OVER;
+  if (isHandedOver) await state.release();
+  else await state.close({ status: 'cancelled' });
+  if (client.opened) client.destroy();
+  return isHandedOver ? 'handed_over' : 'superseded';
+}

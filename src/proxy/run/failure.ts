@@ -1,0 +1,141 @@
+import { type JournalFold, settledCalls } from '../../checkpoint/journal-fold.ts';
+import type { RunId } from '../../checkpoint/store.ts';
+import { type Interruption, isPermanent } from '../../interrupts/interruption.ts';
+import { type ErrorCode, type ErrorObject, errorObject, errorStatus } from '../../lib/errors.ts';
+import type { GiveUp } from '../../plans/decide.ts';
+import type { ProviderTool } from '../../plans/provider-tools.ts';
+import type { SettledCall } from '../../plans/settled-call.ts';
+import type { Transcript } from '../../plans/transcript.ts';
+import { PERMANENT_STATUS } from '../downstream/failure-status.ts';
+import { wireIn } from '../wires/registry.ts';
+import type { Run } from './context/run.ts';
+import { failureDetails } from './failure-details.ts';
+
+export interface Failure {
+  readonly interruption: Interruption;
+  readonly why: GiveUp;
+  /** Upstream requests made for the run. */
+  readonly attempts: number;
+  readonly created_at_ms: number;
+  /** The `id` of the chunks that the client was sent, if it was sent any. */
+  readonly stream_id: string | undefined;
+  /** Settled calls of an answer with several choices, which is no transcript. */
+  readonly forwarded?: readonly SettledCall[];
+}
+
+export interface StoredFailure {
+  readonly error: ErrorObject;
+  readonly cause: string;
+  readonly retryable: boolean;
+}
+
+/** The error event that ends a stream which could not be finished. */
+export function failureEvent(
+  { id }: Run,
+  transcript: Transcript,
+  { interruption, why, attempts, created_at_ms, stream_id, forwarded = [] }: Failure,
+): object {
+  const { cause, retry_after_ms } = interruption;
+  const { reasoning, text, refusal, closedCalls, providerTools } = transcript;
+  const calls = [...closedCalls, ...forwarded];
+  const message = messageOf(interruption, why, providerTools);
+  // Asked again from the beginning, the provider would run its tools again.
+  const retryable = !isPermanent(cause) && why !== 'poisoned' && providerTools.length === 0;
+  return {
+    message,
+    type: 'stream_interrupted',
+    param: null,
+    code: codeOf(interruption, why),
+    holdfast: failureDetails(
+      { run: id, created_at_ms, stream_id, attempts, cause, retryable, retry_after_ms, message },
+      { reasoning, text, refusal, calls, providerTools },
+    ),
+  };
+}
+
+/** The error event of a run that is told from the store: `cause` says what ended it. */
+export function storedFailureEvent(
+  run: RunId,
+  journal: JournalFold,
+  { error, cause, retryable: mayRetry }: StoredFailure,
+): object {
+  const { header, events, reasoning, text, refusal, providerTools } = journal;
+  const calls = settledCalls(journal);
+  const { message } = error;
+  const retryable = mayRetry && providerTools.length === 0;
+  const created_at_ms = header?.created_at_ms;
+  const first = events.find(({ payload }) => payload !== undefined)?.payload;
+  const stream_id = first === undefined ? undefined : wireIn(header).delivered.idOf(first);
+  return {
+    ...error,
+    holdfast: failureDetails(
+      { run, created_at_ms, stream_id, cause, retryable, message },
+      { reasoning, text, refusal, calls, providerTools },
+    ),
+  };
+}
+
+/** The same as a response, where none was opened yet. */
+export function failureResponse(
+  { target: { name: upstream } }: Pick<Run, 'target'>,
+  { interruption }: Pick<Failure, 'interruption'>,
+): { status: number; body: string } {
+  const { cause, evidence, message } = interruption;
+  const own = PERMANENT_STATUS[cause];
+  if (own !== undefined) {
+    const error = { message: message ?? cause, type: 'upstream_error', param: null, code: cause };
+    return { status: interruption.status ?? own, body: JSON.stringify({ error }) };
+  }
+  if (evidence.kind === 'clock') {
+    return response('upstream_timeout', errorObject('upstream_timeout', { upstream }));
+  }
+  const reason = reasonOf(interruption);
+  if (interruption.phase === 'connect' && evidence.kind === 'transport') {
+    return response('upstream_unreachable', errorObject('upstream_unreachable', { upstream, reason }));
+  }
+  return response('upstream_unavailable', errorObject('upstream_unavailable', { upstream, reason }));
+}
+
+/** The body of an error of ours that answers a run of which nothing was said, for later requests about that run. */
+export function withRunId(body: string, run_id: RunId): string {
+  const { error } = JSON.parse(body) as { readonly error: object };
+  return JSON.stringify({ error: { ...error, holdfast: { run_id } } });
+}
+
+const response = (code: ErrorCode, error: ErrorObject) => ({
+  status: errorStatus(code),
+  body: JSON.stringify({ error }),
+});
+
+function codeOf({ evidence }: Interruption, why: GiveUp): ErrorCode {
+  if (why === 'poisoned') return 'run_poisoned';
+  if (why === 'request_unknown') return 'not_resumable';
+  if (why === 'tool_running' || why === 'tools_not_carried') return why;
+  if (evidence.kind === 'limit') return 'run_too_large';
+  return why === 'not_recoverable' ? 'not_recoverable' : 'stream_interrupted';
+}
+
+function messageOf(interruption: Interruption, why: GiveUp, tools: readonly ProviderTool[]): string {
+  if (why === 'poisoned') return errorObject('run_poisoned').message;
+  if (why === 'request_unknown') return errorObject('not_resumable').message;
+  const reason = reasonOf(interruption);
+  if (why === 'tool_running' || why === 'tools_not_carried')
+    return errorObject(why, { reason, tools: namesOf(tools, why) }).message;
+  if (why === 'not_recoverable') {
+    return errorObject('not_recoverable', {
+      reason: `${reason}; n > 1, best_of, suffix, echo, logprobs and audio cannot be joined`,
+    }).message;
+  }
+  return errorObject('stream_interrupted', { reason: `${reason}; gave up: ${why}` }).message;
+}
+
+/** Of the tools that the error is about. */
+function namesOf(tools: readonly ProviderTool[], why: GiveUp): string {
+  const meant = why === 'tool_running' ? tools.filter(({ state }) => state === 'running') : tools;
+  return [...new Set(meant.map(({ name }) => `'${name}'`))].join(', ');
+}
+
+function reasonOf({ cause, evidence, status, message }: Interruption): string {
+  const detail = status ?? ('code' in evidence ? evidence.code : evidence.kind);
+  return message ? `${cause} (${detail}): ${message}` : `${cause} (${detail})`;
+}

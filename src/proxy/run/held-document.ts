@@ -1,0 +1,46 @@
+import type { Delta } from '../../plans/delta.ts';
+import { parses } from '../../plans/tool-proof.ts';
+import type { AnswerEvent } from '../wires/common/wire.ts';
+import type { RunState } from './run-state.ts';
+
+type Show = (deltas: readonly Delta[], event: AnswerEvent, intact: boolean) => void;
+
+/**
+ * JSON for a client that asked for no stream, held back until it is whole: until then it can be asked for again as if
+ * nothing had been said. What is cut loses nothing by it, since such an answer is only ever told again from its beginning.
+ */
+export class HeldDocument {
+  readonly #events: Parameters<Show>[] = [];
+  #text = '';
+  #isText = true;
+
+  /** `undefined` where something was said already, or where the answer is not to parse: a stop sequence may end it anywhere. */
+  static of({ run, facts, transcript }: RunState): HeldDocument | undefined {
+    const { size, toolCalls, providerTools } = transcript;
+    const isBegun = size > 0 || toolCalls.length > 0 || providerTools.length > 0;
+    const isJson = facts.expectsJson && facts.stops.length === 0 && facts.choices === 1;
+    return run.unstreamed && isJson && !isBegun ? new HeldDocument() : undefined;
+  }
+
+  /** UTF-16 units. */
+  get size(): number {
+    return this.#text.length;
+  }
+
+  /** A refusal and calls of tools are answers as well. */
+  get isUsable(): boolean {
+    return !this.#isText || parses(this.#text);
+  }
+
+  hold(...event: Parameters<Show>): void {
+    for (const delta of event[0]) {
+      if (delta.kind === 'text') this.#text += delta.text;
+      else if (delta.kind === 'refusal' || delta.kind === 'tool_start') this.#isText = false;
+    }
+    this.#events.push(event);
+  }
+
+  show(show: Show): void {
+    for (const event of this.#events) show(...event);
+  }
+}

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import type { AttemptEnd } from '../../../interrupts/attempt-end.ts';
+import { upstreamUrl } from '../../upstream/address.ts';
+import type { AttemptRequest } from '../../upstream/attempt.ts';
+import { newPosition, type StreamPosition } from '../../upstream/stream-position.ts';
+import type { RunTarget } from '../../upstream/target.ts';
+import type { Keeping } from '../../wires/common/dialect.ts';
+import type { AttemptReport } from '../context/attempt-report.ts';
+
+/** Whoever knows the name of an answer can read it, so nobody may guess one. */
+const ID_BYTES = 16;
+const URL_SAFE = /^[\w-]+$/;
+
+/** An answer that its provider may keep for those who lose the connection to it, over all connections to it. */
+export class KeptAnswer {
+  readonly #keeping: Keeping;
+  readonly #base_url: string;
+  readonly #position: StreamPosition;
+  #id: string | undefined;
+  /** Its provider has begun to send it: one that has not stops when the connection is lost. */
+  #isAnswered = false;
+  #isOver = false;
+
+  private constructor(keeping: Keeping, base_url: string) {
+    this.#keeping = keeping;
+    this.#base_url = upstreamUrl(base_url);
+    this.#position = newPosition(keeping.counts);
+    if (keeping.id.in === 'request') this.#id = randomBytes(ID_BYTES).toString('hex');
+  }
+
+  /** `undefined` where the client has the answer kept for itself. */
+  static at({ upstream, headers }: RunTarget, keeping: Keeping): KeptAnswer | undefined {
+    const { id } = keeping;
+    return id.in === 'request' && headers[id.header] !== undefined
+      ? undefined
+      : new KeptAnswer(keeping, upstream.base_url);
+  }
+
+  /** The request for the answer, as one that has it kept. */
+  asked(request: AttemptRequest): AttemptRequest {
+    const { id } = this.#keeping;
+    const position = this.#position;
+    if (id.in === 'response' || this.#id === undefined) return { ...request, position };
+    return { ...request, headers: { ...request.headers, [id.header]: this.#id }, position };
+  }
+
+  /** Takes how a connection to it ended. */
+  observe({ end, phase, samples: traces }: AttemptReport): void {
+    const { id } = this.#keeping;
+    const told = traces.headers[id.header];
+    if (id.in === 'response' && typeof told === 'string' && URL_SAFE.test(told)) this.#id ??= told;
+    this.#isAnswered ||= phase !== 'connect';
+    this.#isOver ||= isOver(end) || (end.kind === 'refused' && !this.#isAnswered);
+  }
+
+  /** What asks for the rest of it; `undefined` where that is not to be had. */
+  get rest(): Pick<AttemptRequest, 'url' | 'position'> | undefined {
+    const { value } = this.#position;
+    const isKept = this.#isAnswered && !this.#isOver;
+    if (!isKept || this.#id === undefined || value === undefined) return undefined;
+    const url = this.#keeping.resumeUrl(this.#base_url, this.#id, value);
+    return { url, position: this.#position };
+  }
+
+  /** What to `DELETE` once nobody wants it any more, while its provider may still be at it. */
+  get stop_url(): string | undefined {
+    if (this.#isOver || this.#id === undefined || !this.#position.isBegun) return undefined;
+    return this.#keeping.stopUrl?.(this.#base_url, this.#id);
+  }
+}
+
+/** The provider itself has come to an end with it, or never began. */
+function isOver(end: AttemptEnd): boolean {
+  switch (end.kind) {
+    case 'eof':
+      return end.done || end.residue !== undefined;
+    case 'error_event':
+    case 'bad_finish':
+    case 'unusable':
+    case 'replica_lost':
+    // The place is behind the damage already, and what comes before it in the same piece was taken.
+    case 'malformed_event':
+      return true;
+    case 'broken':
+    case 'refused':
+    case 'limit':
+    case 'seam_rejected':
+      return false;
+  }
+}

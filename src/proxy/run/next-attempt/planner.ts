@@ -1,0 +1,154 @@
+import type { Cause, Interruption } from '../../../interrupts/interruption.ts';
+import { type Budget, charge, exhaustion, newBudget, workLimit } from '../../../plans/budget.ts';
+import { type Bar, decide, type GiveUp, type Plan, type Policy } from '../../../plans/decide.ts';
+import type { Transcript } from '../../../plans/transcript.ts';
+import type { RunTarget } from '../../upstream/target.ts';
+import type { RequestFacts } from '../../wires/common/request-facts.ts';
+import type { AnswerWriter } from '../../wires/common/wire.ts';
+import { Compressions } from '../compression/compressions.ts';
+import type { AttemptReport } from '../context/attempt-report.ts';
+import type { Run } from '../context/run.ts';
+import type { RunContext } from '../context/run-context.ts';
+import type { RunTargets } from '../targets/run-targets.ts';
+import { PROBE_MAX_MS } from './prefill-probe.ts';
+import type { PlannedAttempt } from './recovery-request.ts';
+import type { RunRequests } from './run-requests.ts';
+
+/** A probe takes no more than this part of the time that is left. */
+const PROBE_SHARE = 4;
+
+/** What is to be done about an interruption, and what it takes to do it. */
+export interface Remedy {
+  readonly plan: Plan;
+  /** What interrupted the answer: never that a way of asking for the rest was refused. */
+  readonly cause: Cause;
+  readonly retry_after_ms: number | undefined;
+  /** Who may be asked for the rest, the best first. */
+  readonly left: readonly RunTarget[];
+  /** The request that comes back to the very answer, where its provider has it. */
+  readonly resumed: PlannedAttempt | undefined;
+  /** What failed says nothing against the target that was asked. */
+  readonly isBlameless: boolean;
+}
+
+export interface NextAttempt {
+  readonly planned: PlannedAttempt;
+  /** Until it is made. */
+  readonly wait_ms: number;
+}
+
+/** What a plan depends on of its run, as it is when the plan is made. */
+export interface PlannedRun {
+  readonly run: Run;
+  readonly transcript: Transcript;
+  readonly facts: Pick<RequestFacts, 'max_tokens'>;
+  readonly policy: Policy;
+  readonly delivery: Pick<AnswerWriter, 'begun' | 'thoughts'>;
+  /** Tokens that the client's limit leaves; infinite without one. */
+  readonly tokens_left: number;
+  /** Tokens that all attempts have spent. */
+  readonly work_tokens: number;
+  /** Until the deadline of the run; infinite without one. */
+  readonly left_ms: number;
+  readonly signal: AbortSignal;
+}
+
+/** Brings together what a plan depends on: the budget of the run, its targets, and the ways of asking that are left. */
+export class AttemptPlanner {
+  readonly #run: PlannedRun;
+  readonly #targets: RunTargets;
+  readonly #requests: RunRequests;
+  readonly #context: RunContext;
+  readonly #compressions: Compressions;
+  readonly #barred: Bar | undefined;
+  #budget: Budget;
+
+  /** `barred`: why the run gets no further attempt, if it gets none. */
+  constructor(
+    run: PlannedRun,
+    targets: RunTargets,
+    requests: RunRequests,
+    context: RunContext,
+    barred: Bar | undefined,
+  ) {
+    this.#run = run;
+    this.#targets = targets;
+    this.#requests = requests;
+    this.#context = context;
+    this.#compressions = new Compressions(run.run, requests, targets, context);
+    this.#barred = barred;
+    this.#budget = newBudget(context.time.now());
+  }
+
+  /** Decides on a plan. It takes time only where a conversation is to be summarised for it. */
+  async remedy(planned: PlannedAttempt, report: AttemptReport, interruption: Interruption): Promise<Remedy> {
+    const run = this.#run;
+    const limits = this.#context.configuration.recovery;
+    const isOurs = this.#requests.isRequestAtFault(planned, interruption);
+    const { size: offset } = run.transcript;
+    const now_ms = this.#context.time.now();
+    const {
+      left: all,
+      target,
+      moves,
+      isTooLate,
+    } = this.#targets.after({ interruption, report, isOurs, offset });
+    const left = this.#carriers(all);
+    const gone = isOurs && planned.mode === 'resume';
+    const { added, position } = report;
+    this.#budget = charge(this.#budget, { interruption, position, added, now_ms, gone, target });
+    const mayResume = (interruption.retry_after_ms ?? 0) <= limits.retry_after_max_s * 1000;
+    const resumed = mayResume ? this.#requests.resumption(planned, report) : undefined;
+    const max_work_tokens = workLimit(limits.max_work_tokens, run.facts.max_tokens);
+    const { work_tokens, left_ms } = run;
+    const spending = { now_ms, work_tokens, max_work_tokens, left_ms, moves };
+    const exhausted =
+      this.#barred ??
+      exhaustion(this.#budget, limits, spending) ??
+      (isTooLate ? ('retry_after' as const) : undefined);
+    const actual = isOurs ? this.#targets.told.interruption : interruption;
+    const choose = (compressible: boolean) =>
+      decide(run.transcript, actual, run.policy, {
+        exhausted,
+        delivered: run.delivery.begun,
+        tokens_left: run.tokens_left,
+        elsewhere: left.length > 0,
+        compressible,
+        resumable: resumed !== undefined,
+        carries: left.length > 0,
+      });
+    const way = await this.#compressions.planOrCompress(choose, { interruption, left, offset }, run.signal);
+    return {
+      plan: way.plan,
+      cause: actual.cause,
+      retry_after_ms: interruption.retry_after_ms,
+      left: way.left,
+      resumed: way.plan.kind === 'R1' && !way.isCompressed ? resumed : undefined,
+      isBlameless: isOurs || way.isCompressed || report.end.kind === 'replica_lost',
+    };
+  }
+
+  /** Those of the targets that take back what the provider's tools have done, where there is any. */
+  #carriers(targets: readonly RunTarget[]): readonly RunTarget[] {
+    const { transcript } = this.#run;
+    if (transcript.providerTools.length === 0) return targets;
+    return targets.filter((target) => this.#requests.carries(target, transcript));
+  }
+
+  /** The attempt that carries the plan out, or why there is none. */
+  async next({ plan, retry_after_ms, left, resumed, isBlameless }: Remedy): Promise<NextAttempt | GiveUp> {
+    if (plan.kind !== 'R1' && plan.kind !== 'R3' && plan.kind !== 'R4') return 'no_way_left';
+    const run = this.#run;
+    // A provider that asks for a pause gets no probe before it ends, and what is left of a deadline is for the answer.
+    const mayProbe = retry_after_ms === undefined && run.left_ms > PROBE_SHARE * PROBE_MAX_MS;
+    if (!resumed && plan.kind !== 'R4') await this.#requests.prepare(left, mayProbe, run.signal);
+    const { transcript, tokens_left, left_ms, delivery } = run;
+    const wanted = { plan, transcript, tokens_left, thoughts: delivery.thoughts };
+    const planned = resumed ?? this.#requests.recovery(wanted, left);
+    if (!planned) return 'no_way_left';
+    const { target } = planned;
+    const atOnce = isBlameless && target === this.#targets.current;
+    const wait_ms = atOnce ? 0 : this.#targets.wait_ms(target, this.#budget, retry_after_ms);
+    return wait_ms < left_ms ? { planned, wait_ms } : 'deadline';
+  }
+}

@@ -1,0 +1,322 @@
+import type { Interruption } from '../../../interrupts/interruption.ts';
+import { anchorTokens, asksForRest, chooseMode, marginTokens } from '../../../plans/continuation.ts';
+import type { Plan } from '../../../plans/decide.ts';
+import { givenBack } from '../../../plans/provider-tools.ts';
+import { MODES, type Mode } from '../../../plans/seam/mode.ts';
+import { type Prefix, prefixOf } from '../../../plans/seam/prefill.ts';
+import type { Compression } from '../../../plans/segment.ts';
+import { Splice } from '../../../plans/splice.ts';
+import type { Transcript } from '../../../plans/transcript.ts';
+import { upstreamUrl } from '../../upstream/address.ts';
+import type { AttemptRequest } from '../../upstream/attempt.ts';
+import type { RunTarget } from '../../upstream/target.ts';
+import { forModel } from '../../wires/common/dialect.ts';
+import type { RequestFacts } from '../../wires/common/request-facts.ts';
+import type { AnswerWriter, WireRequest } from '../../wires/common/wire.ts';
+import { refusesPrefill } from '../../wires/dialects/prefill-refusal.ts';
+import type { Answer, AttemptReport } from '../context/attempt-report.ts';
+import type { Run } from '../context/run.ts';
+import type { RunContext } from '../context/run-context.ts';
+import { historyFor } from './normalise-history.ts';
+import { PrefillKnowledge } from './prefill-knowledge.ts';
+import { ProviderResume } from './provider-resume.ts';
+import { takesBack } from './tool-carriers.ts';
+
+/** One upstream request, and how its answer is joined to what was delivered. */
+export interface PlannedAttempt {
+  readonly target: RunTarget;
+  readonly mode: 'first' | Mode;
+  readonly request: AttemptRequest;
+  /** Characters of each message added to the client's. */
+  readonly added_messages: readonly number[];
+  /** Characters of the reasoning that is sent back besides. */
+  readonly added_reasoning?: number;
+  /** The conversation before it was put to the model in fewer words. */
+  readonly compressed?: Compression;
+  /** How the answer has ended already, where only what follows its end is asked for. */
+  readonly ending?: Answer;
+  /** Absent for the first attempt, whose output is the run's. */
+  readonly splice?: Splice;
+}
+
+/** What is asked for, whichever target is asked. */
+export interface AskedConversation {
+  readonly request: WireRequest;
+  /** The same, as it is sent. */
+  readonly body: string;
+  /** Set where it is not the client's own. */
+  readonly compressed?: Compression;
+}
+
+/** What is to be asked for after an interruption. */
+export interface WantedRest {
+  readonly plan: Extract<Plan, { kind: 'R1' | 'R3' | 'R4' }>;
+  readonly transcript: Transcript;
+  readonly tokens_left: number;
+  /** What the client has of thoughts; see {@link AnswerWriter.thoughts}. */
+  readonly thoughts?: AnswerWriter['thoughts'];
+}
+
+/** The same, of one target. */
+export interface Rest extends WantedRest {
+  /** Names of calls that were cut out of the answer and not made again yet. */
+  readonly cutTools: readonly string[];
+  /** What was said so far was said by this target. */
+  readonly isAuthor: boolean;
+}
+
+/** Where it is asked only whether there is a way. */
+const ANY_REST = { plan: { kind: 'R1' }, tokens_left: 1, cutTools: [], isAuthor: true } as const;
+
+/**
+ * Builds the requests of a run to one of its targets: the client's own, and after an interruption the one that asks
+ * for the rest.
+ */
+export class TargetRequests {
+  readonly #target: RunTarget;
+  readonly #run: Run;
+  readonly #context: RunContext;
+  readonly #facts: RequestFacts;
+  /** Of no use: the wire does not have them, or they failed in this run. */
+  readonly #failed: Set<Mode>;
+  #conversation: AskedConversation;
+  /** It has taken a request of the run. */
+  #accepted = false;
+  /** The first event of the answer as it was begun. */
+  #first: Readonly<Record<string, unknown>> | undefined;
+  /** What the provider takes back only as it was. */
+  #sealed: readonly object[] = [];
+  /** Less is asked for by so much than is left of the client's limit. */
+  #margin_tokens = 0;
+  /** What was left of the client's limit when the rest was asked for last. */
+  #tokens_left = Number.POSITIVE_INFINITY;
+  /** Thoughts are not given back: together with them it was too long, or refused. */
+  #thinksAnew = false;
+  /** A nudge was not followed, and is worded more strongly. */
+  #insists = false;
+  readonly #prefill: PrefillKnowledge;
+  readonly #comeback: ProviderResume;
+
+  constructor(target: RunTarget, run: Run, context: RunContext, facts: RequestFacts) {
+    this.#target = target;
+    this.#run = run;
+    this.#conversation = run;
+    this.#context = context;
+    this.#facts = facts;
+    this.#failed = new Set(MODES.filter((mode) => !run.wire.modes.includes(mode)));
+    this.#prefill = new PrefillKnowledge(target, run, context);
+    this.#comeback = new ProviderResume(target, run, context, facts);
+  }
+
+  original(): PlannedAttempt {
+    const request = this.#comeback.prepared(this.#request(this.#originalBody()));
+    return { target: this.#target, mode: 'first', request, added_messages: [] };
+  }
+
+  /** From now on this is asked for in place of what the client sent. */
+  replaceConversation(conversation: AskedConversation): void {
+    this.#conversation = conversation;
+  }
+
+  /** Takes what an attempt shows of the server it came from, and what that will have back. */
+  observe(planned: PlannedAttempt, report: AttemptReport): void {
+    const { mode } = planned;
+    const { samples: traces, phase, sealed = [] } = report;
+    this.#comeback.observe(planned, report);
+    this.#accepted ||= phase !== 'connect';
+    this.#first ??= traces.events[0];
+    // The answer rests on the thoughts it was begun with: those of who goes on with it are not shown.
+    if (!asksForRest(mode)) this.#sealed = sealed;
+    this.#context.capabilities.recognise(this.#target, this.#prefill.model, traces);
+  }
+
+  /** The request for the rest of the very answer that was interrupted, where its provider has it. */
+  resumption(planned: PlannedAttempt, report: AttemptReport): PlannedAttempt | undefined {
+    return this.#comeback.request(planned, report);
+  }
+
+  /** The request for what follows the end of an answer, where that matters and can be come back to. */
+  tail(planned: PlannedAttempt, report: AttemptReport): PlannedAttempt | undefined {
+    return this.#comeback.tail(planned, report);
+  }
+
+  /** Nobody comes back to the answer any more. Resolves once its provider knows, or is not to be told. */
+  release(): Promise<void> {
+    return this.#comeback.release();
+  }
+
+  /** `undefined` when no way of asking is left. */
+  recovery(rest: Rest): PlannedAttempt | undefined {
+    const { transcript, cutTools, isAuthor } = rest;
+    this.#tokens_left = rest.tokens_left;
+    const mode = this.#modeFor(rest);
+    if (!mode) return undefined;
+    const { before, tail } = givenBack(transcript.text, transcript.providerTools);
+    const prefix = prefixOf(tail, mode === 'nudge' || this.#prefill.dialect.keepsSpace);
+    const { compressed } = this.#conversation;
+    const delivered_tokens = this.#facts.max_tokens - rest.tokens_left;
+    const repeats = mode === 'nudge' && Number.isFinite(delivered_tokens);
+    const repeated_tokens = repeats ? anchorTokens(tail, transcript.text.length, delivered_tokens) : 0;
+    const splice = this.#splice(mode, tail, prefix, rest, repeated_tokens > 0);
+    const planned = { target: this.#target, mode, ...(compressed && { compressed }), splice };
+    if (mode === 'replay' || mode === 'restart') {
+      return { ...planned, request: this.#request(this.#originalBody()), added_messages: [] };
+    }
+    const { body, ...added } = this.#run.wire.continuation({
+      request: this.#asked,
+      dialect: this.#prefill.dialect,
+      first: this.#first ?? {},
+      mode,
+      prefix,
+      ...(before.length > 0 && { ran: { names: transcript.providerTools.map(({ name }) => name), before } }),
+      reasoning: isAuthor ? transcript.reasoning : '',
+      sealed: isAuthor && !this.#thinksAnew ? this.#sealed : [],
+      cutTools,
+      insists: this.#insists,
+      tokens_left: rest.tokens_left + repeated_tokens - this.#margin_tokens,
+    });
+    const base_url =
+      mode === 'prefill' ? this.#prefill.dialect.prefillUrl?.(this.#target.upstream.base_url) : undefined;
+    return { ...planned, request: this.#request(this.#withModel(body), base_url), ...added };
+  }
+
+  /** True if the way of asking was at fault, not the provider's health: the next one may do. */
+  isRequestAtFault(planned: PlannedAttempt, interruption: Interruption): boolean {
+    const { mode, splice } = planned;
+    if (mode === 'first' || mode === 'restart') return false;
+    if (mode === 'resume') return this.#comeback.isGone(interruption);
+    const { cause, evidence, message = '' } = interruption;
+    const isStatus = evidence.kind === 'status';
+    if (cause === 'context_overflow') return this.#fitsWithLess(planned);
+    // Where the model has answered before, what is not there is the address for prefills, or what they ask for besides.
+    const hasModel = this.#accepted || (mode === 'prefill' && this.#prefill.dialect.prefillUrl !== undefined);
+    const isMissing = isStatus && cause === 'model_not_found' && hasModel;
+    // A target that has taken nothing of this run yet may refuse the request as it was, but is given one more chance.
+    const mayBeMode = this.#accepted || mode === 'prefill';
+    const refused = isMissing || (isStatus && cause === 'invalid_request' && mayBeMode);
+    if (!refused && evidence.kind !== 'seam_rejected') return false;
+    if (mode === 'nudge' && refused && (planned.added_reasoning ?? 0) > 0) {
+      this.#thinksAnew = true;
+      return true;
+    }
+    if (mode === 'nudge' && !refused && !this.#insists) {
+      this.#insists = true;
+      return true;
+    }
+    this.#failed.add(mode);
+    if (mode !== 'prefill') return true;
+    const isRefused = isMissing || (refused && refusesPrefill(message));
+    this.#prefill.reject(splice, isRefused ? 'target' : refused ? 'request' : 'seam');
+    return true;
+  }
+
+  /**
+   * A request of the run was not too long for the target: what was added to it to ask for the rest is. True if the rest can
+   * be asked for with less: without the thoughts of a model that had said nothing yet, or with a lower limit, once.
+   */
+  #fitsWithLess({ mode, added_messages }: PlannedAttempt): boolean {
+    if (!this.#accepted || !asksForRest(mode)) return false;
+    const added = added_messages.reduce((sum, characters) => sum + characters, 0);
+    if (added === 0) {
+      const wasTried = this.#thinksAnew;
+      this.#thinksAnew = true;
+      return !wasTried;
+    }
+    if (this.#margin_tokens > 0) return false;
+    const margin_tokens = marginTokens(added);
+    if (!Number.isFinite(this.#tokens_left) || this.#tokens_left <= margin_tokens) return false;
+    this.#margin_tokens = margin_tokens;
+    return true;
+  }
+
+  /** The answer went on, and is now `text`: what was only tried is known. */
+  confirm(planned: PlannedAttempt, text: string): void {
+    this.#prefill.confirm(planned, text);
+  }
+
+  /** To be waited for before it is asked for the rest: finds out what the target makes of a prefix, where that matters. */
+  prepare(mayProbe: boolean, signal: AbortSignal): Promise<void> {
+    const { hasTools, onlyReplay } = this.#facts;
+    const { dialect, model } = this.#prefill;
+    const isOfUse = !onlyReplay && !this.#failed.has('prefill');
+    const isAllowed = !hasTools || forModel(dialect.prefillWithTools, model);
+    return this.#prefill.seek(mayProbe && isOfUse && isAllowed, this.#first ?? {}, signal);
+  }
+
+  /** True if it can be asked for the rest although the provider has run tools, with what these have done. */
+  carries(transcript: Transcript): boolean {
+    return this.#modeFor({ ...ANY_REST, transcript }) !== undefined;
+  }
+
+  #modeFor({ plan, transcript, cutTools, isAuthor }: Rest): Mode | undefined {
+    const { continuesReasoning } = this.#prefill.dialect;
+    const prefillWithTools = forModel(this.#prefill.dialect.prefillWithTools, this.#prefill.model);
+    const { hasTools, onlyReplay } = this.#facts;
+    if (plan.kind === 'R4') {
+      const onlyReasoned = transcript.reasoning !== '' && transcript.text === '' && plan.cancel.length === 0;
+      const canThinkOn = isAuthor && continuesReasoning && (prefillWithTools || !hasTools) && !onlyReplay;
+      const mayThinkOn = canThinkOn && !this.#thinksAnew && !this.#failed.has('prefill');
+      return onlyReasoned && mayThinkOn ? 'prefill' : 'restart';
+    }
+    const tools = transcript.providerTools;
+    if (!takesBack(this.#target, tools, this.#run)) return undefined;
+    const { tail } = givenBack(transcript.text, tools);
+    return chooseMode({
+      plan: cutTools.length > 0 ? 'R3' : 'R1',
+      prefill: this.#prefill.manner,
+      prefillWithTools,
+      characters: tail.trimEnd().length,
+      hasTools,
+      callsComeNext: transcript.callsComeNext,
+      strict: this.#isStrict,
+      // What a tool has done satisfies a choice of tools, and a document that was not begun may be asked for.
+      onlyReplay: tools.length === 0 ? onlyReplay : this.#facts.expectsJson && tail !== '',
+      // In a replay the tools would run again.
+      failed: tools.length === 0 ? this.#failed : new Set([...this.#failed, 'replay']),
+    });
+  }
+
+  /** `tail`: the text that the rest is joined to. */
+  #splice(mode: Mode, tail: string, prefix: Prefix, rest: Rest, allowsMore: boolean): Splice {
+    const { transcript, isAuthor, tokens_left, thoughts } = rest;
+    return new Splice({
+      mode,
+      delivered: { text: tail, reasoning: transcript.reasoning },
+      prefix,
+      manner: this.#prefill.manner,
+      thoughts,
+      lastResort: mode === 'nudge' ? this.#insists : this.#failed.has('nudge'),
+      strict: this.#isStrict,
+      continuesReasoning: isAuthor && this.#prefill.dialect.continuesReasoning && mode === 'prefill',
+      stops: this.#facts.stops,
+      ...(allowsMore && { token_limit: tokens_left }),
+      ordered: this.#run.wire.isOrdered === true,
+    });
+  }
+
+  get #isStrict(): boolean {
+    return this.#context.configuration.recovery.seam === 'strict';
+  }
+
+  /** As it came, unless this target is to have it in another form. */
+  #originalBody(): string {
+    const asked = this.#asked;
+    const { request, body } = this.#conversation;
+    const isAsItCame = asked === request && this.#target.model === undefined;
+    return isAsItCame ? body : this.#withModel(asked);
+  }
+
+  /** The client's request; where several providers take part in a conversation, as this one takes it. */
+  get #asked(): WireRequest {
+    const { request } = this.#conversation;
+    return this.#run.targets ? historyFor(this.#prefill.dialect.name, request) : request;
+  }
+
+  #withModel(body: object): string {
+    return JSON.stringify({ ...body, model: this.#prefill.model });
+  }
+
+  #request(body: string, base_url = this.#target.upstream.base_url): AttemptRequest {
+    return { url: upstreamUrl(base_url, this.#run.wire.path), headers: this.#target.headers, body };
+  }
+}

@@ -1,0 +1,110 @@
+import { BestEffortStore } from '../../../checkpoint/best-effort-store.ts';
+import type { Notes } from '../../../checkpoint/notes.ts';
+import type { Owner } from '../../../checkpoint/store.ts';
+import type { Configuration } from '../../../config/configuration.ts';
+import { apiError } from '../../../lib/errors.ts';
+import type { AnsweredCall } from '../../wires/common/answered-call.ts';
+import { lostCallKey, lostCallNoteText, runWithLostCall } from './lost-calls.ts';
+import { claimNotice } from './notice-claim.ts';
+import { type NoticeContext, PendingNotices, type TakenNote } from './pending-notices.ts';
+import { readThreadNote, threadKey, threadNoticeText } from './thread-notice.ts';
+
+/** A request that may have to tell the model something. */
+export interface NoticedRequest {
+  readonly owner: Owner;
+  readonly thread?: string | undefined;
+  /** Set where the thread is derived: what an answer of another model has left waits for a request to that one. */
+  readonly of_model?: string | undefined;
+  /** The calls whose results it brings. */
+  readonly answered: readonly AnsweredCall[];
+}
+
+/** `Holdfast-Notices: none` and `resume.notices: false`. Throws `invalid_field`. */
+export function wantsNotices(header: string | string[] | undefined, { resume }: Configuration): boolean {
+  if (header !== undefined && header !== '' && header !== 'none')
+    throw apiError('invalid_field', { param: 'Holdfast-Notices', expected: 'none' });
+  return header !== 'none' && resume.notices;
+}
+
+/** Finds what models have to be told. A store that fails or is slow delays no request for long, and few of them. */
+export class NoticeBoard {
+  readonly #context: NoticeContext;
+  readonly #patience: BestEffortStore;
+
+  constructor(context: NoticeContext) {
+    this.#context = context;
+    this.#patience = new BestEffortStore(context, 'models are told of nothing that was cut off');
+  }
+
+  /** What there is to tell with this request, if anything. Taken, nobody else will tell it. Never rejects. */
+  async claim({ owner, thread, of_model, answered }: NoticedRequest): Promise<PendingNotices | undefined> {
+    const { store } = this.#context;
+    if ((thread === undefined && answered.length === 0) || this.#patience.isResting) return undefined;
+    const lookups = [
+      thread === undefined ? undefined : takeThreadNote(store.notes, owner, thread, of_model),
+      answered.length === 0 ? undefined : takeLostCallNote(store.notes, owner, answered),
+    ];
+    const taken = await Promise.all(lookups.map((lookup) => lookup && this.#inTime(this.#toTell(lookup))));
+    const notes = taken.filter((note) => note !== undefined);
+    return notes.length === 0 ? undefined : new PendingNotices(notes, this.#context);
+  }
+
+  /** The note unless it is told already. One of which that is not known is put back. */
+  async #toTell(lookup: Promise<TakenNote | undefined>): Promise<TakenNote | undefined> {
+    const { store, configuration } = this.#context;
+    const note = await lookup;
+    if (!note) return undefined;
+    try {
+      const isOurs = await claimNotice(store.notes, note, configuration.checkpoint.ttl_s * 1000);
+      return isOurs ? note : undefined;
+    } catch (error) {
+      void new PendingNotices([note], this.#context).settle('unseen');
+      throw error;
+    }
+  }
+
+  /** The note if it comes in time; one that comes later is put back. */
+  #inTime(lookup: Promise<TakenNote | undefined>): Promise<TakenNote | undefined> {
+    return this.#patience.answerOf(lookup, (late) => {
+      if (late) void new PendingNotices([late], this.#context).settle('unseen');
+    });
+  }
+}
+
+async function takeThreadNote(
+  notes: Notes,
+  owner: Owner,
+  thread: string,
+  of_model: string | undefined,
+): Promise<TakenNote | undefined> {
+  const key = threadKey(thread);
+  if (of_model !== undefined) {
+    const left = await notes.get(owner, key);
+    if (left === undefined || readThreadNote(left).model !== of_model) return undefined;
+  }
+  const value = await notes.consume(owner, key);
+  if (value === undefined) return undefined;
+  const note = readThreadNote(value);
+  return {
+    run: note.run,
+    owner,
+    key,
+    value,
+    notice: { place: 'instructions', text: threadNoticeText(note) },
+  };
+}
+
+async function takeLostCallNote(
+  notes: Notes,
+  owner: Owner,
+  answered: readonly AnsweredCall[],
+): Promise<TakenNote | undefined> {
+  const run = await runWithLostCall(notes, owner, answered);
+  if (run === undefined) return undefined;
+  const key = lostCallKey(run);
+  // The results of one turn may come in several requests: only one of them finds this.
+  const value = await notes.consume(owner, key);
+  if (value === undefined) return undefined;
+  const text = lostCallNoteText(value);
+  return { run, owner, key, value, notice: { place: 'tool_results', text } };
+}

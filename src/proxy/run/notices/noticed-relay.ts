@@ -1,0 +1,31 @@
+import type { Relay } from '../context/run-context.ts';
+import type { NoticeBoard } from './notice-board.ts';
+import { NoticeForm } from './notice-form.ts';
+import { NoticedTransport } from './noticed-transport.ts';
+
+/** Relays a new run whose model may have to be told something. `isDerived`: its client has not named the thread itself. */
+export const noticedRelay =
+  (relay: Relay, board: NoticeBoard, isDerived = false): Relay =>
+  async (run, client, context) => {
+    const { owner, thread, request, target, targets = [target] } = run;
+    const { notices } = run.wire;
+    const pending =
+      notices &&
+      (await board.claim({
+        owner,
+        thread,
+        of_model: isDerived ? request.model : undefined,
+        answered: notices.answeredCalls(request),
+      }));
+    if (!pending) return relay(run, client, context);
+    const dialects = targets.map((each) => context.capabilities.dialect(each, request.model)?.name);
+    // The strictest of those who may be asked decides: what it takes, all do.
+    const dialect = dialects.find((name) => name === 'mistral') ?? dialects[0];
+    const form = new NoticeForm(pending.notices, notices, dialect);
+    const transport = new NoticedTransport(context.transport, form);
+    try {
+      return await relay(run, client, { ...context, transport });
+    } finally {
+      await pending.settle(form.fate);
+    }
+  };

@@ -1,0 +1,57 @@
+import type { Logger } from 'pino';
+import { STORE_WAIT_MAX_MS } from '../../../checkpoint/best-effort-store.ts';
+import type { Store } from '../../../checkpoint/store.ts';
+import type { Configuration } from '../../../config/configuration.ts';
+import { inTime, type Time } from '../../../lib/time.ts';
+import type { Notice } from '../../wires/common/notice.ts';
+import { putBack, type Taken } from './notice-claim.ts';
+import type { Fate } from './notice-form.ts';
+
+export interface NoticeContext {
+  readonly store: Store;
+  readonly configuration: Configuration;
+  readonly time: Time;
+  readonly log: Logger;
+}
+
+/** A note that was taken from the store, and what it has to say. */
+export interface TakenNote extends Taken {
+  readonly notice: Notice;
+}
+
+/** Notices that were taken from the store for one request. */
+export class PendingNotices {
+  readonly notices: readonly Notice[];
+  readonly #taken: readonly TakenNote[];
+  readonly #context: NoticeContext;
+
+  constructor(taken: readonly TakenNote[], context: NoticeContext) {
+    this.notices = taken.map(({ notice }) => notice);
+    this.#taken = taken;
+    this.#context = context;
+  }
+
+  /** To be called once the request is over. Notices that the model has not read are put back. Never rejects. */
+  async settle(fate: Fate): Promise<void> {
+    const { log, time } = this.#context;
+    for (const { run, key } of this.#taken) {
+      if (fate === 'told') log.info({ run, kind: key.kind }, 'notice told');
+      else if (fate === 'refused')
+        log.warn({ run, kind: key.kind }, 'notice dropped: the provider refuses it');
+    }
+    if (fate !== 'unseen') return;
+    await inTime(Promise.all(this.#taken.map((note) => this.#putBack(note))), time, STORE_WAIT_MAX_MS);
+  }
+
+  async #putBack(note: TakenNote): Promise<void> {
+    const { store, configuration, log } = this.#context;
+    try {
+      await putBack(store.notes, note, configuration.checkpoint.ttl_s * 1000);
+    } catch (error) {
+      log.warn(
+        { run: note.run, kind: note.key.kind, err: error },
+        'notice lost: the store would not take it back',
+      );
+    }
+  }
+}

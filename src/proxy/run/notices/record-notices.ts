@@ -1,0 +1,102 @@
+import { STORE_WAIT_MAX_MS } from '../../../checkpoint/best-effort-store.ts';
+import type { JournalEnd } from '../../../checkpoint/journal-writer.ts';
+import { inTime } from '../../../lib/time.ts';
+import type { NamedCall } from '../../../plans/held-calls.ts';
+import { isPartial } from '../../../plans/partial.ts';
+import { shownCallId } from '../../../plans/shown-calls.ts';
+import type { ToolCall, Transcript } from '../../../plans/transcript.ts';
+import type { RequestFacts } from '../../wires/common/request-facts.ts';
+import type { ForwardedCalls } from '../../wires/common/wire.ts';
+import { LEFT, type Run } from '../context/run.ts';
+import type { RunContext } from '../context/run-context.ts';
+import { leaveLostCallNote, lostCallNote } from './lost-calls.ts';
+import { leaveThreadNote, type ThreadNote, threadNote } from './thread-notice.ts';
+
+/** What notices say of a run, as it is when they are left. */
+export interface NoticedRun {
+  readonly run: Run;
+  readonly transcript: Transcript;
+  readonly facts: Pick<RequestFacts, 'legacyFunctions'>;
+  readonly delivery: { readonly stream_id: string | undefined };
+  readonly created_at_ms: number;
+  /** When nothing more of the answer came. */
+  readonly interrupted_at_ms: number;
+  readonly unfinishedCalls: readonly NamedCall[];
+  readonly forwardedCalls: ForwardedCalls;
+  readonly signal: AbortSignal;
+}
+
+/** What the thread of a run that ends early has to be told, if it is of one and there is anything to tell. */
+export function cutNote(
+  {
+    run,
+    transcript,
+    created_at_ms,
+    interrupted_at_ms,
+    unfinishedCalls,
+    forwardedCalls,
+  }: Omit<NoticedRun, 'facts' | 'delivery' | 'signal'>,
+  end: JournalEnd,
+): ThreadNote | undefined {
+  const { text, refusal, closedCalls, providerTools } = transcript;
+  const calls = [...closedCalls, ...forwardedCalls.settled];
+  // An answer that a filter has stopped is not one to go on with.
+  if (run.thread === undefined || end.cause === 'content_filter') return undefined;
+  if (!isPartial(transcript) && calls.length === 0) return undefined;
+  const { id, request } = run;
+  return threadNote({
+    run: id,
+    created_at_ms,
+    interrupted_at_ms,
+    model: request.model,
+    end,
+    text: text || refusal,
+    calls,
+    unfinished: [...unfinishedCalls, ...forwardedCalls.unfinished],
+    providerTools,
+  });
+}
+
+/** Leaves what the next request of the run's thread has to tell: its answer was cut off. */
+export async function leaveCutNote(ended: NoticedRun, end: JournalEnd, context: RunContext): Promise<void> {
+  const { owner, thread } = ended.run;
+  const note = cutNote(ended, end);
+  if (!note || thread === undefined) return;
+  await leave(ended, context, (ttl_ms) => leaveThreadNote(context.store.notes, owner, thread, note, ttl_ms));
+}
+
+/**
+ * Leaves what the results of the delivered calls have to tell: other calls were cut, or a tool of the provider was. `finished`: what the provider calls
+ * the answer, if it has finished it.
+ */
+export async function leaveLostCalls(
+  ended: NoticedRun,
+  lost: readonly ToolCall[],
+  context: RunContext,
+  finished?: string,
+): Promise<void> {
+  const { run, transcript, facts, delivery } = ended;
+  if (facts.legacyFunctions) return;
+  const shown = transcript.closedCalls.map((call) => ({ ...call, id: shownCallId(call.id, call.index) }));
+  const delivered = [...shown, ...ended.forwardedCalls.settled];
+  const ids = run.wire.previousAnswer === undefined ? [] : [delivery.stream_id, finished];
+  const answers = ids.filter((id) => id !== undefined);
+  const unknown = transcript.providerTools.filter(({ state }) => state === 'running');
+  const note = lostCallNote(run.id, delivered, lost, answers, unknown);
+  if (!note) return;
+  await leave(ended, context, (ttl_ms) => leaveLostCallNote(context.store.notes, run.owner, note, ttl_ms));
+}
+
+/** Waits for no slow store, and never rejects. A run that is another replica's by now has nothing to leave. */
+async function leave(
+  { run, signal }: NoticedRun,
+  { configuration, time, log }: RunContext,
+  put: (ttl_ms: number) => Promise<void>,
+): Promise<void> {
+  const isOurs = !signal.aborted || signal.reason === LEFT;
+  if (!configuration.resume.notices || !isOurs) return;
+  const left = put(configuration.checkpoint.ttl_s * 1000).catch((error: unknown) => {
+    log.warn({ run: run.id, err: error }, 'note not left: the store does not take it');
+  });
+  await inTime(left, time, STORE_WAIT_MAX_MS);
+}

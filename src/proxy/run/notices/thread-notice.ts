@@ -1,0 +1,167 @@
+import { settledCalls } from '../../../checkpoint/journal-fold.ts';
+import type { Notes } from '../../../checkpoint/notes.ts';
+import type { SalvagedRun } from '../../../checkpoint/salvaged-run.ts';
+import { saysAnything } from '../../../checkpoint/salvaged-run.ts';
+import type { FinalStatus, Owner, RunEnd, RunId } from '../../../checkpoint/store.ts';
+import { tailOf } from '../../../lib/text-tail.ts';
+import type { NamedCall } from '../../../plans/held-calls.ts';
+import type { ProviderTool } from '../../../plans/provider-tools.ts';
+
+/** As much as a model needs to find the place where it stopped. */
+const TAIL_CHARACTERS = 400;
+/** A note is small. */
+const CALLS_MAX = 16;
+const NAME_CHARACTERS_MAX = 64;
+const UNFINISHED_MAX = 4;
+const TOOLS_MAX = 8;
+const RESULT_CHARACTERS_MAX = 200;
+
+/** An answer that was cut off, as its thread remembers it. */
+export interface ThreadNote {
+  readonly run: RunId;
+  /** When the run began: of two runs of a thread, the model is told about the later one. */
+  readonly created_at_ms: number;
+  readonly status: FinalStatus;
+  /** When the answer was cut off, ISO 8601. */
+  readonly interrupted_at: string;
+  readonly model: string;
+  readonly cause: string;
+  readonly partial_tail: string;
+  /** Calls of the answer that were complete, if there were any. */
+  readonly settled_calls?: readonly NamedCall[];
+  /** Calls of the answer that were cut off, if there were any: none of them ran. */
+  readonly unfinished_calls?: readonly NamedCall[];
+  /** Tools that the provider ran for it, if there were any. */
+  readonly provider_tools?: readonly ToolRun[];
+}
+
+/** A tool that its provider ran, for the model that has had it run. */
+export interface ToolRun {
+  readonly name: string;
+  /** `unknown`: nobody knows whether it has had its effect. */
+  readonly result: 'settled' | 'unknown';
+  /** The beginning of what it returned, as its provider tells it. */
+  readonly output?: string;
+}
+
+/** A run that ended before its answer did. */
+export interface CutRun {
+  readonly run: RunId;
+  readonly created_at_ms: number;
+  /** When nothing more of the answer came: its end may be much later. */
+  readonly interrupted_at_ms: number;
+  readonly model: string;
+  readonly end: Pick<RunEnd, 'status' | 'cause'>;
+  /** Text of the answer as far as it came. */
+  readonly text: string;
+  /** Its settled calls. */
+  readonly calls: readonly NamedCall[];
+  /** Those of its calls that had begun and were never settled. */
+  readonly unfinished?: readonly NamedCall[];
+  readonly providerTools?: readonly ProviderTool[];
+}
+
+export const threadKey = (thread: string) => ({ kind: 'thread', name: thread }) as const;
+
+export function threadNote(cut: CutRun): ThreadNote {
+  const { run, created_at_ms, interrupted_at_ms, model, end, text, calls } = cut;
+  const { unfinished = [], providerTools = [] } = cut;
+  const tools = providerTools.slice(-TOOLS_MAX);
+  const begun = unfinished.slice(0, UNFINISHED_MAX);
+  return {
+    run,
+    created_at_ms,
+    status: end.status,
+    interrupted_at: new Date(interrupted_at_ms).toISOString(),
+    model,
+    cause: end.cause ?? end.status,
+    partial_tail: tailOf(text, TAIL_CHARACTERS),
+    // Tools and cut calls take the place of as many settled ones.
+    ...(calls.length > 0 && {
+      settled_calls: calls.slice(0, CALLS_MAX - tools.length - begun.length).map(named),
+    }),
+    ...(begun.length > 0 && { unfinished_calls: begun.map(named) }),
+    ...(tools.length > 0 && { provider_tools: tools.map(toolRun) }),
+  };
+}
+
+const named = ({ id, name }: NamedCall): NamedCall => ({
+  id: id.slice(0, NAME_CHARACTERS_MAX),
+  name: name.slice(0, NAME_CHARACTERS_MAX),
+});
+
+const toolRun = ({ name, state, items }: ProviderTool): ToolRun => ({
+  name: name.slice(0, NAME_CHARACTERS_MAX),
+  ...(state === 'running'
+    ? { result: 'unknown' }
+    : { result: 'settled', output: JSON.stringify(items.at(-1) ?? {}).slice(0, RESULT_CHARACTERS_MAX) }),
+});
+
+/** Leaves a note for the thread's next request, unless there is one about a later run. */
+export async function leaveThreadNote(
+  notes: Notes,
+  owner: Owner,
+  thread: string,
+  note: ThreadNote,
+  ttl_ms: number,
+): Promise<void> {
+  const key = threadKey(thread);
+  const known = await notes.get(owner, key);
+  if (known !== undefined && readThreadNote(known).created_at_ms > note.created_at_ms) return;
+  await notes.put(owner, key, JSON.stringify(note), ttl_ms);
+}
+
+/** Takes back the note that this run has left, if it is the one that the thread has. */
+export async function withdrawThreadNote(
+  notes: Notes,
+  owner: Owner,
+  thread: string,
+  run: RunId,
+  ttl_ms: number,
+): Promise<void> {
+  const key = threadKey(thread);
+  const known = await notes.get(owner, key);
+  if (known === undefined || readThreadNote(known).run !== run) return;
+  const taken = await notes.consume(owner, key);
+  // Another run may have left its own in between.
+  if (taken !== undefined && readThreadNote(taken).run !== run) await notes.claim(owner, key, taken, ttl_ms);
+}
+
+/** What a salvaged run has to tell its thread, if it is of one and there is anything to tell. */
+export function salvageNote(
+  { run, end, journal, givenUp }: SalvagedRun,
+  unfinished: readonly NamedCall[] = [],
+): ThreadNote | undefined {
+  // A run that was given up has left its note itself.
+  if (end.status === 'complete' || givenUp || !journal.header || !saysAnything(journal)) return undefined;
+  const { created_at_ms, model } = journal.header;
+  const { text, refusal, providerTools, stored_at_ms: interrupted_at_ms = end.at_ms } = journal;
+  const calls = settledCalls(journal);
+  const cut = { run, created_at_ms, interrupted_at_ms, model, end, text: text || refusal };
+  return threadNote({ ...cut, calls, unfinished, providerTools });
+}
+
+export const readThreadNote = (value: string): ThreadNote => JSON.parse(value) as ThreadNote;
+
+/** What the model is told. The form is fixed: clients look for it in what they sent. */
+export function threadNoticeText({ run: _run, created_at_ms: _created, ...told }: ThreadNote): string {
+  const sentences = [
+    SENTENCE,
+    ...(told.settled_calls ? [CALLS_SENTENCE] : []),
+    ...(told.unfinished_calls ? [UNFINISHED_SENTENCE] : []),
+    ...(told.provider_tools ? [TOOLS_SENTENCE] : []),
+  ];
+  return `last_partial_recovery: ${JSON.stringify(told)} ${sentences.join(' ')}`;
+}
+
+const SENTENCE =
+  'Your previous answer in this conversation was cut off after the text in partial_tail: go on from there or start again, whichever the conversation calls for now.';
+
+const CALLS_SENTENCE =
+  'The calls in settled_calls were complete and may have run: do not make one again unless its result is missing.';
+
+const UNFINISHED_SENTENCE =
+  'The calls in unfinished_calls were cut off and did not run: make one again if it is still needed.';
+
+const TOOLS_SENTENCE =
+  'The tools in provider_tools ran on your side for that answer: do not run one again, and where its result is unknown look for its effect first.';

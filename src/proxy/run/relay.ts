@@ -1,0 +1,202 @@
+import { classify } from '../../interrupts/classify.ts';
+import { limitsFor } from '../../interrupts/clocks.ts';
+import { withoutMessage } from '../../interrupts/interruption.ts';
+import { sleep } from '../../lib/time.ts';
+import type { GiveUp, Plan } from '../../plans/decide.ts';
+import type { Outcome } from '../../plans/outcome.ts';
+import type { ToolCall } from '../../plans/transcript.ts';
+import type { Client } from '../downstream/client.ts';
+import { Attempt } from '../upstream/attempt.ts';
+import { leaveAnswerId } from './answer-ids.ts';
+import { countAttempt } from './attempt-count.ts';
+import { AttemptReader } from './attempt-reader.ts';
+import type { AttemptReport } from './context/attempt-report.ts';
+import type { Resumption, Run } from './context/run.ts';
+import type { RunContext } from './context/run-context.ts';
+import { abandon, close, giveUp } from './end.ts';
+import { finishWithToolCalls } from './finish-with-tool-calls.ts';
+import { AttemptPlanner } from './next-attempt/planner.ts';
+import type { PlannedAttempt } from './next-attempt/recovery-request.ts';
+import { RunRequests } from './next-attempt/run-requests.ts';
+import { answerWithoutStream } from './non-streaming-fallback.ts';
+import { notMadeAgain } from './notices/lost-calls.ts';
+import { leaveLostCalls } from './notices/record-notices.ts';
+import { beginObservation } from './observation.ts';
+import { RunState } from './run-state.ts';
+import { RunTargets } from './targets/run-targets.ts';
+
+/**
+ * Delivers one run: makes an attempt and shows the client what it says. When the attempt ends, either the answer is whole,
+ * or the interruption is classified, the planner chooses a plan, and the loop makes the attempt that carries it out.
+ *
+ * Each object owns one kind of fact: `report` one attempt, `state` the run, `targets` which target is asked, `requests` how
+ * each is asked. The decisions themselves are pure functions in `interrupts/` and `plans/`. docs/life-of-a-run.md has
+ * the diagram.
+ *
+ * A run that another replica began (`resumption`) takes the same way: what that replica delivered counts as an attempt that
+ * the loss of the replica interrupted.
+ */
+export async function relay(
+  run: Run,
+  client: Client,
+  unwatched: RunContext,
+  resumption?: Resumption,
+): Promise<Outcome> {
+  const { watch, context, show } = beginObservation(run, unwatched, resumption);
+  if (watch?.logFields) client.logFields = watch.logFields;
+  const targets = new RunTargets(run, context);
+  const target = resumption ? targets.resume(run.target) : targets.begin();
+  const state = new RunState(run.targets ? { ...run, target } : run, client, context, watch, resumption);
+  show(state.transcript);
+  const requests = new RunRequests(run, context, state.facts);
+  try {
+    const outcome = await deliver(state, targets, requests, client, context, resumption);
+    const { finish } = state.transcript;
+    watch?.ended({ outcome, ...(finish !== undefined && { finish }) });
+    return outcome;
+  } catch (error) {
+    watch?.ended({ outcome: 'failed' });
+    // While this replica lives, nobody takes from it what it holds.
+    await state.release();
+    throw error;
+  } finally {
+    targets.release();
+    await requests.release();
+  }
+}
+
+async function deliver(
+  state: RunState,
+  targets: RunTargets,
+  requests: RunRequests,
+  client: Client,
+  context: RunContext,
+  resumption?: Resumption,
+): Promise<Outcome> {
+  const { time } = context;
+  const { run } = state;
+  const planner = new AttemptPlanner(state, targets, requests, context, resumption?.barred);
+  const log = context.log.child({ run: run.id });
+  let planned = requests.original(targets.current);
+  let plan: Plan | undefined;
+  const { restored } = state;
+  /**
+   * Calls that the model was asked to make again: those that the client saw begin and saw cancelled, and those that a
+   * replica held when it was lost.
+   */
+  const cut: ToolCall[] = [...(restored?.unfinished ?? [])];
+  requests.haveMadeAgain(cut);
+  const stop = async (why: GiveUp): Promise<Outcome> => {
+    if (!(await state.finishWithSpare())) return giveUp(state, client, targets.told, why, context);
+    return close(state, client, { status: 'complete' }, 'complete');
+  };
+
+  if (restored?.ended) {
+    state.delivery.end();
+    if (restored.ended === 'error') return close(state, client, { status: 'failed' }, 'failed');
+    return close(state, client, { status: 'complete' }, 'replayed');
+  }
+  let report: AttemptReport = restored?.report ?? (await read(planned, state, targets, context));
+  for (;;) {
+    if (state.signal.aborted) return abandon(state, client, context);
+    requests.observe(planned, report);
+    if (report.added > 0) requests.confirm(planned, state.transcript.text);
+    const tail = requests.tail(planned, report);
+    if (tail) {
+      countAttempt(state, planned, plan, report, undefined, context);
+      planned = tail;
+      report = await read(planned, state, targets, context);
+      continue;
+    }
+    if (report.ending) {
+      targets.answered();
+      countAttempt(state, planned, plan, report, undefined, context);
+      const lost = notMadeAgain(cut, state.transcript.closedCalls);
+      await leaveLostCalls(state, lost, context, report.answer_id);
+      await leaveAnswerId(state, report.answer_id, context);
+      await state.finish(report.ending);
+      return close(state, client, { status: 'complete' }, state.attempts > 1 ? 'recovered' : 'complete');
+    }
+
+    const unstreamed = await answerWithoutStream(state, client, planned.target, report, time);
+    if (unstreamed) {
+      targets.answered();
+      countAttempt(state, planned, plan, report, undefined, context);
+      return unstreamed;
+    }
+
+    const interruption = classify(report.end, report.phase, time.wall());
+    countAttempt(state, planned, plan, report, interruption, context);
+    const remedy = await planner.remedy(planned, report, interruption);
+    if (state.signal.aborted) return abandon(state, client, context);
+    plan = remedy.plan;
+    const { cause } = remedy;
+    const { mode, target } = planned;
+    log.warn(
+      {
+        ...withoutMessage(interruption),
+        upstream: target.name,
+        attempt: state.attempts,
+        mode,
+        plan: plan.kind,
+      },
+      'interrupted',
+    );
+
+    switch (plan.kind) {
+      case 'R2':
+        await finishWithToolCalls(state, plan, cause, cut, context);
+        return close(state, client, { status: 'complete' }, 'salvaged');
+      case 'finish':
+        state.watch?.planned({ plan: plan.kind, wait_ms: 0 });
+        context.metrics.recoveries.inc({ plan: plan.kind, mode: 'none', outcome: 'succeeded' });
+        state.cancel(state.transcript.openCalls, cause);
+        await state.finish({ reason: plan.reason, after: [] });
+        return close(state, client, { status: 'complete' }, 'recovered');
+      case 'give_up':
+        return stop(plan.why);
+    }
+
+    if (plan.kind !== 'R1') state.cancel(plan.cancel, cause);
+    if (plan.kind === 'R3' && run.events !== 'none') cut.push(...plan.cancel);
+    if (plan.kind === 'R4') cut.length = 0;
+    const next = await planner.next(remedy);
+    if (state.signal.aborted) return abandon(state, client, context);
+    if (typeof next === 'string') return stop(next);
+    planned = next.planned;
+    if (planned.mode === 'restart') state.announceReset(cause);
+    state.beginRecovery(plan.kind, cause);
+    targets.ask(planned.target);
+    state.watch?.planned({ plan: plan.kind, wait_ms: next.wait_ms });
+    await state.flush();
+    await sleep(time, next.wait_ms, state.signal);
+    if (state.signal.aborted) return abandon(state, client, context);
+    report = await read(planned, state, targets, context);
+  }
+}
+
+/** Makes one attempt. */
+async function read(
+  planned: PlannedAttempt,
+  state: RunState,
+  targets: RunTargets,
+  context: RunContext,
+): Promise<AttemptReader> {
+  const { configuration, transport, time } = context;
+  const clocks = limitsFor(
+    { ...configuration.clocks, ...planned.target.upstream.clocks },
+    {
+      hasStandIn: targets.hasStandIn,
+      thinks: planned.target.health?.thinks ?? false,
+      unstreamed: state.run.unstreamed ?? false,
+      left_ms: state.left_ms,
+    },
+  );
+  const { event_bytes } = configuration.limits;
+  const { ledger, request } = state.beginAttempt(planned);
+  const attempt = new Attempt(transport, request, { clocks, event_bytes }, time, state.signal);
+  const reader = new AttemptReader(state, planned, ledger, attempt, context, () => targets.answered());
+  await reader.run();
+  if (attempt.thought) planned.target.health?.noteThinking();
+  return reader;
+}

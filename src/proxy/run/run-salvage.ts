@@ -1,0 +1,39 @@
+import { Salvage } from '../../checkpoint/salvage.ts';
+import type { SalvagedRun } from '../../checkpoint/salvaged-run.ts';
+import type { RunContext } from './context/run-context.ts';
+import { readHeldCalls, unfinishedCalls } from './notices/held-calls.ts';
+import { leaveLostCallNote } from './notices/lost-calls.ts';
+import { salvagedCallNote } from './notices/salvaged-calls.ts';
+import { leaveThreadNote, salvageNote } from './notices/thread-notice.ts';
+
+/** The salvage of a replica: threads are left their notes, and what is done is counted and logged. */
+export function createRunSalvage({ configuration, store, time, random, metrics, log }: RunContext): Salvage {
+  const { checkpoint, resume } = configuration;
+
+  async function keep(salvaged: SalvagedRun): Promise<void> {
+    if (!resume.notices || salvaged.end.status === 'complete') return;
+    const { run, owner, journal } = salvaged;
+    const ttl_ms = checkpoint.ttl_s * 1000;
+    const unfinished = unfinishedCalls(journal, await readHeldCalls(store.notes, owner, run));
+    const lost = salvagedCallNote(salvaged, unfinished);
+    if (lost) await leaveLostCallNote(store.notes, owner, lost, ttl_ms);
+    const note = salvageNote(salvaged, unfinished);
+    const thread = journal.header?.thread;
+    if (note && thread !== undefined) await leaveThreadNote(store.notes, owner, thread, note, ttl_ms);
+  }
+
+  return new Salvage({
+    store,
+    time,
+    random,
+    after_ms: resume.salvage_after_ms,
+    keep,
+    onSalvaged({ run, end: { status, cause }, journal: { seq } }) {
+      metrics.salvagedRuns.inc({ status });
+      log.warn({ run, status, cause, events: seq }, 'run salvaged');
+    },
+    onError(error, unreported) {
+      log.warn({ err: error, unreported }, 'salvage failed: the store does not answer');
+    },
+  });
+}

@@ -1,0 +1,386 @@
+import { latestEpochName } from '../../checkpoint/epoch.ts';
+import type { JournalEnd } from '../../checkpoint/journal-writer.ts';
+import type { Cause } from '../../interrupts/interruption.ts';
+import { inTime } from '../../lib/time.ts';
+import { cancelDelta, REPEATED } from '../../plans/cancelled-call.ts';
+import { closedBefore } from '../../plans/closure.ts';
+import { asksForRest } from '../../plans/continuation.ts';
+import type { Policy } from '../../plans/decide.ts';
+import type { Delta } from '../../plans/delta.ts';
+import { isRepeated } from '../../plans/repeated-calls.ts';
+import type { Segment } from '../../plans/segment.ts';
+import { type ToolCall, Transcript } from '../../plans/transcript.ts';
+import type { Client } from '../downstream/client.ts';
+import { eventId } from '../downstream/event-frame.ts';
+import type { AttemptRequest } from '../upstream/attempt.ts';
+import type { RequestFacts } from '../wires/common/request-facts.ts';
+import type { AnswerEvent, ForwardedCalls, WireReader } from '../wires/common/wire.ts';
+import type { AttemptLedger } from './attempt-ledger.ts';
+import type { Answer } from './context/attempt-report.ts';
+import { HAND_OVER, type Resumption, type Run } from './context/run.ts';
+import type { RunContext } from './context/run-context.ts';
+import type { RunObservation } from './context/run-observer.ts';
+import { Delivery } from './delivery.ts';
+import { HeldCallNotes } from './held-call-notes.ts';
+import { RunJournal } from './journal.ts';
+import type { PlannedAttempt } from './next-attempt/recovery-request.ts';
+import { OutputGate } from './output-gate.ts';
+import { type RestoredRun, restoredRun } from './restored-run.ts';
+import { RunAttempts } from './run-attempts.ts';
+import { heldIn, unfinishedIn } from './unfinished-calls.ts';
+
+/** What the end of a run waits for the store at most. */
+const PERSIST_WAIT_MAX_MS = 1000;
+
+/** The reason of {@link RunState.signal} when another replica took the run over. */
+export const SUPERSEDED = Symbol('superseded');
+
+interface Begun {
+  readonly ledger: AttemptLedger;
+  /** As it is to be sent. */
+  readonly request: AttemptRequest;
+}
+
+/**
+ * The state of one run: what was said (transcript), what was shown (delivery), what was recorded (journal), and which
+ * attempts said it. The relay decides; this carries the decisions out.
+ */
+export class RunState {
+  readonly run: Run;
+  readonly facts: RequestFacts;
+  readonly policy: Policy;
+  readonly transcript: Transcript;
+  readonly delivery: Delivery;
+  /** What other replicas made of the run before this one. */
+  readonly restored: RestoredRun | undefined;
+  /** Aborts when this replica is not to go on: nobody waits any more, {@link SUPERSEDED} or `HAND_OVER`. */
+  readonly signal: AbortSignal;
+  /** Is told what becomes of the run, if anybody wants to know. */
+  readonly watch: RunObservation | undefined;
+  readonly #context: RunContext;
+  readonly #journal: RunJournal;
+  readonly #over = new AbortController();
+  readonly #attempts: RunAttempts;
+  readonly #gate: OutputGate;
+  /** Undefined where calls are shown as they come: the journal has their beginning. */
+  readonly #held: HeldCallNotes | undefined;
+  #calls = 0;
+  /** Calls that said what a settled one had said. */
+  #repeated = 0;
+  /** The last event with content: what has to be said without one of its own is said in its name. */
+  #event: AnswerEvent | undefined;
+  #reader: WireReader | undefined;
+  /** Of the attempt under way, as long as it has said nothing. */
+  #segment: Segment | undefined;
+  #spare: { readonly show: () => Answer; readonly segment: Segment | undefined } | undefined;
+  #isSpare: boolean = false;
+
+  /** Hands out the run's numbers for tool calls. */
+  readonly nextCall = (): number => this.#calls++;
+
+  constructor(
+    run: Run,
+    client: Client,
+    context: RunContext,
+    watch: RunObservation | undefined,
+    resumption?: Resumption,
+  ) {
+    const { recovery } = context.configuration;
+    this.run = run;
+    this.watch = watch;
+    this.#context = context;
+    this.facts = run.wire.facts(run.request);
+    this.policy = { ...recovery, schemas: this.facts.schemas, spliceable: this.facts.spliceable };
+    this.signal = this.#over.signal;
+    this.restored = resumption && restoredRun(resumption, run, this.facts, this.policy);
+    this.transcript = this.restored?.transcript ?? new Transcript();
+    this.#calls = this.transcript.toolCalls.length;
+    this.#event = this.restored?.event;
+    this.#attempts = new RunAttempts(run, context, this.restored);
+    const onStale = () => {
+      context.log.warn({ run: run.id }, 'superseded: another replica has taken the run over');
+      this.#stop(SUPERSEDED);
+    };
+    this.#journal = new RunJournal(run, context, onStale, resumption);
+    for (const event of this.restored?.healed ?? []) this.#journal.record(event);
+    const epoch = latestEpochName(resumption?.stored.takeovers ?? []);
+    this.delivery = new Delivery({
+      wire: run.wire,
+      client,
+      time: context.time,
+      events: run.events,
+      facts: this.facts,
+      headers: () => ({
+        'holdfast-run-id': run.id,
+        'holdfast-attempts': String(this.attempts),
+        'holdfast-upstream': this.#attempts.upstream,
+        ...(this.#isSpare && { 'holdfast-warning': 'unparsable_document' }),
+      }),
+      journal: this.#journal,
+      storeFirst: run.resumable,
+      ...(run.resumable && { idOf: (seq: number) => eventId(run.id, epoch, seq) }),
+      ...(this.restored && { restored: this.restored }),
+    });
+    this.#gate = new OutputGate(this.delivery, this.#journal, context);
+    if (run.events === 'none')
+      this.#held = new HeldCallNotes(run, context, {
+        heldNow: () => heldIn(this.transcript, this.restored?.unfinished, !this.facts.legacyFunctions),
+        isNoted: resumption?.held !== undefined,
+      });
+    // AbortSignal.any would cost every run a kilobyte more.
+    const end = () => this.#stop(run.signal.reason);
+    if (run.signal.aborted) end();
+    else run.signal.addEventListener('abort', end, { once: true });
+  }
+
+  /** True when the run is not this replica's to end: another has it, or is to have it. */
+  get isWithdrawn(): boolean {
+    const { aborted, reason } = this.signal;
+    return aborted && (reason === SUPERSEDED || reason === HAND_OVER) && !this.delivery.ended;
+  }
+
+  /** When the run began, on whatever replica. */
+  get created_at_ms(): number {
+    return this.#journal.created_at_ms;
+  }
+
+  /** See {@link RunAttempts.interrupted_at_ms}. */
+  get interrupted_at_ms(): number {
+    return this.#attempts.interrupted_at_ms;
+  }
+
+  /** Upstream requests made so far, as far as is known. */
+  get attempts(): number {
+    return this.#attempts.count;
+  }
+
+  /** What is left of the client's `max_tokens`. */
+  get tokens_left(): number {
+    return this.facts.max_tokens - this.#attempts.delivered_tokens;
+  }
+
+  /** Tokens that all attempts have generated, new to the client or not. */
+  get work_tokens(): number {
+    return this.#attempts.work_tokens;
+  }
+
+  /** See {@link unfinishedIn}. */
+  get unfinishedCalls(): readonly ToolCall[] {
+    return unfinishedIn(this.transcript, this.restored?.unfinished);
+  }
+
+  /** Calls of an answer with several choices, of whichever replica. */
+  get forwardedCalls(): ForwardedCalls {
+    const { settled, unfinished } = this.delivery.forwardedCalls;
+    return { settled: [...(this.restored?.choiceCalls ?? []), ...settled], unfinished };
+  }
+
+  /** Until nothing more may be asked for in the name of the run; infinite where it has no deadline. */
+  get left_ms(): number {
+    const { configuration, time } = this.#context;
+    const { deadline_ms = Number.POSITIVE_INFINITY } = configuration.recovery;
+    const allowed_ms = Math.min(deadline_ms, this.run.deadline_ms ?? Number.POSITIVE_INFINITY);
+    return allowed_ms - (time.wall() - this.created_at_ms);
+  }
+
+  beginAttempt(planned: PlannedAttempt): Begun {
+    const { ledger, segment } = this.#attempts.begin(planned);
+    if (this.attempts > 1) this.delivery.restart(planned.mode === 'resume');
+    this.#segment = segment;
+    const headers = this.watch?.attempt({ ...segment, asked_model: segment.model ?? this.run.request.model });
+    const { request } = planned;
+    return {
+      ledger,
+      request: headers ? { ...request, headers: { ...request.headers, ...headers } } : request,
+    };
+  }
+
+  /** What reads an attempt's events: one that comes back to an answer goes on with what the last one has read. */
+  readerFor({ mode }: PlannedAttempt): WireReader {
+    const { wire, request } = this.run;
+    if (mode !== 'resume' || !this.#reader)
+      this.#reader = wire.reader(this.nextCall, request, asksForRest(mode));
+    return this.#reader;
+  }
+
+  /** Makes `deltas` part of the run and shows them. `intact`: they are all that the event said. */
+  accept(deltas: readonly Delta[], event: AnswerEvent, intact: boolean): void {
+    this.#event = event;
+    if (deltas.length > 0) this.#beginSegment();
+    const folded = this.#fold(deltas);
+    if (deltas.length > 0) this.#announceRecovery();
+    this.delivery.show(folded, event, intact && folded === deltas);
+  }
+
+  /** An event of a request that is never spliced. */
+  forward(event: AnswerEvent): void {
+    for (const delta of event.deltas) if (delta.kind === 'text') this.transcript.fold(delta);
+    this.#beginSegment();
+    this.delivery.forward(event);
+  }
+
+  /** Closes calls whose arguments prove that they are whole. */
+  settle(calls: readonly ToolCall[]): void {
+    const closes = calls.map(({ index }): Delta => ({ kind: 'tool_close', index, proof: 1 }));
+    // They are of whoever said them: an attempt that was made since has added nothing, and recovered nothing.
+    if (this.#event) this.delivery.show(this.#fold(closes), this.#event, false);
+  }
+
+  /** The answer starts anew: says so if anything of it could be seen. */
+  announceReset(reason: string): void {
+    const { reasoning, text } = this.transcript;
+    if (reasoning === '' && text === '') return;
+    const scope = reasoning === '' ? 'text' : text === '' ? 'reasoning' : 'all';
+    this.delivery.advise({ type: 'StreamReset', reason, attempt: this.attempts, scope });
+  }
+
+  /** Gives the calls up: they were cut, and are dropped or announced as cancelled. */
+  cancel(calls: readonly ToolCall[], reason: string): void {
+    for (const { index } of calls) {
+      const cancel = cancelDelta(index, reason);
+      this.transcript.fold(cancel);
+      this.#attempts.keep(cancel);
+    }
+    this.delivery.cancelCalls(
+      calls.map(({ index }) => index),
+      reason,
+      this.attempts,
+    );
+  }
+
+  /** From now until new content comes, the client waits for a recovery. */
+  beginRecovery(plan: 'R1' | 'R3' | 'R4', cause: Cause): void {
+    this.#attempts.beginRecovery(plan, cause);
+  }
+
+  /** Content was shown at this time. */
+  contentAt(now_ms: number): void {
+    this.#attempts.contentAt(now_ms);
+  }
+
+  /** Sends what was collected; see {@link OutputGate}. */
+  flush(now_ms: number = this.#context.time.now()): Promise<void> | undefined {
+    return this.#gate.flush(now_ms);
+  }
+
+  /** Has everything stored that was said, sent or not. Resolves all the same when the store fails at it, or is slow. */
+  async persist(): Promise<void> {
+    await inTime(this.#journal.stored(), this.#context.time, PERSIST_WAIT_MAX_MS);
+  }
+
+  get hasSpare(): boolean {
+    return this.#spare !== undefined;
+  }
+
+  /** The attempt under way has told a whole answer that is not what was asked for, and nothing of it was shown. */
+  keepSpare(show: () => Answer): void {
+    this.#spare = { show, segment: this.#segment };
+  }
+
+  /** Ends the answer with the last one that was kept: it was paid for, and is better than none. False if there is none. */
+  async finishWithSpare(): Promise<boolean> {
+    const spare = this.#spare;
+    if (!spare || this.delivery.begun) return false;
+    this.#segment = spare.segment;
+    this.#isSpare = true;
+    await this.finish(spare.show());
+    return true;
+  }
+
+  /** Ends the answer as a whole one. */
+  async finish(ending: Answer): Promise<void> {
+    const { usageAsked } = this.facts;
+    const endedWell = ending.finish !== undefined && !ending.cutShort;
+    // What its provider reports of an answer that stands as it came is right.
+    const usage = this.#isSpare ? undefined : this.#attempts.usage(endedWell, this.facts.promptSize);
+    this.transcript.fold({ kind: 'finish', reason: ending.reason });
+    if (ending.forwarded) this.delivery.finishForwarded();
+    else if (ending.begun) this.delivery.finishRest(usageAsked && !this.transcript.usage ? usage : undefined);
+    else this.delivery.finish({ ...ending, ...(usage && { usage }), usageAsked });
+    await this.#gate.end();
+  }
+
+  async fail(error: object): Promise<void> {
+    this.delivery.fail(error);
+    await this.#gate.end();
+  }
+
+  /** Seals the journal and reports what the run cost. */
+  async close(end: JournalEnd): Promise<void> {
+    this.#settleAccounts();
+    await this.#held?.end(end.status === 'complete');
+    await this.#journal.close(end);
+  }
+
+  /** Lets another replica go on, with everything that was recorded. */
+  async release(): Promise<void> {
+    this.#settleAccounts();
+    await this.#held?.end(false);
+    await this.#journal.release();
+  }
+
+  #settleAccounts(): void {
+    this.delivery.close();
+    this.#attempts.settle();
+    if (this.#repeated > 0)
+      this.#context.log.info({ run: this.run.id, calls: this.#repeated }, 'repeated tool calls dropped');
+  }
+
+  #stop(reason: unknown): void {
+    if (reason === SUPERSEDED) this.#held?.stop();
+    this.#over.abort(reason);
+    // What was collected and not sent yet is the successor's to send.
+    if (reason === SUPERSEDED || reason === HAND_OVER) this.delivery.close();
+  }
+
+  /** The same deltas if nothing had to be added. */
+  #fold(deltas: readonly Delta[]): readonly Delta[] {
+    let folded: Delta[] | undefined;
+    for (const delta of deltas) {
+      const closes = closedBefore(delta, this.transcript, this.facts.schemas, this.policy.tool_proof);
+      if (closes.length > 0) folded ??= deltas.slice(0, deltas.indexOf(delta));
+      for (const close of closes) {
+        if (this.#drops(close)) continue;
+        this.transcript.fold(close);
+        folded?.push(close);
+      }
+      if (this.#drops(delta)) {
+        folded ??= deltas.slice(0, deltas.indexOf(delta));
+        continue;
+      }
+      this.transcript.fold(delta);
+      if (delta.kind === 'tool_start') this.#held?.began();
+      this.#attempts.keep(delta);
+      folded?.push(delta);
+    }
+    return folded ?? deltas;
+  }
+
+  /** True if `delta` would settle a call that is settled already: then its repetition is cancelled. */
+  #drops(delta: Delta): boolean {
+    const { drop_repeated_calls } = this.#context.configuration.recovery;
+    if (delta.kind !== 'tool_close' || !drop_repeated_calls) return false;
+    const call = this.transcript.openCalls.find(({ index }) => index === delta.index);
+    if (!call || !isRepeated(call, this.transcript.closedCalls)) return false;
+    this.#repeated++;
+    this.cancel([call], REPEATED);
+    return true;
+  }
+
+  /** The attempt under way has said something. */
+  #beginSegment(): void {
+    if (!this.#segment) return;
+    this.delivery.begin(this.#segment);
+    this.transcript.fold({ kind: 'segment', ...this.#segment });
+    this.watch?.answering();
+    this.#segment = undefined;
+  }
+
+  #announceRecovery(): void {
+    const recovered = this.#attempts.recovered();
+    if (!recovered) return;
+    this.watch?.recovered(recovered);
+    this.delivery.recovered();
+    this.delivery.advise(recovered);
+  }
+}

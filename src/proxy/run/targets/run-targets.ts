@@ -1,0 +1,248 @@
+import type { Logger } from 'pino';
+import type { RecoveryPolicy } from '../../../config/configuration.ts';
+import type { Interruption } from '../../../interrupts/interruption.ts';
+import type { Time } from '../../../lib/time.ts';
+import type { Metrics } from '../../../metrics/metrics.ts';
+import { type Budget, backoffMs } from '../../../plans/budget.ts';
+import {
+  afterCompression,
+  afterFailure,
+  type Choice,
+  chooseTargets,
+  newStanding,
+  type Reaction,
+  reactionTo,
+  type Standing,
+} from '../../../plans/target-choice.ts';
+import { labelsOf } from '../../upstream/health-registry.ts';
+import type { RunTarget, Target } from '../../upstream/target.ts';
+import type { HealthProbe } from '../../upstream/target-health.ts';
+import type { AttemptReport } from '../context/attempt-report.ts';
+import type { Run } from '../context/run.ts';
+import type { RunContext } from '../context/run-context.ts';
+import { moreInformative, type ReportedFailure } from './reported-failure.ts';
+
+/** What the relay knows of an attempt that was interrupted. */
+export interface InterruptedAttempt {
+  readonly interruption: Interruption;
+  readonly report: AttemptReport;
+  /** The way of asking was at fault. */
+  readonly isOurs: boolean;
+  /** Characters delivered by the whole run up to now. */
+  readonly offset: number;
+}
+
+/** Where a run may go on. */
+export interface NextTargets {
+  /** Those that may be asked for the rest, the best first. */
+  readonly left: readonly RunTarget[];
+  /** Position of the target that failed. */
+  readonly target: number;
+  /** The best is another one. */
+  readonly moves: boolean;
+  /** Those that are left ask for a longer wait than is allowed: then none is in `left`. */
+  readonly isTooLate: boolean;
+}
+
+/** A provider that asks every run to stay away asks for no longer than this. */
+const LEFT_ALONE_MAX_MS = 86_400_000;
+
+/** Failures that speak against the target, whoever asks it. */
+const DISCREDITING: ReadonlySet<Reaction> = new Set(['again', 'next', 'silent', 'misconfigured']);
+
+/**
+ * The targets of one run: how each has done in it so far, and which is to be asked next. What other runs should know
+ * of a target is passed on to its health.
+ */
+export class RunTargets {
+  readonly #targets: readonly RunTarget[];
+  readonly #recovery: RecoveryPolicy;
+  readonly #time: Time;
+  readonly #random: () => number;
+  readonly #log: Logger;
+  readonly #metrics: Metrics;
+  #standings: readonly Standing[];
+  /** Position of the target that is asked, or was last. */
+  #current = 0;
+  #inquiry: HealthProbe | undefined;
+  #told: ReportedFailure | undefined;
+  #isCompressed = false;
+
+  constructor({ id, target, headers, targets }: Run, context: RunContext) {
+    const { configuration, time, random, log, metrics } = context;
+    this.#targets = targets ?? [{ ...target, headers }];
+    this.#recovery = configuration.recovery;
+    this.#time = time;
+    this.#random = random;
+    this.#log = log.child({ run: id });
+    this.#metrics = metrics;
+    this.#standings = this.#targets.map(({ context_tokens }) => newStanding(context_tokens));
+  }
+
+  /** The one that is asked, or was last. */
+  get current(): RunTarget {
+    return this.#at(this.#current);
+  }
+
+  /** There is another one to go to if the one that is asked lets the client wait. */
+  get hasStandIn(): boolean {
+    const { standings, now_ms, retry_after_max_ms } = this.#situation;
+    return standings.some(
+      ({ use, outgrown, ready_at_ms }, position) =>
+        position !== this.#current &&
+        use === 'any' &&
+        !outgrown &&
+        ready_at_ms - now_ms <= retry_after_max_ms,
+    );
+  }
+
+  /** Chooses the one to begin with. */
+  begin(): RunTarget {
+    const [best = 0] = chooseTargets({ ...this.#situation, offset: 0 });
+    return this.ask(this.#at(best));
+  }
+
+  /** Goes on with the one that a replica had asked which is no more. */
+  resume({ name, model }: Target): RunTarget {
+    const position = this.#targets.findIndex((target) => target.name === name && target.model === model);
+    this.#current = Math.max(position, 0);
+    return this.current;
+  }
+
+  /** It is asked next. From now until its attempt is over, nobody else finds out whether it is up. */
+  ask(target: RunTarget): RunTarget {
+    this.release();
+    this.#current = this.#targets.indexOf(target);
+    this.#inquiry = target.health?.ask(this.#time.now());
+    return target;
+  }
+
+  /** The attempt says something, or has ended well without a word. */
+  answered(): void {
+    if (!this.#inquiry?.answered(this.#time.now())) return;
+    this.#log.info(this.#label, 'target is up');
+    this.#metrics.targetTransitions.inc({ ...labelsOf(this.current), state: 'closed' });
+  }
+
+  /** The attempt was interrupted: where the run may go on. */
+  after({ interruption, report, isOurs, offset }: InterruptedAttempt): NextTargets {
+    const target = this.#current;
+    const asked = this.current;
+    const own = { key: asked.upstream.api_key !== undefined, model: asked.model !== undefined };
+    const reaction = isOurs ? 'ours' : reactionTo(interruption, own, report.silent_ms);
+    this.#learn(reaction, interruption);
+    this.#told = moreInformative(this.#told, {
+      interruption,
+      report,
+      reaction,
+      target: asked,
+      isCompressed: this.#isCompressed,
+    });
+    const ready_at_ms = this.#readyAt(interruption);
+    const { added, position } = report;
+    const failure = { target, reaction, interruption, offset, added, position, ready_at_ms };
+    this.#standings = afterFailure(this.#standings, failure);
+    const choice: Choice = { ...this.#situation, offset, failure };
+    const chosen = chooseTargets(choice);
+    const moves = chosen[0] !== undefined && chosen[0] !== target;
+    const isPatient = { ...choice, retry_after_max_ms: Number.POSITIVE_INFINITY };
+    const isTooLate = chosen.length === 0 && chooseTargets(isPatient).length > 0;
+    return { left: chosen.map((left) => this.#at(left)), target, moves, isTooLate };
+  }
+
+  /** The request is shorter now: who may be asked, the one for which it was too long last before the others. */
+  compressed(offset: number): readonly RunTarget[] {
+    this.#isCompressed = true;
+    this.#standings = afterCompression(this.#standings);
+    const { interruption } = this.told;
+    const failure = { target: this.#current, reaction: 'ours', interruption } as const;
+    return chooseTargets({ ...this.#situation, offset, failure }).map((position) => this.#at(position));
+  }
+
+  /** The failure that the client is told of if nothing is left, and the provider's own answer to it. */
+  get told(): ReportedFailure {
+    if (!this.#told) throw new Error('no attempt has failed yet');
+    return this.#told;
+  }
+
+  /**
+   * How long to wait before a target is asked after the current one: a target that is up, and has not failed in this
+   * run, need not be spared.
+   */
+  wait_ms(next: RunTarget, budget: Budget, retry_after_ms: number | undefined): number {
+    const position = this.#targets.indexOf(next);
+    if (position === this.#current) return this.#backoff_ms(budget, retry_after_ms);
+    const { standings, doubted, now_ms } = this.#situation;
+    const { ready_at_ms = now_ms, failures = 0 } = standings[position] ?? {};
+    if (ready_at_ms > now_ms) return this.#backoff_ms(budget, ready_at_ms - now_ms);
+    return failures === 0 && !doubted[position] ? 0 : this.#backoff_ms(budget, undefined);
+  }
+
+  /** Nothing more is to be learnt from the attempt. */
+  release(): void {
+    this.#inquiry?.end();
+    this.#inquiry = undefined;
+  }
+
+  /** What the failure says about the target to everybody. */
+  #learn(reaction: Reaction, interruption: Interruption): void {
+    if (DISCREDITING.has(reaction)) this.#discredit(interruption);
+    if (reaction === 'outgrown' || reaction === 'refused') this.answered();
+    // Where there is no other target, the client is told.
+    if (reaction === 'misconfigured' && this.#targets.length > 1) {
+      const { cause, status } = interruption;
+      this.#log.error({ ...this.#label, cause, status }, 'the configuration of a target is at fault');
+    }
+    this.release();
+  }
+
+  #discredit(interruption: Interruption): void {
+    const { health, upstream } = this.current;
+    const isLimit = interruption.cause === 'rate_limited';
+    // What the key of one client is refused for says nothing about another's.
+    if (isLimit && upstream.api_key === undefined) return;
+    // A server that says goodbye is replaced by another.
+    if (interruption.cause === 'goaway') return;
+    const ready_at_ms = this.#readyAt(interruption);
+    if (ready_at_ms !== undefined)
+      health?.leaveAlone(Math.min(ready_at_ms, this.#time.now() + LEFT_ALONE_MAX_MS));
+    if (isLimit && ready_at_ms !== undefined) return;
+    if (!this.#inquiry?.failed(this.#time.now())) return;
+    this.#log.warn(this.#label, 'target is down');
+    this.#metrics.targetTransitions.inc({ ...labelsOf(this.current), state: 'open' });
+  }
+
+  get #label(): { upstream: string; model: string | undefined } {
+    const { name, model } = this.current;
+    return { upstream: name, model };
+  }
+
+  #at(position: number): RunTarget {
+    const target = this.#targets[position];
+    if (!target) throw new Error(`the run has no target ${position}`);
+    return target;
+  }
+
+  #backoff_ms(budget: Budget, retry_after_ms: number | undefined): number {
+    return backoffMs(budget, this.#recovery, retry_after_ms, this.#random());
+  }
+
+  #readyAt({ retry_after_ms }: Interruption): number | undefined {
+    if (retry_after_ms === undefined) return undefined;
+    return this.#time.now() + retry_after_ms;
+  }
+
+  /** What this run knows of its targets and what all do, now. */
+  get #situation(): Omit<Choice, 'offset' | 'failure'> {
+    const now_ms = this.#time.now();
+    const { same_target_retries, retry_after_max_s, retry_after_wait_s } = this.#recovery;
+    const standings = this.#standings.map((standing, position) => {
+      const { ready_at_ms } = this.#targets[position]?.health ?? standing;
+      return { ...standing, ready_at_ms: Math.max(standing.ready_at_ms, ready_at_ms) };
+    });
+    const doubted = this.#targets.map(({ health }) => health?.isDoubted(now_ms) ?? false);
+    const retry_after_max_ms = retry_after_max_s * 1000;
+    const retry_after_wait_ms = retry_after_wait_s * 1000;
+    return { standings, doubted, now_ms, same_target_retries, retry_after_max_ms, retry_after_wait_ms };
+  }
+}

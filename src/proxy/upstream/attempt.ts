@@ -1,0 +1,320 @@
+import type { EventSourceMessage } from 'eventsource-parser';
+import type { AttemptEnd } from '../../interrupts/attempt-end.ts';
+import type { Limits } from '../../interrupts/clocks.ts';
+import type { Clock } from '../../interrupts/interruption.ts';
+import { type ProviderError, providerErrorIn, refusalErrorIn } from '../../interrupts/provider-error.ts';
+import { retryAfterMs } from '../../interrupts/retry-after.ts';
+import { parsedJson } from '../../lib/json.ts';
+import type { Time } from '../../lib/time.ts';
+import { AttemptClocks } from './attempt-clocks.ts';
+import { EventDecoder, EventTooLargeError } from './event-decoder.ts';
+import type { StreamPosition } from './stream-position.ts';
+import { type ResponseBody, type Transport, TransportFailure, type TransportResponse } from './transport.ts';
+
+/** An error body longer than this is cut. A whole answer in place of a stream may be as long as an event. */
+const ERROR_BODY_BYTES = 1_048_576;
+/** A provider that keeps the connection open after `[DONE]` loses it. */
+const DRAIN_WAIT_MS = 1_000;
+
+export interface AttemptRequest {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  /** Without one, the request is a GET. */
+  readonly body?: string;
+  /** Is told what is read of an answer that can be come back to. */
+  readonly position?: StreamPosition;
+}
+
+/** Those of the clocks, and of the transport. */
+export interface AttemptClockLimits extends Limits {
+  readonly connect_ms: number;
+}
+
+export interface AttemptLimits {
+  readonly clocks: AttemptClockLimits;
+  readonly event_bytes: number;
+}
+
+/** Takes the events that came together. May return a promise to hold the provider back. */
+export type TakeEvents = (events: readonly EventSourceMessage[]) => Promise<void> | undefined;
+
+/** The provider's answer as it came, when it was not a stream. */
+export interface Refusal {
+  readonly status: number;
+  readonly headers: TransportResponse['headers'];
+  readonly body: Uint8Array;
+}
+
+/**
+ * One upstream request: opens it, reads its events in the batches in which they arrive, and keeps its clocks.
+ * Never throws: however it ends, {@link end} says so.
+ */
+export class Attempt {
+  /** Set once the attempt is over. */
+  end: AttemptEnd | undefined;
+  /** Set when the provider refused. */
+  refusal: Refusal | undefined;
+  /** Of the response; none before it. */
+  headers: TransportResponse['headers'] = {};
+
+  readonly #transport: Transport;
+  readonly #request: AttemptRequest;
+  readonly #limits: AttemptLimits;
+  readonly #time: Time;
+  readonly #client: AbortSignal;
+  readonly #abort = new AbortController();
+  readonly #decoder: EventDecoder;
+  readonly #clocks: AttemptClocks;
+  readonly #onClientGone = () => this.#abort.abort();
+
+  #body: ResponseBody | undefined;
+  #parts: Buffer[] = [];
+  #silent_ms = 0;
+  #isDone = false;
+  #expired: Clock | undefined;
+
+  /** `client` aborts when nobody wants the answer any more. */
+  constructor(
+    transport: Transport,
+    request: AttemptRequest,
+    limits: AttemptLimits,
+    time: Time,
+    client: AbortSignal,
+  ) {
+    this.#transport = transport;
+    this.#request = request;
+    this.#limits = limits;
+    this.#time = time;
+    this.#client = client;
+    this.#decoder = new EventDecoder(limits.event_bytes);
+    this.#clocks = new AttemptClocks(limits.clocks, time, (clock) => {
+      this.#expired = clock;
+      this.#abort.abort();
+    });
+  }
+
+  /** True once the provider streams; otherwise {@link end} is set. */
+  async open(): Promise<boolean> {
+    if (this.#client.aborted) this.#abort.abort();
+    this.#client.addEventListener('abort', this.#onClientGone, { once: true });
+    this.#clocks.start();
+    try {
+      const { position, ...request } = this.#request;
+      position?.begin();
+      const response = await this.#transport.open({
+        method: request.body === undefined ? 'GET' : 'POST',
+        ...request,
+        signal: this.#abort.signal,
+        connect_ms: this.#limits.clocks.connect_ms,
+      });
+      this.#clocks.answered();
+      const content_encoding = encodingOf(response);
+      if (response.status === 200 && content_encoding !== undefined) {
+        this.#abort.abort();
+        this.#settle({ kind: 'refused', ...formOf(response), content_encoding, error: undefined });
+        return false;
+      }
+      if (isStream(response)) {
+        this.headers = response.headers;
+        this.#body = response.body;
+        return true;
+      }
+      await this.#readRefusal(response);
+    } catch (error) {
+      this.#fail(error);
+    }
+    return false;
+  }
+
+  /**
+   * Hands over the events in the batches in which they arrive, until the attempt is over; after `[DONE]` what may
+   * still follow is read and dropped in the background.
+   */
+  read(take: TakeEvents): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#consume(take, resolve).then(resolve, reject);
+    return promise;
+  }
+
+  /** `leave` is called when nothing more will be taken although the body goes on. */
+  async #consume(take: TakeEvents, leave: (waiting?: Promise<void>) => void): Promise<void> {
+    try {
+      await this.#body?.consume((part, isFollowed) => {
+        if (this.#isOver) return undefined;
+        const piece = this.#joined(part, isFollowed);
+        if (!piece) return undefined;
+        this.#clocks.bytesCame();
+        const events = this.#decoder.decode(piece);
+        this.#request.position?.advance(piece, events.length);
+        const waiting = take(events);
+        if (this.#isOver) leave(waiting);
+        return waiting;
+      });
+      if (!this.#isOver) await take(this.#rest());
+      const residue = this.#errorAtEnd();
+      this.#settle({ kind: 'eof', done: this.#isDone, ...(residue && { residue }) });
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** What has come together is decoded, and written to the client, at once: nothing until the last of it is here. */
+  #joined(part: Buffer, isFollowed = false): Buffer | undefined {
+    if (this.#parts.length === 0 && !isFollowed) return part;
+    this.#parts.push(part);
+    if (isFollowed) return undefined;
+    const piece = Buffer.concat(this.#parts);
+    this.#parts = [];
+    return piece;
+  }
+
+  /** What the body ended with, without its blank line: half an event is how it ended, and no damaged one. */
+  #rest(): readonly EventSourceMessage[] {
+    const rest = this.#decoder.end();
+    if (rest.length === 0 || !rest.every(isWhole)) return [];
+    this.#request.position?.takeRest();
+    return rest;
+  }
+
+  #errorAtEnd(): ProviderError | undefined {
+    const { residue } = this.#decoder;
+    // Nearly always there is none, and to have the parser refuse it takes as long as ten events.
+    return residue === '' ? undefined : providerErrorIn(parsedJson(residue));
+  }
+
+  get #isOver(): boolean {
+    return this.#isDone || this.end !== undefined;
+  }
+
+  /** How long it had said nothing when it ended. */
+  get silent_ms(): number {
+    return this.#silent_ms;
+  }
+
+  /** Its model was seen to think. */
+  get thought(): boolean {
+    return this.#clocks.thought;
+  }
+
+  /** `[DONE]` came. */
+  done(): void {
+    this.#isDone = true;
+  }
+
+  /** A delta said something. `reasoning`: the model is still thinking. */
+  progressed(reasoning: boolean): void {
+    this.#clocks.progressed(reasoning);
+  }
+
+  /** The answer is whole; waits no longer than this for what may still follow. */
+  finishWithin(delay_ms: number): void {
+    if (!this.end) this.#clocks.finishWithin(delay_ms);
+  }
+
+  /** While the client takes nothing we read nothing, and the provider's silence is our own doing. */
+  pauseClocks(): () => void {
+    return this.#clocks.pause();
+  }
+
+  /** When the last bytes came, by the attempt's clock. */
+  get byte_ms(): number {
+    return this.#clocks.byte_ms;
+  }
+
+  /** Waits for what little may still follow the end of the answer, so that the connection can be used again. */
+  drain(): void {
+    this.finishWithin(DRAIN_WAIT_MS);
+  }
+
+  /** Ends the attempt from our side and closes the connection. */
+  stop(end: AttemptEnd): void {
+    this.#settle(end);
+    this.#abort.abort();
+  }
+
+  /** Closes the connection, unless the response ended by itself. */
+  close(): void {
+    if (!this.end) this.stop({ kind: 'broken', code: 'ABORTED' });
+    else if (this.end.kind !== 'eof') this.#abort.abort();
+  }
+
+  #fail(error: unknown): void {
+    this.#abort.abort();
+    if (error instanceof EventTooLargeError) {
+      this.#settle({ kind: 'limit', limit: 'limits.event_bytes' });
+      return;
+    }
+    if (!(error instanceof TransportFailure)) throw error;
+    const clock = this.#expired ?? error.clock;
+    this.#settle({
+      kind: 'broken',
+      code: error.code,
+      ...(error.goaway !== undefined && { goaway: error.goaway }),
+      ...(clock !== undefined && { clock }),
+    });
+  }
+
+  #settle(end: AttemptEnd): void {
+    if (!this.end) this.#silent_ms = this.#clocks.silent_ms;
+    this.#clocks.stop();
+    this.#client.removeEventListener('abort', this.#onClientGone);
+    this.end ??= end;
+  }
+
+  async #readRefusal(response: TransportResponse): Promise<void> {
+    const { event_bytes } = this.#limits;
+    const body = await this.#readBody(
+      response.body,
+      response.status === 200 ? event_bytes : ERROR_BODY_BYTES,
+    );
+    this.refusal = { status: response.status, headers: response.headers, body };
+    const retry_after_ms = retryAfterMs(response.headers, this.#time.wall());
+    this.#settle({
+      kind: 'refused',
+      ...formOf(response),
+      error: errorIn(response.status, parsedJson(new TextDecoder().decode(body))),
+      ...(retry_after_ms !== undefined && { retry_after_ms }),
+    });
+  }
+
+  async #readBody(body: ResponseBody, limit_bytes: number): Promise<Uint8Array> {
+    const pieces: Uint8Array[] = [];
+    let bytes = 0;
+    try {
+      await body.consume((piece) => {
+        pieces.push(piece);
+        bytes += piece.length;
+        if (bytes >= limit_bytes) this.#abort.abort();
+        return undefined;
+      });
+    } catch (error) {
+      // The status has been told; a body cut short takes nothing from it.
+      if (!(error instanceof TransportFailure)) throw error;
+    }
+    this.#abort.abort();
+    return Buffer.concat(pieces);
+  }
+}
+
+function isStream({ status, headers }: TransportResponse): boolean {
+  const type = String(headers['content-type'] ?? '').toLowerCase();
+  // A provider that names no type, or a careless one, may still stream; JSON and HTML certainly do not.
+  return status === 200 && !/^(application\/json|application\/problem\+json|text\/html)/.test(type);
+}
+
+/** Identity is asked for: what is not taken apart by the transport cannot be read here. */
+function encodingOf({ headers }: TransportResponse): string | undefined {
+  const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
+  return encoding === '' || encoding === 'identity' ? undefined : encoding;
+}
+
+const formOf = ({ status, headers }: TransportResponse) => ({
+  status,
+  content_type: String(headers['content-type'] ?? ''),
+});
+
+const errorIn = (status: number, body: unknown): ProviderError | undefined =>
+  status >= 400 ? refusalErrorIn(body) : providerErrorIn(body);
+
+const isWhole = ({ event, data }: EventSourceMessage): boolean =>
+  event === 'error' || parsedJson(data) !== undefined || data.trim() === '[DONE]';

@@ -1,0 +1,145 @@
+import type { ResponseBody, TakePiece, TransportFailure } from './transport.ts';
+
+/** Bytes waiting for the consumer after which the provider is held back, and below which it may go on. */
+const HELD_BACK_ABOVE_BYTES = 256 * 1024;
+const LET_GO_BELOW_BYTES = HELD_BACK_ABOVE_BYTES / 2;
+/** What a piece costs besides its bytes; without it a flood of one-byte pieces would be all but free. */
+const PIECE_OVERHEAD_BYTES = 256;
+
+/** The provider's side of a response body. */
+export interface BodySource {
+  pause(): void;
+  resume(): void;
+  /** The consumer left before the end. */
+  abandon(): void;
+}
+
+/**
+ * A response body between undici, which pushes, and one consumer. It is neither a stream nor an iterator because it
+ * lies on the path of every event: a piece goes straight to a consumer that is ready for it, without a promise.
+ */
+export class BodyQueue implements ResponseBody {
+  readonly #source: BodySource;
+  #pieces: Buffer[] = [];
+  /** Index of the next piece: shifting an array of a thousand small pieces would move all of them each time. */
+  #next = 0;
+  #bytes = 0;
+  #held_back: boolean = false;
+  #take: TakePiece | undefined;
+  #consumed: PromiseWithResolvers<void> | undefined;
+  /** Nothing waits, neither a piece nor the consumer. */
+  #ready: boolean = false;
+  #ended: boolean = false;
+  #failure: TransportFailure | undefined;
+
+  constructor(source: BodySource) {
+    this.#source = source;
+  }
+
+  consume(take: TakePiece): Promise<void> {
+    this.#take = take;
+    this.#consumed = Promise.withResolvers();
+    this.#handOver(this.#shift());
+    return this.#consumed.promise;
+  }
+
+  /** Pieces that have come together. */
+  pushAll(pieces: readonly Buffer[]): void {
+    const isReady = this.#ready;
+    this.#ready = false;
+    for (const piece of pieces) this.push(piece);
+    if (isReady) this.#handOver(this.#shift());
+  }
+
+  push(piece: Buffer): void {
+    if (this.#ended) return;
+    if (this.#ready) {
+      this.#handOver(piece);
+      return;
+    }
+    this.#pieces.push(piece);
+    this.#bytes += piece.length + PIECE_OVERHEAD_BYTES;
+    if (this.#bytes < HELD_BACK_ABOVE_BYTES || this.#held_back) return;
+    this.#held_back = true;
+    this.#source.pause();
+  }
+
+  /** The body ended properly. What is queued is still handed over. */
+  end(): void {
+    this.#ended = true;
+    if (this.#ready) this.#settle();
+  }
+
+  /** The connection broke. What came before is still handed over, then the consumer is told. */
+  fail(failure: TransportFailure): void {
+    this.#failure = failure;
+    this.end();
+  }
+
+  /** As {@link fail}, but nobody wants what is queued any more. */
+  discard(failure: TransportFailure): void {
+    this.#clear();
+    this.fail(failure);
+  }
+
+  /** Hands over `piece` and all that is queued behind it, as far as the consumer takes it at once. */
+  #handOver(piece: Buffer | undefined): void {
+    // Not ready meanwhile: what is pushed while a piece is taken, or by `resume`, has to queue up.
+    this.#ready = false;
+    for (let next = piece; next; next = this.#shift()) {
+      let waiting: Promise<void> | undefined;
+      try {
+        waiting = this.#take?.(next, this.#next < this.#pieces.length);
+      } catch (error) {
+        this.#leave(error);
+        return;
+      }
+      if (waiting !== undefined) {
+        waiting.then(
+          () => this.#handOver(this.#shift()),
+          (error: unknown) => this.#leave(error),
+        );
+        return;
+      }
+    }
+    if (this.#ended) this.#settle();
+    else this.#ready = true;
+  }
+
+  #shift(): Buffer | undefined {
+    const piece = this.#pieces[this.#next];
+    if (!piece) return undefined;
+    this.#bytes -= piece.length + PIECE_OVERHEAD_BYTES;
+    this.#next++;
+    if (this.#next === this.#pieces.length) {
+      this.#pieces = [];
+      this.#next = 0;
+    }
+    if (this.#held_back && !this.#ended && this.#bytes <= LET_GO_BELOW_BYTES) {
+      this.#held_back = false;
+      // Last, because undici may push what its parser had kept back before this returns.
+      this.#source.resume();
+    }
+    return piece;
+  }
+
+  /** The consumer failed, and takes nothing more. */
+  #leave(error: unknown): void {
+    this.#consumed?.reject(error);
+    this.#clear();
+    if (!this.#ended) this.#source.abandon();
+    this.#ended = true;
+  }
+
+  #settle(): void {
+    this.#ready = false;
+    if (this.#failure) this.#consumed?.reject(this.#failure);
+    else this.#consumed?.resolve();
+  }
+
+  #clear(): void {
+    this.#pieces = [];
+    this.#next = 0;
+    this.#bytes = 0;
+  }
+}

@@ -1,0 +1,106 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { CREDENTIAL_HEADERS } from '../../checkpoint/owner.ts';
+import type { UpstreamConfiguration } from '../../config/configuration.ts';
+import { holdfastsIn } from './loop-guard.ts';
+
+/** What a wire asks of the headers of its requests; see `Wire`. */
+export interface WireHeaders {
+  readonly keyHeader?: 'x-api-key';
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A header record that undici and `node:http` both take; names in lower case. */
+export type Headers = Record<string, string | string[]>;
+
+/** RFC 9110 §7.6.1: these speak of one connection. Those that `connection` names are added per message. */
+const HOP_BY_HOP = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+
+/**
+ * What else stays here on the way up. `host` and `content-length` are the transport's; `expect` was answered by
+ * this server; cookies belong to this host, and a page's session is not the provider's business; forwarding
+ * headers are neither trusted nor added, because providers are not ours to tell who our clients are. Of `via` only our
+ * own entries go on, which tell a request that goes round in circles.
+ */
+const NOT_FORWARDED = ['host', 'content-length', 'expect', 'cookie', 'forwarded', 'via', 'x-real-ip'];
+const NOT_FORWARDED_PREFIXES = ['holdfast-', 'x-forwarded-'];
+
+/** `alt-svc` would send the client to another port of this host, where nothing of the provider listens. */
+const NOT_RETURNED = ['alt-svc'];
+
+const REQUEST_STRIPPED: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...NOT_FORWARDED]);
+const RESPONSE_STRIPPED: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...NOT_RETURNED]);
+
+/** Headers of a client's request as they go upstream. `wire`: the one it is on, if it is on any. */
+export function requestHeaders(
+  headers: IncomingHttpHeaders,
+  upstream: UpstreamConfiguration,
+  wire?: Pick<WireHeaders, 'keyHeader'>,
+): Headers {
+  const forwarded = without(headers, REQUEST_STRIPPED);
+  for (const name of Object.keys(forwarded)) {
+    if (NOT_FORWARDED_PREFIXES.some((prefix) => name.startsWith(prefix))) delete forwarded[name];
+  }
+  const via = holdfastsIn(headers.via);
+  if (via.length > 0) forwarded.via = via.join(', ');
+  if (upstream.api_key === undefined) return forwarded;
+  for (const name of CREDENTIAL_HEADERS) delete forwarded[name];
+  if (wire?.keyHeader) forwarded[wire.keyHeader] = upstream.api_key;
+  else forwarded.authorization = `Bearer ${upstream.api_key}`;
+  return forwarded;
+}
+
+/** What a client says to us about its run. A provider could take the rest of an answer for the whole of it. */
+const OF_RUN = ['idempotency-key', 'last-event-id'];
+
+/** Same, for a stream we read: compressed events could not be told apart as they come. */
+export function streamRequestHeaders(
+  headers: IncomingHttpHeaders,
+  upstream: UpstreamConfiguration,
+  wire?: Pick<WireHeaders, 'keyHeader'>,
+): Headers {
+  const forwarded = requestHeaders(headers, upstream, wire);
+  for (const name of OF_RUN) delete forwarded[name];
+  return { ...forwarded, 'accept-encoding': 'identity' };
+}
+
+/** Same, where the client only came back to its run: it brings the credential, and the body is the stored one. */
+export function revivedRequestHeaders(
+  headers: IncomingHttpHeaders,
+  upstream: UpstreamConfiguration,
+  wire?: WireHeaders,
+): Headers {
+  const sent = streamRequestHeaders(headers, upstream, wire);
+  return { ...wire?.headers, ...sent, 'content-type': 'application/json', accept: '*/*' };
+}
+
+/** Headers of a provider's response as they go back to the client. */
+export const responseHeaders = (headers: Readonly<Record<string, string | string[] | undefined>>): Headers =>
+  without(headers, RESPONSE_STRIPPED);
+
+function without(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  stripped: ReadonlySet<string>,
+): Headers {
+  const named = namedByConnection(headers.connection);
+  const kept: Headers = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined && !stripped.has(name) && !named.includes(name)) kept[name] = value;
+  }
+  return kept;
+}
+
+const namedByConnection = (connection: string | string[] | undefined): string[] =>
+  String(connection ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim());

@@ -1,0 +1,80 @@
+import type {
+  CompressionConfiguration,
+  Configuration,
+  TargetConfiguration,
+} from '../../config/configuration.ts';
+import { ModelPattern } from '../../config/model-pattern.ts';
+import type { Target } from './target.ts';
+
+const NONE: readonly Target[] = [];
+
+/** How conversations with a model are put in fewer words if they have to be. */
+export interface ModelCompression extends Omit<CompressionConfiguration, 'upstream' | 'model'> {
+  /** Who is asked for the summary. */
+  readonly target: Target & { readonly model: string };
+}
+
+interface Route {
+  readonly pattern: ModelPattern;
+  readonly targets: readonly Target[];
+  readonly recoversDocuments: boolean;
+  readonly compression?: ModelCompression;
+}
+
+/** Finds the targets of a model: those of the first route that matches, or the first upstream where there are no routes. */
+export class RouteTable {
+  /** For requests that name no model, and for every model when no routes are configured. */
+  readonly fallback: Target;
+  readonly #routes: readonly Route[];
+
+  constructor({ upstreams, routes }: Pick<Configuration, 'upstreams' | 'routes'>) {
+    const upstreamOf = (name: string) => {
+      const upstream = upstreams[name];
+      if (!upstream) throw new Error(`the configuration has no upstream ${name}`);
+      return { name, upstream };
+    };
+    const targetOf = ({ upstream, model, context_tokens }: TargetConfiguration): Target => {
+      return {
+        ...upstreamOf(upstream),
+        ...(model !== undefined && { model }),
+        ...(context_tokens !== undefined && { context_tokens }),
+      };
+    };
+    this.fallback = targetOf({ upstream: Object.keys(upstreams)[0] ?? '' });
+    const compressionOf = ({ upstream, model, ...settings }: CompressionConfiguration): ModelCompression => ({
+      ...settings,
+      target: { ...upstreamOf(upstream), model },
+    });
+    this.#routes = routes.map(({ model, targets, non_streaming, compression }) => ({
+      pattern: new ModelPattern(model),
+      targets: targets.map(targetOf),
+      recoversDocuments: non_streaming === 'recover',
+      ...(compression && { compression: compressionOf(compression) }),
+    }));
+  }
+
+  /** The preferred one; `undefined` when routes are configured and none of them matches. */
+  target(model: string): Target | undefined {
+    return this.targets(model)[0];
+  }
+
+  /** All of them in order of preference. */
+  targets(model: string): readonly Target[] {
+    if (this.#routes.length === 0) return [this.fallback];
+    return this.#route(model)?.targets ?? NONE;
+  }
+
+  /** Whether requests that ask for no stream are recovered, too. */
+  recoversDocuments(model: string): boolean {
+    return this.#routes.length === 0 || (this.#route(model)?.recoversDocuments ?? false);
+  }
+
+  /** `undefined` where nothing of a conversation is ever left out. */
+  compression(model: string): ModelCompression | undefined {
+    return this.#route(model)?.compression;
+  }
+
+  #route(model: string): Route | undefined {
+    return this.#routes.find(({ pattern }) => pattern.matches(model));
+  }
+}

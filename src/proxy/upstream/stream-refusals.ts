@@ -1,0 +1,44 @@
+import type { Owner } from '../../checkpoint/store.ts';
+import type { Time } from '../../lib/time.ts';
+import type { Target } from './target.ts';
+
+/** Whoever gets permission to stream a model is told that it takes a quarter of an hour; nobody waits for long. */
+const REMEMBERED_FOR_MS = 60 * 60 * 1000;
+/** Models are named by clients, so the table must not grow with them. */
+const ENTRIES_MAX = 10_000;
+
+/**
+ * Models that are known to be had without a stream only, per upstream. What one client's key is refused says nothing
+ * about another's.
+ */
+export class StreamRefusals {
+  readonly #time: Time;
+  /** Until when they are remembered, the oldest first. */
+  readonly #until_ms = new Map<string, number>();
+
+  constructor(time: Time) {
+    this.#time = time;
+  }
+
+  has(target: Target, model: string, owner: Owner): boolean {
+    const key = keyOf(target, model, owner);
+    const until_ms = this.#until_ms.get(key);
+    if (until_ms === undefined) return false;
+    if (until_ms > this.#time.now()) return true;
+    this.#until_ms.delete(key);
+    return false;
+  }
+
+  /** `model` may be the name that the client uses. */
+  remember(target: Target, model: string, owner: Owner): void {
+    const key = keyOf(target, model, owner);
+    // What is learnt anew is the youngest again.
+    this.#until_ms.delete(key);
+    const oldest = this.#until_ms.keys().next();
+    if (this.#until_ms.size >= ENTRIES_MAX && !oldest.done) this.#until_ms.delete(oldest.value);
+    this.#until_ms.set(key, this.#time.now() + REMEMBERED_FOR_MS);
+  }
+}
+
+const keyOf = ({ name, upstream, model: own }: Target, model: string, owner: Owner): string =>
+  JSON.stringify([name, own ?? model, ...(upstream.api_key === undefined ? [owner] : [])]);

@@ -1,0 +1,37 @@
+import type { ToolSchemas } from '../../../plans/tool-proof.ts';
+import type { ChatRequest } from '../common/chat-request.ts';
+import { constraintsOf } from '../common/constraints.ts';
+import { promptSize } from '../common/prompt-size.ts';
+import type { RequestFacts } from '../common/request-facts.ts';
+
+/** Fields are looked at with care: what is wrong with them is for the provider to say. */
+export function factsOf(request: ChatRequest): RequestFacts {
+  const { tool_choice, stop, max_tokens, max_completion_tokens } = request;
+  const { expectsJson, isGuided } = constraintsOf(request);
+  const forcesTool = tool_choice === 'required' || (typeof tool_choice === 'object' && tool_choice !== null);
+  const choices = typeof request.n === 'number' ? request.n : 1;
+  return {
+    schemas: schemasOf(request),
+    hasTools: Array.isArray(request.tools) && request.tools.length > 0,
+    choices,
+    spliceable: choices === 1 && !request.logprobs && !hasAudio(request),
+    onlyReplay: isGuided || forcesTool,
+    expectsJson,
+    stops: [stop].flat().filter((sequence) => typeof sequence === 'string'),
+    max_tokens: [max_completion_tokens, max_tokens].find((limit) => typeof limit === 'number') ?? Infinity,
+    usageAsked: request.stream_options?.include_usage === true,
+    legacyFunctions: Array.isArray(request.functions),
+    promptSize: () => promptSize(request.messages, request.tools, request.functions, request.response_format),
+  };
+}
+
+function schemasOf(request: ChatRequest): ToolSchemas {
+  const schemas = new Map<string, unknown>();
+  for (const tool of Array.isArray(request.tools) ? request.tools : []) {
+    if (tool?.function?.name) schemas.set(tool.function.name, tool.function.parameters ?? {});
+  }
+  return schemas;
+}
+
+const hasAudio = ({ modalities }: ChatRequest): boolean =>
+  Array.isArray(modalities) && modalities.includes('audio');

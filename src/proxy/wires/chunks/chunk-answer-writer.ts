@@ -1,0 +1,224 @@
+import { cancelDelta } from '../../../plans/cancelled-call.ts';
+import { type Delta, isUsage, type Usage } from '../../../plans/delta.ts';
+import { ShownCalls } from '../../../plans/shown-calls.ts';
+import type { Advisory } from '../common/advisory.ts';
+import type {
+  AnswerWriter,
+  AnswerWriterOptions,
+  Ending,
+  ForwardedCalls,
+  ShownAnswer,
+} from '../common/wire.ts';
+import type { ChatChunk } from './chat-chunk.ts';
+import { ChoiceCalls } from './choice-calls.ts';
+import { type ChunkEnvelope, choicesWith, type EnvelopeMaker } from './chunk-envelope.ts';
+import type { ChunkEvent } from './chunk-reader.ts';
+
+/** Writes one answer as chunks. */
+export class ChunkAnswerWriter implements AnswerWriter<ChunkEvent> {
+  readonly #options: AnswerWriterOptions;
+  readonly #envelopeOf: EnvelopeMaker;
+  readonly #calls: ShownCalls;
+  readonly #choiceCalls: ChoiceCalls;
+  #envelope: ChunkEnvelope | undefined;
+  /** Chunks of the current attempt that came before any content. */
+  #early: ChunkEvent[] = [];
+  #advisories: Advisory[] = [];
+
+  constructor(options: AnswerWriterOptions, envelopeOf: EnvelopeMaker) {
+    const { events, facts } = options;
+    this.#options = options;
+    this.#envelopeOf = envelopeOf;
+    this.#choiceCalls = new ChoiceCalls(facts.schemas);
+    this.#calls = new ShownCalls({ live: events !== 'none', legacy: facts.legacyFunctions });
+  }
+
+  get begun(): boolean {
+    return this.#envelope !== undefined;
+  }
+
+  get id(): string | undefined {
+    return this.#envelope?.id;
+  }
+
+  get forwardedCalls(): ForwardedCalls {
+    return this.#choiceCalls;
+  }
+
+  restore({ first, content = first, calls }: ShownAnswer): void {
+    if (first !== undefined && content !== undefined)
+      this.#envelope = this.#envelopeOf(JSON.parse(first) as ChatChunk, JSON.parse(content) as ChatChunk);
+    this.#calls.restore(calls);
+  }
+
+  show(deltas: readonly Delta[], event: ChunkEvent, intact: boolean): void {
+    const envelope = this.#envelope;
+    if (envelope && intact && !event.role && envelope.fits(event.chunk) && isProse(deltas)) {
+      const isText = deltas.length === 1 && deltas[0]?.kind === 'text';
+      this.#send(event.payload, deltas, !isText || !envelope.rebuilds(event.chunk));
+      return;
+    }
+    if (deltas.length === 0) this.#showEmpty(event, intact);
+    else if (isProse(deltas)) this.#showProse(deltas, event, intact);
+    else for (const delta of deltas) this.#showOne(delta, event);
+  }
+
+  forward(event: ChunkEvent): void {
+    this.#envelope ??= this.#envelopeOf(event.chunk);
+    const settled = this.#choiceCalls.read(event.chunk);
+    const text = event.deltas.filter((delta) => delta.kind === 'text');
+    this.#send(event.payload, [...text, ...settled], true);
+  }
+
+  restart(): void {
+    this.#early = [];
+  }
+
+  cancelCalls(indexes: readonly number[], reason: string, attempt: number): void {
+    for (const index of indexes) {
+      const cancelled = this.#calls.cancel(index);
+      if (!cancelled) continue;
+      this.#options.sink.keep(cancelDelta(cancelled.position, reason));
+      this.advise({ type: 'ToolCallCancel', id: cancelled.id, name: cancelled.name, reason, attempt });
+    }
+  }
+
+  advise(advisory: Advisory): void {
+    const { events, sink } = this.#options;
+    if (events === 'none') return;
+    // Not before the role: clients take the first chunk for the beginning of the message.
+    if (!this.#envelope) this.#advisories.push(advisory);
+    else if (events === 'comments') sink.comment(`holdfast ${JSON.stringify(advisory)}`);
+    else this.#send(this.#envelope.emptyChunk(advisory), [], true);
+  }
+
+  breakSilence(): boolean {
+    if (!this.#envelope) return false;
+    this.#send(this.#envelope.emptyChunk(), [], true);
+    return true;
+  }
+
+  finish({ reason, finish, after, usage, usageAsked }: Ending<ChunkEvent>): void {
+    const role = finish ? this.#begin(finish) : false;
+    const envelope = this.#require();
+    const deltas: Delta[] = [{ kind: 'finish', reason }];
+    if (!finish) this.#send(envelope.finishChunk(reason, role), deltas, true);
+    else if (role || finish.deltas.some(isContent)) this.#sendRebuilt(finish, deltas, role, usage);
+    else this.#sendTail(finish, deltas, usage);
+    for (const event of after) this.#sendTail(unfinished(event), [], usage);
+    const reported = [finish, ...after].some((event) => event?.deltas.some(isUsage));
+    this.finishRest(usageAsked && !reported ? usage : undefined);
+  }
+
+  finishRest(usage: Usage | undefined): void {
+    if (usage) this.#send(this.#require().usageChunk(usage), [{ kind: 'usage', usage }], true);
+    this.#send('[DONE]', [], true);
+  }
+
+  finishForwarded(): void {
+    this.#send('[DONE]', [], true);
+  }
+
+  fail(error: object): void {
+    this.#send(JSON.stringify({ error }), this.#choiceCalls.unrecorded(), true);
+  }
+
+  #showEmpty(event: ChunkEvent, intact: boolean): void {
+    // A ping in the shape of an event is for us; the client's SDK would choke on it.
+    if (!intact || event.ping) return;
+    if (!this.#envelope) this.#early.push(event);
+    else this.#send(this.#envelope.payloadOf(event, false), [], true);
+  }
+
+  #showProse(deltas: readonly Delta[], event: ChunkEvent, intact: boolean): void {
+    const role = this.#begin(event);
+    const envelope = this.#require();
+    const payload = intact ? envelope.payloadOf(event, role) : envelope.textChunk(deltas, role);
+    this.#send(payload, deltas, true);
+  }
+
+  #showOne(delta: Delta, event: ChunkEvent): void {
+    switch (delta.kind) {
+      case 'text':
+      case 'refusal':
+      case 'reasoning':
+        this.#showProse([delta], event, false);
+        return;
+      case 'tool_start':
+      case 'tool_arguments':
+      case 'tool_close': {
+        const shown = this.#calls.show(delta);
+        if (shown) {
+          const role = this.#begin(event);
+          this.#send(this.#require().toolChunk(shown, role), shown.deltas, true);
+        } else if (this.#calls.live) {
+          this.#options.sink.keep(this.#calls.positioned(delta));
+        }
+      }
+    }
+  }
+
+  /** Fixes the answer's identity with its first content. True if that content must bring the role itself. */
+  #begin(event: ChunkEvent): boolean {
+    if (this.#envelope) return false;
+    // Some providers send a first chunk without identity, about the prompt.
+    const first = this.#early.find(({ chunk }) => chunk.id && chunk.model) ?? event;
+    const envelope = this.#envelopeOf(first.chunk, event.chunk);
+    this.#envelope = envelope;
+    const opening = this.#early.find(({ role }) => role);
+    if (opening) this.#send(envelope.payloadOf(opening, true), [], true);
+    for (const early of this.#early) {
+      if (early !== opening && opening) this.#send(envelope.payloadOf(early, false), [], true);
+    }
+    this.#early = [];
+    const advisories = this.#advisories;
+    this.#advisories = [];
+    if (opening) for (const advisory of advisories) this.advise(advisory);
+    return !opening;
+  }
+
+  #require(): ChunkEnvelope {
+    if (!this.#envelope) throw new Error('nothing was delivered yet');
+    return this.#envelope;
+  }
+
+  /** Says `deltas`, and what usage the event reports. */
+  #sendTail(event: ChunkEvent, deltas: readonly Delta[], usage: Usage | undefined): void {
+    const reports = event.deltas.filter(isUsage);
+    if (usage && reports.length > 0) this.#sendRebuilt(event, deltas, false, usage);
+    else this.#send(this.#require().payloadOf(event, false), [...deltas, ...reports], true);
+  }
+
+  /** The same with nothing left of content, and with `usage` in place of what the event reports. */
+  #sendRebuilt(
+    { chunk, deltas: said }: ChunkEvent,
+    deltas: readonly Delta[],
+    role: boolean,
+    usage: Usage | undefined,
+  ): void {
+    const reports = said.filter(isUsage);
+    const total = reports.length > 0 ? usage : undefined;
+    const payload = this.#require().finishOf(chunk, role, total);
+    this.#send(payload, [...deltas, ...(total ? [{ kind: 'usage', usage: total } as const] : reports)], true);
+  }
+
+  #send(payload: string, deltas: readonly Delta[], keepPayload: boolean): void {
+    this.#options.sink.send(payload, deltas, keepPayload);
+  }
+}
+
+function isProse(deltas: readonly Delta[]): boolean {
+  for (const { kind } of deltas) {
+    if (kind !== 'text' && kind !== 'reasoning' && kind !== 'refusal' && kind !== 'usage') return false;
+  }
+  return deltas.length > 0;
+}
+
+/** Some providers repeat the finish reason beside their report; an answer has one. */
+function unfinished(event: ChunkEvent): ChunkEvent {
+  if (!event.deltas.some(({ kind }) => kind === 'finish')) return event;
+  const chunk = { ...event.chunk, choices: choicesWith(event.chunk, { finish_reason: null }) };
+  return { ...event, chunk, payload: JSON.stringify(chunk) };
+}
+
+const isContent = ({ kind }: Delta): boolean => kind !== 'finish' && kind !== 'usage';

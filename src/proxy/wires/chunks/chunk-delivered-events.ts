@@ -1,0 +1,119 @@
+import { isObject } from '../../../lib/json.ts';
+import type { Delta } from '../../../plans/delta.ts';
+import { cancelledCallOf } from '../common/advisory.ts';
+import type {
+  DeliveredEvent,
+  DeliveredEvents,
+  DeliveredReader,
+  Rebuilder,
+} from '../common/delivered-events.ts';
+import type { WireReader } from '../common/wire.ts';
+import type { ChatChunk } from './chat-chunk.ts';
+import type { ChunkEnvelope, EnvelopeMaker } from './chunk-envelope.ts';
+import type { ChunkEvent } from './chunk-reader.ts';
+
+const DONE = '[DONE]';
+
+/** Chunks as they were delivered. `readerOf`: what reads those of a provider. */
+export const chunkDeliveredEvents = (
+  readerOf: () => WireReader<ChunkEvent>,
+  envelopeOf: EnvelopeMaker,
+): DeliveredEvents<ChunkEvent> => ({
+  reader: () => new ChunkDeliveredReader(readerOf()),
+
+  endOf(payload) {
+    if (payload === DONE) return 'done';
+    if (!payload.startsWith('{"error":')) return undefined;
+    // A chunk of a provider may begin like this, too.
+    return chunkOf(payload) ? undefined : 'error';
+  },
+
+  hasIdentity: (payload) => chunkOf(payload) !== undefined,
+
+  idOf(payload) {
+    const chunk: unknown = payload === DONE ? undefined : JSON.parse(payload);
+    return isObject(chunk) && typeof chunk.id === 'string' ? chunk.id : undefined;
+  },
+
+  standIn: (first) => ({
+    kind: 'answer',
+    payload: '',
+    chunk: JSON.parse(first) as ChatChunk,
+    deltas: [],
+    role: false,
+    manyChoices: false,
+  }),
+
+  rebuilder: () => new ChunkRebuilder(envelopeOf),
+
+  failure: (error) => [JSON.stringify({ error })],
+
+  done: [{ deltas: [], payload: DONE }],
+});
+
+class ChunkRebuilder implements Rebuilder {
+  readonly #envelopeOf: EnvelopeMaker;
+  #envelope: ChunkEnvelope | undefined;
+
+  constructor(envelopeOf: EnvelopeMaker) {
+    this.#envelopeOf = envelopeOf;
+  }
+
+  add(payload: string): void {
+    const chunk = this.#envelope ? undefined : chunkOf(payload);
+    if (chunk) this.#envelope = this.#envelopeOf(chunk);
+  }
+
+  payloadOf(deltas: readonly Delta[]): string {
+    if (!this.#envelope) throw new Error('the first event of a run was stored without its payload');
+    return this.#envelope.textChunk(deltas, false);
+  }
+}
+
+class ChunkDeliveredReader implements DeliveredReader {
+  /** Calls are not read by it: in what was delivered they are told by their positions alone. */
+  readonly #reader: WireReader<ChunkEvent>;
+
+  constructor(reader: WireReader<ChunkEvent>) {
+    this.#reader = reader;
+  }
+
+  read(payload: string, calls: number): DeliveredEvent | undefined {
+    if (payload === DONE) return { deltas: [] };
+    const event = this.#reader.read({ data: payload });
+    if (event.kind === 'error_event') return { deltas: [] };
+    if (event.kind !== 'answer') return undefined;
+    const said = callDeltas(event.chunk, calls);
+    const cancelled = cancelledCallOf(event.chunk);
+    return { deltas: said.length > 0 ? said : event.deltas, ...(cancelled !== undefined && { cancelled }) };
+  }
+}
+
+function chunkOf(payload: string): ChatChunk | undefined {
+  if (payload === DONE) return undefined;
+  const chunk: unknown = JSON.parse(payload);
+  return isObject(chunk) && Array.isArray(chunk.choices) ? chunk : undefined;
+}
+
+/** The fragments of calls in an event as it was delivered. `next`: the position of the next call to begin. */
+function callDeltas(chunk: ChatChunk, next: number): readonly Delta[] {
+  const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
+  const delta = isObject(choice) && isObject(choice.delta) ? choice.delta : {};
+  const legacy = isObject(delta.function_call) ? delta.function_call : undefined;
+  const fragments = legacy
+    ? [{ index: typeof legacy.name === 'string' ? next : next - 1, id: '', function: legacy }]
+    : Array.isArray(delta.tool_calls)
+      ? delta.tool_calls.filter(isObject)
+      : [];
+  return fragments.flatMap(({ index, id, function: call }): Delta[] => {
+    if (typeof index !== 'number' || !isObject(call)) return [];
+    const { name, arguments: text } = call;
+    const start = typeof name === 'string' && typeof id === 'string' && index === next;
+    return [
+      ...(start ? [{ kind: 'tool_start', index, id, name } as const] : []),
+      ...(typeof text === 'string' && text !== '' && (start || index < next)
+        ? [{ kind: 'tool_arguments', index, text } as const]
+        : []),
+    ];
+  });
+}

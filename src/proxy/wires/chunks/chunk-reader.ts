@@ -1,0 +1,118 @@
+import type { EventSourceMessage } from 'eventsource-parser';
+import { failureStatusOf } from '../../../interrupts/finish-reason.ts';
+import { providerErrorIn } from '../../../interrupts/provider-error.ts';
+import { isObject, parseJson } from '../../../lib/json.ts';
+import type { Delta, Usage } from '../../../plans/delta.ts';
+import { MALFORMED, strayValue, unparsedEvent } from '../common/unreadable-event.ts';
+import type { AnswerEvent, WireEvent, WireReader } from '../common/wire.ts';
+import type { ChatChoice, ChatChunk } from './chat-chunk.ts';
+
+/** A chunk of the answer. */
+export interface ChunkEvent extends AnswerEvent {
+  /** As it came, on one line. */
+  readonly payload: string;
+  readonly chunk: ChatChunk;
+  /** `chunk` is that of an earlier event, which differs from this one in its text alone. */
+  readonly moulded?: true;
+  /** The chunk brings a role. */
+  readonly role: boolean;
+}
+
+export type ChunkReading = WireEvent<ChunkEvent>;
+
+const NO_DELTAS: readonly Delta[] = [];
+/** A filter result or the role, and some content: some servers give themselves away in one, some in the other. */
+const FIRST_TRACES = 3;
+
+/** Reads the events of one attempt on a wire that speaks in chunks with choices, and ends with `[DONE]`. */
+export abstract class ChunkReader implements WireReader<ChunkEvent> {
+  readonly #first: ChatChunk[] = [];
+  #finishing: ChatChunk | undefined;
+  #report: ChatChunk | undefined;
+
+  /** The first chunks, the one that finishes and the usage report. */
+  get samples(): ChatChunk[] {
+    return [...this.#first, this.#finishing, this.#report].filter((chunk) => chunk !== undefined);
+  }
+
+  /** What the choice says, but for its finish reason; `undefined` where that cannot be read. */
+  protected abstract said(choice: ChatChoice): readonly Delta[] | undefined;
+
+  /** The choice brings a role. */
+  protected abstract hasRole(choice: ChatChoice): boolean;
+
+  read(event: EventSourceMessage): ChunkReading {
+    return this.readData(dataOf(event), event.event);
+  }
+
+  protected readData(data: string, name: string | undefined): ChunkReading {
+    if (data.length < 10 && data.trim() === '[DONE]') return { kind: 'done' };
+    let chunk: unknown;
+    try {
+      chunk = parseJson(data);
+    } catch {
+      return unparsedEvent(data, name);
+    }
+    if (!isObject(chunk)) {
+      const error = providerErrorIn(chunk);
+      return error ? { kind: 'error_event', error } : strayValue(chunk);
+    }
+    return this.#readChunk(chunk, data, name);
+  }
+
+  #readChunk(chunk: ChatChunk, data: string, name: string | undefined): ChunkReading {
+    if (this.#first.length < FIRST_TRACES) this.#first.push(chunk);
+    const choices = chunk.choices;
+    if (chunk.error || !Array.isArray(choices) || name === 'error') {
+      // Looked at before the choices: an error and a finish reason may come in one event.
+      const error = providerErrorIn(chunk) ?? (name === 'error' ? { words: [], message: data } : undefined);
+      if (error) return { kind: 'error_event', error };
+    }
+    if (isObject(choices)) return strayValue(choices);
+    if (!Array.isArray(choices) || choices.length === 0) {
+      if (chunk.usage && !this.#first.includes(chunk)) this.#report ??= chunk;
+      // Pings, prompt filters, the usage report: nothing of the answer, yet the client's own provider would send it.
+      return {
+        kind: 'answer',
+        payload: data,
+        chunk,
+        deltas: usageDeltas(chunk.usage),
+        role: false,
+        manyChoices: false,
+        ...(!Array.isArray(choices) && { ping: true }),
+      };
+    }
+    const choice: unknown = choices[0];
+    if (!isObject(choice)) return MALFORMED;
+    const manyChoices = choices.length > 1 || (choice.index ?? 0) !== 0;
+    const reason = choice.finish_reason;
+    if (typeof reason === 'string') {
+      const status = failureStatusOf(reason);
+      if (status !== undefined) return { kind: 'bad_finish', reason, status };
+    }
+    const finishes = typeof reason === 'string' && reason !== '';
+    if (finishes && !this.#first.includes(chunk)) this.#finishing ??= chunk;
+    const said = this.said(choice);
+    if (!said) return MALFORMED;
+    // Kimi reports within the choice.
+    const usage = usageDeltas(chunk.usage ?? choice.usage);
+    const deltas =
+      finishes || usage.length > 0
+        ? [...said, ...(finishes ? [{ kind: 'finish', reason } as const] : []), ...usage]
+        : said;
+    return { kind: 'answer', payload: data, chunk, deltas, role: this.hasRole(choice), manyChoices };
+  }
+}
+
+/** Line breaks inside a JSON document are white space, and clients take only one line per event. */
+export const dataOf = ({ data }: EventSourceMessage): string =>
+  data.includes('\n') ? data.replaceAll('\n', ' ') : data;
+
+function usageDeltas(usage: unknown): readonly Delta[] {
+  if (!isObject(usage) || typeof usage.completion_tokens !== 'number') return NO_DELTAS;
+  const { prompt_tokens, completion_tokens } = usage;
+  const prompt = typeof prompt_tokens === 'number' ? prompt_tokens : 0;
+  const total = typeof usage.total_tokens === 'number' ? usage.total_tokens : prompt + completion_tokens;
+  const report: Usage = { ...usage, prompt_tokens: prompt, completion_tokens, total_tokens: total };
+  return [{ kind: 'usage', usage: report }];
+}

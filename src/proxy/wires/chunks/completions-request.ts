@@ -1,0 +1,56 @@
+import type { Fields } from '../../../lib/json-body.ts';
+import { constraintsOf } from '../common/constraints.ts';
+import { promptSize } from '../common/prompt-size.ts';
+import { checkModel, checkStop, checkStreamOptions } from '../common/request-checks.ts';
+import type { RequestFacts } from '../common/request-facts.ts';
+import type { WireRequest } from '../common/wire.ts';
+
+/** The parts of a completion request that decide how a run may be continued. */
+export interface CompletionRequest extends WireRequest {
+  /** A list is of several prompts, or of the tokens of one. */
+  readonly prompt?: unknown;
+  readonly suffix?: string | null;
+  readonly echo?: boolean | null;
+  readonly best_of?: number | null;
+  readonly n?: number | null;
+  readonly logprobs?: number | null;
+  readonly max_tokens?: number | null;
+  readonly stop?: string | readonly string[] | null;
+  readonly stream_options?: { readonly include_usage?: boolean; readonly [option: string]: unknown } | null;
+  readonly response_format?: { readonly type: string; readonly [detail: string]: unknown } | null;
+}
+
+/** What a run relies on; everything else is left to the provider to judge. */
+export function checkCompletionRequest(fields: Fields): CompletionRequest {
+  checkModel(fields);
+  checkStreamOptions(fields);
+  checkStop(fields);
+  return fields as unknown as CompletionRequest;
+}
+
+/** Fields are looked at with care: what is wrong with them is for the provider to say. */
+export function completionFactsOf(request: CompletionRequest): RequestFacts {
+  const { prompt, suffix, echo, best_of, logprobs, max_tokens, stop, stream_options } = request;
+  const choices = promptsOf(prompt) * (typeof request.n === 'number' ? request.n : 1);
+  const isAlone = choices === 1 && (best_of ?? 1) === 1;
+  const hasText = typeof prompt === 'string' && !suffix && !echo;
+  const { expectsJson, isGuided } = constraintsOf(request);
+  return {
+    schemas: new Map(),
+    hasTools: false,
+    choices,
+    spliceable: isAlone && hasText && (logprobs ?? undefined) === undefined,
+    onlyReplay: isGuided,
+    expectsJson,
+    stops: [stop].flat().filter((sequence) => typeof sequence === 'string'),
+    max_tokens: typeof max_tokens === 'number' ? max_tokens : Infinity,
+    usageAsked: stream_options?.include_usage === true,
+    legacyFunctions: false,
+    promptSize: () => promptSize([prompt]),
+  };
+}
+
+/** A list of tokens is one prompt, a list of texts or of lists of tokens is as many. */
+function promptsOf(prompt: unknown): number {
+  return Array.isArray(prompt) && prompt.length > 0 && typeof prompt[0] !== 'number' ? prompt.length : 1;
+}

@@ -1,0 +1,102 @@
+import type { DialectName } from '../../../config/dialect-names.ts';
+import type { PrefillManner } from '../../../plans/seam/prefill.ts';
+import type { PositionUnit } from '../../upstream/stream-position.ts';
+import type { ChatMessage, ChatRequest } from './chat-request.ts';
+import type { Fingerprint } from './fingerprint.ts';
+
+/** The partial answer that a continuation hangs on. */
+export interface PartialAnswer {
+  /** The delivered text, as it may be sent. */
+  readonly text: string;
+  readonly reasoning: string;
+}
+
+/** Whether a trailing assistant message is continued; `undefined`: try it once and remember. */
+export type Prefill = boolean | undefined;
+
+/** What is the same for all models of a provider, or depends on the one that is asked. */
+export type ByModel<Value extends boolean | undefined> = Value | ((model: string) => Value);
+
+/** A request that was interrupted and is to be asked for again, with the answer so far at its end. */
+export interface Interrupted {
+  readonly request: ChatRequest;
+  /** The first event of the interrupted answer, parsed; empty if there was none. */
+  readonly first: Readonly<Record<string, unknown>>;
+}
+
+/** How a provider keeps an answer for those who lost the connection to it, on the wires that speak in chunks. */
+export interface Keeping {
+  /** What a place in the answer is counted in. */
+  readonly counts: PositionUnit;
+  /**
+   * The header with the name of the answer, in lower case: of the request, which has it kept under a name of ours, or of
+   * the response, where the provider names what it keeps.
+   */
+  readonly id: { readonly in: 'request' | 'response'; readonly header: string };
+  /** Where the rest is to be had, from that place on. `id` is fit for a URL. */
+  resumeUrl(base_url: string, id: string, from: number): string;
+  /** What to `DELETE` so that the answer is not gone on with: a provider that keeps it does not stop for a lost connection. */
+  stopUrl?(base_url: string, id: string): string;
+}
+
+/** For the documentation. */
+export interface About {
+  /** Who speaks the dialect. */
+  readonly speakers: string;
+  /** Names of models that its rules tell apart. */
+  readonly models?: readonly string[];
+  /** What could not be verified, and what is done about it. */
+  readonly unverified?: string;
+}
+
+/** How one provider deviates on the chat completions wire. */
+export interface Dialect {
+  readonly name: DialectName;
+  readonly about: About;
+  /** Hosts of the provider, with a port where that is what tells; `*` stands for any characters. */
+  readonly addresses: readonly string[];
+  /** What gives a server away whose address says nothing. */
+  readonly sign?: Fingerprint;
+  readonly prefill: ByModel<Prefill>;
+  /** Prefill may be used in a request that has tools. */
+  readonly prefillWithTools: ByModel<boolean>;
+  /** The answer to a prefill begins with the prefill; `undefined`: it may. */
+  readonly echoes: ByModel<boolean | undefined>;
+  /** A prefix that ends in white space is continued behind that. Elsewhere it is refused, or the white space dropped. */
+  readonly keepsSpace: boolean;
+  /** A prefill carries the reasoning too, and the model goes on with it. */
+  readonly continuesReasoning: boolean;
+  /** The trailing assistant message of a prefill. */
+  assistantMessage(partial: PartialAnswer): ChatMessage;
+  /** Parameters that make a request a prefill. */
+  prefillParameters(interrupted: Interrupted): Readonly<Record<string, unknown>>;
+  /** Parameters that keep the model from thinking before it continues an answer that has begun. */
+  nudgeParameters?(interrupted: Interrupted): Readonly<Record<string, unknown>>;
+  /** Where prefill requests go, when not to the same address. */
+  prefillUrl?(base_url: string): string;
+  readonly keeps?: Keeping;
+}
+
+/** What every dialect is unless it says otherwise. */
+export const PLAIN = {
+  addresses: [],
+  prefill: undefined,
+  prefillWithTools: false,
+  echoes: undefined,
+  keepsSpace: false,
+  continuesReasoning: false,
+  assistantMessage: ({ text }: PartialAnswer) => ({ role: 'assistant', content: text }),
+  prefillParameters: () => ({}),
+} as const satisfies Omit<Dialect, 'name' | 'about'>;
+
+/** What is known of a model's prefill by its dialect; `undefined` where that says nothing. */
+export function mannerOf({ prefill, echoes }: Dialect, model: string): PrefillManner | undefined {
+  const continues = forModel(prefill, model);
+  const repeats = forModel(echoes, model);
+  if (continues === false) return 'new_turn';
+  if (continues === undefined || repeats === undefined) return undefined;
+  return repeats ? 'echo' : 'exact';
+}
+
+export const forModel = <Value extends boolean | undefined>(value: ByModel<Value>, model: string): Value =>
+  typeof value === 'function' ? value(model) : value;

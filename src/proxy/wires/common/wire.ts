@@ -1,0 +1,197 @@
+import type { EventSourceMessage } from 'eventsource-parser';
+import type { JournalEvent, WireName } from '../../../checkpoint/journal.ts';
+import type { ProviderError } from '../../../interrupts/provider-error.ts';
+import type { Fields } from '../../../lib/json-body.ts';
+import type { Delta, Usage } from '../../../plans/delta.ts';
+import type { Mode } from '../../../plans/seam/mode.ts';
+import type { SettledCall } from '../../../plans/settled-call.ts';
+import type { ToolCall } from '../../../plans/transcript.ts';
+import type { Advisory } from './advisory.ts';
+import type { Continuation, ContinuationFacts } from './continuation.ts';
+import type { Conversation } from './conversation.ts';
+import type { DeliveredEvents } from './delivered-events.ts';
+import type { Dialect } from './dialect.ts';
+import type { WireDocument } from './document.ts';
+import type { EventsMode } from './events-mode.ts';
+import type { RequestFacts } from './request-facts.ts';
+import type { WireNotices } from './wire-notices.ts';
+
+/** A request that asks for a stream, as far as every wire has it; everything else is kept as it came. */
+export interface WireRequest {
+  readonly model: string;
+  readonly stream: true;
+  readonly [parameter: string]: unknown;
+}
+
+/** An API surface: how its requests are read and continued, and how its streams are read and written. */
+export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends WireRequest = WireRequest> {
+  readonly name: WireName;
+  /** Below `/v1`, and below the base URL of an upstream. */
+  readonly path: `/${string}`;
+  /** The header its providers want their key in, if that is not `Authorization: Bearer`. */
+  readonly keyHeader?: 'x-api-key';
+  /** Headers that its providers insist on, for clients that come back to a run without them. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** How models are told something besides, where its requests have a place for it. */
+  readonly notices?: WireNotices;
+  /** Ways of asking for the rest that it has. */
+  readonly modes: readonly Mode[];
+  /** Its answers are blocks one after the other: the text before a call has ended when the call begins. */
+  readonly isOrdered?: true;
+  /** How all providers go on with a prefix, where that is part of the wire. */
+  readonly dialect?: Dialect;
+  /** Its answers may be kept by their provider, as the dialect says, for those who lose the connection. */
+  readonly isKept?: true;
+  /** The field of a request that names the answer it goes on from, on a wire whose providers keep answers. */
+  readonly previousAnswer?: string;
+  /** Checks what a run relies on; everything else is left to the provider to judge. Throws an `ApiError`. */
+  request(fields: Fields): Request;
+  facts(request: Request): RequestFacts;
+  /** The request that asks for the rest of the answer. */
+  continuation(facts: ContinuationFacts<Request>): Continuation<Request>;
+  /** How what was said before can be put in fewer words, on a wire that has it as messages. */
+  readonly conversation?: Conversation<Request>;
+  /** The body that tells an error of ours, if that is not `{"error": …}`. `error`: in the OpenAI shape. */
+  errorBody?(error: object): string;
+  /** The name of the event that has this payload, on a wire whose events have names. */
+  eventOf?(payload: string): string;
+  /**
+   * For the events of one attempt at `request`. `nextCall` hands out the run's numbers for tool calls. `isRest`: the attempt
+   * was given what had been said before.
+   */
+  reader(nextCall: () => number, request: Request, isRest?: boolean): WireReader<Event>;
+  /** For the answer of one run. */
+  writer(options: AnswerWriterOptions): AnswerWriter<Event>;
+  readonly delivered: DeliveredEvents<Event>;
+  /** How it answers where no stream is asked for. */
+  readonly document: WireDocument;
+}
+
+export interface WireReader<Event extends AnswerEvent = AnswerEvent> {
+  /** Events as they were parsed that may give away what server they come from: the first ones, and the one that finishes. */
+  readonly samples?: readonly Readonly<Record<string, unknown>>[];
+  /** Parts of the answer so far that its provider takes back only as they were. */
+  readonly sealed?: readonly object[];
+  /** What the provider calls the answer, on a wire where later requests may name it. */
+  readonly answer_id?: string | undefined;
+  /** Where the provider goes on with the answer after what was read, below its base URL; nowhere if it cannot. */
+  readonly resume_path?: string | undefined;
+  read(event: EventSourceMessage): WireEvent<Event>;
+}
+
+/** What one event of a provider's stream turned out to be. */
+export type WireEvent<Answer extends AnswerEvent = AnswerEvent> =
+  | Answer
+  | { readonly kind: 'done' }
+  | { readonly kind: 'error_event'; readonly error: ProviderError }
+  | { readonly kind: 'bad_finish'; readonly reason: string; readonly status: number }
+  /** It cannot be read, and may have carried a part of the answer. */
+  | { readonly kind: 'malformed' }
+  /** It provably says nothing. */
+  | { readonly kind: 'nothing' };
+
+/** An event that belongs to the answer. What else a wire knows of it is its own. */
+export interface AnswerEvent {
+  readonly kind: 'answer';
+  readonly deltas: readonly Delta[];
+  /** It says nothing to anybody but us. */
+  readonly ping?: true;
+  /** The provider is at work, although no delta says so. */
+  readonly progress?: 'thinking' | 'work';
+  /** Nothing is to come after it. */
+  readonly last?: true;
+  /** The model is at work although nothing is said: it thinks, or uses what its provider lets it use. */
+  readonly works?: boolean;
+  /** It is of something that the provider does itself: no part of the text, and never a repetition of what was shown. */
+  readonly aside?: true;
+  /** More than one choice, or another than the first: `n > 1`, which is forwarded but never spliced. */
+  readonly manyChoices: boolean;
+}
+
+/** How an answer ends. */
+export interface Ending<Event extends AnswerEvent = AnswerEvent> {
+  readonly reason: string;
+  /** The provider's event that finishes the answer, and what it sent after it: usage, filter results. */
+  readonly finish?: Event;
+  readonly after: readonly Event[];
+  /** What ended it, where that is a stop sequence which only we could see. */
+  readonly stop_sequence?: string;
+  /** Put in place of what the provider reported; without it, its own report stands. */
+  readonly usage?: Usage;
+  /** The client asked for a usage report and must get one. */
+  readonly usageAsked: boolean;
+}
+
+/** Takes what an {@link AnswerWriter} has to say, in order. */
+export interface AnswerSink {
+  /** One `data:` event. `keepPayload`: it says more than can be rebuilt from its deltas. */
+  send(payload: string, deltas: readonly Delta[], keepPayload: boolean): void;
+  /** A comment, which is no event: `text` is one line. */
+  comment(text: string): void;
+  /** A delta without an event of its own: recorded with the next one. */
+  keep(delta: Delta): void;
+  /** Nobody may have what was sent last before the journal has it: it begins what only the journal has the rest of. */
+  storeFirst(): void;
+}
+
+export interface AnswerWriterOptions {
+  readonly events: EventsMode;
+  readonly facts: RequestFacts;
+  readonly sink: AnswerSink;
+}
+
+/** What another replica has sent of an answer. */
+export interface ShownAnswer {
+  /** The payload that gave the answer its identity, and the first one with content; none while nothing was sent. */
+  readonly first: string | undefined;
+  readonly content: string | undefined;
+  /** In the order in which they were shown. */
+  readonly calls: readonly ToolCall[];
+  /** Everything that was sent. */
+  readonly events: readonly JournalEvent[];
+}
+
+/** The calls of all choices. */
+export interface ForwardedCalls {
+  readonly settled: readonly SettledCall[];
+  /** Those that were not settled. */
+  readonly unfinished: readonly ToolCall[];
+}
+
+/**
+ * Writes the answer of one run as events of its wire. Sends what can be sent as the bytes that came, rebuilds the rest,
+ * and holds back what might have to be taken back: a beginning before any content, a tool call before it is closed.
+ */
+export interface AnswerWriter<Event extends AnswerEvent = AnswerEvent> {
+  /** True once content was sent: from then on the answer has an identity that stays. */
+  readonly begun: boolean;
+  /** What the provider calls the answer, once it has begun. */
+  readonly id: string | undefined;
+  /**
+   * What the client has of thoughts, on a wire where they are items that belong to one attempt: `whole` ones are kept and
+   * not shown another time; where all were `cut`, those that a restart brings are shown beside them.
+   */
+  readonly thoughts?: 'whole' | 'cut' | undefined;
+  /** Goes on where another replica stopped. */
+  restore(shown: ShownAnswer): void;
+  /** Shows `deltas`, which `event` brought. `intact`: nothing was taken out of the event, so it may pass as it came. */
+  show(deltas: readonly Delta[], event: Event, intact: boolean): void;
+  /** An event of a request that is never spliced: sent as it came. */
+  forward(event: Event): void;
+  /** The calls of an answer that was {@link forward}ed, where its wire has answers with several choices. */
+  readonly forwardedCalls?: ForwardedCalls;
+  /** A new attempt begins: what the last one sent before any content is forgotten. */
+  restart(): void;
+  /** The calls were cut: what was held of them is dropped, what was shown is announced as cancelled. */
+  cancelCalls(indexes: readonly number[], reason: string, attempt: number): void;
+  advise(advisory: Advisory): void;
+  /** An event that says nothing but resets timers which ignore comments. False if there is none yet. */
+  breakSilence(): boolean;
+  finish(ending: Ending<Event>): void;
+  /** What comes after the end of the answer, where its events were sent already. */
+  finishRest(usage: Usage | undefined): void;
+  /** The stream of a request that is never spliced has ended as it should. */
+  finishForwarded(): void;
+  /** The answer could not be finished: one error event, and nothing that looks like an end. `error`: in the OpenAI shape. */
+  fail(error: object): void;
+}

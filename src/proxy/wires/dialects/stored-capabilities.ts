@@ -1,0 +1,163 @@
+import { createHash } from 'node:crypto';
+import type { Logger } from 'pino';
+import { BestEffortStore } from '../../../checkpoint/best-effort-store.ts';
+import type { NoteKey, Notes } from '../../../checkpoint/notes.ts';
+import type { Owner } from '../../../checkpoint/store.ts';
+import type { Configuration } from '../../../config/configuration.ts';
+import type { Time } from '../../../lib/time.ts';
+import {
+  type Capabilities,
+  decodeCapabilities,
+  encodeCapabilities,
+  REMEMBERED_FOR_MS,
+} from './capabilities.ts';
+
+/** What was not found is not looked for again this long, unless an answer was cut: another replica may learn it meanwhile. */
+const ABSENT_FOR_MS = 60_000;
+/** Models are named by clients: a table of what was looked for must not grow with them, nor what one process stores in a day. */
+const SEARCHES_MAX = 10_000;
+const STORED_MAX = 1000;
+
+export interface StoredCapabilitiesOptions {
+  readonly notes: Notes;
+  /** Of the notes: all replicas have the same one. */
+  readonly owner: Owner;
+  readonly upstreams: Configuration['upstreams'];
+  readonly time: Time;
+  readonly log: Logger;
+}
+
+/** Which model of which upstream. */
+export interface Subject {
+  readonly upstream: string;
+  readonly model: string;
+}
+
+type OnFound = (found: Capabilities, remembered_for_ms: number) => void;
+
+/**
+ * What replicas have learnt about models, as notes in the store: the next process knows it, and so does every other
+ * replica that has the same store. It is looked for in the background and written behind. A store that fails is left
+ * alone for a while, and then all is as it would be without.
+ */
+export class StoredCapabilities {
+  readonly #options: StoredCapabilitiesOptions;
+  readonly #patience: BestEffortStore;
+  /** When it may be looked for again, oldest first. */
+  readonly #searches = new Map<string, number>();
+  readonly #underWay = new Map<string, Promise<void>>();
+  /** Until when what this process has stored is kept, oldest first. */
+  readonly #stored = new Map<string, number>();
+  /** Records that the store did not take. */
+  readonly #unsaved = new Map<string, () => string>();
+  readonly #addresses = new Map<string, string>();
+
+  constructor(options: StoredCapabilitiesOptions) {
+    this.#options = options;
+    this.#patience = new BestEffortStore(options, 'what was learnt about models is not shared');
+  }
+
+  /** Looks for it, unless that was done lately. */
+  look(subject: Subject, onFound: OnFound): void {
+    const name = this.#nameOf(subject);
+    const now_ms = this.#options.time.now();
+    if (this.#patience.isResting || (this.#searches.get(name) ?? 0) > now_ms) return;
+    this.#searches.delete(name);
+    const [oldest] = this.#searches.keys();
+    if (this.#searches.size >= SEARCHES_MAX && oldest !== undefined) this.#searches.delete(oldest);
+    this.#searches.set(name, now_ms + ABSENT_FOR_MS);
+    void this.#search(name, subject, onFound);
+  }
+
+  /** Looks for it now, and resolves once it was found or is not to be had: never later than requests wait for a store. */
+  async find(subject: Subject, onFound: OnFound): Promise<void> {
+    if (this.#patience.isResting) return;
+    const name = this.#nameOf(subject);
+    await (this.#underWay.get(name) ?? this.#search(name, subject, onFound));
+  }
+
+  /** Stores it, once nothing is being looked for any more: `latest` may have more by then. */
+  keep(subject: Subject, latest: () => Capabilities): void {
+    const name = this.#nameOf(subject);
+    const learnt_at_ms = this.#options.time.wall();
+    if (this.#mayStore(name)) void this.#store(name, () => encodeCapabilities(latest(), learnt_at_ms));
+  }
+
+  /** Stores what a store that failed did not take. To be called now and then; mostly there is nothing to do. */
+  catchUp(): void {
+    if (this.#unsaved.size === 0 || this.#patience.isResting) return;
+    const unsaved = [...this.#unsaved];
+    this.#unsaved.clear();
+    for (const [name, record] of unsaved) void this.#store(name, record);
+  }
+
+  async #store(name: string, record: () => string): Promise<void> {
+    await this.#underWay.get(name);
+    if (this.#patience.isResting) {
+      this.#unsaved.set(name, record);
+      return;
+    }
+    const { notes, owner } = this.#options;
+    await notes.put(owner, keyOf(name), record(), REMEMBERED_FOR_MS).catch((error: unknown) => {
+      this.#unsaved.set(name, record);
+      this.#patience.rest(error);
+    });
+  }
+
+  #search(name: string, subject: Subject, onFound: OnFound): Promise<void> {
+    const { notes, owner } = this.#options;
+    const use = (text: string | undefined) => {
+      if (text !== undefined) this.#use(text, subject, onFound);
+    };
+    const search = this.#patience
+      .answerOf(notes.get(owner, keyOf(name)), use)
+      .then(use)
+      .finally(() => this.#underWay.delete(name));
+    this.#underWay.set(name, search);
+    return search;
+  }
+
+  #use(text: string, { upstream }: Subject, onFound: OnFound): void {
+    const { time, log } = this.#options;
+    const found = decodeCapabilities(text);
+    if (!found) {
+      log.warn({ upstream }, 'what is stored about a model is of no use here: it is learnt anew');
+      return;
+    }
+    const age_ms = Math.max(0, time.wall() - found.learnt_at_ms);
+    if (age_ms < REMEMBERED_FOR_MS) onFound(found, REMEMBERED_FOR_MS - age_ms);
+  }
+
+  #mayStore(name: string): boolean {
+    const now_ms = this.#options.time.now();
+    for (const [oldest, until_ms] of this.#stored) {
+      if (until_ms > now_ms) break;
+      this.#stored.delete(oldest);
+    }
+    if (!this.#stored.has(name) && this.#stored.size >= STORED_MAX) return false;
+    this.#stored.delete(name);
+    this.#stored.set(name, now_ms + REMEMBERED_FOR_MS);
+    return true;
+  }
+
+  /**
+   * What is asked of an upstream depends on its configured dialect, and who answers on its address: another one is
+   * another subject. There is a digest of the address, because addresses may have keys in them.
+   */
+  #nameOf({ upstream, model }: Subject): string {
+    return JSON.stringify([upstream, this.#addressOf(upstream), model]);
+  }
+
+  #addressOf(upstream: string): string {
+    const known = this.#addresses.get(upstream);
+    if (known !== undefined) return known;
+    const { base_url = '', dialect = '' } = this.#options.upstreams[upstream] ?? {};
+    const address = createHash('sha256')
+      .update(JSON.stringify([base_url, dialect]))
+      .digest('hex');
+    this.#addresses.set(upstream, address);
+    return address;
+  }
+}
+
+const keyOf = (name: string): NoteKey => ({ kind: 'capabilities', name });

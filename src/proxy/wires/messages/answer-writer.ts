@@ -1,0 +1,211 @@
+import { isObject } from '../../../lib/json.ts';
+import { cancelDelta } from '../../../plans/cancelled-call.ts';
+import type { Delta, Usage } from '../../../plans/delta.ts';
+import { isOfProviderTool } from '../../../plans/provider-tools.ts';
+import { ShownCalls } from '../../../plans/shown-calls.ts';
+import type { Advisory } from '../common/advisory.ts';
+import type { AnswerWriter, AnswerWriterOptions, Ending, ShownAnswer } from '../common/wire.ts';
+import { MessagesBlockWriter } from './block-writer.ts';
+import type { MessagesEvent } from './event.ts';
+import { errorPayload, MESSAGE_STOP, messageDelta, pingPayload } from './payloads.ts';
+import { PendingEvents } from './pending.ts';
+import { type MessagesUsage, reportOf, usageOf } from './usage.ts';
+
+export type MessagesWriterOptions = Pick<AnswerWriterOptions, 'events' | 'sink'>;
+type ToolDelta = Extract<Delta, { kind: 'tool_start' | 'tool_arguments' | 'tool_close' }>;
+
+/** Writes one answer as a message. */
+export class MessagesAnswerWriter implements AnswerWriter<MessagesEvent> {
+  readonly #options: MessagesWriterOptions;
+  readonly #calls: ShownCalls;
+  readonly #blocks: MessagesBlockWriter;
+  readonly #pending: PendingEvents;
+  #advisories: Advisory[] = [];
+
+  constructor(options: MessagesWriterOptions) {
+    this.#options = options;
+    const live = options.events !== 'none';
+    this.#calls = new ShownCalls({ live, legacy: false });
+    this.#blocks = new MessagesBlockWriter(options.sink);
+    this.#pending = new PendingEvents();
+  }
+
+  get begun(): boolean {
+    return this.#blocks.message !== undefined;
+  }
+
+  get id(): string | undefined {
+    const id = this.#blocks.message?.id;
+    return typeof id === 'string' ? id : undefined;
+  }
+
+  restore(shown: ShownAnswer): void {
+    this.#blocks.restore(shown);
+    this.#calls.restore(shown.calls);
+  }
+
+  show(deltas: readonly Delta[], event: MessagesEvent, intact: boolean): void {
+    const isLate = intact && this.#isLate(event);
+    const isOfTool = event.aside === true && deltas.some(isOfProviderTool);
+    if (deltas.length === 0 || isLate || isOfTool) {
+      if (intact) this.#showStructure(event, isLate);
+      if (isOfTool && event.type === 'message_start') this.#showPending();
+      // Another replica that does not know that it ran would have it run again.
+      if (isOfTool) this.#options.sink.storeFirst();
+      return;
+    }
+    const isWhole = intact && deltas.length === 1;
+    for (const delta of deltas) this.#showOne(delta, event, isWhole);
+  }
+
+  forward(event: MessagesEvent): void {
+    this.show(event.deltas, event, true);
+  }
+
+  restart(): void {
+    this.#pending.forget();
+  }
+
+  cancelCalls(indexes: readonly number[], reason: string, attempt: number): void {
+    for (const index of indexes) {
+      const cancelled = this.#calls.cancel(index);
+      if (!cancelled) continue;
+      const { position, id, name } = cancelled;
+      this.#options.sink.keep(cancelDelta(position, reason));
+      // Before its block ends: whoever acts on that must know by then.
+      this.advise({ type: 'ToolCallCancel', id, name, reason, attempt });
+      this.#blocks.endCall(position);
+    }
+  }
+
+  advise(advisory: Advisory): void {
+    const { events, sink } = this.#options;
+    if (events === 'none') return;
+    if (!this.begun) this.#advisories.push(advisory);
+    else if (events === 'comments') sink.comment(`holdfast ${JSON.stringify(advisory)}`);
+    else this.#send(pingPayload(advisory));
+  }
+
+  breakSilence(): boolean {
+    if (!this.begun) return false;
+    this.#send(pingPayload());
+    return true;
+  }
+
+  finish({ reason, finish, after, usage, stop_sequence }: Ending<MessagesEvent>): void {
+    // What only began was cut, where the provider did not come to its end.
+    if (finish) this.#showPending(true);
+    else this.#pending.forget();
+    this.#blocks.close(finish);
+    if (!finish) this.#blocks.answerUses();
+    const reports = [finish, ...after].map((event) => event?.parsed.usage).filter(isObject);
+    const report = this.#report(usage, reports.at(-1));
+    const isAsItCame = finish && finish.parsed.usage === report;
+    const event = finish?.parsed ?? messageDelta(reason, stop_sequence);
+    const payload = isAsItCame ? finish.payload : JSON.stringify({ ...event, usage: report });
+    const told = usageOf(report, this.#blocks.message?.usage);
+    this.#send(payload, [
+      { kind: 'finish', reason },
+      ...(told ? [{ kind: 'usage', usage: told } as const] : []),
+    ]);
+    this.#send(MESSAGE_STOP);
+  }
+
+  /** The report has left together with the reason. */
+  finishRest(): void {
+    this.#send(MESSAGE_STOP);
+  }
+
+  finishForwarded(): void {
+    this.#send(MESSAGE_STOP);
+  }
+
+  fail(error: object): void {
+    this.#send(errorPayload(error));
+  }
+
+  #showStructure(event: MessagesEvent, isLate: boolean): void {
+    const { type, block, ping } = event;
+    const isWaiting = this.#pending.has(event);
+    const begins = type === 'message_start' || type === 'content_block_start';
+    const isRepeated = type === 'message_start' && (this.begun || isWaiting);
+    // There is one end, and it has a reason.
+    if (isRepeated || type === 'message_delta') return;
+    if (!begins && this.begun && (block ? !isWaiting : this.#pending.isEmpty)) this.#blocks.pass(event);
+    // One sign of life before there is any other is as good as many.
+    else if ((begins || !block || isWaiting) && !(ping && isWaiting)) {
+      if (this.#pending.add(event, isLate)) this.#showPending();
+    }
+  }
+
+  /** Thinking in the middle of the answer. At its head it is shown as it comes: whatever cuts it, it is thought again. */
+  #isLate(event: MessagesEvent): boolean {
+    const { type, block } = event;
+    if (block?.kind !== 'thinking') return false;
+    if (type === 'content_block_start') return this.#blocks.answers || this.#pending.answers;
+    return this.#pending.isHeld(block) && this.#pending.has(event);
+  }
+
+  /** Shows what waited for something to be said. `half`: what is not whole, too. */
+  #showPending(half = false): void {
+    if (this.#pending.isEmpty) return;
+    const wasBegun = this.begun;
+    const events = this.#pending.drain(half);
+    // Half of a block that was held is of as little use to a client that is told it by another replica.
+    if (events.some(({ block }) => block && this.#pending.isHeld(block))) this.#options.sink.storeFirst();
+    for (const event of events) this.#blocks.pass(event);
+    if (wasBegun || !this.begun) return;
+    const advisories = this.#advisories;
+    this.#advisories = [];
+    for (const advisory of advisories) this.advise(advisory);
+  }
+
+  #showOne(delta: Delta, event: MessagesEvent, isWhole: boolean): void {
+    switch (delta.kind) {
+      case 'text':
+      case 'refusal':
+      case 'reasoning':
+        this.#showPending();
+        this.#blocks.say(delta, event, isWhole);
+        return;
+      case 'tool_start':
+      case 'tool_arguments':
+      case 'tool_close':
+        if (this.#calls.live) this.#showLive(delta, event);
+        else this.#showHeld(delta, event);
+    }
+  }
+
+  /** A call that is held is shown when it is closed, and whole. */
+  #showHeld(delta: ToolDelta, event: MessagesEvent): void {
+    const shown = this.#calls.show(delta);
+    if (!shown) return;
+    // What is still said of it concerns nobody any more.
+    this.#calls.cancel(delta.index);
+    this.#showPending();
+    this.#blocks.call(shown, event);
+  }
+
+  #showLive(delta: ToolDelta, event: MessagesEvent): void {
+    const shown = this.#calls.show(delta);
+    if (shown?.start) {
+      this.#showPending();
+      this.#blocks.beginCall(shown, event);
+      return;
+    }
+    const positioned = this.#calls.positioned(delta);
+    if (shown) this.#blocks.goOnWithCall(positioned.index, shown);
+    if (delta.kind === 'tool_close') this.#blocks.endCall(positioned.index, [positioned]);
+  }
+
+  /** What the provider reported, unless the answer as a whole is another. Clients rely on there being something. */
+  #report(usage: Usage | undefined, reported: MessagesUsage | undefined): MessagesUsage {
+    if (!usage && reported) return reported;
+    const report = reportOf(usage, this.#blocks.message?.usage, reported);
+    return reported && JSON.stringify(report) === JSON.stringify(reported) ? reported : report;
+  }
+
+  #send(payload: string, deltas: readonly Delta[] = []): void {
+    this.#options.sink.send(payload, deltas, true);
+  }
+}

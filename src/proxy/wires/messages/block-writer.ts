@@ -1,0 +1,198 @@
+import { isObject } from '../../../lib/json.ts';
+import type { Delta } from '../../../plans/delta.ts';
+import type { ShownFragment } from '../../../plans/shown-calls.ts';
+import { normalisedArguments } from '../../../plans/tool-proof.ts';
+import type { AnswerSink, ShownAnswer } from '../common/wire.ts';
+import { type ShownBlock, ShownBlocks } from './blocks.ts';
+import type { MessagesEvent } from './event.ts';
+import {
+  blankBlock,
+  blockDelta,
+  blockStart,
+  blockStop,
+  inputDelta,
+  isPlainText,
+  textDelta,
+} from './payloads.ts';
+import { isProviderUse, unknownResultOf } from './provider-tools.ts';
+
+export type Prose = Extract<Delta, { kind: 'text' | 'refusal' | 'reasoning' }>;
+
+/**
+ * Writes the blocks of one message, one after the other, numbered without gaps. A block that an interruption has cut
+ * stays open, and what goes on with it goes on in it.
+ */
+export class MessagesBlockWriter {
+  readonly #sink: AnswerSink;
+  readonly #blocks = new ShownBlocks();
+  /** The block that is open, unless it is that of a call which is shown while it comes. */
+  #open: ShownBlock | undefined;
+  /** The last event that was shown in it. */
+  #source: MessagesEvent | undefined;
+  /** What is missing of a call that another replica has shown the beginning of. */
+  #rest = '';
+
+  constructor(sink: AnswerSink) {
+    this.#sink = sink;
+  }
+
+  /** The message as it began; undefined before it did. */
+  get message(): Readonly<Record<string, unknown>> | undefined {
+    const message = this.#blocks.start?.message;
+    return isObject(message) ? message : undefined;
+  }
+
+  /** There is something besides thinking. */
+  get answers(): boolean {
+    return this.#blocks.answers;
+  }
+
+  restore({ calls, events }: ShownAnswer): void {
+    for (const { payload } of events) if (payload !== undefined) this.#blocks.add(payload);
+    const { latest } = this.#blocks;
+    const call = latest && calls[this.#blocks.callOf(latest)];
+    if (call?.state === 'open') return;
+    this.#open = latest;
+    if (latest && call?.state === 'closed')
+      this.#rest = normalisedArguments(call.arguments).slice(latest.arguments.length);
+  }
+
+  /** Shows an event as it came, in the place that it has in this message. */
+  pass(event: MessagesEvent): void {
+    const { type, payload, parsed, block, deltas } = event;
+    if (type === 'message_start') this.#blocks.start = parsed;
+    if (type === 'content_block_start') this.#openAs(event);
+    else if (!block) this.#send(payload, deltas);
+    else if (this.#open && this.#source?.block === block) {
+      const { index } = this.#open;
+      if (isObject(parsed.delta) && parsed.delta.type === 'signature_delta') this.#open.isSigned = true;
+      const placed = parsed.index === index ? payload : JSON.stringify({ ...parsed, index });
+      if (type === 'content_block_stop') this.#end(this.#open, placed, deltas);
+      else this.#send(placed, deltas);
+    }
+  }
+
+  /** `isWhole`: it is all that the event says. */
+  say(delta: Prose, event: MessagesEvent, isWhole: boolean): void {
+    const { type, parsed, payload } = event;
+    if (type === 'content_block_start' && isWhole) {
+      this.#openAs(event);
+      return;
+    }
+    const kind = delta.kind === 'reasoning' ? 'thinking' : 'text';
+    const open = this.#open?.type === kind ? this.#open : this.#openBlank(kind, event);
+    this.#source = event;
+    if (!isWhole || parsed.index !== open.index) this.#speak(delta, open);
+    else this.#send(payload, [delta], kind === 'thinking' || !isPlainText(parsed));
+  }
+
+  /** A whole call. */
+  call(call: ShownFragment, event: MessagesEvent): void {
+    // Of a call no part is of use, so the journal has all of it with the first of its events.
+    this.#sink.storeFirst();
+    const block = this.beginCall(call, event);
+    this.#send(blockDelta(block.index, inputDelta(call.arguments)));
+    this.#end(block);
+  }
+
+  /** The beginning of a call that is shown while it comes. */
+  beginCall({ start, deltas }: ShownFragment, event: MessagesEvent): ShownBlock {
+    this.close(event);
+    const { id, name, extra } = start ?? {};
+    const use = { type: 'tool_use', id, name, input: {}, ...extra };
+    const block = this.#blocks.begin('tool_use', use);
+    this.#send(blockStart(block.index, use), deltas);
+    return block;
+  }
+
+  goOnWithCall(position: number, { arguments: text, deltas }: ShownFragment): void {
+    const block = this.#blocks.ofCall(position);
+    if (block) this.#send(blockDelta(block.index, inputDelta(text)), deltas);
+  }
+
+  /** The call is closed, as `deltas` say, or was cancelled. */
+  endCall(position: number, deltas: readonly Delta[] = []): void {
+    const block = this.#blocks.ofCall(position);
+    if (block) this.#end(block, blockStop(block.index), deltas);
+  }
+
+  /** Ends what is open, because of `event`, if any. */
+  close(event: MessagesEvent | undefined): void {
+    const open = this.#open;
+    if (!open) return;
+    const signature = open.type === 'thinking' && !open.isSigned ? this.#signatureFrom(event) : undefined;
+    if (signature !== undefined) this.#send(blockDelta(open.index, { type: 'signature_delta', signature }));
+    if (this.#rest !== '') this.#send(blockDelta(open.index, inputDelta(this.#rest)));
+    this.#rest = '';
+    this.#end(open);
+    // What was too long to be held was cut, and goes without a result of its own.
+    if (isProviderUse(open.type)) this.answerUses();
+  }
+
+  /** Says of the tools that the provider was running that nothing is known of their results. */
+  answerUses(): void {
+    for (const use of this.#blocks.unansweredUses) {
+      const result = unknownResultOf(use);
+      const block = this.#blocks.begin(String(result.type), result);
+      this.#send(blockStart(block.index, result));
+      this.#end(block);
+    }
+  }
+
+  /** Opens a block as the provider does, unless there is one that another attempt has left. */
+  #openAs(event: MessagesEvent): void {
+    const { payload, parsed, block, deltas } = event;
+    const type = block?.type ?? '';
+    const isProseBlock = type === 'text' || type === 'thinking';
+    const isLeft = isProseBlock && this.#open?.type === type && this.#source?.thoughts !== event.thoughts;
+    const prose = deltas.filter(isProse);
+    if (!isLeft) {
+      this.close(event);
+      const start = isObject(parsed.content_block) ? parsed.content_block : {};
+      this.#open = this.#blocks.begin(type, start);
+      const { index } = this.#open;
+      const blank = prose.length > 0 ? { ...start, ...blankBlock(type) } : start;
+      const isAsItCame = parsed.index === index && prose.length === 0;
+      this.#send(isAsItCame ? payload : blockStart(index, blank));
+    }
+    this.#source = event;
+    for (const delta of prose) if (this.#open) this.#speak(delta, this.#open);
+  }
+
+  #openBlank(type: 'text' | 'thinking', event: MessagesEvent): ShownBlock {
+    this.close(event);
+    const open = this.#blocks.begin(type);
+    this.#send(blockStart(open.index, blankBlock(type)));
+    this.#open = open;
+    return open;
+  }
+
+  #speak(delta: Prose, { index }: ShownBlock): void {
+    if (delta.kind !== 'reasoning') this.#send(textDelta(index, delta.text), [delta], false);
+    else this.#send(blockDelta(index, { type: 'thinking_delta', thinking: delta.text }), [delta]);
+  }
+
+  /**
+   * Thinking that was cut and then thought again goes by the signature of what the answer rests on: without any, no
+   * provider would take the message back.
+   */
+  #signatureFrom(event: MessagesEvent | undefined): string | undefined {
+    if (!event || event.thoughts === this.#source?.thoughts) return undefined;
+    const thought = event.thoughts.findLast(({ type }) => type === 'thinking');
+    return thought?.type === 'thinking' ? thought.signature : undefined;
+  }
+
+  #end(block: ShownBlock, payload = blockStop(block.index), deltas: readonly Delta[] = []): void {
+    this.#blocks.end(block);
+    this.#send(payload, deltas);
+    if (block !== this.#open) return;
+    this.#open = undefined;
+    this.#source = undefined;
+  }
+
+  #send(payload: string, deltas: readonly Delta[] = [], keepPayload = true): void {
+    this.#sink.send(payload, deltas, keepPayload);
+  }
+}
+
+const isProse = (delta: Delta): delta is Prose => 'text' in delta && delta.kind !== 'tool_arguments';

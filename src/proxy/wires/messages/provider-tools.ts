@@ -1,0 +1,83 @@
+import { isObject, parsedJson } from '../../../lib/json.ts';
+import type { Delta } from '../../../plans/delta.ts';
+import { UNKNOWN_RESULT } from '../common/unknown-result.ts';
+import type { MessagesRequest } from './request.ts';
+
+type Block = Readonly<Record<string, unknown>>;
+
+const NO_DELTAS: readonly Delta[] = [];
+
+/** The use of a tool that the provider runs; `tool_use` is the client's to carry out. */
+export const isProviderUse = (type: string): boolean => type.endsWith('_tool_use');
+export const isProviderResult = (type: string): boolean => type.endsWith('_tool_result');
+export const isProviderBlock = (type: string): boolean => isProviderUse(type) || isProviderResult(type);
+
+const named = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/**
+ * The tools that a provider runs, as the blocks of one attempt tell of them. A tool runs from the end of its use on:
+ * half an input cannot be run.
+ */
+export class MessagesProviderTools {
+  /** By id. */
+  readonly #uses = new Map<string, Block>();
+
+  /** A block has ended. `start`: as it began; `json`: what came of its input. */
+  end(start: Block, json: string): readonly Delta[] {
+    const type = named(start.type);
+    if (isProviderUse(type)) {
+      const { id, name } = { id: named(start.id), name: named(start.name) || type };
+      this.#uses.set(id, { ...start, input: parsedJson(json) ?? start.input ?? {} });
+      return [{ kind: 'provider_tool_start', id, name }];
+    }
+    if (!isProviderResult(type)) return NO_DELTAS;
+    const id = named(start.tool_use_id);
+    // A paused turn continues from a use that the request brings.
+    const use = this.#uses.get(id);
+    const name = named(use?.name) || type.replace(/_tool_result$/, '');
+    return [{ kind: 'provider_tool_end', id, name, items: use ? [use, start] : [start] }];
+  }
+}
+
+export interface PausedUse {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** The uses at which the last turn of a request was paused (`pause_turn`): its provider continues with them. */
+export function pausedUses({ messages }: Pick<MessagesRequest, 'messages'>): readonly PausedUse[] {
+  const last = messages.at(-1);
+  if (last?.role !== 'assistant' || !Array.isArray(last.content)) return [];
+  const uses = new UnansweredUses();
+  for (const block of last.content) if (isObject(block)) uses.add(block);
+  return uses.all.map(({ type, id, name }) => ({ id: named(id), name: named(name) || named(type) }));
+}
+
+/** Uses that were shown and have no result, in order. */
+export class UnansweredUses {
+  readonly #uses = new Map<unknown, Block>();
+
+  get all(): readonly Block[] {
+    return [...this.#uses.values()];
+  }
+
+  /** A block begins. */
+  add(start: Block): void {
+    const type = named(start.type);
+    if (isProviderUse(type)) this.#uses.set(start.id, start);
+    else if (isProviderResult(type)) this.#uses.delete(start.tool_use_id);
+    // A program that calls a tool of the client's continues once the client has carried it out.
+    else if (type === 'tool_use' && isObject(start.caller)) this.#uses.delete(start.caller.tool_id);
+  }
+}
+
+/** The result of a use that has none: without any, its provider refuses the message when it is sent back. */
+export function unknownResultOf({ type, id, name }: Block): Block {
+  if (type === 'mcp_tool_use') {
+    const content = [{ type: 'text', text: UNKNOWN_RESULT }];
+    return { type: 'mcp_tool_result', tool_use_id: id, is_error: true, content };
+  }
+  const tool = named(name).startsWith('tool_search') ? 'tool_search' : named(name);
+  const result = `${tool}_tool_result`;
+  return { type: result, tool_use_id: id, content: { type: `${result}_error`, error_code: 'unavailable' } };
+}

@@ -1,0 +1,57 @@
+import { isObject } from '../../../lib/json.ts';
+import type { Usage } from '../../../plans/delta.ts';
+
+const INPUT_FIELDS = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'] as const;
+
+/** A report as it is on the wire. */
+export type MessagesUsage = Readonly<Record<string, unknown>>;
+
+/**
+ * A cumulative report in the terms of chat, where the prompt counts whole, whether it was cached or not; the wire's own
+ * fields are kept. `start`: that of `message_start`, which older reports leave the input to.
+ */
+export function usageOf(report: unknown, start: unknown): Usage | undefined {
+  if (!isObject(report) || typeof report.output_tokens !== 'number') return undefined;
+  const input = { ...inputOf(start), ...inputOf(report) };
+  const prompt_tokens = Object.values(input).reduce((sum, tokens) => sum + tokens, 0);
+  const completion_tokens = report.output_tokens;
+  return {
+    ...report,
+    ...input,
+    prompt_tokens,
+    completion_tokens,
+    total_tokens: prompt_tokens + completion_tokens,
+  };
+}
+
+/**
+ * The report that goes with the end of an answer: what is `reported`, with the tokens of all of it, `usage`. The input is
+ * that of the answer's own beginning, `start`, whoever went on with it.
+ */
+export function reportOf(usage: Usage | undefined, start: unknown, reported: unknown): MessagesUsage {
+  const input = inputOf(start);
+  // Some gateways begin with zeros, and say at the end what it was: of a continuation that is more than was asked.
+  const isTold = Object.values(input).some((tokens) => tokens > 0);
+  const output_tokens = usage?.completion_tokens ?? 0;
+  if (usage && !isTold) {
+    const {
+      cache_creation_input_tokens: _,
+      cache_read_input_tokens: __,
+      ...rest
+    } = isObject(reported) ? reported : {};
+    return { ...rest, input_tokens: usage.prompt_tokens, output_tokens };
+  }
+  if (!isObject(reported)) return { ...input, output_tokens };
+  const shared = Object.entries(input).filter(([field]) => isTold && typeof reported[field] === 'number');
+  return { ...reported, ...Object.fromEntries(shared), output_tokens };
+}
+
+function inputOf(usage: unknown): Record<string, number> {
+  if (!isObject(usage)) return {};
+  return Object.fromEntries(
+    INPUT_FIELDS.flatMap((field) => {
+      const tokens = usage[field];
+      return typeof tokens === 'number' ? [[field, tokens]] : [];
+    }),
+  );
+}

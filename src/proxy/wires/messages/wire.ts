@@ -1,0 +1,38 @@
+import { MODES } from '../../../plans/seam/mode.ts';
+import type { Wire } from '../common/wire.ts';
+import { anthropic } from '../dialects/anthropic.ts';
+import { claudeContinues } from '../dialects/model-families.ts';
+import { MessagesAnswerWriter } from './answer-writer.ts';
+import { messagesContinuationOf } from './continuation.ts';
+import { messagesConversation } from './conversation.ts';
+import { messagesDeliveredEvents } from './delivered-events.ts';
+import { messagesDocument } from './document.ts';
+import { type MessagesEvent, typeOf } from './event.ts';
+import { messagesNotices } from './notices.ts';
+import { errorPayload } from './payloads.ts';
+import { pausedUses } from './provider-tools.ts';
+import { MessagesReader } from './reader.ts';
+import { checkMessagesRequest, type MessagesRequest, messagesFactsOf } from './request.ts';
+
+/** `/v1/messages` */
+export const messagesWire: Wire<MessagesEvent, MessagesRequest> = {
+  name: 'messages',
+  path: '/messages',
+  keyHeader: 'x-api-key',
+  headers: { 'anthropic-version': '2023-06-01' },
+  notices: messagesNotices,
+  isOrdered: true,
+  modes: MODES,
+  // The Messages API documents what the endpoint that imitates OpenAI leaves open.
+  dialect: { ...anthropic, prefill: claudeContinues },
+  request: checkMessagesRequest,
+  facts: messagesFactsOf,
+  continuation: messagesContinuationOf,
+  conversation: messagesConversation,
+  errorBody: errorPayload,
+  eventOf: typeOf,
+  reader: (nextCall, request, isRest) => new MessagesReader(nextCall, isRest ? [] : pausedUses(request)),
+  writer: (options) => new MessagesAnswerWriter(options),
+  delivered: messagesDeliveredEvents,
+  document: messagesDocument,
+};

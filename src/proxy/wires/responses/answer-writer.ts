@@ -1,0 +1,221 @@
+import { isObject } from '../../../lib/json.ts';
+import { cancelDelta } from '../../../plans/cancelled-call.ts';
+import type { Delta, Usage } from '../../../plans/delta.ts';
+import { isOfProviderTool } from '../../../plans/provider-tools.ts';
+import type { Advisory } from '../common/advisory.ts';
+import type { AnswerWriter, AnswerWriterOptions, Ending, ShownAnswer } from '../common/wire.ts';
+import { ResponseCalls } from './calls.ts';
+import { cutOff, type Unnumbered } from './closing.ts';
+import {
+  type AttemptItem,
+  type Json,
+  KEEPALIVE,
+  LIFECYCLE,
+  type ResponsesData,
+  type ResponsesEvent,
+} from './data.ts';
+import { ResponseOutput } from './output.ts';
+import { ResponsesSender } from './sender.ts';
+import { endTypeOf, failedResponse, responseInProgress, wholeResponse } from './whole.ts';
+
+/**
+ * Writes one answer as the events of one response. Those of the first attempt pass as they came; those of a later one
+ * become part of the response that the client has, in which one item follows the other.
+ *
+ * Held back are, besides calls, events that say nothing yet, until something is said: of an attempt that is cut they are
+ * then forgotten, so that its items neither begin nor end for nothing.
+ */
+export class ResponsesAnswerWriter implements AnswerWriter<ResponsesEvent> {
+  readonly #options: AnswerWriterOptions;
+  readonly #sender: ResponsesSender;
+  readonly #output: ResponseOutput;
+  readonly #calls: ResponseCalls;
+  /** Events of the current attempt that say nothing yet. */
+  #pending: ResponsesEvent[] = [];
+  #last: ResponsesEvent | undefined;
+  #advisories: Advisory[] = [];
+
+  constructor(options: AnswerWriterOptions) {
+    this.#options = options;
+    this.#sender = new ResponsesSender(options.sink);
+    this.#output = new ResponseOutput(this.#sender);
+    this.#calls = new ResponseCalls(this.#output, this.#sender, options.events !== 'none');
+  }
+
+  get begun(): boolean {
+    return this.#sender.begun;
+  }
+
+  get id(): string | undefined {
+    const id = this.#sender.shown.response?.id;
+    return typeof id === 'string' ? id : undefined;
+  }
+
+  get thoughts(): 'whole' | 'cut' | undefined {
+    return this.#sender.shown.thoughts;
+  }
+
+  restore({ events, calls }: ShownAnswer): void {
+    this.#output.restore(events, calls);
+    this.#calls.restore(calls);
+  }
+
+  show(deltas: readonly Delta[], event: ResponsesEvent, intact: boolean): void {
+    // An event may be named again for what has to be said without one of its own.
+    const isNew = event !== this.#last;
+    this.#last = event;
+    if (isNew && event.item?.kind === 'call') {
+      // While nothing of it is seen, what came before it need not be, either.
+      const isSeen = this.#options.events !== 'none' || this.#output.has(event.item);
+      if (isSeen || deltas.some(({ kind }) => kind === 'tool_close')) this.#flush();
+      this.#calls.show(event.item, event, deltas);
+    } else if (isNew && intact) this.#showWhole(event);
+    else {
+      this.#sender.isFaithful = false;
+      for (const delta of deltas) this.#showOne(delta, isNew ? event : undefined);
+    }
+  }
+
+  forward(event: ResponsesEvent): void {
+    this.#sender.pass(event);
+  }
+
+  restart(): void {
+    this.#pending = [];
+    this.#output.restart();
+    this.#calls.restart();
+  }
+
+  cancelCalls(indexes: readonly number[], reason: string, attempt: number): void {
+    for (const index of indexes) {
+      const dropped = this.#calls.drop(index);
+      if (!dropped) continue;
+      const { position, id, name } = dropped;
+      this.#options.sink.keep(cancelDelta(position, reason));
+      const shown = this.#output.openCall(id);
+      if (shown) this.#sender.emit(cutOff(shown));
+      this.advise({ type: 'ToolCallCancel', id, name, reason, attempt });
+    }
+  }
+
+  advise(advisory: Advisory): void {
+    const { events, sink } = this.#options;
+    if (events === 'none') return;
+    if (!this.begun) this.#advisories.push(advisory);
+    else if (events === 'comments') sink.comment(`holdfast ${JSON.stringify(advisory)}`);
+    else this.#sender.emit(this.#inProgress({ holdfast: advisory }));
+  }
+
+  breakSilence(): boolean {
+    if (!this.begun) return false;
+    this.#sender.emit(this.#inProgress());
+    return true;
+  }
+
+  finish({ reason, finish, usage }: Ending<ResponsesEvent>): void {
+    // What its provider did not end was cut.
+    if (!finish) this.#pending = [];
+    this.#flush();
+    if (!finish) this.#output.leaveThoughts();
+    if (!this.#sender.isFaithful || !finish) this.#output.closeAll();
+    const deltas: Delta[] = [{ kind: 'finish', reason }];
+    const reported = usage ?? finish?.deltas.find((delta) => delta.kind === 'usage')?.usage;
+    if (reported) deltas.push({ kind: 'usage', usage: reported });
+    if (finish) this.#sender.pass(finish, this.#endChanges(finish, reason, usage), deltas);
+    else this.#sender.emit({ type: endTypeOf(reason), response: this.#whole({}, reason, usage) }, deltas);
+  }
+
+  /** Nothing comes after the end of a response. */
+  finishRest(): void {}
+
+  finishForwarded(): void {}
+
+  fail(error: object): void {
+    const early = this.#pending.find(isOfResponse)?.data.response;
+    const { response, error: shown } = this.#sender.shown;
+    const first = response ?? (isObject(early) ? early : {});
+    // AI SDK 5 takes `response.failed` for a normal end; of this event every SDK makes an exception.
+    if (!shown) this.#sender.emit({ type: 'error', error });
+    // Another replica may have said the first of the two; both say the same.
+    this.#sender.emit({ type: 'response.failed', ...failedResponse(first, shown ?? error) });
+  }
+
+  /** The event of an attempt, nothing of which was taken out. */
+  #showWhole(event: ResponsesEvent): void {
+    const { data, item } = event;
+    const { continues } = this.#output;
+    const isKeepalive = data.type === KEEPALIVE;
+    // Signs of life of another wire's are for us; clients do not know them.
+    if (event.ping && !isKeepalive) return;
+    // The response has begun.
+    if (LIFECYCLE.has(data.type) && continues) return;
+    if (this.#saysNothingYet(event)) {
+      this.#pending.push(event);
+      return;
+    }
+    // A sign of life is to keep the client waiting, who may take none but events for one.
+    if (!isKeepalive || !continues) this.#flush();
+    if (item) this.#output.pass(item, event);
+    else if (!continues || isKeepalive) this.#sender.pass(event);
+    // Another replica that does not know that it ran would have it run again.
+    if (event.aside && event.deltas.some(isOfProviderTool)) this.#sender.storeFirst();
+  }
+
+  #saysNothingYet({ data, item, deltas }: ResponsesEvent): boolean {
+    if (LIFECYCLE.has(data.type)) return !this.begun;
+    if (data.type === KEEPALIVE) return !this.begun && !this.#pending.some(isOfResponse);
+    if (item === undefined || item.kind === 'other' || deltas.length > 0) return false;
+    // The end of thoughts brings what they are taken back with, and nothing can continue them.
+    return !(endsThoughts(data, item) && this.#output.has(item));
+  }
+
+  #showOne(delta: Delta, event: ResponsesEvent | undefined): void {
+    this.#flush();
+    switch (delta.kind) {
+      case 'text':
+      case 'refusal':
+      case 'reasoning':
+        this.#output.say(delta, event);
+        return;
+      case 'tool_start':
+      case 'tool_arguments':
+      case 'tool_close':
+        this.#calls.add(delta);
+    }
+  }
+
+  /** Everything that said nothing until now has become part of the answer. */
+  #flush(): void {
+    const pending = this.#pending;
+    this.#pending = [];
+    for (const event of pending) {
+      if (event.item) this.#output.pass(event.item, event);
+      else this.#sender.pass(event);
+    }
+    if (!this.begun) return;
+    const advisories = this.#advisories;
+    this.#advisories = [];
+    for (const advisory of advisories) this.advise(advisory);
+  }
+
+  #endChanges({ data }: ResponsesEvent, reason: string, usage: Usage | undefined): Json {
+    if (this.#sender.isFaithful && !usage) return {};
+    const last = isObject(data.response) ? data.response : {};
+    return { response: this.#whole(last, reason, usage) };
+  }
+
+  #whole(last: Json, reason: string, usage: Usage | undefined): Json {
+    const { response: first = last, output } = this.#sender.shown;
+    return wholeResponse({ first, last, output, reason, usage });
+  }
+
+  #inProgress(more: object = {}): Unnumbered {
+    const response = responseInProgress(this.#sender.shown.response ?? {});
+    return { type: 'response.in_progress', response, ...more };
+  }
+}
+
+const endsThoughts = ({ type }: ResponsesData, { kind }: AttemptItem): boolean =>
+  kind === 'reasoning' && type === 'response.output_item.done';
+
+const isOfResponse = ({ data }: ResponsesEvent): boolean => isObject(data.response);

@@ -1,0 +1,132 @@
+import type { Delta } from '../../../plans/delta.ts';
+import { ShownCalls } from '../../../plans/shown-calls.ts';
+import type { ToolCall } from '../../../plans/transcript.ts';
+import type { AttemptItem, ResponsesEvent } from './data.ts';
+import type { ResponseOutput } from './output.ts';
+import type { ResponsesSender } from './sender.ts';
+
+type Close = Extract<Delta, { kind: 'tool_close' }>;
+type ToolDelta = Extract<Delta, { kind: 'tool_start' | 'tool_arguments' | 'tool_close' }>;
+
+/** The calls of one response: held until they are closed, or shown as they come to a client that asked for it. */
+export class ResponseCalls {
+  readonly #output: ResponseOutput;
+  readonly #sender: ResponsesSender;
+  readonly #calls: ShownCalls;
+  /** Calls that are closed: what came after them may have closed them before their own end came. */
+  readonly #closed = new Set<number>();
+  /** Of the current attempt. */
+  #held = new Map<AttemptItem, ResponsesEvent[]>();
+  #dropped = new Set<AttemptItem>();
+  #itemOf = new Map<number, AttemptItem>();
+
+  constructor(output: ResponseOutput, sender: ResponsesSender, live: boolean) {
+    this.#output = output;
+    this.#sender = sender;
+    this.#calls = new ShownCalls({ live, legacy: false });
+  }
+
+  restore(calls: readonly ToolCall[]): void {
+    this.#calls.restore(calls);
+  }
+
+  restart(): void {
+    this.#held = new Map();
+    this.#dropped = new Set();
+    this.#itemOf = new Map();
+  }
+
+  /** An event of a call, and what the run makes of it. */
+  show(item: AttemptItem, event: ResponsesEvent, deltas: readonly Delta[]): void {
+    for (const delta of deltas) if (delta.kind === 'tool_start') this.#itemOf.set(delta.index, item);
+    if (this.#dropped.has(item)) this.#sender.isFaithful = false;
+    else if (this.#calls.live) this.#showLive(item, event, deltas);
+    else if (this.#output.has(item)) this.#output.pass(item, event, []);
+    else {
+      const held = this.#held.get(item);
+      if (held) held.push(event);
+      else this.#held.set(item, [event]);
+      for (const delta of deltas) {
+        if (delta.kind === 'tool_cancel') this.drop(delta.index);
+        else this.add(delta as ToolDelta);
+      }
+    }
+  }
+
+  /** What the run makes of a call that no event of its own says: that it is closed, by what came after it. */
+  add(delta: ToolDelta): void {
+    if (this.#calls.live) {
+      if (delta.kind === 'tool_close') this.#closeLive(delta);
+      return;
+    }
+    if (this.#closed.has(delta.index)) return;
+    const fragment = this.#calls.show(delta);
+    const item = this.#itemOf.get(delta.index);
+    if (!fragment || !item) return;
+    const events = this.#held.get(item) ?? [];
+    this.#closed.add(delta.index);
+    this.#held.delete(item);
+    this.#output.tell({ item, events, fragment });
+  }
+
+  /** Gives the call up; returns it if the client has seen something of it. */
+  drop(index: number): { readonly position: number; readonly id: string; readonly name: string } | undefined {
+    const item = this.#itemOf.get(index);
+    if (item) {
+      this.#dropped.add(item);
+      this.#held.delete(item);
+    }
+    this.#sender.isFaithful = false;
+    return this.#calls.cancel(index);
+  }
+
+  #showLive(item: AttemptItem, event: ResponsesEvent, deltas: readonly Delta[]): void {
+    const close = deltas.find(
+      (delta) => delta.kind === 'tool_close' && this.#itemOf.get(delta.index) === item,
+    ) as Close | undefined;
+    // Arguments that are spelled as nothing are told in full, and so is the end of the call.
+    const isBare = close && this.#output.shownOf(item)?.item.arguments === '' && event.data.arguments === '';
+    if (isBare) this.#closeLive(close);
+    else this.#output.pass(item, event, this.#liveDeltas(item, deltas));
+    const shown = this.#output.shownOf(item);
+    // While a seam holds text back, events that say nothing do not come this far.
+    if (close && this.#output.continues && shown && !shown.isDone) this.#output.close(shown);
+  }
+
+  /** What the journal is told of a call that is shown as it comes. */
+  #liveDeltas(item: AttemptItem, deltas: readonly Delta[]): readonly Delta[] {
+    return deltas.flatMap((delta): readonly Delta[] => {
+      switch (delta.kind) {
+        case 'tool_start':
+        case 'tool_arguments':
+          return this.#calls.show(delta)?.deltas ?? [];
+        case 'tool_close': {
+          const isOwn = this.#itemOf.get(delta.index) === item && !this.#closed.has(delta.index);
+          // What begins now may close another call.
+          if (!isOwn) this.#closeLive(delta);
+          this.#closed.add(delta.index);
+          return isOwn ? [this.#calls.positioned(delta)] : [];
+        }
+        case 'tool_cancel': {
+          const { position: index } = this.#calls.cancel(delta.index) ?? {};
+          return index === undefined ? [] : [{ kind: 'tool_cancel', index }];
+        }
+        default:
+          return [];
+      }
+    });
+  }
+
+  /** A call that is shown as it comes is closed by what came after it. */
+  #closeLive(delta: Close): void {
+    if (this.#closed.has(delta.index)) return;
+    this.#closed.add(delta.index);
+    const closed = this.#calls.positioned(delta);
+    const rest = this.#calls.show(delta)?.deltas ?? [];
+    const { id } = this.#calls.cancel(delta.index) ?? {};
+    const shown = id === undefined ? undefined : this.#output.openCall(id);
+    const events = shown ? this.#output.closingOf(shown) : [];
+    for (const event of events.slice(0, -1)) this.#sender.emit(event);
+    for (const event of events.slice(-1)) this.#sender.emit(event, [...rest, closed]);
+  }
+}

@@ -1,0 +1,259 @@
+import { isObject } from '../../../lib/json.ts';
+import type { Delta } from '../../../plans/delta.ts';
+import { type Json, type ResponsesData, textIn, typeOf } from './data.ts';
+import { impliedItem, kindOf } from './items.ts';
+
+/** Where an item has its parts. */
+export type PartList = 'content' | 'summary';
+
+/** An output item as the client has it. */
+export interface ShownItem {
+  /** Its `output_index`. */
+  readonly index: number;
+  /** With everything that was said of it up to now. */
+  item: Json;
+  isDone: boolean;
+  /** A call whose arguments were told to their end. */
+  isWhole: boolean;
+  /** The part that is being told. */
+  open: { readonly list: PartList; readonly index: number } | undefined;
+}
+
+type Part = Record<string, unknown>;
+
+/** Of an event that says text; what obfuscates its length is no use to anybody who reads it later. */
+const PLAIN_FIELDS: ReadonlySet<string> = new Set([
+  'type',
+  'sequence_number',
+  'item_id',
+  'output_index',
+  'content_index',
+  'delta',
+  'obfuscation',
+]);
+
+/**
+ * The response as the client has it: the fold of the events that it was sent. From this an answer is gone on with, by
+ * whichever replica and attempt, and ended as if one attempt had told all of it.
+ */
+export class ClientResponseState {
+  /** As it was announced; it gives the answer its identity. */
+  response: Json | undefined;
+  /** The `sequence_number` of the next event. */
+  next_sequence = 0;
+  /** How many events were sent. */
+  events = 0;
+  /** The error that comes before the end of a failed answer. */
+  error: Json | undefined;
+  /** By `output_index`, of which servers may leave some out. */
+  readonly #items = new Map<number, ShownItem>();
+  /** What was spoken of last. */
+  #told: ShownItem | undefined;
+
+  get items(): readonly ShownItem[] {
+    return [...this.#items.values()].sort((one, other) => one.index - other.index);
+  }
+
+  /** The `output_index` of the next item. */
+  get next_index(): number {
+    return Math.max(-1, ...this.#items.keys()) + 1;
+  }
+
+  /** The items that were begun and not ended. */
+  get openItems(): readonly ShownItem[] {
+    return this.items.filter(({ isDone }) => !isDone);
+  }
+
+  /** The items as the end of the answer lists them. */
+  get output(): readonly Json[] {
+    return this.items.map(({ item }) => item).filter((item) => !isCut(item));
+  }
+
+  /** What the client has of thoughts, if it has any: `whole` ones, or only some that were cut before anything came of them. */
+  get thoughts(): 'whole' | 'cut' | undefined {
+    const thoughts = this.items.filter(({ item }) => kindOf(item) === 'reasoning');
+    if (thoughts.length === 0) return undefined;
+    const areCut = thoughts.every(({ item, isDone }) => !isDone || isCut(item));
+    return areCut && thoughts.length === this.#items.size ? 'cut' : 'whole';
+  }
+
+  /** An event that was sent. */
+  add(data: ResponsesData): void {
+    this.events++;
+    this.next_sequence =
+      typeof data.sequence_number === 'number' ? data.sequence_number + 1 : this.next_sequence + 1;
+    if (isObject(data.response)) this.response ??= data.response;
+    else if (data.output_index !== undefined || data.item_id !== undefined) this.#takeOfItem(data);
+    else if (data.type === 'error' && isObject(data.error)) this.error = data.error;
+  }
+
+  /** An event that was sent, of which only the deltas are known: text of the part that is being told. */
+  say(deltas: readonly Delta[]): ResponsesData {
+    const data = this.textEvent(deltas);
+    this.add(data);
+    return data;
+  }
+
+  /** The event that says more text of the part that is being told. */
+  textEvent(deltas: readonly Delta[]): ResponsesData {
+    return {
+      type: 'response.output_text.delta',
+      sequence_number: this.next_sequence,
+      item_id: this.#told?.item.id,
+      output_index: this.#told?.index,
+      content_index: this.#told?.open?.index,
+      delta: deltas.map((delta) => (delta.kind === 'text' ? delta.text : '')).join(''),
+      logprobs: [],
+    };
+  }
+
+  /** {@link textEvent} says all that this event does. */
+  rebuilds(data: ResponsesData): boolean {
+    if (data.type !== 'response.output_text.delta' || data.sequence_number !== this.next_sequence)
+      return false;
+    const { item, index, open } = this.#told ?? {};
+    const isNext =
+      open?.list === 'content' &&
+      open.index === data.content_index &&
+      index === data.output_index &&
+      item?.id === data.item_id;
+    if (!isNext) return false;
+    for (const field in data) {
+      if (PLAIN_FIELDS.has(field)) continue;
+      if (field !== 'logprobs' || !Array.isArray(data.logprobs) || data.logprobs.length > 0) return false;
+    }
+    return true;
+  }
+
+  /** The item that an event of the client's is about; known from now on. */
+  itemOf(data: ResponsesData): ShownItem {
+    const { output_index, item } = data;
+    const index = typeof output_index === 'number' ? output_index : Math.max(this.next_index - 1, 0);
+    const known = this.#items.get(index);
+    if (known) return known;
+    const shown: ShownItem = {
+      index,
+      item: isObject(item) ? { ...item } : impliedItem(data),
+      isDone: false,
+      isWhole: false,
+      open: undefined,
+    };
+    this.#items.set(index, shown);
+    return shown;
+  }
+
+  #takeOfItem(data: ResponsesData): void {
+    const shown = this.itemOf(data);
+    this.#told = shown;
+    const content = { list: 'content', index: indexIn(data.content_index) } as const;
+    const summary = { list: 'summary', index: indexIn(data.summary_index) } as const;
+    switch (data.type) {
+      case 'response.output_item.done':
+        if (isObject(data.item)) shown.item = data.item;
+        shown.isDone = true;
+        shown.open = undefined;
+        return;
+      case 'response.content_part.added':
+        putPart(shown, content, data.part);
+        return;
+      case 'response.reasoning_summary_part.added':
+        putPart(shown, summary, data.part);
+        return;
+      case 'response.content_part.done':
+        putPart(shown, content, data.part);
+        shown.open = undefined;
+        return;
+      case 'response.reasoning_summary_part.done':
+        putPart(shown, summary, data.part);
+        shown.open = undefined;
+        return;
+      case 'response.output_text.delta':
+        append(partOf(shown, content, 'output_text'), 'text', data.delta);
+        return;
+      case 'response.output_text.done':
+        partOf(shown, content, 'output_text').text = textIn(data.text);
+        return;
+      case 'response.output_text.annotation.added':
+        annotate(partOf(shown, content, 'output_text'), data.annotation);
+        return;
+      case 'response.refusal.delta':
+        append(partOf(shown, content, 'refusal'), 'refusal', data.delta);
+        return;
+      case 'response.refusal.done':
+        partOf(shown, content, 'refusal').refusal = textIn(data.refusal);
+        return;
+      case 'response.reasoning_text.delta':
+        append(partOf(shown, content, 'reasoning_text'), 'text', data.delta);
+        return;
+      case 'response.reasoning_text.done':
+        partOf(shown, content, 'reasoning_text').text = textIn(data.text);
+        return;
+      case 'response.reasoning_summary_text.delta':
+        append(partOf(shown, summary, 'summary_text'), 'text', data.delta);
+        return;
+      case 'response.reasoning_summary_text.done':
+        partOf(shown, summary, 'summary_text').text = textIn(data.text);
+        return;
+      case 'response.function_call_arguments.delta':
+        shown.item = { ...shown.item, arguments: textIn(shown.item.arguments) + textIn(data.delta) };
+        return;
+      case 'response.function_call_arguments.done':
+        shown.item = { ...shown.item, arguments: textIn(data.arguments) };
+        shown.isWhole = true;
+        return;
+      case 'response.custom_tool_call_input.delta':
+        shown.item = { ...shown.item, input: textIn(shown.item.input) + textIn(data.delta) };
+        return;
+      case 'response.custom_tool_call_input.done':
+        shown.item = { ...shown.item, input: textIn(data.input) };
+        shown.isWhole = true;
+    }
+  }
+}
+
+/** A call that is not to be carried out, or thoughts that nothing came of: sent back, they would go with nothing. */
+const isCut = (item: Json): boolean =>
+  item.status === 'incomplete' && (kindOf(item) === 'call' || kindOf(item) === 'reasoning');
+
+/** The parts of an item in one of its lists. */
+export function partsOf({ item }: Pick<ShownItem, 'item'>, list: PartList): readonly Json[] {
+  const parts = item[list];
+  return Array.isArray(parts) ? (parts as Json[]) : [];
+}
+
+const indexIn = (value: unknown): number => (typeof value === 'number' ? value : 0);
+
+/** Events are not to be changed by what is made of them. */
+function putPart(shown: ShownItem, at: NonNullable<ShownItem['open']>, part: unknown): void {
+  const parts = [...partsOf(shown, at.list)];
+  parts[at.index] = isObject(part) ? { ...part } : {};
+  shown.item = { ...shown.item, [at.list]: parts };
+  shown.open = at;
+}
+
+/** What is being told; not every server announces it. */
+function partOf(shown: ShownItem, at: NonNullable<ShownItem['open']>, type: string): Part {
+  const known = partsOf(shown, at.list)[at.index];
+  if (!known || typeOf(known) !== type) putPart(shown, at, { type, ...EMPTY_PARTS[type] });
+  shown.open ??= at;
+  return partsOf(shown, at.list)[at.index] as Part;
+}
+
+/** A part before anything is said in it, by its type. */
+export const EMPTY_PARTS: Readonly<Record<string, Json>> = {
+  output_text: { annotations: [], logprobs: [], text: '' },
+  refusal: { refusal: '' },
+  reasoning_text: { text: '' },
+  summary_text: { text: '' },
+};
+
+function append(part: Part, field: 'text' | 'refusal', piece: unknown): void {
+  part[field] = textIn(part[field]) + textIn(piece);
+}
+
+function annotate(part: Part, annotation: unknown): void {
+  part.annotations = [
+    ...(Array.isArray(part.annotations) ? (part.annotations as unknown[]) : []),
+    annotation,
+  ];
+}

@@ -1,0 +1,285 @@
+import type { JournalEvent } from '../../../checkpoint/journal.ts';
+import type { Delta } from '../../../plans/delta.ts';
+import type { ShownFragment } from '../../../plans/shown-calls.ts';
+import { normalisedArguments } from '../../../plans/tool-proof.ts';
+import type { ToolCall } from '../../../plans/transcript.ts';
+import { partsOf, type ShownItem } from './client-response-state.ts';
+import { argumentsOf, callClosing, callOf, cutOff, itemClosing, partClosing, placeOf } from './closing.ts';
+import { type AttemptItem, type ResponsesData, type ResponsesEvent, textIn } from './data.ts';
+import { isCustom, isFunction, kindOf } from './items.ts';
+import { fitPart, openPart, partOfEvent } from './parts.ts';
+import { announced, Place } from './place.ts';
+import type { ResponsesSender } from './sender.ts';
+
+export type Prose = Extract<Delta, { kind: 'text' | 'refusal' | 'reasoning' }>;
+
+/** A call that is proven closed, with the events in which its attempt told it. */
+export interface WholeCall {
+  readonly item: AttemptItem;
+  readonly events: readonly ResponsesEvent[];
+  readonly fragment: ShownFragment;
+}
+
+/** An item that a continuation goes on with although its own was never announced. */
+const UNSEEN = {
+  message: { kind: 'message', added: { type: 'message' }, lengthOf: () => 0 },
+  reasoning: { kind: 'reasoning', added: { type: 'reasoning' }, lengthOf: () => 0 },
+} as const satisfies Record<string, AttemptItem>;
+
+/** How prose is told; thoughts as a summary where they were begun as one. */
+const PROSE = {
+  text: { kind: 'message', type: 'output_text', event: 'response.output_text.delta' },
+  refusal: { kind: 'message', type: 'refusal', event: 'response.refusal.delta' },
+  reasoning: { kind: 'reasoning', type: 'reasoning_text', event: 'response.reasoning_text.delta' },
+  summary: { kind: 'reasoning', type: 'summary_text', event: 'response.reasoning_summary_text.delta' },
+} as const;
+
+/**
+ * The items of one response as its client is told them. Those of the attempt that it began with keep their places and
+ * their names; those of a later one go on with what was left open, or become new items after it.
+ */
+export class ResponseOutput {
+  readonly #sender: ResponsesSender;
+  /** The calls that another replica was about to show, with their arguments. */
+  readonly #restored = new Map<ShownItem, string>();
+  #continues: boolean = false;
+  /** Of the current attempt. */
+  #places = new Map<AttemptItem, Place>();
+  /** Calls that are whole and wait for the message before them to end. */
+  #waiting: WholeCall[] = [];
+
+  constructor(sender: ResponsesSender) {
+    this.#sender = sender;
+  }
+
+  /** The attempt goes on with an answer that another one has begun. */
+  get continues(): boolean {
+    return this.#continues;
+  }
+
+  restore(events: readonly JournalEvent[], calls: readonly ToolCall[]): void {
+    const { shown } = this.#sender;
+    for (const { payload, deltas } of events) {
+      if (payload === undefined) shown.say(deltas);
+      else shown.add(JSON.parse(payload) as ResponsesData);
+    }
+    for (const item of shown.openItems) {
+      const call = callOf(item, calls);
+      if (call) this.#restored.set(item, call.arguments);
+    }
+    this.#sender.isFaithful = false;
+  }
+
+  restart(): void {
+    this.#continues = this.#sender.begun;
+    if (this.#continues) this.#sender.isFaithful = false;
+    this.#places = new Map();
+    this.leaveThoughts();
+  }
+
+  /**
+   * Thoughts that nothing has come after were cut. No other attempt can continue them: what is encrypted of an item belongs to its
+   * id and its summary, and comes with its end.
+   */
+  leaveThoughts(): void {
+    const last = this.#sender.shown.items.at(-1);
+    if (!last || last.isDone || kindOf(last.item) !== 'reasoning') return;
+    this.#closePart(last);
+    this.#sender.emit(cutOff(last));
+  }
+
+  /** The client has something of it. */
+  has(item: AttemptItem): boolean {
+    return this.#places.has(item);
+  }
+
+  shownOf(item: AttemptItem): ShownItem | undefined {
+    return this.#places.get(item)?.shown;
+  }
+
+  /** An event of an attempt's item as one of the client's; some of those of a continuation are none. */
+  pass(item: AttemptItem, event: ResponsesEvent, deltas: readonly Delta[] = event.deltas): void {
+    const { data } = event;
+    if (data.type === 'response.output_item.added') {
+      const empty = item.kind === 'message' ? this.#joinable('message') : undefined;
+      if (empty && saysNothing(empty)) this.#join(item, empty);
+      else this.#begin(item, event, deltas);
+      return;
+    }
+    const place = this.#places.get(item) ?? this.#adopt(item, event);
+    if (!place || place.shown.isDone) {
+      this.#sender.isFaithful = false;
+      return;
+    }
+    if (this.#continues && !fitPart(place, event, this.#sender)) return;
+    if (this.#continues && data.type === 'response.output_item.done') this.#closePart(place.shown);
+    this.#sender.pass(event, place.changesTo(data), deltas);
+  }
+
+  /** Prose that is not all that its event says, or has no event of its own. */
+  say(delta: Prose, event: ResponsesEvent | undefined): void {
+    const { kind } = PROSE[delta.kind];
+    const own = event?.item?.kind === kind ? event : undefined;
+    const place = this.#placeFor(kind, own?.item);
+    const told = own && partOfEvent(own.data);
+    const list = told?.list ?? place.shown.open?.list ?? (kind === 'reasoning' ? 'summary' : 'content');
+    const how = PROSE[list === 'summary' ? 'summary' : delta.kind];
+    const part = openPart(place, { list, type: how.type, ...(told && { index: told.index }) }, this.#sender);
+    place.isRebuilt = true;
+    const more = delta.kind === 'text' ? { logprobs: [] } : {};
+    const said = { type: how.event, ...placeOf(place.shown, list, part), delta: delta.text, ...more };
+    this.#sender.emit(said, [delta]);
+  }
+
+  /** Shows a whole call, unless there is a message that is still to be gone on with: it comes after that. */
+  tell(call: WholeCall): void {
+    const isWithin =
+      this.#continues && this.#sender.shown.openItems.some(({ item }) => kindOf(item) === 'message');
+    if (isWithin) this.#waiting.push(call);
+    else this.#tell(call);
+  }
+
+  /** Ends whatever was begun. */
+  closeAll(): void {
+    this.#closeOpen(() => true);
+    this.#tellWaiting();
+    this.#closeOpen(() => true);
+  }
+
+  /** The events that end a call which was shown, with its arguments. */
+  closingOf(shown: ShownItem) {
+    return callClosing(shown, this.#argumentsOf(shown));
+  }
+
+  close(shown: ShownItem): void {
+    this.#closePart(shown);
+    const isCall = kindOf(shown.item) === 'call';
+    for (const event of isCall ? this.closingOf(shown) : [itemClosing(shown)]) this.#sender.emit(event);
+  }
+
+  /** The call of this id that the client has seen begin. */
+  openCall(id: string): ShownItem | undefined {
+    return this.#sender.shown.openItems.find(({ item }) => item.call_id === id || item.id === id);
+  }
+
+  #tellWaiting(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const call of waiting) this.#tell(call);
+  }
+
+  /** As one attempt tells it from beginning to end. */
+  #tell({ item, events, fragment }: WholeCall): void {
+    // The one before it is whole, too, and lacks no more than its end.
+    this.#closeOpen((shown) => kindOf(shown.item) === 'call');
+    const [first, ...rest] = events;
+    const isAnnounced = first?.data.type === 'response.output_item.added';
+    const { shown } = this.#begin(item, isAnnounced ? first : undefined, fragment.deltas);
+    this.#sender.storeFirst();
+    let isClosed = false;
+    for (const event of isAnnounced ? rest : events) {
+      const closes = endsArguments(event);
+      if (closes && isFunction(shown.item) && !this.#mayClose(shown, fragment)) break;
+      this.pass(item, event, []);
+      isClosed ||= closes;
+    }
+    if (!isClosed) for (const event of callClosing(shown, fragment.arguments)) this.#sender.emit(event);
+  }
+
+  /** The end of a call as its attempt told it is that of the call as it was shown. */
+  #mayClose({ item }: ShownItem, { arguments: whole }: ShownFragment): boolean {
+    const said = isCustom(item) ? item.input : item.arguments;
+    return !this.#continues && said === argumentsOf(item, whole);
+  }
+
+  /** What the run has as the arguments of a call that was shown. */
+  #argumentsOf(shown: ShownItem): string {
+    const { item } = shown;
+    const said = isCustom(item) ? JSON.stringify(textIn(item.input)) : textIn(item.arguments);
+    const restored = this.#restored.get(shown) ?? '';
+    return normalisedArguments(restored.length > said.length ? restored : said);
+  }
+
+  /** An item that was not announced, or while nobody listened. */
+  #adopt(item: AttemptItem, event: ResponsesEvent): Place | undefined {
+    if (!this.#continues)
+      return this.#put(new Place(item, this.#sender.shown.itemOf(event.data), { isFirst: true }));
+    const { kind } = item;
+    // What was told of it up to now, the client has already.
+    const open = kind === 'message' || kind === 'reasoning' ? this.#joinable(kind) : undefined;
+    if (open) return this.#join(item, open);
+    return event.deltas.length > 0 || kind === 'other' ? this.#begin(item) : undefined;
+  }
+
+  /** Where the client is told prose of this kind. */
+  #placeFor(kind: 'message' | 'reasoning', item: AttemptItem | undefined): Place {
+    const known = item && this.#places.get(item);
+    if (known && !known.shown.isDone) return known;
+    const open = item
+      ? this.#joinable(kind)
+      : this.#sender.shown.openItems.findLast((shown) => kindOf(shown.item) === kind);
+    const own = item ?? { ...UNSEEN[kind] };
+    if (!open) return this.#begin(own);
+    return this.#placeOf(open) ?? this.#join(own, open);
+  }
+
+  /** An item of an earlier attempt that nothing of this one has gone on with. */
+  #joinable(kind: 'message' | 'reasoning'): ShownItem | undefined {
+    // Calls that were made before this come before it.
+    if (!this.#continues || this.#waiting.length > 0) return undefined;
+    const { openItems } = this.#sender.shown;
+    return openItems.findLast((shown) => kindOf(shown.item) === kind && !this.#placeOf(shown));
+  }
+
+  #join(item: AttemptItem, shown: ShownItem): Place {
+    return this.#put(new Place(item, shown, { isJoined: true }));
+  }
+
+  /** A new item, after the ones that were left open. */
+  #begin(item: AttemptItem, event?: ResponsesEvent, deltas: readonly Delta[] = []): Place {
+    if (this.#continues) this.#closeOpen((open) => this.#isLeft(open));
+    if (item.kind !== 'call') this.#tellWaiting();
+    const { shown, isFaithful } = this.#sender;
+    const own = event?.data.output_index;
+    const output_index = isFaithful && typeof own === 'number' ? own : shown.next_index;
+    const added = this.#continues ? announced(item, shown.response, output_index) : item.added;
+    if (event) {
+      const isMoved = own !== undefined && own !== output_index;
+      const changes = { ...(isMoved && { output_index }), ...(this.#continues && { item: added }) };
+      this.#sender.pass(event, changes, deltas);
+    } else this.#sender.emit({ type: 'response.output_item.added', output_index, item: added }, deltas);
+    const begun = shown.itemOf({ type: '', output_index });
+    return this.#put(new Place(item, begun, { isFirst: !this.#continues }));
+  }
+
+  /** What begins now comes after it: prose is told in turn, and its end may have gone unseen. */
+  #isLeft(shown: ShownItem): boolean {
+    const kind = kindOf(shown.item);
+    return kind === 'message' || kind === 'reasoning' || !this.#placeOf(shown);
+  }
+
+  #closeOpen(isMeant: (shown: ShownItem) => boolean): void {
+    for (const shown of this.#sender.shown.openItems) if (isMeant(shown)) this.close(shown);
+  }
+
+  #closePart(shown: ShownItem): void {
+    for (const event of partClosing(shown)) this.#sender.emit(event);
+  }
+
+  #placeOf(shown: ShownItem): Place | undefined {
+    return [...this.#places.values()].find((place) => place.shown === shown);
+  }
+
+  #put(place: Place): Place {
+    this.#places.set(place.item, place);
+    return place;
+  }
+}
+
+const saysNothing = (shown: ShownItem): boolean =>
+  partsOf(shown, 'content').every(({ text, refusal }) => !text && !refusal);
+
+const endsArguments = ({ data: { type } }: ResponsesEvent): boolean =>
+  type === 'response.output_item.done' ||
+  type === 'response.function_call_arguments.done' ||
+  type === 'response.custom_tool_call_input.done';

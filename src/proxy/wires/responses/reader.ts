@@ -1,0 +1,223 @@
+import type { EventSourceMessage } from 'eventsource-parser';
+import { failureStatusOf } from '../../../interrupts/finish-reason.ts';
+import { type ProviderError, providerErrorIn } from '../../../interrupts/provider-error.ts';
+import { isObject, parseJson } from '../../../lib/json.ts';
+import type { Delta } from '../../../plans/delta.ts';
+import { dataOf } from '../chunks/chunk-reader.ts';
+import {
+  isUnreadableText,
+  MALFORMED,
+  SIGNS_OF_LIFE,
+  strayValue,
+  unparsedEvent,
+} from '../common/unreadable-event.ts';
+import type { WireEvent, WireReader } from '../common/wire.ts';
+import { type Json, LIFECYCLE, type ResponsesData, type ResponsesEvent, TERMINAL, textIn } from './data.ts';
+import { impliedItem, TrackedItem } from './items.ts';
+import { ResponsesProviderTools } from './provider-tools.ts';
+import { sealedIn } from './thoughts.ts';
+import { usageIn } from './usage.ts';
+
+export type ResponsesReading = WireEvent<ResponsesEvent>;
+
+const NO_DELTAS: readonly Delta[] = [];
+const ABOUT_NO_ITEM: ReadonlySet<string> = new Set([...LIFECYCLE, ...TERMINAL, ...SIGNS_OF_LIFE]);
+/** Why an answer is incomplete, in the words of a finish reason. */
+const INCOMPLETE_REASONS: Readonly<Record<string, string>> = { max_output_tokens: 'length' };
+
+/** Reads the events of one attempt on `/v1/responses`. */
+export class ResponsesReader implements WireReader<ResponsesEvent> {
+  readonly #nextCall: () => number;
+  readonly #isBackground: boolean;
+  readonly #items = new Map<unknown, TrackedItem>();
+  readonly #providerTools = new ResponsesProviderTools();
+  /** Finished thoughts before the answer, encrypted. */
+  readonly sealed: Json[] = [];
+  /** Something else than thoughts has begun. */
+  #answers: boolean = false;
+  #hasCalls = false;
+  #id: string | undefined;
+  /** The number of the last event. */
+  #number: number | undefined;
+  #isOver: boolean = false;
+
+  /** `nextCall` hands out the run's numbers for calls. `isBackground`: the provider goes on without us. */
+  constructor(nextCall: () => number, isBackground = false) {
+    this.#nextCall = nextCall;
+    this.#isBackground = isBackground;
+  }
+
+  get answer_id(): string | undefined {
+    return this.#id;
+  }
+
+  get resume_path(): string | undefined {
+    if (!this.#isBackground || this.#isOver || this.#id === undefined || this.#number === undefined)
+      return undefined;
+    return `/responses/${encodeURIComponent(this.#id)}?stream=true&starting_after=${this.#number}`;
+  }
+
+  read(message: EventSourceMessage): ResponsesReading {
+    const event = this.#read(message);
+    // Where the provider itself has failed, there is nothing to come back to.
+    if (event.kind === 'error_event' || event.kind === 'bad_finish') this.#isOver = true;
+    return event;
+  }
+
+  #read(message: EventSourceMessage): ResponsesReading {
+    const payload = dataOf(message);
+    if (payload.trim() === '[DONE]') return { kind: 'done' };
+    let parsed: unknown;
+    try {
+      parsed = parseJson(payload);
+    } catch {
+      return unparsedEvent(payload, message.event);
+    }
+    const error = errorIn(parsed, message.event);
+    if (error) return failed(error);
+    if (!isObject(parsed)) return strayValue(parsed);
+    const { response, sequence_number } = parsed;
+    const type = textIn(parsed.type) || (message.event ?? '');
+    if (SPOKEN.has(type) && !isSpoken(parsed)) return MALFORMED;
+    if (isObject(response) && typeof response.id === 'string') this.#id = response.id;
+    if (typeof sequence_number === 'number') this.#number = sequence_number;
+    // Nearly always it says its type itself.
+    const data = type === parsed.type ? parsed : { ...parsed, type };
+    return this.#readData(data as ResponsesData, payload);
+  }
+
+  #readData(data: ResponsesData, payload: string): ResponsesReading {
+    const item = ABOUT_NO_ITEM.has(data.type) ? undefined : this.#itemOf(data);
+    if (item) {
+      if (item.kind !== 'reasoning') this.#answers = true;
+      const thoughts = this.#answers ? undefined : sealedIn(data);
+      if (thoughts) this.sealed.push(thoughts);
+      const works = item.kind === 'reasoning' || item.kind === 'other';
+      return {
+        kind: 'answer',
+        payload,
+        data,
+        item,
+        deltas: this.#deltasOf(data, item),
+        manyChoices: false,
+        works,
+        ...(item.kind === 'other' && { aside: true }),
+      };
+    }
+    const event = { kind: 'answer', payload, data, deltas: NO_DELTAS, manyChoices: false } as const;
+    if (TERMINAL.has(data.type)) return this.#readEnd(event);
+    return SIGNS_OF_LIFE.has(data.type) ? { ...event, ping: true } : event;
+  }
+
+  #readEnd(event: ResponsesEvent): ResponsesReading {
+    const { type, response } = event.data;
+    const { status, usage, incomplete_details }: Json = isObject(response) ? response : {};
+    const why = isObject(incomplete_details) ? textIn(incomplete_details.reason) : '';
+    const reason =
+      type === 'response.cancelled' || status === 'cancelled'
+        ? 'cancelled'
+        : type === 'response.incomplete'
+          ? (INCOMPLETE_REASONS[why] ?? (why || 'length'))
+          : this.#hasCalls
+            ? 'tool_calls'
+            : 'stop';
+    const failure = failureStatusOf(reason);
+    if (failure !== undefined) return { kind: 'bad_finish', reason, status: failure };
+    const report = usageIn(usage);
+    const finish: Delta = { kind: 'finish', reason };
+    return { ...event, deltas: report ? [finish, { kind: 'usage', usage: report }] : [finish], last: true };
+  }
+
+  /** Servers may change the id of an item on the way, or leave the index out. */
+  #itemOf(data: ResponsesData): TrackedItem | undefined {
+    const { type, output_index, item_id, item } = data;
+    const announced = isObject(item) ? item : undefined;
+    const key = output_index ?? item_id ?? announced?.id;
+    if (key === undefined) return undefined;
+    const known = this.#items.get(key);
+    if (known && type !== 'response.output_item.added') return known;
+    const tracked = new TrackedItem(announced ?? impliedItem(data), this.#nextCall);
+    this.#items.set(key, tracked);
+    return tracked;
+  }
+
+  #deltasOf(data: ResponsesData, item: TrackedItem): readonly Delta[] {
+    if (data.type === 'response.output_text.delta') return item.say('text', partOf(data), textIn(data.delta));
+    const part = partOf(data);
+    const summary = `summary ${data.summary_index ?? 0}`;
+    switch (data.type) {
+      case 'response.output_text.done':
+        return item.sayRest('text', part, textIn(data.text));
+      case 'response.refusal.delta':
+        return item.say('refusal', part, textIn(data.delta));
+      case 'response.refusal.done':
+        return item.sayRest('refusal', part, textIn(data.refusal));
+      case 'response.reasoning_text.delta':
+        return item.say('reasoning', part, textIn(data.delta));
+      case 'response.reasoning_text.done':
+        return item.sayRest('reasoning', part, textIn(data.text));
+      case 'response.reasoning_summary_text.delta':
+        return item.say('reasoning', summary, textIn(data.delta));
+      case 'response.reasoning_summary_text.done':
+        return item.sayRest('reasoning', summary, textIn(data.text));
+      default:
+        return item.isCall ? this.#callDeltas(data, item) : this.#providerTools.read(data);
+    }
+  }
+
+  #callDeltas(data: ResponsesData, item: TrackedItem): readonly Delta[] {
+    switch (data.type) {
+      case 'response.output_item.added':
+        this.#hasCalls = true;
+        this.#providerTools.read(data);
+        return item.begin();
+      case 'response.function_call_arguments.delta':
+      case 'response.custom_tool_call_input.delta':
+        return item.argue(textIn(data.delta));
+      case 'response.function_call_arguments.done':
+        return item.close(textIn(data.arguments));
+      case 'response.custom_tool_call_input.done':
+        return item.close(textIn(data.input));
+      case 'response.output_item.done':
+        this.#hasCalls = true;
+        return isObject(data.item) ? item.finish(data.item) : NO_DELTAS;
+      default:
+        return NO_DELTAS;
+    }
+  }
+}
+
+/** Events that bring a piece of the answer. */
+const SPOKEN: ReadonlySet<string> = new Set([
+  'response.output_text.delta',
+  'response.refusal.delta',
+  'response.function_call_arguments.delta',
+  'response.custom_tool_call_input.delta',
+]);
+
+/** Its piece is text, and of an item; or there is none. */
+const isSpoken = ({ delta, output_index, item_id }: Json): boolean =>
+  !isUnreadableText(delta) && (textIn(delta) === '' || (output_index ?? item_id) !== undefined);
+
+const partOf = ({ content_index }: ResponsesData): string => String(content_index ?? 0);
+
+const failed = (error: ProviderError): ResponsesReading => ({ kind: 'error_event', error });
+
+/** In an event of its own, in a response that failed, or as gateways put it into any event. */
+function errorIn(parsed: unknown, name: string | undefined): ProviderError | undefined {
+  if (!isObject(parsed)) return providerErrorIn(parsed);
+  const { type, response, error } = parsed;
+  const told = isObject(response) ? response.error : undefined;
+  if (type === 'response.failed' || (TERMINAL.has(textIn(type)) && isObject(told)))
+    return providerErrorIn({ error: told }) ?? { words: [], message: '' };
+  if (type === 'error' && !error) {
+    const { type: _, ...flat } = parsed;
+    return providerErrorIn({ error: flat });
+  }
+  if (error || type === 'error' || name === 'error' || typeof type !== 'string')
+    return (
+      providerErrorIn(parsed) ??
+      (name === 'error' ? { words: [], message: JSON.stringify(parsed) } : undefined)
+    );
+  return undefined;
+}

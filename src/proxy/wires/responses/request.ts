@@ -1,0 +1,89 @@
+import { isObject } from '../../../lib/json.ts';
+import type { Fields } from '../../../lib/json-body.ts';
+import type { ToolSchemas } from '../../../plans/tool-proof.ts';
+import { promptSize } from '../common/prompt-size.ts';
+import { checkModel, given, invalid } from '../common/request-checks.ts';
+import type { RequestFacts } from '../common/request-facts.ts';
+import type { WireRequest } from '../common/wire.ts';
+
+/** The parts of a request on `/v1/responses` that decide how a run may be continued. */
+export interface ResponsesRequest extends WireRequest {
+  /** Text, or a list of items; a stored prompt may do without. */
+  readonly input?: string | readonly unknown[] | null;
+  readonly instructions?: unknown;
+  readonly max_output_tokens?: number | null;
+  readonly tools?: readonly unknown[] | null;
+  readonly tool_choice?: unknown;
+  readonly text?: { readonly format?: unknown; readonly [option: string]: unknown } | null;
+  readonly top_logprobs?: number | null;
+  readonly include?: readonly unknown[] | null;
+  readonly background?: boolean | null;
+  readonly store?: boolean | null;
+}
+
+const LOGPROBS = 'message.output_text.logprobs';
+
+/** What a run relies on; everything else is left to the provider to judge. */
+export function checkResponsesRequest(fields: Fields): ResponsesRequest {
+  const { input, tools } = fields;
+  checkModel(fields);
+  if (given(input) && typeof input !== 'string' && !Array.isArray(input))
+    throw invalid('input', 'a string or a list of items');
+  if (given(tools) && !(Array.isArray(tools) && tools.every(isObject)))
+    throw invalid('tools', 'a list of objects');
+  return fields as unknown as ResponsesRequest;
+}
+
+/** Fields are looked at with care: what is wrong with them is for the provider to say. */
+export function responsesFactsOf(request: ResponsesRequest): RequestFacts {
+  const { tools, text, max_output_tokens } = request;
+  const format = isObject(text) && isObject(text.format) ? text.format.type : undefined;
+  const expectsJson = format === 'json_object' || format === 'json_schema';
+  return {
+    schemas: schemasOf(tools),
+    hasTools: Array.isArray(tools) && tools.length > 0,
+    choices: 1,
+    spliceable: !asksForLogprobs(request),
+    onlyReplay: expectsJson || forcesTool(request.tool_choice),
+    expectsJson,
+    stops: [],
+    max_tokens: typeof max_output_tokens === 'number' ? max_output_tokens : Infinity,
+    usageAsked: true,
+    legacyFunctions: false,
+    promptSize: () => promptSize([...instructionsOf(request), ...itemsOf(request)], tools, format && text),
+  };
+}
+
+/** The input as a list, which text is short for. */
+export function itemsOf({ input }: Pick<ResponsesRequest, 'input'>): readonly unknown[] {
+  if (typeof input === 'string') return [{ role: 'user', content: input }];
+  return Array.isArray(input) ? input : [];
+}
+
+/** The provider keeps generating without us, and lets anybody who knows the id come back to it. */
+export const isBackground = ({ background, store }: ResponsesRequest): boolean =>
+  background === true && store !== false;
+
+const asksForLogprobs = ({ top_logprobs, include }: ResponsesRequest): boolean =>
+  (typeof top_logprobs === 'number' && top_logprobs > 0) ||
+  (Array.isArray(include) && include.includes(LOGPROBS));
+
+/** It must be answered with a call. */
+export function forcesTool(choice: unknown): boolean {
+  if (!isObject(choice)) return choice === 'required';
+  return choice.type !== 'allowed_tools' || choice.mode === 'required';
+}
+
+/** By name; those of a namespace as well. */
+function schemasOf(tools: unknown): ToolSchemas {
+  const schemas = new Map<string, unknown>();
+  for (const tool of Array.isArray(tools) ? tools.filter(isObject) : []) {
+    if (tool.type === 'namespace')
+      for (const [name, schema] of schemasOf(tool.tools)) schemas.set(name, schema);
+    else if (typeof tool.name === 'string') schemas.set(tool.name, tool.parameters ?? {});
+  }
+  return schemas;
+}
+
+const instructionsOf = ({ instructions }: ResponsesRequest): readonly unknown[] =>
+  typeof instructions === 'string' && instructions !== '' ? [instructions] : [];

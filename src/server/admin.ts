@@ -1,0 +1,84 @@
+import fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
+import type { Store } from '../checkpoint/store.ts';
+import { ApiError, apiError } from '../lib/errors.ts';
+import { VERSION } from '../lib/version.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import { type StatusContext, statusRoutes } from '../status/status-routes.ts';
+
+/** Nobody sends bodies here. */
+const BODY_BYTES_MAX = 1024;
+const REQUEST_MS = 10_000;
+
+export interface AdminContext extends Omit<StatusContext, 'brief'> {
+  readonly metrics: Metrics;
+  readonly store: Store;
+  /** A replica whose store does not work is not ready. */
+  readonly storeRequired: boolean;
+  /** True from the first signal to stop. */
+  draining(): boolean;
+  /** Somebody goes by whether this replica is ready. */
+  onReadinessAsked(): void;
+  /** Requests under way on the API port. */
+  active(): number;
+}
+
+/** Read-only: `/metrics`, `/livez`, `/readyz` and the status page with what it is made of. */
+export function createAdminServer(context: AdminContext): FastifyInstance {
+  const { metrics, store, storeRequired, draining, onReadinessAsked, active } = context;
+  const admin = fastify({
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: REQUEST_MS,
+    http: { headersTimeout: REQUEST_MS },
+    forceCloseConnections: true,
+  });
+
+  admin.get('/livez', async () => ({ status: 'live' }));
+
+  admin.get('/readyz', async (_request, reply) => {
+    onReadinessAsked();
+    const fault = draining() ? undefined : await storeFault(store);
+    if (!draining() && !fault) return { status: 'ready' };
+    const failing = draining() ? { draining: 'shutting down' } : fault;
+    // All replicas share a store: where they may do without it, its failure must not take all of them out of service.
+    if (!draining() && !storeRequired) return { status: 'degraded', failing };
+    return reply.code(503).send({ status: 'not ready', failing });
+  });
+
+  admin.get('/metrics', async ({ headers }, reply) => {
+    const { type, body } = await metrics.exposition(headers.accept);
+    return reply.type(type).header('vary', 'accept').send(body);
+  });
+
+  const brief = () => ({
+    name: 'holdfast',
+    version: VERSION,
+    status: draining() ? 'draining' : 'serving',
+    uptime_s: Math.round(process.uptime()),
+    active_requests: active(),
+    store: store.name,
+  });
+  admin.register((scope, _options, done) => {
+    statusRoutes(scope, { ...context, brief });
+    done();
+  });
+
+  const sendError = ({ status, headers, body }: ApiError, reply: FastifyReply) =>
+    reply.code(status).headers(headers).send(body);
+  admin.setNotFoundHandler(({ method, url }, reply) =>
+    sendError(apiError('not_found', { method, path: url }), reply),
+  );
+  admin.setErrorHandler((error: FastifyError, _request, reply) => {
+    if (error instanceof ApiError) return sendError(error, reply);
+    return sendError(apiError((error.statusCode ?? 500) < 500 ? 'bad_request' : 'internal_error'), reply);
+  });
+  return admin;
+}
+
+async function storeFault(store: Store): Promise<{ store: string } | undefined> {
+  try {
+    await store.check();
+    return undefined;
+  } catch (error) {
+    return { store: error instanceof Error ? error.message : 'unavailable' };
+  }
+}

@@ -1,0 +1,70 @@
+import { resolve } from 'node:path';
+import type { FsyncPolicy } from '../checkpoint/file/file-segments.ts';
+import { FileStore } from '../checkpoint/file/file-store.ts';
+import { MemoryStore } from '../checkpoint/memory/memory-store.ts';
+import { isRedisUrl, parseRedisUrl } from '../checkpoint/redis/redis-address.ts';
+import { createSeal, type Seal } from '../checkpoint/seal.ts';
+import type { Store } from '../checkpoint/store.ts';
+import { StoreConfigurationError } from '../checkpoint/store.ts';
+import type { Time } from '../lib/time.ts';
+
+export interface OpenStoreOptions {
+  readonly time: Time;
+  /** How long a run is kept after its last append. */
+  readonly ttl_s: number;
+  /** The same of a complete run, where that is less. */
+  readonly complete_ttl_s?: number | undefined;
+  /** Without a sign of life for this long, a replica counts as dead. */
+  readonly lease_ms: number;
+  /** The first seals, all of them open; without any, nothing is sealed. A memory store does not need them. */
+  readonly sealing_keys: readonly string[];
+  /** Redis only: whether a store that cannot be reached is an error, or opened all the same. */
+  readonly on_unreachable: 'fail' | 'warn';
+  /** File store only: when written data is forced to the disk. Default `finish`. */
+  readonly fsync?: FsyncPolicy;
+  /** Damaged runs that were read, notes that cannot be, and failures of the store's own upkeep. */
+  onError(error: Error): void;
+  /** Redis only: once when it stops working for this process, and once when it works again. */
+  onOutage(error: Error): void;
+  onRecovery(outage_ms: number): void;
+}
+
+/**
+ * Opens `memory`, `file:<directory>` (relative to the working directory) or a URL of Redis. Rejects with a
+ * {@link StoreConfigurationError} for any other value, and for a directory or a Redis that cannot be used.
+ */
+export async function openStore(url: string, options: OpenStoreOptions): Promise<Store> {
+  const { time, fsync = 'finish', lease_ms, onError } = options;
+  const { ttl_s, complete_ttl_s = ttl_s } = options;
+  const kept = { ttl_ms: ttl_s * 1000, complete_ttl_ms: Math.min(ttl_s, complete_ttl_s) * 1000 };
+  const seal = options.sealing_keys.length > 0 ? createSeal(options.sealing_keys) : undefined;
+  if (url === 'memory') return new MemoryStore({ time, ...kept });
+  if (isRedisUrl(url)) return openRedisStore(url, options, kept, seal);
+  const dir = fileStoreDirectory(url);
+  if (dir !== undefined) return new FileStore({ dir, fsync, ...kept, lease_ms, seal, onError });
+  // It may hold a password.
+  const shown = url.includes('@') ? url.slice(0, url.indexOf(':') + 1) : url;
+  throw new StoreConfigurationError(
+    `checkpoint.store: ${JSON.stringify(shown)} is not a store; use "memory", "file:<directory>" or "redis://<host>"`,
+  );
+}
+
+async function openRedisStore(
+  url: string,
+  { lease_ms, on_unreachable, onError, onOutage, onRecovery }: OpenStoreOptions,
+  kept: { readonly ttl_ms: number; readonly complete_ttl_ms: number },
+  seal: Seal | undefined,
+): Promise<Store> {
+  const address = parseRedisUrl(url);
+  // Loaded late: the other stores do without the client and what it needs.
+  const { RedisStore } = await import('../checkpoint/redis/redis-store.ts');
+  const store = new RedisStore({ address, ...kept, lease_ms, seal, onError, onOutage, onRecovery });
+  await store.start({ required: on_unreachable === 'fail' });
+  return store;
+}
+
+/** The absolute directory of a `file:` store, where the generated secret lies too; undefined for any other store. */
+export function fileStoreDirectory(url: string): string | undefined {
+  const path = /^file:(?:\/\/(?=\/))?(.+)$/.exec(url)?.[1];
+  return path === undefined ? undefined : resolve(path);
+}

@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto';
+import { isRedisUrl } from '../checkpoint/redis/redis-address.ts';
+import { loadOrCreateSecret } from '../checkpoint/secret-file.ts';
+import { StoreConfigurationError } from '../checkpoint/store.ts';
+import { readCertificateAuthorities } from '../config/certificates.ts';
+import type { Configuration } from '../config/configuration.ts';
+import { type ConfigurationSources, loadConfiguration } from '../config/load.ts';
+import { createLogger } from '../lib/log.ts';
+import { systemTime } from '../lib/time.ts';
+import { VERSION } from '../lib/version.ts';
+import { Metrics } from '../metrics/metrics.ts';
+import { relay } from '../proxy/run/relay.ts';
+import { createUndiciTransport } from '../proxy/upstream/undici-transport.ts';
+import { startTracing } from '../tracing/start-tracing.ts';
+import { fileStoreDirectory, openStore } from './open-store.ts';
+import { createServer } from './server.ts';
+
+const SECRET_BYTES = 32;
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+
+/**
+ * Runs a replica until the first SIGTERM, SIGINT or SIGHUP, drains it, and resolves. A second signal exits at once.
+ * Rejects with a ConfigurationError, StoreConfigurationError or ListenError when it cannot start.
+ */
+export async function serve(sources: ConfigurationSources): Promise<void> {
+  const { configuration, warnings } = loadConfiguration(sources);
+  const log = createLogger(configuration.log.level);
+  for (const warning of warnings) log.warn(warning);
+
+  const authorities = readCertificateAuthorities(configuration);
+  requireSharedSecret(configuration);
+  const metrics = new Metrics();
+  const store = await openStore(configuration.checkpoint.store, {
+    ...configuration.checkpoint,
+    time: systemTime,
+    onError: (error) => log.error({ err: error }, 'store upkeep failed'),
+    onOutage: (error) => {
+      metrics.storeWorks = false;
+      log.warn({ err: error }, 'the store does not work: runs go on without checkpoints');
+    },
+    onRecovery: (outage_ms) => {
+      metrics.storeWorks = true;
+      log.info({ outage_ms: Math.round(outage_ms) }, 'the store works again');
+    },
+  });
+  const secret = await resolveSecret(configuration);
+  const transport = createUndiciTransport({ ca: authorities });
+  const tracing = await startTracing(configuration, process.env, log, systemTime);
+  const server = createServer(configuration, {
+    ...{ relay, store, transport, secret, log, authorities, metrics },
+    ...(tracing && { observers: [tracing.observer] }),
+  });
+
+  const stop = firstSignal();
+  const urls = await server.listen();
+  process.stderr.write(`holdfast ${VERSION}: API on ${urls.api}, admin on ${urls.admin}\n`);
+  log.info(urls, 'listening');
+
+  const signal = await stop;
+  log.info({ signal, drain_ms: configuration.limits.drain_ms }, 'draining');
+  await server.drain();
+  await server.close();
+  await transport.close();
+  await Promise.all([store.close(), tracing?.close()]);
+  log.info('stopped');
+}
+
+/** Replicas that made one each would not recognise the owners of each other's runs. */
+function requireSharedSecret({ secret, checkpoint }: Configuration): void {
+  if (secret !== undefined || !isRedisUrl(checkpoint.store)) return;
+  throw new StoreConfigurationError(
+    'secret: replicas that share a Redis need the same one; configure `secret` or set HOLDFAST_SECRET',
+  );
+}
+
+/** The configured one; else the one kept beside the file store; else one that lives as long as the memory store. */
+async function resolveSecret({ secret, checkpoint }: Configuration): Promise<string> {
+  if (secret !== undefined) return secret;
+  const directory = fileStoreDirectory(checkpoint.store);
+  return directory === undefined
+    ? randomBytes(SECRET_BYTES).toString('base64url')
+    : loadOrCreateSecret(directory);
+}
+
+/** Resolves with the first signal; the second one ends the process. */
+function firstSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let stopping = false;
+    const onSignal = (signal: NodeJS.Signals) => {
+      if (stopping) process.exit(1);
+      stopping = true;
+      resolve(signal);
+    };
+    for (const signal of SIGNALS) process.on(signal, onSignal);
+  });
+}

@@ -1,8 +1,0 @@
-import { readFileSync } from 'node:fs';
-
-/** Of the package this file is part of: `src/` and `dist/` are both one level below it. */
-const manifest: { version: string } = JSON.parse(
-  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
-);
-
-export const VERSION = manifest.version;
