@@ -1,24 +1,37 @@
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type ViteUserConfig } from 'vitest/config';
+import { TIERS } from './test/tiers.ts';
 
-export default defineConfig({
-  test: {
-    include: ['test/**/*.test.ts'],
-    testTimeout: 20_000,
+/** For a test that does not wait for others; properties may take this long for each thousand of their cases. */
+const TEST_MAX_MS = 20_000;
+
+/** The tiers as projects, with so many cases of each property (test/cases.ts). */
+export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteUserConfig['test']> {
+  return {
+    testTimeout: TEST_MAX_MS,
     // Before a test, whole deployments of processes are started.
     hookTimeout: 60_000,
     // Output of tests that pass is of interest to nobody.
     silent: 'passed-only',
-    reporters: ['default'],
-    coverage: {
-      provider: 'v8',
-      // What the status page is made of runs in browsers, out of reach.
-      include: ['src/**/*.ts'],
-      reporter: ['text-summary'],
-      thresholds: {
-        // Pure code that decides what becomes of an answer: nothing excuses a branch that no test takes.
-        'src/plans/**': { branches: 98 },
-        'src/interrupts/**': { branches: 98 },
+    reporters: ['default', './test/skip-report.ts'],
+    env: { HOLDFAST_TIER: tier, HOLDFAST_CASES: String(cases) },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          ...TIERS.unit,
+          // What they import is loaded once for all of them.
+          pool: 'threads',
+          isolate: false,
+          setupFiles: ['test/unit-setup.ts'],
+          testTimeout: TEST_MAX_MS * Math.max(1, cases / 1000),
+        },
       },
-    },
-  },
-});
+      { extends: true, test: { name: 'integration', ...TIERS.integration } },
+      { extends: true, test: { name: 'system', ...TIERS.system } },
+    ],
+  };
+}
+
+/** Quick: a few hundred cases of each property, and nothing that would have to be installed. */
+export default defineConfig({ test: options('quick', Number(process.env.HOLDFAST_CASES ?? 300)) });

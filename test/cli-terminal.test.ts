@@ -89,7 +89,7 @@ it('the timeline of a run', () => {
     { kind: 'answering', attempt: 2 },
     {
       ...{ kind: 'interrupted', attempt: 2, upstream: 'one', cause: 'connection_reset', phase: 'text' },
-      ...{ evidence: 'transport', detail: 'ECONN\u001bRESET', added: 12, seam: 'clean' },
+      ...{ evidence: 'transport', detail: 'ECONN\u001bRESET', added: 12, seam: 'exact' },
     },
     { kind: 'planned', plan: 'R1', wait_ms: 500 },
     { kind: 'recovered', plan: 'R1', mode: 'prefill', gap_ms: 1200 },
@@ -104,7 +104,7 @@ it('the timeline of a run', () => {
     '     +0ms  taken over, epoch 2, after event 17',
     '   +100ms  attempt 2 at one (prefill, model m, conversation compressed)',
     '   +200ms  attempt 2 answers',
-    '   +300ms  attempt 2 interrupted: connection_reset in text (transport ECONN\\u001bRESET) after 12 characters, seam clean',
+    '   +300ms  attempt 2 interrupted: connection_reset in text (transport ECONN\\u001bRESET) after 12 characters, seam exact',
     '   +400ms  plan R1, in 500ms',
     '   +500ms  recovered by R1 prefill, the client felt 1.2s',
     '   +600ms  attempt 3 whole after 5 characters, seam overlap',
@@ -160,3 +160,31 @@ async function inTerminal(columns: number, words: readonly string[]): Promise<{ 
   );
   return promise;
 }
+
+it('a replica whose terminal is closed drains, although nobody takes its log any more', async () => {
+  const script = [
+    'import os, pty, sys',
+    'pid, fd = pty.fork()',
+    'if pid == 0: os.execvp(sys.argv[1], sys.argv[1:])',
+    'said = b""',
+    'while b"listening" not in said: said += os.read(fd, 65536)',
+    'os.close(fd)',
+    'print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))',
+  ].join('\n');
+  const options = [
+    '--port',
+    '0',
+    '--admin-port',
+    '0',
+    '--store',
+    'memory',
+    '--upstream',
+    'http://127.0.0.1:9/v1',
+  ];
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const argument = ['-c', script, process.execPath, CLI, 'serve', ...options];
+  execFile('python3', argument, { env: { PATH: process.env.PATH, TERM: 'xterm' } }, (error, stdout) =>
+    error ? reject(error) : resolve(stdout),
+  );
+  expect(await promise).toBe('0\n');
+});

@@ -178,33 +178,36 @@ describe('serve', () => {
     expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['listening', 'draining', 'stopped']);
   });
 
-  it('lets a stream end after SIGTERM, and takes no new one', async () => {
-    const provider = providerRequests();
-    const root = await startProvider(provider.listener);
-    const { child, exit, api, admin } = await startReplicaProcess(['--upstream', `${root}/v1`], {
-      HOLDFAST_LIMITS_DRAIN_DELAY_MS: '0',
-    });
-    const answer = fetch(`${api}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: 'Bearer sk-client' },
-      body: JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'hello' }] }),
-    });
-    const up = await provider.next();
-    up.response.writeHead(200, { 'content-type': 'text/event-stream' });
-    up.response.write(chunkEvent({ role: 'assistant', content: 'Hel' }));
-    const response = await answer;
+  it.each(['SIGTERM', 'SIGHUP'] as const)(
+    'lets a stream end after %s, and takes no new one',
+    async (signal) => {
+      const provider = providerRequests();
+      const root = await startProvider(provider.listener);
+      const { child, exit, api, admin } = await startReplicaProcess(['--upstream', `${root}/v1`], {
+        HOLDFAST_LIMITS_DRAIN_DELAY_MS: '0',
+      });
+      const answer = fetch(`${api}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: 'Bearer sk-client' },
+        body: JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'hello' }] }),
+      });
+      const up = await provider.next();
+      up.response.writeHead(200, { 'content-type': 'text/event-stream' });
+      up.response.write(chunkEvent({ role: 'assistant', content: 'Hel' }));
+      const response = await answer;
 
-    child.kill('SIGTERM');
-    let readiness = await fetch(`${admin}/readyz`);
-    while (readiness.status !== 503) readiness = await fetch(`${admin}/readyz`);
-    expect((await fetch(`${api}/v1/models`)).status).toBe(503);
-    up.response.write(chunkEvent({ content: 'lo' }));
-    up.response.end(`${chunkEvent({}, 'stop')}data: [DONE]\n\n`);
-    const body = await response.text();
-    expect(body).toContain('"content":"lo"');
-    expect(body.endsWith('data: [DONE]\n\n')).toBe(true);
-    expect(await exit).toEqual([0, null]);
-  });
+      child.kill(signal);
+      let readiness = await fetch(`${admin}/readyz`);
+      while (readiness.status !== 503) readiness = await fetch(`${admin}/readyz`);
+      expect((await fetch(`${api}/v1/models`)).status).toBe(503);
+      up.response.write(chunkEvent({ content: 'lo' }));
+      up.response.end(`${chunkEvent({}, 'stop')}data: [DONE]\n\n`);
+      const body = await response.text();
+      expect(body).toContain('"content":"lo"');
+      expect(body.endsWith('data: [DONE]\n\n')).toBe(true);
+      expect(await exit).toEqual([0, null]);
+    },
+  );
 
   it('exits at once on the second signal', async () => {
     const provider = providerRequests();

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { MAY_INSTALL, notInstalled } from './installs.ts';
 
 const INSTALL_LOCK = '/tmp/holdfast-apt-install.lock';
 const run = promisify(execFile);
@@ -11,10 +12,11 @@ export interface Missing {
   readonly missing: string;
 }
 
-/** The program of this machine, else that of Debian's package of the same name, which is installed when that can be done. */
+/** The program of this machine, else that of Debian's package of the same name, which `npm run test:all` installs when it can. */
 export async function debianProgram(name: string): Promise<{ readonly path: string } | Missing> {
   const path = inPath(name);
   if (path !== undefined) return { path };
+  if (!MAY_INSTALL) return { missing: notInstalled(name) };
   if (process.getuid?.() !== 0 || inPath('apt-get') === undefined)
     return { missing: `there is no ${name} on this machine, and it cannot be installed` };
   // Test files run at the same time, and each of them comes here. At runlevel 1 Debian starts no service.

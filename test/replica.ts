@@ -4,15 +4,17 @@ import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import { MemoryRuns } from '../src/checkpoint/memory/memory-runs.ts';
 import { MemoryStore } from '../src/checkpoint/memory/memory-store.ts';
+import type { RunIndex } from '../src/checkpoint/run-index.ts';
 import type { Owner, RunId, StoredRun } from '../src/checkpoint/store.ts';
 import { readCertificateAuthorities } from '../src/config/certificates.ts';
 import { completeConfiguration } from '../src/config/load.ts';
-import { createLogger } from '../src/log.ts';
-import { Metrics } from '../src/metrics.ts';
-import type { Follow, Relay } from '../src/proxy/api-context.ts';
-import type { Transport } from '../src/proxy/transport.ts';
-import { createServer, type Server } from '../src/server.ts';
-import { systemTime, type Time } from '../src/time.ts';
+import { createLogger } from '../src/lib/log.ts';
+import { systemTime, type Time } from '../src/lib/time.ts';
+import { Metrics } from '../src/metrics/metrics.ts';
+import type { Follow } from '../src/proxy/api/api-context.ts';
+import type { Relay } from '../src/proxy/run/context/run-context.ts';
+import type { Transport } from '../src/proxy/upstream/transport.ts';
+import { createServer, type Server } from '../src/server/server.ts';
 
 export const SECRET = 'a secret for tests only';
 const TTL_MS = 3_600_000;
@@ -23,11 +25,16 @@ export class ReplicaStore extends MemoryStore {
   fault: Error | undefined;
   /** Makes reads and notes wait for ever. */
   isSilent = false;
+  override readonly index: RunIndex;
   readonly #calls = new EventEmitter();
 
   constructor(runs: MemoryRuns = new MemoryRuns()) {
     super({ time: systemTime, ttl_ms: TTL_MS, runs });
-    for (const method of ['put', 'claim', 'get', 'take'] as const) {
+    this.index = {
+      list: (owner, thread) => this.#answer(() => runs.index.list(owner, thread)),
+      forget: (owner, entries) => this.#answer(() => runs.index.forget(owner, entries)),
+    };
+    for (const method of ['put', 'claim', 'get', 'consume'] as const) {
       const call = this.notes[method].bind(this.notes) as (...values: unknown[]) => Promise<unknown>;
       Object.assign(this.notes, { [method]: (...values: unknown[]) => this.#answer(() => call(...values)) });
     }

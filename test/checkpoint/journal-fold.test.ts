@@ -25,6 +25,8 @@ describe('a folded journal', () => {
       reasoning: 'hmm',
       tool_calls: [],
       cancelled_calls: [],
+      providerTools: [],
+      choiceCalls: [],
       segments: [],
       events: record.events,
     });

@@ -1,7 +1,7 @@
 import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
 import { createJournalWriter, type JournalWriter } from '../../src/checkpoint/journal-writer.ts';
 import type { StaleLeaseError } from '../../src/checkpoint/store.ts';
-import { sleep } from '../../src/time.ts';
+import { sleep } from '../../src/lib/time.ts';
 import { VirtualTime } from '../simulation/virtual-time.ts';
 import { HEADER, newRunId, OWNER, textOf } from './fixtures.ts';
 import { StoreDouble } from './store-double.ts';

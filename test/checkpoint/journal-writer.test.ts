@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { JournalEvent } from '../../src/checkpoint/journal.ts';
 import { createJournalWriter, JournalLostError } from '../../src/checkpoint/journal-writer.ts';
 import type { Delta } from '../../src/plans/delta.ts';
+import { caseShare } from '../cases.ts';
 import { HEADER, HEADER_RECORD, OWNER, textEvent, textOf } from './fixtures.ts';
 import { INTERVAL_MS, Situation } from './journal-situation.ts';
 
@@ -18,7 +19,14 @@ describe('a journal is stored', () => {
     expect(situation.seqs).toEqual([]);
     journal.record(textEvent('a'));
     await situation.settle();
-    expect(situation.store.batches).toEqual([[HEADER_RECORD, { seq: 2, events: [ROLE, textEvent('a')] }]]);
+    const { at_ms } = situation.store.batches[0]?.[0] ?? {};
+    expect(situation.store.batches).toEqual([
+      [
+        { ...HEADER_RECORD, at_ms },
+        { seq: 2, at_ms, events: [ROLE, textEvent('a')] },
+      ],
+    ]);
+    expect(at_ms).toBeTypeOf('number');
   });
 
   test('every interval after that', async () => {
@@ -253,7 +261,7 @@ describe('a store that fails', () => {
         expect(await situation.storedText()).toBe(recorded);
         expect(await situation.store.read(situation.run, OWNER, 0)).toMatchObject({ status: 'complete' });
       }),
-      { numRuns: 60 },
+      { numRuns: caseShare(80) },
     );
   });
 });

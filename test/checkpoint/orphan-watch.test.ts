@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { OrphanWatch } from '../../src/checkpoint/orphan-watch.ts';
 import type { Orphan } from '../../src/checkpoint/store.ts';
+import { CASES } from '../cases.ts';
 import { newRunId, OWNER } from './fixtures.ts';
 
 const AFTER_MS = 1000;
@@ -83,5 +84,6 @@ test('no orphan is ever due that was not seen through one whole wait', () => {
         expect(due).toEqual(expected);
       }
     }),
+    { numRuns: CASES },
   );
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { JournalEvent, JournalRecord, RunHeader } from '../../src/checkpoint/journal.ts';
-import { MODES } from '../../src/plans/continuation.ts';
 import type { Delta, Usage } from '../../src/plans/delta.ts';
+import { MODES } from '../../src/plans/seam/mode.ts';
 
 /** Any UTF-16 at all: emoji, halves of emoji, control characters, line separators. */
 const text = fc.oneof(
@@ -65,10 +65,12 @@ const header: fc.Arbitrary<RunHeader> = fc.record(
 );
 
 export const anyRecord: fc.Arbitrary<JournalRecord> = fc.oneof(
-  fc.record({ seq: fc.nat(), events: fc.array(event, { maxLength: 12 }) }),
-  fc.record({
-    seq: fc.constant(0),
-    header,
-    events: fc.constant([]),
-  }),
+  fc.record(
+    { seq: fc.nat(), at_ms: fc.nat(), events: fc.array(event, { maxLength: 12 }) },
+    { requiredKeys: ['seq', 'events'] },
+  ),
+  fc.record(
+    { seq: fc.constant(0), at_ms: fc.nat(), header, events: fc.constant([]) },
+    { requiredKeys: ['seq', 'header', 'events'] },
+  ),
 );

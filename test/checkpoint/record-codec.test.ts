@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { bodyOf, checkedLine } from '../../src/checkpoint/checked-line.ts';
 import { decodeRecord, encodeRecord, seqOf } from '../../src/checkpoint/record-codec.ts';
 import { createSeal } from '../../src/checkpoint/seal.ts';
+import { CASES } from '../cases.ts';
 import { newRunId, SEALING_KEY, SMALL_RUN, textRecord } from './fixtures.ts';
 import { anyRecord } from './record-arbitrary.ts';
 
@@ -15,7 +16,7 @@ describe('encoded records', () => {
         expect(decodeRecord(line)).toEqual({ value: record });
         expect(decodeRecord(Buffer.from(line))).toEqual({ value: record });
       }),
-      { numRuns: 1000 },
+      { numRuns: CASES },
     );
   });
 
@@ -28,7 +29,7 @@ describe('encoded records', () => {
         // A changed line break leaves the record whole; what it does to the next line is the reader's to notice.
         if (position < line.length - 1) expect(decodeRecord(line)).toHaveProperty('reason');
       }),
-      { numRuns: 3000 },
+      { numRuns: CASES },
     );
   });
 
@@ -64,6 +65,7 @@ describe('the sequence number of a record', () => {
         const body = bodyOf(encodeRecord(record, seal));
         expect('value' in body && seqOf(body.value)).toBe(record.seq);
       }),
+      { numRuns: CASES },
     );
   });
 
@@ -86,6 +88,7 @@ describe('sealed records', () => {
         expect(decodeRecord(line, seal)).toEqual({ value: record });
         expect(decodeRecord(Buffer.from(line), seal)).toEqual({ value: record });
       }),
+      { numRuns: CASES },
     );
   });
 

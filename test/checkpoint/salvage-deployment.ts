@@ -4,7 +4,7 @@ import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
 import { Salvage, type SalvageOptions } from '../../src/checkpoint/salvage.ts';
 import type { SalvagedRun } from '../../src/checkpoint/salvaged-run.ts';
 import type { RunId, Store } from '../../src/checkpoint/store.ts';
-import { sleep } from '../../src/time.ts';
+import { sleep } from '../../src/lib/time.ts';
 import { VirtualTime } from '../simulation/virtual-time.ts';
 import { HEADER_RECORD, newRunId, OWNER, textRecord } from './fixtures.ts';
 

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import type { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
 import type { SalvagedRun } from '../../src/checkpoint/salvaged-run.ts';
 import { AcquireRefusedError } from '../../src/checkpoint/store.ts';
-import { sleep } from '../../src/time.ts';
+import { sleep } from '../../src/lib/time.ts';
+import { caseShare } from '../cases.ts';
 import type { VirtualTime } from '../simulation/virtual-time.ts';
 import { HEADER_RECORD, OWNER, SMALL_RUN, textRecord } from './fixtures.ts';
 import { AFTER_MS, Deployment, deployment, NEVER } from './salvage-deployment.ts';
@@ -90,7 +91,7 @@ test('replicas that sweep one store at the same time finalise each orphan once',
       expect(answers).toContain('taken');
       await replicas.close();
     }),
-    { numRuns: 20 },
+    { numRuns: caseShare(250) },
   );
 });
 

@@ -1,7 +1,7 @@
 // A process that salvages what is in a file store and says so. Started by salvage-processes.test.ts with the directory.
 import { FileStore } from '../../src/checkpoint/file/file-store.ts';
 import { Salvage } from '../../src/checkpoint/salvage.ts';
-import { systemTime } from '../../src/time.ts';
+import { systemTime } from '../../src/lib/time.ts';
 import { LEASE_MS, SALVAGE_AFTER_MS, type SalvageReport } from './salvage-report.ts';
 
 const [dir = ''] = process.argv.slice(2);

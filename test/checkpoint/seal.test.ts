@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createSeal, sealWith } from '../../src/checkpoint/seal.ts';
+import { CASES } from '../cases.ts';
 import { SEALING_KEY } from './fixtures.ts';
 
 const OTHER_KEY = 'o'.repeat(32);
@@ -15,6 +16,7 @@ describe('what is sealed', () => {
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         expect(seal.open(seal.seal(text))).toBe(text);
       }),
+      { numRuns: CASES },
     );
   });
 

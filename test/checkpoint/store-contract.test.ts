@@ -1,26 +1,21 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { FileStore } from '../../src/checkpoint/file/file-store.ts';
-import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
-import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
 import type { NoteKey } from '../../src/checkpoint/notes.ts';
 import { NOTE_CHARACTERS_MAX, UnreadableNoteError } from '../../src/checkpoint/notes.ts';
-import { createSeal } from '../../src/checkpoint/seal.ts';
 import type { Lease, Orphan, RunEnd, RunId, Store, StoredRun } from '../../src/checkpoint/store.ts';
 import { AcquireRefusedError, JournalGapError, StaleLeaseError } from '../../src/checkpoint/store.ts';
-import { systemTime } from '../../src/time.ts';
-import { type ReplicaOptions, redisDeployments } from '../redis/deployments.ts';
+import { needs } from '../needs.ts';
+import type { ReplicaOptions } from '../redis/deployments.ts';
 import {
   COMPLETE,
   HEADER_RECORD,
   newRunId,
   OWNER,
-  SEALING_KEY,
   SMALL_RUN,
   STRANGER,
-  temporaryDirectory,
   textOf,
   textRecord,
 } from './fixtures.ts';
+import { type OpenReplica, storeDeployments } from './store-deployments.ts';
 
 const TTL_MS = 3_600_000;
 const LEASE_MS = 1000;
@@ -28,32 +23,9 @@ const NOTE_TTL_MS = 60_000;
 
 const FAILED: RunEnd = { status: 'failed', at_ms: 1_700_000_002_000, cause: 'connection_reset' };
 
-/** Opens the store of one more replica of a deployment. */
-type OpenReplica = (own?: ReplicaOptions) => Store | Promise<Store>;
+const { deployments, missing } = await storeDeployments({ ttl_ms: TTL_MS, lease_ms: LEASE_MS });
 
-/** By name: makes a deployment of its own for every test. */
-const deployments: Record<string, () => OpenReplica> = {
-  memory: () => {
-    const runs = new MemoryRuns();
-    return () => new MemoryStore({ time: systemTime, ttl_ms: TTL_MS, runs });
-  },
-  file: () => files(),
-  'sealed file': () => files(SEALING_KEY),
-};
-
-function files(common_key?: string): OpenReplica {
-  const options = { dir: temporaryDirectory(), fsync: 'never', ttl_ms: TTL_MS, lease_ms: LEASE_MS } as const;
-  const unexpected = (error: Error) => expect.unreachable(error.message);
-  return ({ sealing_key = common_key, onError = unexpected } = {}) => {
-    const seal = sealing_key === undefined ? undefined : createSeal([sealing_key]);
-    return new FileStore({ ...options, seal, onError });
-  };
-}
-
-for (const [name, deploy] of Object.entries(await redisDeployments())) {
-  if ('missing' in deploy) test.skip(`the ${name} store (skipped: ${deploy.missing})`, () => {});
-  else deployments[name] = () => deploy({ ttl_ms: TTL_MS, lease_ms: LEASE_MS });
-}
+for (const [name, reason] of missing) test(`the ${name} store`, needs({ missing: reason }), () => {});
 
 describe.each(Object.keys(deployments))('the %s store', (name) => {
   /** The stores of so many replicas that share what they store. */
@@ -219,6 +191,43 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       await expect(store.acquire(lease.run, STRANGER, 1)).rejects.toMatchObject({ reason: 'foreign' });
       await store.release(lease);
       expect(await read(store, lease.run)).toMatchObject({ status: 'complete', epoch: 1 });
+    });
+
+    test('forgets a finished run that is purged, for all replicas and for good', async () => {
+      const [store, other] = await openPair();
+      const [purged, kept] = [await begin(store), await begin(store)];
+      for (const lease of [purged, kept]) await store.finish(lease, COMPLETE);
+      await read(other, purged.run);
+      await store.purge(purged.run, OWNER);
+      for (const each of [store, other]) {
+        expect(await each.read(purged.run, OWNER, 0)).toBeNull();
+        expect(await each.read(purged.run, OWNER, 1)).toBeNull();
+        expect(await storedText(each, kept.run)).toBe('ab');
+      }
+      await expect(store.append(purged, [textRecord(2, 'c')])).rejects.toThrow();
+      await expect(other.acquire(purged.run, OWNER, 1)).rejects.toMatchObject({ reason: 'foreign' });
+      await other.purge(purged.run, OWNER);
+      expect(await other.read(purged.run, OWNER, 0)).toBeNull();
+    });
+
+    test('forgets a run of several epochs that is purged', async () => {
+      const [store, other] = await openPair();
+      const { run } = await begin(store);
+      await other.finish(await takeOver(other, run), FAILED);
+      await store.purge(run, OWNER);
+      expect(await other.read(run, OWNER, 0)).toBeNull();
+    });
+
+    test('purges nothing that is running, somebody else’s, or unknown', async () => {
+      const store = await open();
+      const [running, finished] = [await begin(store), await begin(store)];
+      await store.finish(finished, COMPLETE);
+      await store.purge(running.run, OWNER);
+      await store.purge(finished.run, STRANGER);
+      await store.purge(newRunId(), OWNER);
+      await store.purge('../notes' as RunId, OWNER);
+      expect(await storedText(store, finished.run)).toBe('ab');
+      expect(await store.append(running, [textRecord(2, 'c')])).toBe(3);
     });
 
     test('keeps many runs apart', async () => {
@@ -492,7 +501,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       const store = await open();
       await store.notes.put(OWNER, KEY, 'mine', NOTE_TTL_MS);
       expect(await store.notes.get(STRANGER, KEY)).toBeUndefined();
-      expect(await store.notes.take(STRANGER, KEY)).toBeUndefined();
+      expect(await store.notes.consume(STRANGER, KEY)).toBeUndefined();
       expect(await store.notes.get(OWNER, { ...KEY, kind: 'thread' })).toBeUndefined();
       expect(await store.notes.get(OWNER, { ...KEY, name: 'a key ' })).toBeUndefined();
       expect(await store.notes.claim(STRANGER, KEY, 'theirs', NOTE_TTL_MS)).toBe('theirs');
@@ -505,7 +514,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
         const store = await open();
         const key: NoteKey = { kind: 'thread', name: name_of_note };
         await store.notes.put(OWNER, key, 'value', NOTE_TTL_MS);
-        expect(await store.notes.take(OWNER, key)).toBe('value');
+        expect(await store.notes.consume(OWNER, key)).toBe('value');
       },
     );
 
@@ -531,7 +540,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       expect(await store.notes.claim(OWNER, KEY, 'old', 60)).toBe('old');
       const gone = async () => expect(await store.notes.get(OWNER, KEY)).toBeUndefined();
       await vi.waitFor(gone, { timeout: 5000, interval: 10 });
-      expect(await store.notes.take(OWNER, other)).toBeUndefined();
+      expect(await store.notes.consume(OWNER, other)).toBeUndefined();
       expect(await store.notes.claim(OWNER, KEY, 'new', NOTE_TTL_MS)).toBe('new');
       expect(await store.notes.claim(OWNER, KEY, 'newer', NOTE_TTL_MS)).toBe('new');
     });
@@ -556,7 +565,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
         const key: NoteKey = { kind: 'thread', name: `round ${round}` };
         await (stores[0] as Store).notes.put(OWNER, key, 'told once', NOTE_TTL_MS);
         const taken = await Promise.all(
-          Array.from({ length: 9 }, (_, i) => (stores[i % 3] as Store).notes.take(OWNER, key)),
+          Array.from({ length: 9 }, (_, i) => (stores[i % 3] as Store).notes.consume(OWNER, key)),
         );
         expect(taken.filter((value) => value !== undefined)).toEqual(['told once']);
         expect(await (stores[1] as Store).notes.get(OWNER, key)).toBeUndefined();
@@ -610,7 +619,7 @@ describe.each(sealed)('a note in the %s store whose key is gone', (name) => {
     await after[0].put(OWNER, KEY, 'new', NOTE_TTL_MS);
     expect(await after[1].get(OWNER, KEY)).toBe('new');
     await before.put(OWNER, KEY, 'old', NOTE_TTL_MS);
-    expect(await after[0].take(OWNER, KEY)).toBeUndefined();
+    expect(await after[0].consume(OWNER, KEY)).toBeUndefined();
     expect(await before.get(OWNER, KEY)).toBeUndefined();
   });
 

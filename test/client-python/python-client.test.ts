@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from 'vitest';
 import { pythonEnvironment } from '../e2e/python/environment.ts';
+import { needs } from '../needs.ts';
 
 const PACKAGE = fileURLToPath(new URL('../../clients/python', import.meta.url));
 /** The libraries that the examples use take the better part of a minute to check the first time. */
@@ -48,10 +49,7 @@ function writeExamples(beside: string): string[] {
   });
 }
 
-const suite = 'missing' in environment ? describe.skip : describe;
-const reason = 'missing' in environment ? ` (skipped: ${environment.missing})` : '';
-
-suite(`the client for Python${reason}`, { timeout: PATIENCE_MS }, () => {
+describe('the client for Python', { timeout: PATIENCE_MS, ...needs(environment) }, () => {
   test('passes its own tests, none of them skipped', async () => {
     expect(await python('-m', 'pytest', '--quiet')).toMatch(/^\d+ passed in /m);
   });

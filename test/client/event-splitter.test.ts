@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { EventTooLargeError } from '../../src/client/errors.ts';
 import { EventSplitter } from '../../src/client/event-splitter.ts';
+import { CASES } from '../cases.ts';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
@@ -94,6 +95,7 @@ describe('whole events', () => {
         const pieces = places.slice(1).map((end, index) => bytes.subarray(places[index], end));
         expect(split(pieces)).toEqual(split([bytes]));
       }),
+      { numRuns: CASES },
     );
   });
 });

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   type ResumableOptions,
   resumable,
@@ -95,13 +95,19 @@ describe('an answer that nothing interrupts', () => {
     expect(connections[1]).toBe(connections[0]);
   });
 
-  test('needs no global fetch but the one there is at the time', async () => {
+  test('may be that of a global fetch which was made from the one before it', async () => {
     const { fleet } = await start();
-    const fetch = resumable();
-    const spy = vi.spyOn(globalThis, 'fetch');
-    await (await fetch(fleet.chatUrl, request())).text();
-    expect(spy).toHaveBeenCalledOnce();
-    spy.mockRestore();
+    const before = globalThis.fetch;
+    onTestFinished(() => {
+      globalThis.fetch = before;
+    });
+    const spy = vi.fn(before);
+    globalThis.fetch = spy;
+    globalThis.fetch = resumable();
+    expect(await (await globalThis.fetch(fleet.chatUrl, request())).text()).toBe(framesOf(EVENTS));
+    // What is no answer goes the same way.
+    expect((await globalThis.fetch(`${fleet.base}/models`)).status).toBe(404);
+    expect(spy).toHaveBeenCalledTimes(2);
   });
 });
 
@@ -276,19 +282,64 @@ describe('a replica that cannot take the request', () => {
   });
 
   test('is the last one: its answer is the answer', async () => {
-    const { fleet, fetch } = await start({}, { max_retries: 3 });
-    fleet.script(...Array(4).fill(refuse(503, 'shutting_down')));
+    const { fleet, fetch } = await start({}, { give_up_ms: 300 });
+    fleet.script(...Array(1_000).fill(refuse(503, 'shutting_down')));
     const response = await fetch(fleet.chatUrl, request());
     expect(response.status).toBe(503);
     expect(await response.json()).toMatchObject({ error: { code: 'shutting_down' } });
-    expect(fleet.asked).toHaveLength(4);
+  });
+
+  test('is the last one: its answer is the answer, although the timer of the next try fires early', async () => {
+    const began_ms = performance.now();
+    const now = vi.spyOn(performance, 'now').mockReturnValue(began_ms);
+    onTestFinished(() => now.mockRestore());
+    const { fleet } = await start();
+    fleet.script(refuse(503, 'shutting_down'));
+    let tries = 0;
+    const inner: typeof globalThis.fetch = async (input, init) => {
+      tries += 1;
+      if (tries === 1) return globalThis.fetch(input, init);
+      await new Promise((resolve) => init?.signal?.addEventListener('abort', resolve));
+      now.mockReturnValue(began_ms + 99.5);
+      throw init?.signal?.reason;
+    };
+    const fetch = resumable({
+      endpoints: fleet.urls,
+      fetch: inner,
+      backoff_ms: 4,
+      backoff_max_ms: 4,
+      give_up_ms: 100,
+    });
+    const response = await fetch(fleet.chatUrl, request());
+    expect(response.status).toBe(503);
+    expect(tries).toBe(2);
   });
 
   test('is the last one: its error is the error', async () => {
-    const { fleet, fetch } = await start({}, { max_retries: 3 });
-    fleet.script(...Array(4).fill(reset));
+    const { fleet, fetch } = await start({}, { give_up_ms: 300 });
+    fleet.script(...Array(1_000).fill(reset));
     await expect(fetch(fleet.chatUrl, request())).rejects.toThrow(TypeError);
-    expect(fleet.asked).toHaveLength(4);
+  });
+
+  test('is waited for, however many connections are refused meanwhile', async () => {
+    const gone = await Fleet.open(EVENTS, { replicas: 2 });
+    gone.close();
+    const fleet = await Fleet.start(EVENTS, { replicas: 1 });
+    let doors = 0;
+    const inner: typeof globalThis.fetch = (input, init) => {
+      doors += 1;
+      // The replica comes back after forty refusals of each address, before the answer and within it.
+      const isBack = doors > 40 && (doors < 42 || doors > 82);
+      const url = String(input).replace(
+        /^http:..[^/]+/,
+        String(isBack ? fleet.urls[0] : gone.urls[doors % 2]),
+      );
+      return globalThis.fetch(url, init);
+    };
+    const fetch = resumable({ endpoints: gone.urls, fetch: inner, backoff_ms: 1, backoff_max_ms: 4 });
+    fleet.script(cut(within(4)));
+    expect(await (await fetch(gone.chatUrl, request())).text()).toBe(framesOf(EVENTS));
+    expect(doors).toBe(83);
   });
 });
 
@@ -351,12 +402,6 @@ describe('a stream that cannot be resumed', () => {
       answers: Array(4).fill(refuse(409, 'cursor_ahead')),
       requests: 5,
     },
-    { name: 'finds no replica', answers: Array(4).fill(reset), requests: 5 },
-    {
-      name: 'finds replicas that cannot serve',
-      answers: Array(4).fill(refuse(503, 'store_unavailable')),
-      requests: 5,
-    },
     { name: 'ends again and again', answers: Array(4).fill(cut(0, 'eof')), requests: 5 },
   ];
 
@@ -369,6 +414,18 @@ describe('a stream that cannot be resumed', () => {
     // All four events had come before.
     await read.promise;
     expect(fleet.asked).toHaveLength(requests);
+  });
+
+  test.each([
+    { name: 'finds no replica', step: reset },
+    { name: 'finds replicas that cannot serve', step: refuse(503, 'store_unavailable') },
+  ])('because for give_up_ms it $name, fails as it was broken', async ({ step }) => {
+    const { fleet, fetch } = await start({}, { give_up_ms: 300, max_retries: 4 });
+    const read = Promise.withResolvers<void>();
+    fleet.script(cut(within(4), 'reset', read.promise), ...Array(1_000).fill(step));
+    const reading = bodyOf(await fetch(fleet.chatUrl, request()), 4, read);
+    await expect(reading).rejects.toMatchObject({ message: 'terminated' });
+    expect(fleet.asked.length).toBeGreaterThan(6);
   });
 
   test('and that had ended without [DONE], fails no less', async () => {

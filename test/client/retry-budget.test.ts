@@ -33,15 +33,15 @@ describe('the wait', () => {
 
   test('is what the replica asked for, if that is longer, and a little more', () => {
     random(0);
-    expect(new RetryBudget(LIMITS).next(1_500)).toBe(1_500);
-    expect(new RetryBudget(LIMITS).next(1)).toBe(25);
+    expect(new RetryBudget(LIMITS).next({ retry_after_ms: 1_500 })).toBe(1_500);
+    expect(new RetryBudget(LIMITS).next({ retry_after_ms: 1 })).toBe(25);
     random(1);
-    expect(new RetryBudget(LIMITS).next(1_500)).toBeCloseTo(1_650);
+    expect(new RetryBudget(LIMITS).next({ retry_after_ms: 1_500 })).toBeCloseTo(1_650);
   });
 
   test('is not as long as any replica asks for', () => {
     random(0);
-    expect(new RetryBudget(LIMITS).next(3_600_000)).toBe(10_000);
+    expect(new RetryBudget(LIMITS).next({ retry_after_ms: 3_600_000 })).toBe(10_000);
   });
 });
 
@@ -70,7 +70,31 @@ describe('the budget', () => {
     expect(budget.next()).toBe(200);
   });
 
-  test('of no retries is none', () => {
-    expect(new RetryBudget({ ...LIMITS, max_retries: 0 }).next()).toBeUndefined();
+  test('of no retries is none, not even after a closed door', () => {
+    const budget = new RetryBudget({ ...LIMITS, max_retries: 0 });
+    expect(budget.next()).toBeUndefined();
+    expect(budget.next({ isClosedDoor: true })).toBeUndefined();
+  });
+
+  test('is not spent by closed doors, of which each is waited for longer than the one before', () => {
+    random(1);
+    const budget = new RetryBudget({ ...LIMITS, max_retries: 1 });
+    const doors = () => Array.from({ length: 8 }, () => budget.next({ isClosedDoor: true }));
+    expect(doors()).toEqual([50, 100, 200, 400, 800, 1600, 2000, 2000]);
+    expect(budget.next()).toBe(2000);
+    expect(budget.next()).toBeUndefined();
+    expect(budget.next({ isClosedDoor: true })).toBe(2000);
+  });
+
+  test('is spent by closed doors once nothing was heard for long', () => {
+    random(1);
+    const budget = new RetryBudget(LIMITS);
+    vi.advanceTimersByTime(119_950);
+    expect(budget.next({ isClosedDoor: true })).toBeUndefined();
+  });
+
+  test('without a wait outlasts thousands of closed doors', () => {
+    const budget = new RetryBudget({ ...LIMITS, backoff_ms: 0 });
+    for (let door = 0; door < 2_000; door += 1) expect(budget.next({ isClosedDoor: true })).toBe(0);
   });
 });

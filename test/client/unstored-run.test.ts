@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
 import { resumable } from '../../src/client/index.ts';
-import { relay } from '../../src/proxy/relay.ts';
-import { createUndiciTransport } from '../../src/proxy/undici-transport.ts';
+import { relay } from '../../src/proxy/run/relay.ts';
+import { createUndiciTransport } from '../../src/proxy/upstream/undici-transport.ts';
 import { startProvider } from '../provider/provider.ts';
 import { startReplica } from '../replica.ts';
 import { readMessages } from '../simulation/messages-reading.ts';

@@ -85,7 +85,9 @@ describe('the last event on /v1/responses', () => {
     '{"type":"response.incomplete","response":{}}',
     '{"type":"response.cancelled","response":{}}',
     '{"type":"response.failed","response":{"error":{}}}',
+    '{"type":"response.failed","response":{},"error":{"message":"m"}}',
     '{"type":"error","code":"c","message":"m"}',
+    '{"type":"error","error":null,"message":"m"}',
   ])('%s', (payload) => {
     expect(isLast('/v1/responses', payload)).toBe(true);
   });
@@ -97,6 +99,8 @@ describe('the last event on /v1/responses', () => {
     '{"type":"response.output_text.delta","delta":"{\\"type\\":\\"error\\"}"}',
     '{"type":"response.completed"',
     'null "error"',
+    // `response.failed` comes after it.
+    '{"type":"error","error":{"message":"m"}}',
   ])('not %s', (payload) => {
     expect(isLast('/v1/responses', payload)).toBe(false);
   });

@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_proces
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
+import type { Missing } from '../debian-program.ts';
 
 const run = promisify(execFile);
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
@@ -20,11 +21,13 @@ export interface Enclosure {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Why programs cannot be enclosed here; undefined where they can. */
-export function noEnclosures(): string | undefined {
-  if (process.platform !== 'linux') return 'there are no namespaces but on Linux';
+/** The program that encloses others, or why programs cannot be enclosed here. */
+export function enclosures(): { readonly path: string } | Missing {
+  if (process.platform !== 'linux') return { missing: 'there are no namespaces but on Linux' };
   const trial = spawnSync('unshare', ['--mount', '--pid', '--fork', 'mount', '-t', 'proc', 'proc', '/proc']);
-  return trial.status === 0 ? undefined : 'this user may not make namespaces and mounts';
+  return trial.status === 0
+    ? { path: 'unshare' }
+    : { missing: 'this user may not make namespaces and mounts' };
 }
 
 /** Runs to its end. Rejects with what it printed if it fails. */

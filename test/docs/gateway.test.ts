@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { temporaryDirectory } from '../cli-process.ts';
 import { HoldfastProcess } from '../e2e/holdfast-process.ts';
+import { needs } from '../needs.ts';
 import { startProvider } from '../provider/provider.ts';
 import { redisBinary } from '../redis/binaries.ts';
 import { freePort } from '../redis/free-port.ts';
@@ -135,50 +136,41 @@ function textOf(events: string): string {
 
 describe.each(['haproxy', 'nginx'] as const)('%s, as the page has it', (name) => {
   const { program } = BALANCERS[name];
-  const missing = [program, redis].flatMap((binary) => ('missing' in binary ? [binary.missing] : []))[0];
 
-  test.skipIf(missing !== undefined)(
-    `passes events on as they come ${missing ?? ''}`,
-    async () => {
-      const { provider, replicas } = await startReplicas(2);
-      const url = await start(name, replicas);
-      const silence = { kind: 'silence', at: { event: 4 }, for_ms: SILENCE_MS } as const;
-      provider.respond(() => ({ parts: [{ text: TEXT }], faults: [silence] }));
-      const response = await ask(url, 'What is kelp?');
-      const decoder = new TextDecoder();
-      let read = '';
-      for await (const bytes of response.body ?? []) {
-        if (read === '') expect(decoder.decode(bytes)).not.toContain('rock');
-        read += decoder.decode(bytes);
-      }
-      expect(textOf(read)).toBe(TEXT);
-    },
-    60_000,
-  );
+  test('passes events on as they come', { timeout: 60_000, ...needs(program, redis) }, async () => {
+    const { provider, replicas } = await startReplicas(2);
+    const url = await start(name, replicas);
+    const silence = { kind: 'silence', at: { event: 4 }, for_ms: SILENCE_MS } as const;
+    provider.respond(() => ({ parts: [{ text: TEXT }], faults: [silence] }));
+    const response = await ask(url, 'What is kelp?');
+    const decoder = new TextDecoder();
+    let read = '';
+    for await (const bytes of response.body ?? []) {
+      if (read === '') expect(decoder.decode(bytes)).not.toContain('rock');
+      read += decoder.decode(bytes);
+    }
+    expect(textOf(read)).toBe(TEXT);
+  });
 
-  test.skipIf(missing !== undefined)(
-    `turns nobody away while a replica stops ${missing ?? ''}`,
-    async () => {
-      const { provider, replicas } = await startReplicas(2);
-      const url = await start(name, replicas);
-      provider.respond(() => ({ parts: [{ text: TEXT }] }));
-      // Until the checks have found both, requests are turned away.
-      while ((await ask(url, 'Are you there?')).status !== 200) await setImmediate();
-      const [first, second] = replicas;
-      const stopped = first?.stop();
-      let hasStopped = false;
-      void stopped?.then(() => {
-        hasStopped = true;
-      });
-      const served = second?.log.length ?? 0;
-      for (let count = 0; count < REQUESTS || !hasStopped; count++) {
-        const response = await ask(url, `Question ${count}`);
-        expect(response.status).toBe(200);
-        expect(textOf(await response.text())).toBe(TEXT);
-      }
-      expect(await stopped).toEqual({ code: 0, signal: null });
-      expect(second?.log.length).toBeGreaterThan(served);
-    },
-    60_000,
-  );
+  test('turns nobody away while a replica stops', { timeout: 60_000, ...needs(program, redis) }, async () => {
+    const { provider, replicas } = await startReplicas(2);
+    const url = await start(name, replicas);
+    provider.respond(() => ({ parts: [{ text: TEXT }] }));
+    // Until the checks have found both, requests are turned away.
+    while ((await ask(url, 'Are you there?')).status !== 200) await setImmediate();
+    const [first, second] = replicas;
+    const stopped = first?.stop();
+    let hasStopped = false;
+    void stopped?.then(() => {
+      hasStopped = true;
+    });
+    const served = second?.log.length ?? 0;
+    for (let count = 0; count < REQUESTS || !hasStopped; count++) {
+      const response = await ask(url, `Question ${count}`);
+      expect(response.status).toBe(200);
+      expect(textOf(await response.text())).toBe(TEXT);
+    }
+    expect(await stopped).toEqual({ code: 0, signal: null });
+    expect(second?.log.length).toBeGreaterThan(served);
+  });
 });

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ERRORS } from '../../src/errors.ts';
+import { ERRORS } from '../../src/lib/errors.ts';
 import { anchorsOf, linksOf } from './links.ts';
 import { type Page, pages, ROOT } from './pages.ts';
 

@@ -15,9 +15,12 @@ function withKelpie(directory: string): void {
   const names = readdirSync(ROOT).filter((name) => !['.git', 'node_modules', 'dist'].includes(name));
   for (const name of names) cpSync(join(ROOT, name), join(directory, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
-  writeFileSync(join(directory, 'src/proxy/dialects/kelpie.ts'), snippet(PAGE, 'ts', 'Dialect'));
-  writeFileSync(join(directory, 'test/proxy/dialects/fixtures/kelpie.ts'), snippet(PAGE, 'ts', 'Fixture'));
-  const registry = join(directory, 'src/proxy/dialects/registry.ts');
+  writeFileSync(join(directory, 'src/proxy/wires/dialects/kelpie.ts'), snippet(PAGE, 'ts', 'Dialect'));
+  writeFileSync(
+    join(directory, 'test/proxy/wires/dialects/fixtures/kelpie.ts'),
+    snippet(PAGE, 'ts', 'Fixture'),
+  );
+  const registry = join(directory, 'src/proxy/wires/dialects/registry.ts');
   const text = readFileSync(registry, 'utf8');
   writeFileSync(
     registry,
@@ -39,7 +42,7 @@ test(
     await run('tsc', ['--noEmit'], options);
     const report = join(directory, 'report.json');
     const reporting = ['--reporter=json', `--outputFile=${report}`];
-    await run('vitest', ['run', 'test/proxy/dialects', '-t', 'kelpie', ...reporting], options);
+    await run('vitest', ['run', 'test/proxy/wires/dialects', '-t', 'kelpie', ...reporting], options);
     const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, 'utf8'));
     expect(numPassedTests).toBeGreaterThan(5);
     expect(numFailedTests).toBe(0);

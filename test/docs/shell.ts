@@ -144,7 +144,10 @@ function writePrograms(directory: string, bin: string): void {
     ].join('\n'),
   );
   // Tests that tests would run: only whether they are there.
-  program('.bin/vitest', `[ "$1" = run ]\ncase "$2" in -t) ;; *) [ -e '${ROOT}'/"$2" ];; esac`);
+  program(
+    '.bin/vitest',
+    `[ "$1" = run ]\ncase "$2" in -t) ;; --config) [ -e '${ROOT}'/"$3" ] && [ -e '${ROOT}'/"$4" ];; *) [ -e '${ROOT}'/"$2" ];; esac`,
+  );
   program('.ci/run', `[ -x '${ROOT}/.ci/run' ]`);
   // test/client-python makes such an environment and runs the tests of the package in it.
   program('.bin/python', '[ "$1 $2" = "-m venv" ]');

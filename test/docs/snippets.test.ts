@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isObject } from '../../src/json.ts';
+import { isObject } from '../../src/lib/json.ts';
 import type { Missing } from '../debian-program.ts';
 import { BUILD_LIMIT_MS, helmBinary } from '../kubernetes/binaries.ts';
 import { haproxy, nginx } from './balancers.ts';

@@ -9,7 +9,7 @@ import { ROOT } from './pages.ts';
 
 /** What the model says to whoever asks, cut once on the way. */
 export const ANSWER = 'A holdfast is the organ with which kelp grips the rock.';
-const CUT = { kind: 'reset', at: { event: 5 } } as const;
+const CUT = { kind: 'reset', at: { event: 9 } } as const;
 
 /** Replicas that the documentation gives names to. */
 const REPLICA = /https?:\/\/(127\.0\.0\.1|localhost|holdfast(-\d)?|load-balancer|gateway)(:8080)(?!\d)/g;

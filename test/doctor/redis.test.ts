@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { needs } from '../needs.ts';
 import { redisBinary } from '../redis/binaries.ts';
 import { freePort } from '../redis/free-port.ts';
 import { RedisServer } from '../redis/redis-server.ts';
@@ -27,7 +28,7 @@ const doctorOf = (store: string, more: Record<string, unknown> = {}, environment
     environment,
   );
 
-describe.skipIf('missing' in binary)('a Redis store', () => {
+describe('a Redis store', needs(binary), () => {
   let server: RedisServer;
 
   beforeAll(async () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Finding } from '../../src/doctor/finding.ts';
+import { PROBE } from '../../src/plans/seam/prefill-probe.ts';
 import { temporaryDirectory } from '../cli-process.ts';
 import { startProvider as startPeer } from '../http-peer.ts';
 import { type Provider, type ProviderOptions, startProvider } from '../provider/provider.ts';
@@ -17,8 +18,15 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
 
 const KEY = 'sk-proj-a-key-that-nobody-may-see';
 
-const start = (plan: Partial<Plan> = {}, options: ProviderOptions = {}): Promise<Provider> =>
-  startProvider({ scripts: { counter: { parts: [{ text: COUNT }], ...plan } }, ...options });
+async function start(plan: Partial<Plan> = {}, options: ProviderOptions = {}): Promise<Provider> {
+  const provider = await startProvider({
+    scripts: { counter: { parts: [{ text: COUNT }], ...plan } },
+    ...options,
+  });
+  const begun = { parts: [{ text: `${PROBE.said}ve, six, seven, eight, nine` }], ...plan };
+  provider.respond(({ body }) => (JSON.stringify(body).includes(PROBE.said) ? begun : undefined));
+  return provider;
+}
 
 describe('one doctor for many upstreams', () => {
   const open: { close(): unknown }[] = [];
@@ -79,7 +87,11 @@ describe('one doctor for many upstreams', () => {
         },
         belated: { base_url: await server(anHourAgo) },
         strict: { base_url: (await provider({ continuation: 'rejects_prefill' })).url },
-        forgetful: { base_url: (await provider({ continuation: 'ignores_prefill' })).url },
+        forgetful: { base_url: (await provider({ says: { prefill: () => COUNT } })).url },
+        counting: {
+          base_url: (await provider({ says: { prefill: () => 'five, six, seven, eight, nine' } })).url,
+        },
+        echoing: { base_url: (await provider({ prefilled: 'echo' })).url },
         misnamed: { base_url: (await provider({ continuation: 'rejects_prefill' })).url, dialect: 'vllm' },
         vllm: { base_url: (await provider({ prefill: 'vllm' })).url, dialect: 'vllm' },
         openai: { base_url: openai.url, dialect: 'openai' },
@@ -184,11 +196,16 @@ describe('one doctor for many upstreams', () => {
 
   it.each([
     ['strict', 'ok', 'refused', 'generic'],
-    ['forgetful', 'ok', 'begun anew', 'generic'],
+    ['forgetful', 'ok', 'does not continue the prefix', 'generic'],
+    ['counting', 'ok', 'does not continue the prefix', 'generic'],
     ['misnamed', 'warn', 'refused', 'vllm'],
   ])('%s: a model that does not go on from a prefix', (upstream, status, seen, dialect) => {
     const figures = { dialect, result: 'nudge' };
     expect(found(upstream).prefill).toMatchObject({ status, seen: expect.stringContaining(seen), figures });
+  });
+
+  it('a model that says the prefix again first continues it all the same', () => {
+    expect(found('echoing').prefill).toMatchObject({ figures: { result: 'native' } });
   });
 
   it('a prefix is sent in the form of the dialect, and not where the dialect has none', () => {

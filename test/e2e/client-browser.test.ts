@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { framesOf, saying, words } from '../client/answers.ts';
 import { compileClient } from '../client/compiled-client.ts';
 import { cut, Fleet, refuse, stall, whole } from '../client/fleet.ts';
+import { needs } from '../needs.ts';
 import { chromiumCommand, openPage } from './browser/chromium.ts';
 
 const PAGE = new URL('browser/page.html', import.meta.url);
@@ -31,7 +32,7 @@ interface Report {
 const chromium = await chromiumCommand();
 
 if ('missing' in chromium) {
-  describe.skip(`a page in Chromium (skipped: ${chromium.missing})`, () => test('runs the client', () => {}));
+  describe('a page in Chromium', needs(chromium), () => test('runs the client', () => {}));
 } else {
   const { command } = chromium;
   test('a page in Chromium reads on over reset connections', async () => {

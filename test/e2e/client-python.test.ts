@@ -1,6 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { seedOr } from '../cases.ts';
+import { needs } from '../needs.ts';
 import type { Plan } from '../provider/script.ts';
 import type { Answer } from './clients/chat-client.ts';
 import { OpenaiPython, type PythonManner, type TransportOptions } from './clients/openai-python.ts';
@@ -12,7 +14,7 @@ import { requestStored } from './stored-request.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
-const SEED = Number(process.env.HOLDFAST_SEED ?? 20_261_120);
+const SEED = seedOr(20_261_120);
 const LEASE_MS = 600;
 const CLIENTS = 4;
 const MANNERS: readonly PythonManner[] = ['chunks', 'helper'];
@@ -25,8 +27,6 @@ const planOf = (stopped: number): Plan => ({
 });
 
 const environment = await pythonEnvironment();
-const suite = 'missing' in environment ? describe.skip : describe;
-const reason = 'missing' in environment ? ` (skipped: ${environment.missing})` : '';
 
 async function deploy(options: DeploymentOptions = {}): Promise<Deployment> {
   const deployment = await Deployment.start({
@@ -85,7 +85,7 @@ function expectWhole({ text, toolCalls, finish, usage }: Answer): void {
   expect(usage).toMatchObject({ total_tokens: expect.any(Number) });
 }
 
-suite(`openai for Python does not notice${reason}`, () => {
+describe('openai for Python does not notice', needs(environment), () => {
   const MOMENTS = fc.sample(fc.integer({ min: 0, max: 400 }), { seed: SEED, numRuns: 3 });
 
   test.each(MOMENTS)(

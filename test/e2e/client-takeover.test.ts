@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type ResumableOptions, resumable } from '../../src/client/index.ts';
+import { seedOr } from '../cases.ts';
 import { callsOf, chunksOf, contentOf, finishOf } from '../provider/reading.ts';
 import type { Plan } from '../provider/script.ts';
 import { aiSdkCompatible, aiSdkOpenai } from './clients/ai-sdk.ts';
@@ -17,7 +18,7 @@ import { requestStored } from './stored-request.ts';
 // Every test starts processes of its own.
 vi.setConfig({ testTimeout: 60_000 });
 
-const SEED = Number(process.env.HOLDFAST_SEED ?? 20_261_120);
+const SEED = seedOr(20_261_120);
 const LEASE_MS = 600;
 const CREDENTIAL = { authorization: 'Bearer client-key' };
 const TOOLS = [{ type: 'function', function: TIDES }];

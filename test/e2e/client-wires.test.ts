@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { resumable } from '../../src/client/index.ts';
+import { needs } from '../needs.ts';
 import { redisBinary } from '../redis/binaries.ts';
 import { RedisServer } from '../redis/redis-server.ts';
 import { readMessages } from '../simulation/messages-reading.ts';
@@ -79,7 +80,7 @@ const WHOLE: readonly [path: string, asking: (question: string) => object][] = [
   ['/responses', (input) => ({ input })],
 ];
 
-describe.skipIf('missing' in redis)('SDKs do not notice, on any wire, that a replica died', () => {
+describe('SDKs do not notice, on any wire, that a replica died', needs(redis), () => {
   let server: RedisServer;
   let deployment: Deployment;
   let clients: readonly ChatClient[];

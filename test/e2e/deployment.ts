@@ -25,8 +25,8 @@ const IMPATIENT_CLOCKS = {
  */
 export type Upstream = 'h1' | 'h2' | 'impatient' | 'brief' | 'vllm' | 'direct';
 
-/** Which upstream a request goes to is told by its model. */
-export const modelOf = (upstream: string): string => `${upstream}-model`;
+/** The model's name selects the upstream. What Holdfast learns of one model says nothing of another. */
+export const modelOf = (upstream: string, model = 'model'): string => `${upstream}-${model}`;
 
 interface PlannedRun {
   readonly plan: Plan;
@@ -108,7 +108,7 @@ export class Deployment {
       ...(options.secret !== undefined && { secret: options.secret }),
       upstreams,
       routes: Object.keys(upstreams).map((upstream) => ({
-        model: modelOf(upstream),
+        model: `${upstream}-*`,
         targets: [{ upstream }],
         ...(upstream === 'direct' && { non_streaming: 'pass_through' }),
       })),

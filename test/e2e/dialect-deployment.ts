@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Provider, startProvider } from '../provider/provider.ts';
 import type { RecordedRequest } from '../provider/recorded-request.ts';
-import { completionRequest, textOf } from '../provider/request.ts';
+import { PROMPT_END, textOf } from '../provider/request.ts';
 import type { Plan } from '../provider/script.ts';
-import { FIXTURES } from '../proxy/dialects/fixture-registry.ts';
+import { PROVIDER_WIRES, wireAt } from '../provider/wires/registry.ts';
+import { FIXTURES } from '../proxy/wires/dialects/fixture-registry.ts';
 import { modelOf } from './deployment.ts';
 import { HoldfastProcess } from './holdfast-process.ts';
 
@@ -23,7 +24,10 @@ export class DialectDeployment {
     provider.respond((request) => this.#plans.get(questionOf(request)));
   }
 
-  /** Which upstream is asked is told by the client's name for the model; the provider is asked for that of the fixture. */
+  /**
+   * Which upstream is asked is told by the client's name for the model. The provider is asked for that of the fixture, or,
+   * where the client begins the name of one with the upstream's and a slash, for all of that name: a model of its own.
+   */
   static async start(): Promise<DialectDeployment> {
     const provider = await startProvider();
     const directory = mkdtempSync(join(tmpdir(), 'holdfast-e2e-'));
@@ -32,10 +36,10 @@ export class DialectDeployment {
       upstreams: Object.fromEntries(
         fixtures.map(([name, { dialect }]) => [name, { base_url: provider.url, dialect }]),
       ),
-      routes: fixtures.map(([name, { model }]) => ({
-        model: modelOf(name),
-        targets: [{ upstream: name, model }],
-      })),
+      routes: fixtures.flatMap(([name, { model }]) => [
+        { model: modelOf(name), targets: [{ upstream: name, model }] },
+        { model: `${name}/*`, targets: [{ upstream: name }] },
+      ]),
       recovery: { backoff_ms: 1, backoff_max_ms: 10 },
       checkpoint: { store: `file:${join(directory, 'store')}` },
     });
@@ -68,5 +72,8 @@ export class DialectDeployment {
   }
 }
 
-const questionOf = ({ body }: RecordedRequest): string =>
-  textOf(completionRequest(body)?.messages.find(({ role }) => role === 'user'));
+function questionOf({ path, body }: RecordedRequest): string {
+  const wire = wireAt(path);
+  const request = wire && PROVIDER_WIRES[wire].request(body);
+  return textOf(request?.messages.find(({ role }) => role === 'user')).replace(PROMPT_END, '');
+}

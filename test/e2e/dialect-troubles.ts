@@ -1,7 +1,7 @@
 import { deltasOf } from '../provider/deltas.ts';
 import type { Fault } from '../provider/fault.ts';
 import type { Part } from '../provider/script.ts';
-import type { Fixture } from '../proxy/dialects/fixtures/fixture.ts';
+import type { Fixture } from '../proxy/wires/dialects/fixtures/fixture.ts';
 import type { Tool } from './clients/chat-client.ts';
 import { callTo, TIDES } from './situations.ts';
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { mannersOf } from '../proxy/dialects/fixture-plan.ts';
-import { FIXTURES } from '../proxy/dialects/fixture-registry.ts';
-import type { Fixture } from '../proxy/dialects/fixtures/fixture.ts';
+import { needs } from '../needs.ts';
+import { mannersOf } from '../proxy/wires/dialects/fixture-plan.ts';
+import { FIXTURES } from '../proxy/wires/dialects/fixture-registry.ts';
+import type { Fixture } from '../proxy/wires/dialects/fixtures/fixture.ts';
 import { aiSdkCompatible } from './clients/ai-sdk.ts';
 import type { Answer, ChatClient } from './clients/chat-client.ts';
 import { langchain } from './clients/langchain.ts';
@@ -41,7 +42,7 @@ const CLIENTS: readonly (readonly [name: string, connect: (url: string) => ChatC
           ] as const,
       )),
 ];
-if ('missing' in python) test.skip(`openai for Python (skipped: ${python.missing})`);
+if ('missing' in python) test('openai for Python', needs(python), () => {});
 
 expectNoWarnings();
 let deployment: DialectDeployment;

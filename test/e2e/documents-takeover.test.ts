@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { needs } from '../needs.ts';
 import { redisBinary } from '../redis/binaries.ts';
 import { RedisServer } from '../redis/redis-server.ts';
 import { Balancer } from './balancer.ts';
@@ -32,7 +33,7 @@ const CONNECTIONS: readonly ConnectForDocuments[] = [
 ];
 
 /** Every SDK asks once, for a whole answer; the replica that collects it is killed, and the SDK repeats its request. */
-describe.skipIf('missing' in redis)('an SDK gets its document although a replica died', () => {
+describe('an SDK gets its document although a replica died', needs(redis), () => {
   let server: RedisServer;
   let deployment: Deployment;
   let balancer: Balancer;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { needs } from '../needs.ts';
 import type { Fault } from '../provider/fault.ts';
 import type { ConnectForDocuments, DocumentClient } from './clients/documents.ts';
 import * as clients from './clients/documents.ts';
@@ -23,7 +24,7 @@ const CONNECTIONS: readonly ConnectForDocuments[] = [
   ...Object.values(ofNode),
   ...('missing' in python ? [] : pythonDocuments(python.interpreter)),
 ];
-if ('missing' in python) test.skip(`Python (skipped: ${python.missing})`);
+if ('missing' in python) test('Python', needs(python), () => {});
 
 const NAMES = ['text', 'text and a tool call, cut in the call', 'a tool call'];
 /** The last ones only of text: they come to the same wherever they strike. */
@@ -104,7 +105,10 @@ describe.each(CONNECTIONS.map((connect) => ({ name: connect('http://127.0.0.1:9/
         if (!trouble || !situation) throw new Error('there is no such case');
         // Where the rest is gone on with from the very token, every attempt gets further.
         const at = name.includes(', completions') ? { event: 3 } : situation.at;
-        const faults = Array.from({ length: ALWAYS }, () => trouble.fault(at));
+        const faults = [
+          trouble.fault(at),
+          ...Array.from({ length: ALWAYS }, () => trouble.fault({ event: 0 })),
+        ];
         const { answer } = ask(modelOf('h1'), situation, `lost, ${kind}`, faults);
         await expect(answer).rejects.toThrow(/interrupted|not able to answer|scripted status is 503/);
       },

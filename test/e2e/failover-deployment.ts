@@ -1,8 +1,8 @@
 import { expect, onTestFinished, vi } from 'vitest';
-import { openStore } from '../../src/checkpoint/open-store.ts';
+import { ownerOf } from '../../src/checkpoint/owner.ts';
 import type { RunId, Store, StoredRun } from '../../src/checkpoint/store.ts';
-import { ownerOf } from '../../src/proxy/owner.ts';
-import { systemTime } from '../../src/time.ts';
+import { systemTime } from '../../src/lib/time.ts';
+import { openStore } from '../../src/server/open-store.ts';
 import { RedisSentinel } from '../redis/redis-sentinel.ts';
 import { Deployment } from './deployment.ts';
 import { CREDENTIAL } from './talk.ts';

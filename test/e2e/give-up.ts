@@ -9,6 +9,11 @@ import { TROUBLES } from './troubles.ts';
 export const MAX_ATTEMPTS = 2;
 /** More than are ever made. */
 export const ALWAYS = MAX_ATTEMPTS + 2;
+/** The first attempt fails there, and all that follow before they say anything: with progress they would have more attempts. */
+export const lostForGood = (fault: (at: Position) => Fault, at: Position): readonly Fault[] => [
+  fault(at),
+  ...Array.from({ length: ALWAYS }, () => fault({ event: 0 })),
+];
 export const TEXT = {
   text: 'The tide comes in twice a day, and what holds fast to the rock is there when it is out again.',
 };
@@ -70,7 +75,7 @@ export function describeGiveUp(options: GiveUpOptions): GiveUp {
     const cases = Object.keys(ANSWERS).flatMap((said) => troubles.map((trouble) => ({ said, trouble })));
 
     test.each(cases)('$said, lost for good by $trouble.name, is an error', async ({ said, trouble }) => {
-      const faults = Array.from({ length: ALWAYS }, () => trouble.fault(within(said)));
+      const faults = lostForGood(trouble.fault, within(said));
       const content = planned(`${name}: ${said}: ${trouble.name}`, ANSWERS[said] ?? [], faults);
       const asked = client.ask({ model: modelOf(trouble.upstream), content, tools: [TIDES] });
       await expect(asked).rejects.toThrow(/interrupted|not able to answer|did not answer/);

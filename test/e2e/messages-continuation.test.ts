@@ -57,19 +57,17 @@ describe('how the rest is asked for', () => {
     ]);
   });
 
-  test('any other is asked by its user, who keeps the thoughts it has signed', async () => {
+  test('any other is asked by its user, and does not think again', async () => {
     const question = 'nudge';
     deployment.plan(question, { parts, faults: [fault] });
     const message = await connect()
       .messages.stream(requestOf('h1', question, { thinking }))
       .finalMessage();
     const second = secondRequest(question);
-    expect(second).toMatchObject({ thinking });
+    expect(second).toMatchObject({ thinking: { type: 'disabled' } });
+    expect(message.content[0]).toMatchObject({ type: 'thinking' });
     expect(second.messages.slice(1)).toEqual([
-      {
-        role: 'assistant',
-        content: [message.content[0], { type: 'text', text: 'The tide comes in twice a day, and what' }],
-      },
+      { role: 'assistant', content: 'The tide comes in twice a day, and what' },
       { role: 'user', content: expect.stringContaining('cut off') as string },
     ]);
   });

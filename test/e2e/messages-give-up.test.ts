@@ -1,12 +1,12 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { Fault } from '../provider/fault.ts';
+import { needs } from '../needs.ts';
 import { aiSdkAnthropic } from './clients/ai-sdk-anthropic.ts';
 import { anthropicEvents, anthropicHelper } from './clients/anthropic.ts';
 import { AnthropicPython } from './clients/anthropic-python.ts';
 import { API_KEY } from './clients/chat-client.ts';
 import { langchainAnthropic } from './clients/langchain-anthropic.ts';
 import { modelOf } from './deployment.ts';
-import { ALWAYS, type Clients, describeGiveUp, MAX_ATTEMPTS, refusalOf, TEXT } from './give-up.ts';
+import { type Clients, describeGiveUp, lostForGood, MAX_ATTEMPTS, refusalOf, TEXT } from './give-up.ts';
 import { afterDeltas } from './message-situations.ts';
 import { pythonEnvironment } from './python/environment.ts';
 
@@ -25,7 +25,7 @@ const CLIENTS: Clients = [
         ['anthropic for Python, helper', (url) => new AnthropicPython(python.interpreter, 'helper', url)],
       ] satisfies Clients)),
 ];
-if ('missing' in python) test.skip(`anthropic for Python (skipped: ${python.missing})`);
+if ('missing' in python) test('anthropic for Python', needs(python), () => {});
 
 const giveUp = describeGiveUp({
   clients: CLIENTS,
@@ -53,7 +53,7 @@ describe('on the wire', () => {
 
   test('the error says what became of the run, and no end of the message comes with it', async () => {
     const at = afterDeltas([TEXT], 'text_delta', 5);
-    const faults = Array.from({ length: ALWAYS }, (): Fault => ({ kind: 'error_anthropic', at }));
+    const faults = lostForGood((where) => ({ kind: 'error_anthropic', at: where }), at);
     const response = await ask(planned('wire: exhausted', [TEXT], faults));
     const body = await response.text();
     expect(body).not.toMatch(/message_delta|message_stop/);

@@ -1,4 +1,5 @@
 import { describe, vi } from 'vitest';
+import { needs } from '../needs.ts';
 import { AnthropicPython } from './clients/anthropic-python.ts';
 import { MESSAGE_SITUATIONS } from './message-situations.ts';
 import { pythonEnvironment } from './python/environment.ts';
@@ -9,8 +10,9 @@ vi.setConfig({ maxConcurrency: 16 });
 const environment = await pythonEnvironment();
 
 if ('missing' in environment) {
-  describe.skip(`anthropic for Python (skipped: ${environment.missing})`, () =>
-    describeRecovery(neverConnect, MESSAGE_SITUATIONS));
+  describe('anthropic for Python', needs(environment), () =>
+    describeRecovery(neverConnect, MESSAGE_SITUATIONS),
+  );
 } else {
   const { interpreter } = environment;
   describe('anthropic for Python, event by event', () =>

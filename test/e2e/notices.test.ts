@@ -1,7 +1,7 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { WireName } from '../../src/checkpoint/journal.ts';
-import { lostCallText } from '../../src/proxy/notices/lost-calls.ts';
+import { lostCallText } from '../../src/proxy/run/notices/lost-calls.ts';
 import { cutInCall } from '../provider/cut-in-call.ts';
 import type { Fault } from '../provider/fault.ts';
 import type { Part, Plan } from '../provider/script.ts';

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { Deployment } from './deployment.ts';
 import type { HoldfastProcess } from './holdfast-process.ts';
 import { post } from './raw-client.ts';
@@ -9,6 +9,7 @@ import {
   ALL_OF_TALK,
   beginTalk,
   fetchRun,
+  fetchRuns,
   RESUMABLE,
   repeatTalk,
   resumeTalk,
@@ -51,12 +52,12 @@ afterAll(() => deployment.close());
 
 const logOf = ({ log }: HoldfastProcess): string => log.map((line) => JSON.stringify(line)).join('\n');
 
-const storedBytes = (directory: string): string =>
-  readdirSync(directory, { recursive: true })
-    .map((name) => join(directory, String(name)))
-    .filter((path) => statSync(path).isFile())
-    .map((path) => readFileSync(path, 'latin1'))
-    .join('\n');
+/** What the files of a store hold, and what they are called. */
+function storedBytes(directory: string): string {
+  const names = readdirSync(directory, { recursive: true }).map(String);
+  const files = names.map((name) => join(directory, name)).filter((path) => statSync(path).isFile());
+  return [...names, ...files.map((path) => readFileSync(path, 'latin1'))].join('\n');
+}
 
 test('no credential is anywhere in the store', () => {
   const bytes = storedBytes(deployment.store);
@@ -83,8 +84,11 @@ test('a store that is sealed says nothing of what was said either', async () => 
     expect(saidBy(client.payloads)).toMatchObject({ text: ALL_OF_TALK.text, calls: ALL_OF_TALK.calls });
     const state = await (await fetchRun(sealed.holdfast, client.run)).json();
     expect(state).toMatchObject({ status: 'complete', text: ALL_OF_TALK.text, thread: THREAD });
+    const list = await (await fetchRuns(sealed.holdfast, `?thread=${encodeURIComponent(THREAD)}`)).json();
+    expect(list).toMatchObject({ data: [{ id: client.run, thread: THREAD }] });
+    // The store is written behind the answer.
+    await vi.waitFor(() => expect(storedBytes(sealed.store)).toContain(client.run), 10_000);
     const bytes = storedBytes(sealed.store);
-    expect(bytes).toContain(client.run);
     const text = JSON.stringify(TALK.parts);
     for (const secret of [SEALING_KEY, THREAD, QUESTION, 'w100', 'call_brest', text])
       expect(bytes).not.toContain(secret);

@@ -1,14 +1,14 @@
 import OpenAI from 'openai';
 import { describe, expect, test, vi } from 'vitest';
-import type { Fault } from '../provider/fault.ts';
+import { needs } from '../needs.ts';
 import { readResponses } from '../simulation/responses-reading.ts';
-import { aiSdkResponses } from './clients/ai-sdk-responses.ts';
+import { aiSdk5Responses, aiSdk6Responses, aiSdkResponses } from './clients/ai-sdk-responses.ts';
 import { API_KEY } from './clients/chat-client.ts';
 import { langchainResponses } from './clients/langchain-responses.ts';
 import { OpenaiPython } from './clients/openai-python.ts';
 import { openaiResponses, openaiResponsesHelper, responsesTools } from './clients/openai-responses.ts';
 import { modelOf } from './deployment.ts';
-import { ALWAYS, type Clients, describeGiveUp, MAX_ATTEMPTS, TEXT } from './give-up.ts';
+import { type Clients, describeGiveUp, lostForGood, MAX_ATTEMPTS, TEXT } from './give-up.ts';
 import { pythonEnvironment } from './python/environment.ts';
 import { TIDES } from './situations.ts';
 
@@ -22,6 +22,8 @@ const CLIENTS: Clients = [
   ['openai, responses.create()', openaiResponses],
   ['openai, responses.stream()', openaiResponsesHelper],
   ['ai with @ai-sdk/openai, responses', aiSdkResponses],
+  ['ai 6 with @ai-sdk/openai 3, responses', aiSdk6Responses],
+  ['ai 5 with @ai-sdk/openai 2, responses', aiSdk5Responses],
   ['@langchain/openai, responses', langchainResponses],
   ...('missing' in python
     ? []
@@ -36,7 +38,7 @@ const CLIENTS: Clients = [
         ],
       ] satisfies Clients)),
 ];
-if ('missing' in python) test.skip(`openai for Python (skipped: ${python.missing})`);
+if ('missing' in python) test('openai for Python', needs(python), () => {});
 
 const giveUp = describeGiveUp({
   clients: CLIENTS,
@@ -63,7 +65,7 @@ describe('on the wire', () => {
     JSON.parse(body.trimEnd().split('\ndata: ').at(-1) ?? '') as Record<string, Record<string, unknown>>;
 
   test('the failure says what became of the run, to those who look for an error and to those who do not', async () => {
-    const faults = Array.from({ length: ALWAYS }, (): Fault => ({ kind: 'error_anthropic', at: WITHIN }));
+    const faults = lostForGood((at) => ({ kind: 'error_anthropic', at }), WITHIN);
     const { headers, body, reading } = await ask(planned('wire: exhausted', [TEXT], faults));
     expect(reading).toMatchObject({ violations: [], done: false, finish: undefined });
     const { type, response, error } = lastOf(body);

@@ -1,4 +1,5 @@
 import { describe, vi } from 'vitest';
+import { needs } from '../needs.ts';
 import { OpenaiPython } from './clients/openai-python.ts';
 import { pythonEnvironment } from './python/environment.ts';
 import { describeRecovery } from './recovery-matrix.ts';
@@ -9,8 +10,9 @@ vi.setConfig({ maxConcurrency: 16 });
 const environment = await pythonEnvironment();
 
 if ('missing' in environment) {
-  describe.skip(`openai for Python, responses (skipped: ${environment.missing})`, () =>
-    describeRecovery(neverConnect, RESPONSE_SITUATIONS));
+  describe('openai for Python, responses', needs(environment), () =>
+    describeRecovery(neverConnect, RESPONSE_SITUATIONS),
+  );
 } else {
   const { interpreter } = environment;
   describe('openai for Python, responses.create()', () =>

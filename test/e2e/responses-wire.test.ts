@@ -1,5 +1,6 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { needs } from '../needs.ts';
 import { utterance } from '../provider/continuation.ts';
 import { expectedAnswer } from '../provider/expected.ts';
 import { type Provider, startProvider } from '../provider/provider.ts';
@@ -138,7 +139,7 @@ describe('/v1/responses', () => {
       });
     });
 
-    test.skipIf('missing' in python)('nor does openai for Python', async () => {
+    test('nor does openai for Python', needs(python), async () => {
       if ('missing' in python) return;
       for (const manner of ['events', 'response_helper'] as const) {
         provider.next(

@@ -1,4 +1,5 @@
 import { describe, vi } from 'vitest';
+import { needs } from '../needs.ts';
 import { OpenaiPython } from './clients/openai-python.ts';
 import { pythonEnvironment } from './python/environment.ts';
 import { describeRecovery } from './recovery-matrix.ts';
@@ -8,7 +9,7 @@ vi.setConfig({ maxConcurrency: 16 });
 const environment = await pythonEnvironment();
 
 if ('missing' in environment) {
-  describe.skip(`openai for Python (skipped: ${environment.missing})`, () => describeRecovery(neverConnect));
+  describe('openai for Python', needs(environment), () => describeRecovery(neverConnect));
 } else {
   const { interpreter } = environment;
   describe('openai for Python, chunk by chunk', () =>

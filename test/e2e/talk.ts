@@ -65,10 +65,19 @@ export async function repeatTalk(
 
 /** A request about a run. */
 export const fetchRun = (replica: HoldfastProcess, path: string, init: RequestInit = {}): Promise<Response> =>
-  fetch(`${replica.url.replace(/\/v1$/, '')}/holdfast/v1/runs/${path}`, {
+  fetch(`${runsOf(replica)}/${path}`, {
     ...init,
     headers: { ...CREDENTIAL, ...(init.headers as Readonly<Record<string, string>> | undefined) },
   });
+
+/** The list of runs. `query`: with its question mark. */
+export const fetchRuns = (
+  replica: HoldfastProcess,
+  query: string = '',
+  credential: Readonly<Record<string, string>> = CREDENTIAL,
+): Promise<Response> => fetch(runsOf(replica) + query, { headers: { ...credential } });
+
+const runsOf = ({ url }: HoldfastProcess): string => `${url.replace(/\/v1$/, '')}/holdfast/v1/runs`;
 
 /** Comes back with what there is, the last `tail` events of it word for word. */
 export const resumeTalk = (

@@ -237,7 +237,12 @@ export const TROUBLES: readonly Trouble[] = [
     fault: () => ({ kind: 'html_200' }),
     classified: notAStream('text/html; charset=utf-8', 502),
   },
-  { name: 'malformed_event', upstream: 'h1', fault: (at) => ({ kind: 'malformed_event', at }) },
+  {
+    name: 'malformed_event',
+    upstream: 'h1',
+    fault: (at) => ({ kind: 'malformed_event', at }),
+    classified: { cause: 'provider_5xx', evidence: { kind: 'malformed_event' }, status: 502 },
+  },
   { name: 'goaway_graceful', upstream: 'h2', fault: (at) => ({ kind: 'goaway_graceful', at }) },
   {
     name: 'reset after the finish reason',

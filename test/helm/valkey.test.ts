@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import { startReplicaProcess, temporaryDirectory } from '../cli-process.ts';
+import { needs } from '../needs.ts';
 import { valkeyBinary } from '../redis/binaries.ts';
 import { freePort } from '../redis/free-port.ts';
 import { Chart } from './chart.ts';
@@ -31,8 +32,9 @@ async function startValkey(path: string, words: readonly string[], port: number)
   return client;
 }
 
-it.skipIf('missing' in valkey)(
+it(
   'the Valkey of the chart starts as it is told to, and is what the gateway is told of',
+  needs(valkey),
   async () => {
     if ('missing' in valkey) return;
     const resources = await chart.render('gateway-valkey.yaml');

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { inPath } from '../debian-program.ts';
+import { MAY_INSTALL, notInstalled } from '../installs.ts';
 import type { ServerBinary } from '../redis/binaries.ts';
 
 /** A Go module of nothing but requirements: what of Kubernetes the tests use, in versions that fit together. */
@@ -46,6 +47,7 @@ async function built(name: string, goPackage: string): Promise<ServerBinary> {
   const directory = join(CACHE, versions.slice(0, 12));
   const path = join(directory, name);
   if (existsSync(path)) return { path };
+  if (!MAY_INSTALL) return { missing: notInstalled(name) };
   const tool = ['go', 'flock', 'nice'].find((tool) => inPath(tool) === undefined);
   if (tool !== undefined)
     return { missing: `there is no ${name} on this machine, and no ${tool} to build it` };

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { MAY_INSTALL, notInstalled } from '../installs.ts';
 
 const run = promisify(execFile);
 
@@ -7,6 +8,7 @@ const run = promisify(execFile);
 export async function goModule(
   module: string,
 ): Promise<{ readonly directory: string } | { readonly missing: string }> {
+  if (!MAY_INSTALL) return { missing: notInstalled(module) };
   try {
     const { stdout } = await run('go', ['mod', 'download', '-json', module]);
     return { directory: JSON.parse(stdout).Dir };

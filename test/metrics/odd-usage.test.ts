@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
-import { relay } from '../../src/proxy/relay.ts';
-import { createUndiciTransport } from '../../src/proxy/undici-transport.ts';
+import { relay } from '../../src/proxy/run/relay.ts';
+import { createUndiciTransport } from '../../src/proxy/upstream/undici-transport.ts';
 import { listen } from '../proxy/servers.ts';
 import { startReplica } from '../replica.ts';
 

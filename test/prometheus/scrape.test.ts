@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { post, streamRequest } from '../e2e/raw-client.ts';
 import { StreamClient } from '../e2e/stream-client.ts';
 import { CREDENTIAL } from '../e2e/talk.ts';
+import { needs } from '../needs.ts';
 import { redisBinary } from '../redis/binaries.ts';
 import { RedisServer } from '../redis/redis-server.ts';
 import { prometheusBinaries } from './binaries.ts';
@@ -17,9 +18,8 @@ const CLIENTS = 4;
 const CHANGE_MAX_MS = 60_000;
 
 const [prometheusFound, redis] = await Promise.all([prometheusBinaries(), redisBinary()]);
-const missing = [prometheusFound, redis].flatMap((each) => ('missing' in each ? each.missing : []));
 
-describe.skipIf(missing.length > 0)(`a Prometheus that scrapes replicas in trouble ${missing}`, () => {
+describe('a Prometheus that scrapes replicas in trouble', needs(prometheusFound, redis), () => {
   let server: RedisServer;
   let deployment: FaultyDeployment;
   let prometheus: Prometheus;

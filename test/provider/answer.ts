@@ -42,7 +42,8 @@ export function answer(plan: Plan, request: CompletionRequest, occasion: Occasio
   }
   const said = limited(utterance(plan, honoured(plan, request, situation, occasion)), request);
   const wanted = request.stream_options?.include_usage ? (plan.usage ?? 'final') : 'none';
-  const stream = wire.events(said, envelope, usageOf(request, said.deltas.slice(said.echoed)), wanted);
+  const usage = usageOf(request, said.deltas.slice(said.echoed), plan.characters_per_token);
+  const stream = wire.events(said, envelope, usage, wanted);
   return streamSteps(stream, envelope, fault, wire);
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { answer } from './answer.ts';
 import { callsOf, chunksOf, contentOf, finishOf } from './reading.ts';
 import type { Message } from './request.ts';
-import type { Continuation, Plan } from './script.ts';
+import type { Asked, Continuation, Plan } from './script.ts';
 
 const CALLS = [{ id: 'call_a', name: 'weather', arguments: '{"city":"Köln"}' }];
 const BEFORE = 'Grüße aus 東京 😀,  and\n\nsome extraordinarily long words. ';
@@ -139,6 +139,30 @@ describe('what depends on how it is asked', () => {
   });
 });
 
+describe('a model whose words are written out', () => {
+  const says = {
+    prefill: ({ whole, sent, anchor }: Asked) => `[${anchor}]${whole.slice(sent.length)}`,
+    nudge: ({ whole, sent, anchor }: Asked) => `${anchor}|${whole.slice(sent.length)}`,
+  };
+  const prefix = TEXT.slice(0, 20);
+  const rest = TEXT.slice(20);
+
+  test('says them to a prefill, in which nothing is quoted', () => {
+    expect(goOn('prefill', prefix, { ...PLAN, says }).text).toBe(`[]${rest}`);
+  });
+
+  test('says them to a nudge, whose first quotation is the anchor', () => {
+    const said: Message = { role: 'assistant', content: prefix };
+    const nudge: Message = { role: 'user', content: 'Repeat "some\\n\\"words", not "others".' };
+    expect(ask({ ...PLAN, says }, [QUESTION, said, nudge]).text).toBe(`some\n"words|${rest}`);
+  });
+
+  test('goes on as ever where there are none for such a request', () => {
+    const { nudge } = says;
+    expect(goOn('prefill', prefix, { ...PLAN, says: { nudge } }).text).toBe(rest);
+  });
+});
+
 describe('what is no continuation', () => {
   test('a replay of the original request', () => {
     expect(ask(PLAN, [QUESTION]).text).toBe(TEXT);
@@ -155,7 +179,7 @@ describe('what is no continuation', () => {
   test.each([
     ['vllm', { continue_final_message: true, add_generation_prompt: false }, '/v1/chat/completions', {}],
     ['deepseek', {}, '/beta/chat/completions', { prefix: true }],
-    ['mistral', {}, '/v1/chat/completions', { prefix: true }],
+    ['litellm', {}, '/v1/chat/completions', { prefix: true }],
   ] as const)('a trailing assistant message without the fields of %s', (prefill, fields, path, flags) => {
     const plan = { ...PLAN, prefill };
     const said = { role: 'assistant', content: 'Grüße' };

@@ -1,6 +1,7 @@
+import type { DialectName } from '../../src/config/dialect-names.ts';
 import { type ChunkDelta, deltasOf } from './deltas.ts';
 import type { Utterance } from './limits.ts';
-import type { Part, Plan } from './script.ts';
+import type { Asked, Continuation, Part, Plan } from './script.ts';
 import { type Situation, scriptReasoning, scriptText } from './situation.ts';
 
 const TAIL = 40;
@@ -9,26 +10,60 @@ const ECHO_IN_TWO = 12;
 const WORD_END = /[\p{L}\p{N}_]+$/u;
 const WORD_START = /^[\p{L}\p{N}_]/u;
 
+const OBEDIENT_TO_NUDGES: ReadonlySet<Continuation | undefined> = new Set([
+  'obedient',
+  'echoes_prefix',
+  'rejects_prefill',
+  'ignores_prefill',
+]);
+/** Dialects whose providers continue a prefix to the letter. */
+const EXACT: ReadonlySet<unknown> = new Set([
+  'vllm',
+  'llamacpp',
+  'sglang',
+  'deepseek',
+  'kimi',
+  'tgi',
+  'groq',
+  'gemini',
+] satisfies DialectName[]);
+
+/** What the provider is known to make of a prefix; `undefined`: what the model makes of it. */
+function prefilledBy({ prefilled, prefill }: Plan): Plan['prefilled'] {
+  if (prefilled) return prefilled;
+  if (prefill === 'mistral') return 'echo';
+  return EXACT.has(prefill) ? 'exact' : undefined;
+}
+
 /** What the model says in this situation, before the request's own limits. */
 export function utterance(plan: Plan, situation: Situation): Utterance {
   if (situation.kind === 'original') return spoken(plan, plan.parts);
   const thought = thoughtSoFar(plan, situation);
   if (thought !== '') return spoken(plan, afterThought(plan.parts, thought.length));
   if (!goesOn(plan, situation)) return spoken(plan, plan.parts);
-  const { kind, prefix } = situation;
+  const { prefix } = situation;
+  const says = plan.says?.[situation.kind];
+  if (says) return spoken(plan, [{ text: says(askedIn(plan, situation)) }]);
   const rest = remainder(plan.parts, prefix.length);
-  const continued = continuation(plan, kind === 'prefill', prefix, rest);
+  const continued =
+    situation.kind === 'nudge' && OBEDIENT_TO_NUDGES.has(plan.continuation)
+      ? spoken(plan, joined([{ text: situation.anchor }, ...rest]))
+      : continuation(plan, situation.kind === 'prefill', prefix, rest);
   const thoughts = plan.rethinks
     ? plan.parts.filter((part) => 'reasoning' in part && !rest.includes(part))
     : [];
   return { ...continued, deltas: [...deltasOf(thoughts, plan), ...continued.deltas] };
 }
 
+function askedIn(plan: Plan, situation: Exclude<Situation, { kind: 'original' }>): Asked {
+  const anchor = situation.kind === 'nudge' ? situation.anchor : '';
+  return { whole: scriptText(plan), sent: situation.prefix, anchor };
+}
+
 /** The reasoning that a prefill without text goes on from, where its provider takes any. */
-function thoughtSoFar(
-  plan: Plan,
-  { kind, prefix, reasoning = '' }: Exclude<Situation, { kind: 'original' }>,
-): string {
+function thoughtSoFar(plan: Plan, situation: Exclude<Situation, { kind: 'original' }>): string {
+  const { kind, prefix } = situation;
+  const { reasoning = '' } = kind === 'prefill' ? situation : {};
   const isContinued = (plan.thinksOn ?? plan.prefill === 'deepseek') && kind === 'prefill' && prefix === '';
   const isBegunAnew = plan.continuation === 'restarts' || plan.continuation === 'ignores_prefill';
   return isContinued && !isBegunAnew && scriptReasoning(plan).startsWith(reasoning) ? reasoning : '';
@@ -48,12 +83,16 @@ function afterThought(parts: readonly Part[], length: number): Part[] {
 /** A model asked to go on from what it never said answers afresh, too. */
 function goesOn(plan: Plan, { kind, prefix }: Exclude<Situation, { kind: 'original' }>): boolean {
   if (prefix === '' || !scriptText(plan).startsWith(prefix)) return false;
+  if (kind === 'prefill' && prefilledBy(plan)) return true;
   if (plan.continuation === 'ignores_prefill') return kind === 'nudge';
   return plan.continuation !== 'restarts';
 }
 
 function continuation(plan: Plan, prefilled: boolean, prefix: string, rest: readonly Part[]): Utterance {
   const say = (text: string) => spoken(plan, joined([{ text }, ...rest]));
+  const known = prefilled ? prefilledBy(plan) : undefined;
+  if (known === 'echo') return echoed(plan, prefix, rest);
+  if (known === 'exact' && plan.continuation !== 'prose_instead_of_tool') return say('');
   switch (plan.continuation) {
     case 'repeats_tail':
       return say(prefix.slice(-TAIL));

@@ -77,8 +77,12 @@ export function eventsOf(
   return { events: [...finished, ...totals, DONE], finished_after: finished.length };
 }
 
-export function usageOf(request: CompletionRequest, deltas: readonly ChunkDelta[]): TokenUsage {
-  const prompt_tokens = promptTokens(request);
+export function usageOf(
+  request: CompletionRequest,
+  deltas: readonly ChunkDelta[],
+  characters_per_token?: number,
+): TokenUsage {
+  const prompt_tokens = promptTokens(request, characters_per_token);
   const completion_tokens = deltas.length;
   return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
 }

@@ -51,8 +51,8 @@ export type Fault =
   | { readonly kind: 'clean_eof' | 'done_without_finish'; readonly at: Position }
   | { readonly kind: ErrorEvent; readonly at: Position; readonly retry_after_s?: number }
   | { readonly kind: BadFinish; readonly at: Position }
-  /** One event that does not parse; the rest of the answer follows. */
-  | { readonly kind: 'malformed_event'; readonly at: Position }
+  /** One event that does not parse, or this one (as it is on the wire); the rest of the answer follows. */
+  | { readonly kind: 'malformed_event'; readonly at: Position; readonly event?: string }
   /** GOAWAY with NO_ERROR in mid-stream; the stream completes. */
   | { readonly kind: 'goaway_graceful'; readonly at: Position }
   /** Nothing, or only signs of life, for ever or for `for_ms`; then the rest of the answer follows. */

@@ -6,6 +6,7 @@ export interface CompletionRequest {
   readonly stream_options?: { readonly include_usage?: boolean } | null;
   readonly max_tokens?: number | null;
   readonly max_completion_tokens?: number | null;
+  readonly tools?: readonly unknown[] | null;
   readonly stop?: string | readonly string[] | null;
   readonly continue_final_message?: unknown;
   readonly add_generation_prompt?: unknown;
@@ -55,7 +56,15 @@ export function textOf(message: Message | undefined): string {
   return content.map((part: { text?: unknown }) => (typeof part.text === 'string' ? part.text : '')).join('');
 }
 
-/** A tokenizer's stand-in that anyone can recompute: 3 per message and 1 per 4 characters begun. */
-export function promptTokens(request: CompletionRequest): number {
-  return request.messages.reduce((sum, message) => sum + 3 + Math.ceil(textOf(message).length / 4), 0);
+/** A tokenizer's stand-in that anyone can recompute: 3 per message and 1 per 4 characters begun, of tools as well. */
+export function promptTokens({ messages, tools }: CompletionRequest, characters_per_token = 4): number {
+  const charactersOf = (message: Message) => {
+    const { reasoning_content: thoughts } = message;
+    return textOf(message).length + (typeof thoughts === 'string' ? thoughts.length : 0);
+  };
+  const said = messages.reduce(
+    (sum, message) => sum + 3 + Math.ceil(charactersOf(message) / characters_per_token),
+    0,
+  );
+  return said + (tools ? Math.ceil(JSON.stringify(tools).length / characters_per_token) : 0);
 }

@@ -17,6 +17,8 @@ export interface Script {
   readonly usage?: 'final' | 'finish_chunk' | 'none';
   /** How text is split into deltas; default `token`. A number is code points per delta. */
   readonly chunk?: Chunking;
+  /** How its prompts are counted; default 4. */
+  readonly characters_per_token?: number;
   readonly tool_shape?: ToolShape;
   /** How it is worded; default as OpenAI does. */
   readonly accent?: Accent;
@@ -51,8 +53,10 @@ export type ToolShape = 'openai' | 'whole' | 'no_index' | 'repeated_index' | 'id
  * "the rest"; it begins with the whitespace at which the prefix was trimmed.
  */
 export type Continuation =
-  /** Exactly the rest. */
+  /** Exactly the rest of a prefill. The words that a nudge quotes, then the rest. */
   | 'obedient'
+  /** Exactly the rest, whatever a nudge asks to be repeated. */
+  | 'straight_on'
   /** The last 40 characters of the prefix, then the rest. */
   | 'repeats_tail'
   /** The whole answer from the top. */
@@ -72,6 +76,15 @@ export type Continuation =
   /** The whole answer to a prefill. Obedient to a nudge. */
   | 'ignores_prefill';
 
+/** A request for the rest of an answer. */
+export interface Asked {
+  readonly whole: string;
+  /** What the request brings of it. */
+  readonly sent: string;
+  /** The words that a nudge quotes; empty where it quotes none, and in a prefill. */
+  readonly anchor: string;
+}
+
 /**
  * Whose fields make a trailing assistant message a prefill; without them it is an ordinary closed turn and the
  * answer starts from the top. `any`: none are needed.
@@ -85,10 +98,18 @@ export type IsPrefill = (request: CompletionRequest, path: string) => boolean;
 export interface Plan extends Script {
   /** One per consecutive request of a run; a missing or null entry is an answer without a fault. */
   readonly faults?: readonly (Fault | null | undefined)[];
+  /** Default `straight_on`: words that are said again are split into other tokens, and reported as many. */
   readonly continuation?: Continuation;
+  /** The text with which the model answers a request for the rest, in place of `continuation`. */
+  readonly says?: Readonly<Partial<Record<'prefill' | 'nudge', (asked: Asked) => string>>>;
   /** It goes on with answers that have lost their connection, and faults are those of the connection. */
   readonly keeps?: KeepsAnswers;
   readonly prefill?: PrefillDialect;
+  /**
+   * A prefill is continued to the letter, or echoed, whatever the model makes of a nudge; default what the dialect named by
+   * `prefill` does, if it is known for that.
+   */
+  readonly prefilled?: 'exact' | 'echo';
   /** A prefill without text is gone on with from its reasoning; default as DeepSeek does. */
   readonly thinksOn?: boolean;
   /** Says its reasoning again at the start of every continuation. */

@@ -4,7 +4,9 @@ import type { PrefillDialect, Script } from './script.ts';
 /** What a request asks of the model: a new answer, or the rest of one. */
 export type Situation =
   | { readonly kind: 'original' }
-  | { readonly kind: 'prefill' | 'nudge'; readonly prefix: string; readonly reasoning?: string };
+  | { readonly kind: 'prefill'; readonly prefix: string; readonly reasoning?: string }
+  /** `anchor`: the words that it quotes. */
+  | { readonly kind: 'nudge'; readonly prefix: string; readonly anchor: string };
 
 /**
  * A prefill ends with an assistant message. A nudge ends with a user message after an assistant message that says
@@ -19,8 +21,14 @@ export function situationOf(request: CompletionRequest, script: Script): Situati
   const before = request.messages.at(-2);
   const prefix = before?.role === 'assistant' && last?.role === 'user' ? textOf(before) : '';
   return prefix !== '' && scriptText(script).startsWith(prefix)
-    ? { kind: 'nudge', prefix }
+    ? { kind: 'nudge', prefix, anchor: quotedIn(textOf(last)) }
     : { kind: 'original' };
+}
+
+/** The first string in JSON's quotes; empty if there is none. */
+function quotedIn(text: string): string {
+  const quoted = /"(?:[^"\\]|\\.)*"/.exec(text)?.[0];
+  return quoted === undefined ? '' : JSON.parse(quoted);
 }
 
 export const scriptReasoning = (script: Script): string =>

@@ -72,7 +72,7 @@ function strike(fault: StreamFault, envelope: Envelope, wire: ProviderWire): Ste
     case 'goaway_graceful':
       return [{ kind: 'goaway' }];
     case 'malformed_event':
-      return sends([wire.malformed(envelope)]);
+      return sends([fault.event ?? wire.malformed(envelope)]);
     case 'silence':
     case 'comments':
     case 'pings':

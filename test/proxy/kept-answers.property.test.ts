@@ -1,13 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { caseShare, END_ON_FAILURE, seedOr } from '../cases.ts';
 import type { Fault } from '../provider/fault.ts';
 import type { Generation } from '../provider/kept-answers.ts';
 import { plans, TOOLS } from '../simulation/arbitraries.ts';
 import { KeptDeployment, seen } from './kept-deployment.ts';
 
-/** `HOLDFAST_SEED` and `HOLDFAST_CASES` look further; a failure prints the seed that reproduces it. */
-const SEED = Number(process.env.HOLDFAST_SEED ?? 20_261_122);
-const CASES = Number(process.env.HOLDFAST_CASES ?? 40);
+const SEED = seedOr(20_261_122);
+/** Each of them waits for connections. */
+const CASES = caseShare(125);
 /** As many bytes as bring something new whatever came before: events that say nothing, and half a one. */
 const GETS_ON_BYTES = 1_500;
 
@@ -53,7 +54,7 @@ describe.each(['llamacpp', 'cloudflare'] as const)('an answer that is kept as %s
           resumptions += cut.asked.length - 1;
         },
       ),
-      { seed: SEED, numRuns: CASES, endOnFailure: process.env.HOLDFAST_SHRINK === undefined },
+      { seed: SEED, numRuns: CASES, endOnFailure: END_ON_FAILURE },
     );
     // A property over answers that are never lost would prove nothing.
     expect(resumptions).toBeGreaterThan(CASES / 2);

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
-import { relay } from '../../src/proxy/relay.ts';
-import { createUndiciTransport } from '../../src/proxy/undici-transport.ts';
+import { relay } from '../../src/proxy/run/relay.ts';
+import { createUndiciTransport } from '../../src/proxy/upstream/undici-transport.ts';
 import type { Fault } from '../provider/fault.ts';
 import { type Provider, startProvider } from '../provider/provider.ts';
 import type { RecordedRequest } from '../provider/recorded-request.ts';

@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 import { createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
-import { relay } from '../../src/proxy/relay.ts';
-import { createUndiciTransport } from '../../src/proxy/undici-transport.ts';
+import { relay } from '../../src/proxy/run/relay.ts';
+import { createUndiciTransport } from '../../src/proxy/upstream/undici-transport.ts';
 import { startReplica } from '../replica.ts';
 import { listen } from './servers.ts';
 

@@ -1,4 +1,4 @@
-import { TransportFailure, type TransportResponse } from '../../src/proxy/transport.ts';
+import { TransportFailure, type TransportResponse } from '../../src/proxy/upstream/transport.ts';
 
 /** What whoever opened a request saw of it. */
 export interface Outcome {

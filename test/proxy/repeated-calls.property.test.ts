@@ -1,14 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { EventsMode } from '../../src/proxy/run.ts';
+import type { EventsMode } from '../../src/proxy/wires/common/events-mode.ts';
+import { CASES, END_ON_FAILURE, PROPERTY_MAX_MS, seedOr } from '../cases.ts';
 import type { Part, Plan, ToolCall } from '../provider/script.ts';
 import { faults, plans, TOOLS } from '../simulation/arbitraries.ts';
 import { assertTakeoverInvariants } from '../simulation/takeover-invariants.ts';
 import { type Fate, simulateTakeovers, type TakeoverOptions } from '../simulation/takeovers.ts';
 
-/** `HOLDFAST_SEED` and `HOLDFAST_CASES` look further; a failure prints the seed that reproduces it. */
-const SEED = Number(process.env.HOLDFAST_SEED ?? 20_261_122);
-const CASES = Number(process.env.HOLDFAST_CASES ?? 1_000);
+const SEED = seedOr(20_261_122);
 
 interface Case {
   readonly plan: Plan;
@@ -61,7 +60,7 @@ const cases: fc.Arbitrary<Case> = fc
     declared: fc.boolean(),
   })
   .map(({ plan, again, faults, tool_proof, declared, ...options }) => ({
-    plan: { ...plan, parts: repeating(plan.parts, again), faults, prefill: 'any' },
+    plan: { ...plan, parts: repeating(plan.parts, again), faults, prefill: 'any', prefilled: 'exact' },
     options: {
       ...options,
       recovery: { tool_proof, drop_repeated_calls: true },
@@ -70,7 +69,7 @@ const cases: fc.Arbitrary<Case> = fc
   }));
 
 test(`whatever is repeated, cut or lost, no call is delivered twice (${CASES} cases, seed ${SEED})`, {
-  timeout: 300_000,
+  timeout: PROPERTY_MAX_MS,
 }, async () => {
   let repetitions = 0;
   await fc.assert(
@@ -79,7 +78,7 @@ test(`whatever is repeated, cut or lost, no call is delivered twice (${CASES} ca
       assertTakeoverInvariants(plan, options, run);
       repetitions += run.stream.advisories.filter(({ reason }) => reason === 'repeated').length;
     }),
-    { seed: SEED, numRuns: CASES, endOnFailure: process.env.HOLDFAST_SHRINK === undefined },
+    { seed: SEED, numRuns: CASES, endOnFailure: END_ON_FAILURE },
   );
   // A property over cases in which nothing is repeated would prove nothing.
   expect(repetitions).toBeGreaterThan(CASES / 20);

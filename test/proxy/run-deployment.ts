@@ -1,8 +1,8 @@
 import type { JournalRecord } from '../../src/checkpoint/journal.ts';
 import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
+import { ownerOf } from '../../src/checkpoint/owner.ts';
 import type { Lease, RunId } from '../../src/checkpoint/store.ts';
-import type { Follow } from '../../src/proxy/api-context.ts';
-import { ownerOf } from '../../src/proxy/owner.ts';
+import type { Follow } from '../../src/proxy/api/api-context.ts';
 import type { Reader } from '../../src/proxy/resume/reader.ts';
 import { HEADER_RECORD, newRunId, textRecord } from '../checkpoint/fixtures.ts';
 import {

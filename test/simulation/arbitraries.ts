@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { ToolDefinition } from '../../src/proxy/wires/chat-request.ts';
+import type { ToolDefinition } from '../../src/proxy/wires/common/chat-request.ts';
 import type { Fault, Position } from '../provider/fault.ts';
 import type { Chunking, Continuation, Part, Plan, ToolCall, ToolShape } from '../provider/script.ts';
 
@@ -97,6 +97,7 @@ const parts: fc.Arbitrary<Part[]> = fc.array(drafts, { minLength: 1, maxLength: 
 
 export const CONTINUATIONS: readonly Continuation[] = [
   'obedient',
+  'straight_on',
   'repeats_tail',
   'restarts',
   'preamble',

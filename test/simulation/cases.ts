@@ -1,15 +1,14 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { DIALECT_NAMES } from '../../src/config/dialect-names.ts';
-import type { EventsMode } from '../../src/proxy/run.ts';
+import type { EventsMode } from '../../src/proxy/wires/common/events-mode.ts';
+import { END_ON_FAILURE, seedOr } from '../cases.ts';
 import type { Part, Plan } from '../provider/script.ts';
 import { faults, plans, TOOLS } from './arbitraries.ts';
 import { assertInvariants } from './invariants.ts';
 import { type SimulationOptions, simulate } from './simulate.ts';
 
-/** `HOLDFAST_SEED` and `HOLDFAST_CASES` look further; a failure prints the seed that reproduces it. */
-export const SEED = Number(process.env.HOLDFAST_SEED ?? 20_261_120);
-export const CASES = Number(process.env.HOLDFAST_CASES ?? 5_000);
+export const SEED = seedOr(20_261_120);
 
 const WHOLE = Number.POSITIVE_INFINITY;
 
@@ -50,7 +49,7 @@ export const onCompletions = <Same extends Case>(cases: fc.Arbitrary<Same>): fc.
   cases.map(({ plan, options, ...rest }) => {
     const { tools: _, ...request } = options.request ?? {};
     const changed = {
-      plan: { ...plan, parts: textsOf(plan.parts) },
+      plan: { ...plan, parts: textsOf(plan.parts), prefilled: 'exact' as const },
       options: { ...options, wire: 'completions', request },
     };
     return { ...rest, ...changed } as unknown as Same;
@@ -78,7 +77,7 @@ export async function outcomesOf(
       assertInvariants(each.plan, each.options, run);
       assertMore(run);
     }),
-    { seed: SEED, numRuns, endOnFailure: process.env.HOLDFAST_SHRINK === undefined },
+    { seed: SEED, numRuns, endOnFailure: END_ON_FAILURE },
   );
   return outcomes;
 }

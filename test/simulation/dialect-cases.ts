@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import type { Fault } from '../provider/fault.ts';
 import type { Continuation, Plan } from '../provider/script.ts';
-import { mannersOf } from '../proxy/dialects/fixture-plan.ts';
-import type { Fixture } from '../proxy/dialects/fixtures/fixture.ts';
+import { mannersOf } from '../proxy/wires/dialects/fixture-plan.ts';
+import type { Fixture } from '../proxy/wires/dialects/fixtures/fixture.ts';
 import { CONTINUATIONS, faults, positions } from './arbitraries.ts';
 import type { Case } from './cases.ts';
 

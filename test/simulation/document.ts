@@ -1,5 +1,6 @@
-import { DocumentResponse } from '../../src/proxy/document-response.ts';
-import type { Outcome, Target } from '../../src/proxy/run.ts';
+import type { Outcome } from '../../src/plans/outcome.ts';
+import { DocumentResponse } from '../../src/proxy/downstream/document-response.ts';
+import type { Target } from '../../src/proxy/upstream/target.ts';
 import { WIRES } from '../../src/proxy/wires/registry.ts';
 import type { Plan } from '../provider/script.ts';
 import { DEFAULTS, readingOf, type Simulation, type SimulationOptions, simulate } from './simulate.ts';

@@ -4,12 +4,13 @@ import { foldJournal, type JournalFold } from '../../src/checkpoint/journal-fold
 import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
 import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
 import type { StoredRun } from '../../src/checkpoint/store.ts';
-import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
-import { relay } from '../../src/proxy/relay.ts';
+import type { Outcome } from '../../src/plans/outcome.ts';
 import { follow } from '../../src/proxy/resume/follow.ts';
 import type { Reader } from '../../src/proxy/resume/reader.ts';
-import type { Outcome, RunContext } from '../../src/proxy/run.ts';
-import { NO_OBSERVER } from '../../src/proxy/run-observer.ts';
+import type { RunContext } from '../../src/proxy/run/context/run-context.ts';
+import { NO_OBSERVER } from '../../src/proxy/run/context/run-observer.ts';
+import { relay } from '../../src/proxy/run/relay.ts';
+import { CapabilityMemory } from '../../src/proxy/wires/dialects/capability-memory.ts';
 import type { Plan } from '../provider/script.ts';
 import { Life, MortalStore, MortalTime, MortalTransport } from './mortal.ts';
 import { RecordingClient } from './recording-client.ts';

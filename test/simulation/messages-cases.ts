@@ -14,7 +14,8 @@ export const onMessages = <Same extends Case>(cases: fc.Arbitrary<Same>): fc.Arb
     .map(([{ plan, options, ...rest }, model]) => {
       const request = { ...options.request, model, stream_options: { include_usage: true } };
       const changed = {
-        plan: { ...plan, prefill: 'any' },
+        // The model that is asked continues a prefill to the letter.
+        plan: { ...plan, prefill: 'any', prefilled: 'exact' },
         options: { ...options, wire: 'messages', request },
       };
       return { ...rest, ...changed } as unknown as Same;

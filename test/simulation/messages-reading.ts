@@ -1,4 +1,4 @@
-import { finishReasonOf } from '../../src/proxy/wires/messages-reasons.ts';
+import { finishReasonOf } from '../../src/proxy/wires/messages/reasons.ts';
 import { signedBy } from '../provider/wires/messages-events.ts';
 import { readFrames } from './frames.ts';
 import { emptyReading, type StreamReading, settleCalls } from './reading.ts';
@@ -11,6 +11,7 @@ interface Event {
     readonly type: string;
     readonly id?: string;
     readonly name?: string;
+    readonly tool_use_id?: string;
     readonly input?: object;
   };
   readonly delta?: {
@@ -49,6 +50,8 @@ class MessagesStream {
   readonly #reading = emptyReading();
   readonly #cancelled = new Set<object>();
   #blocks = 0;
+  /** Ids of the tools that the provider runs which have no result. */
+  readonly #uses = new Set<unknown>();
   #open: Block | undefined;
   #begun = false;
 
@@ -121,6 +124,9 @@ class MessagesStream {
     if (index !== this.#blocks) this.#complain(`block ${index} is not the next one`);
     this.#blocks++;
     const { type = '', id = '', name = '', input } = block ?? {};
+    if (type === 'server_tool_use' || type === 'mcp_tool_use') this.#uses.add(id);
+    if (type.endsWith('_tool_result') && !this.#uses.delete(block?.tool_use_id))
+      this.#complain('a result without its use');
     const call = type === 'tool_use' ? { id, name, arguments: '' } : undefined;
     if (call && !(id && name)) this.#complain('a call without identity');
     if (call && JSON.stringify(input) !== '{}') this.#complain('a call that begins with arguments');
@@ -147,6 +153,9 @@ class MessagesStream {
         if (open.signature !== '') this.#complain('a second signature');
         open.signature = delta?.signature ?? '';
         return;
+      case 'server_tool_use: input_json_delta':
+      case 'mcp_tool_use: input_json_delta':
+        return;
       case 'tool_use: input_json_delta':
         if (open.call) open.call.arguments += delta?.partial_json;
         return;
@@ -162,8 +171,8 @@ class MessagesStream {
       return;
     }
     this.#open = undefined;
-    if (open.type !== 'tool_use' && open.text === '' && !this.#parted)
-      this.#complain('an empty block, which the API refuses');
+    const isProse = open.type === 'text' || open.type === 'thinking';
+    if (isProse && open.text === '' && !this.#parted) this.#complain('an empty block, which the API refuses');
     if (open.type !== 'thinking') return;
     if (open.signature === '') this.#complain('thinking without a signature');
     else if (!signedBy(open.signature).startsWith(open.text))
@@ -172,6 +181,7 @@ class MessagesStream {
 
   #finish({ delta, usage }: Event): void {
     if (this.#open) this.#complain('a stop reason within a block');
+    if (this.#uses.size > 0) this.#complain('a tool of the provider without its result');
     if (typeof usage?.output_tokens !== 'number') this.#complain('a stop reason without a report');
     this.#reading.finish = finishReasonOf(String(delta?.stop_reason));
     this.#reading.usage = usage;

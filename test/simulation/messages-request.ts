@@ -1,5 +1,5 @@
-import type { ChatRequest } from '../../src/proxy/wires/chat-request.ts';
-import type { MessagesRequest } from '../../src/proxy/wires/messages-request.ts';
+import type { ChatRequest } from '../../src/proxy/wires/common/chat-request.ts';
+import type { MessagesRequest } from '../../src/proxy/wires/messages/request.ts';
 
 /** The API wants a limit; none of the simulated answers comes near this one. */
 const MAX_TOKENS = 1_000_000;

@@ -1,8 +1,9 @@
 import type { JournalRecord } from '../../src/checkpoint/journal.ts';
 import type { Notes } from '../../src/checkpoint/notes.ts';
+import type { RunIndex } from '../../src/checkpoint/run-index.ts';
 import type { Lease, Orphan, Owner, RunEnd, RunId, Store, StoredRun } from '../../src/checkpoint/store.ts';
-import type { Transport, TransportRequest, TransportResponse } from '../../src/proxy/transport.ts';
-import { sleep, type Time } from '../../src/time.ts';
+import { sleep, type Time } from '../../src/lib/time.ts';
+import type { Transport, TransportRequest, TransportResponse } from '../../src/proxy/upstream/transport.ts';
 
 /** One replica's life. When it is over, nothing the replica has begun ever comes back to it: as after SIGKILL. */
 export class Life {
@@ -129,6 +130,10 @@ export class MortalStore implements Store {
     return this.#store.notes;
   }
 
+  get index(): RunIndex {
+    return this.#store.index;
+  }
+
   acquire(run: RunId, owner: Owner, after?: number): Promise<Lease> {
     return this.#life.within(() => this.#store.acquire(run, owner, after));
   }
@@ -149,6 +154,10 @@ export class MortalStore implements Store {
 
   release(lease: Lease): Promise<void> {
     return this.#life.within(() => this.#store.release(lease));
+  }
+
+  purge(run: RunId, owner: Owner): Promise<void> {
+    return this.#life.within(() => this.#store.purge(run, owner));
   }
 
   read(run: RunId, owner: Owner, from: number): Promise<StoredRun | null> {

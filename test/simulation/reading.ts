@@ -3,6 +3,8 @@ export interface StreamReading {
   text: string;
   refusal: string;
   reasoning: string;
+  /** What of it the end of the answer has, where that is said once more: thoughts that were cut are left out. */
+  kept_reasoning?: string;
   toolCalls: { id: string; name: string; arguments: string }[];
   /** Ids of calls that came with a signature of their own. */
   signed: string[];

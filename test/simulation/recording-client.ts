@@ -1,4 +1,4 @@
-import type { Client } from '../../src/proxy/run.ts';
+import type { Client } from '../../src/proxy/downstream/client.ts';
 
 /** The client's side of a run, written down. */
 export class RecordingClient implements Client {

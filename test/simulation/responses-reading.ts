@@ -48,6 +48,7 @@ class ResponsesStream {
   readonly #cancelled = new Set<object>();
   #response: Json | undefined;
   #next = 0;
+  #hasFailed = false;
 
   constructor(live: boolean) {
     this.#live = live;
@@ -72,8 +73,15 @@ class ResponsesStream {
     if (number !== this.#next) this.#complain(`${type} has the number ${number} in place of ${this.#next}`);
     this.#next = (number ?? this.#next) + 1;
     if (reading.done) this.#complain(`${type} after the end`);
-    if (reading.error) this.#complain(`${type} after the error`);
+    if (this.#hasFailed) this.#complain(`${type} after the failure`);
     if (type === 'keepalive') return;
+    if (type === 'error') {
+      for (const field of ['type', 'code', 'message'])
+        if (typeof event.error?.[field] !== 'string') this.#complain(`an error without ${field}`);
+      reading.error = event.error ?? {};
+      return;
+    }
+    if (reading.error && type !== 'response.failed') this.#complain(`${type} after the error`);
     if (event.response) this.#takeResponse(event, event.response);
     else if (!this.#response) this.#complain(`${type} before the response`);
     else this.#takeOfItem(event);
@@ -99,6 +107,9 @@ class ResponsesStream {
         this.#finish(type, response);
         return;
       case 'response.failed': {
+        this.#hasFailed = true;
+        if (!isDeepStrictEqual(this.#reading.error, error))
+          this.#complain('a failure without the error that AI SDK 5 needs before it');
         const told = response.error as Json | undefined;
         if (typeof told?.code !== 'string' || typeof told.message !== 'string')
           this.#complain('a failure without a reason');
@@ -127,6 +138,11 @@ class ResponsesStream {
       reason === undefined ? complete : reason === 'max_output_tokens' ? 'length' : String(reason);
     reading.usage = response.usage as Json;
     if (typeof reading.usage?.output_tokens !== 'number') this.#complain('an end without a report');
+    reading.kept_reasoning = this.#items
+      .filter((item) => item.done && !isCut(item.done))
+      .flatMap(({ type, parts }) => (type === 'reasoning' ? [...parts.summary, ...parts.content] : []))
+      .map(({ text }) => text)
+      .join('');
     reading.done = true;
   }
 
@@ -150,7 +166,8 @@ class ResponsesStream {
     if (of === 'content_part' || of === 'reasoning_summary_part') this.#takePart(item, what, event);
     else if (of === 'function_call_arguments') this.#takeArguments(item, what, event);
     else if (of in TEXTS) this.#takeText(item, of, what, event);
-    else this.#complain(`an event of a type that nobody knows: ${type}`);
+    else if (!type.startsWith(`response.${item.type}`))
+      this.#complain(`an event of a type that nobody knows: ${type}`);
   }
 
   #begin({ output_index, item }: Event): void {
@@ -262,4 +279,6 @@ const placeOf = ({ content_index, summary_index }: Event) =>
 
 const textOf = ({ text, refusal }: Json): unknown => text ?? refusal;
 
-const isCut = ({ type, status }: Json): boolean => type === 'function_call' && status === 'incomplete';
+/** A call that is not to be carried out, or thoughts that nothing came of. */
+const isCut = ({ type, status }: Json): boolean =>
+  (type === 'function_call' || type === 'reasoning') && status === 'incomplete';

@@ -1,5 +1,5 @@
-import type { ChatRequest } from '../../src/proxy/wires/chat-request.ts';
-import type { ResponsesRequest } from '../../src/proxy/wires/responses-request.ts';
+import type { ChatRequest } from '../../src/proxy/wires/common/chat-request.ts';
+import type { ResponsesRequest } from '../../src/proxy/wires/responses/request.ts';
 
 /** A chat request as one for `/v1/responses`. */
 export function responsesRequestOf({ model, messages, tools, max_tokens }: ChatRequest): ResponsesRequest {

@@ -1,11 +1,15 @@
 import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
 import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
-import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
-import { relay } from '../../src/proxy/relay.ts';
-import type { Outcome } from '../../src/proxy/run.ts';
-import { NO_OBSERVER } from '../../src/proxy/run-observer.ts';
-import { type Transport, TransportFailure, type TransportRequest } from '../../src/proxy/transport.ts';
-import { sleep, type Time } from '../../src/time.ts';
+import { sleep, type Time } from '../../src/lib/time.ts';
+import type { Outcome } from '../../src/plans/outcome.ts';
+import { NO_OBSERVER } from '../../src/proxy/run/context/run-observer.ts';
+import { relay } from '../../src/proxy/run/relay.ts';
+import {
+  type Transport,
+  TransportFailure,
+  type TransportRequest,
+} from '../../src/proxy/upstream/transport.ts';
+import { CapabilityMemory } from '../../src/proxy/wires/dialects/capability-memory.ts';
 import { responsesEvent } from '../provider/wires/responses-events.ts';
 import { RecordingClient } from './recording-client.ts';
 import { readResponses } from './responses-reading.ts';
@@ -41,21 +45,29 @@ export interface Told {
   readonly asked: readonly Record<string, unknown>[];
 }
 
+/** What a provider says to the attempts that it refuses, which are counted from 0. */
+export type Refusals = Readonly<Record<number, object>>;
+
 /** Bodies of a provider, each of which is cut off unless it comes to the end of an answer. */
 class ToldBodies implements Transport {
   readonly requests: TransportRequest[] = [];
   readonly #bodies: readonly (readonly string[])[];
   readonly #time: Time;
+  readonly #refusals: Refusals;
 
-  constructor(bodies: readonly (readonly string[])[], time: Time) {
+  constructor(bodies: readonly (readonly string[])[], time: Time, refusals: Refusals) {
     this.#bodies = bodies;
     this.#time = time;
+    this.#refusals = refusals;
   }
 
   async open(request: TransportRequest) {
     const time = this.#time;
-    const body = this.#bodies[this.requests.length];
+    const number = this.requests.length;
+    const body = this.#bodies[number];
+    const refusal = this.#refusals[number];
     this.requests.push(request);
+    if (refusal) return refusalOf(refusal);
     if (!body) throw new TransportFailure('ECONNREFUSED');
     const isWhole = /"type":"response\.(completed|incomplete|failed)"/.test(body.at(-1) ?? '');
     return {
@@ -78,13 +90,23 @@ class ToldBodies implements Transport {
   async close(): Promise<void> {}
 }
 
+const refusalOf = (error: object) => ({
+  status: 400,
+  headers: { 'content-type': 'application/json' },
+  body: {
+    async consume(take: (piece: Buffer) => Promise<void> | undefined) {
+      await take(Buffer.from(JSON.stringify(error)));
+    },
+  },
+});
+
 /** One run on `/v1/responses`, whose provider tells these bodies. `asked`: what the client asks besides. */
 export async function tellResponses(
   bodies: readonly (readonly Payload[])[],
-  options: SimulationOptions & { readonly asked?: object } = {},
+  options: SimulationOptions & { readonly asked?: object; readonly refusals?: Refusals } = {},
 ): Promise<Told> {
   const time = new VirtualTime();
-  const provider = new ToldBodies(bodies.map(framed), time);
+  const provider = new ToldBodies(bodies.map(framed), time, options.refusals ?? {});
   const client = new RecordingClient();
   const run = runOf({ ...options, wire: 'responses' }, new AbortController().signal);
   const request = { ...run.request, ...options.asked };

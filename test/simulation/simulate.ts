@@ -7,15 +7,20 @@ import type { Owner, RunId, Store } from '../../src/checkpoint/store.ts';
 import type { Configuration, RecoveryPolicy, UpstreamConfiguration } from '../../src/config/configuration.ts';
 import type { DialectName } from '../../src/config/dialect-names.ts';
 import { completeConfiguration } from '../../src/config/load.ts';
-import { Metrics } from '../../src/metrics.ts';
-import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
-import { relay } from '../../src/proxy/relay.ts';
-import type { Client, EventsMode, Outcome, Run, RunTarget } from '../../src/proxy/run.ts';
-import { NO_OBSERVER, type RunObserver } from '../../src/proxy/run-observer.ts';
-import { TargetHealth } from '../../src/proxy/targets/target-health.ts';
-import type { ChatRequest } from '../../src/proxy/wires/chat-request.ts';
+import { Metrics } from '../../src/metrics/metrics.ts';
+import type { Outcome } from '../../src/plans/outcome.ts';
+import type { Client } from '../../src/proxy/downstream/client.ts';
+import { LEFT, type Run } from '../../src/proxy/run/context/run.ts';
+import { NO_OBSERVER, type RunObserver } from '../../src/proxy/run/context/run-observer.ts';
+import { relay } from '../../src/proxy/run/relay.ts';
+import type { RunTarget } from '../../src/proxy/upstream/target.ts';
+import { TargetHealth } from '../../src/proxy/upstream/target-health.ts';
+import type { Transport } from '../../src/proxy/upstream/transport.ts';
+import type { ChatRequest } from '../../src/proxy/wires/common/chat-request.ts';
+import type { EventsMode } from '../../src/proxy/wires/common/events-mode.ts';
+import type { WireRequest } from '../../src/proxy/wires/common/wire.ts';
+import { CapabilityMemory } from '../../src/proxy/wires/dialects/capability-memory.ts';
 import { WIRES } from '../../src/proxy/wires/registry.ts';
-import type { WireRequest } from '../../src/proxy/wires/wire.ts';
 import { PROMPT_END } from '../provider/request.ts';
 import type { Plan } from '../provider/script.ts';
 import { readMessages } from './messages-reading.ts';
@@ -70,10 +75,17 @@ export interface SimulationOptions {
   readonly log?: Logger;
   readonly observer?: RunObserver;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly onWrite?: (client: RecordingClient, leave: () => void) => void;
+  /** What stands between each replica and the provider. */
+  readonly around?: (transport: Transport) => Transport;
+  /** In place of the scripted one. */
+  readonly provider?: Transport & Pick<SimulatedProvider, 'requests' | 'attempts'>;
+  readonly onWrite?: (client: RecordingClient, leave: Leave) => void;
   /** What stands between the run and what is written down. */
-  readonly through?: (client: RecordingClient, leave: () => void) => Client;
+  readonly through?: (client: RecordingClient, leave: Leave) => Client;
 }
+
+/** The client leaves, unless there is another reason to end the run. */
+export type Leave = (reason?: unknown) => void;
 
 export const chatRequest = (fields: Partial<ChatRequest> = {}): ChatRequest => ({
   model: 'model',
@@ -164,13 +176,14 @@ export async function simulate(
   options: SimulationOptions = {},
 ): Promise<Simulation> {
   const time = new VirtualTime();
-  const provider = new SimulatedProvider(plan, time, options.piece_bytes);
+  const provider = options.provider ?? new SimulatedProvider(plan, time, options.piece_bytes);
   const gone = new AbortController();
   const { onWrite } = options;
-  const client = new RecordingClient(onWrite && ((self) => onWrite(self, () => gone.abort())));
+  const leave: Leave = (reason = LEFT) => gone.abort(reason);
+  const client = new RecordingClient(onWrite && ((self) => onWrite(self, leave)));
   const store = options.store?.(time) ?? new MemoryStore({ time, ttl_ms: 604_800_000 });
   const outcome = await time.drive(
-    relay(runOf(options, gone.signal), options.through?.(client, () => gone.abort()) ?? client, {
+    relay(runOf(options, gone.signal), options.through?.(client, leave) ?? client, {
       configuration: configurationOf(options),
       transport: provider,
       store,

@@ -1,11 +1,11 @@
+import type { Time } from '../../src/lib/time.ts';
 import {
   type ResponseBody,
   type Transport,
   TransportFailure,
   type TransportRequest,
   type TransportResponse,
-} from '../../src/proxy/transport.ts';
-import type { Time } from '../../src/time.ts';
+} from '../../src/proxy/upstream/transport.ts';
 import { answer } from '../provider/answer.ts';
 import type { Cut } from '../provider/fault.ts';
 import type { CompletionRequest } from '../provider/request.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Outcome } from '../../src/proxy/run.ts';
+import type { Outcome } from '../../src/plans/outcome.ts';
 import { type ExpectedAnswer, expectedAnswer } from '../provider/expected.ts';
 import type { Plan } from '../provider/script.ts';
 import { assertInvariants, delivered } from './invariants.ts';

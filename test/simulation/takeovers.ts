@@ -2,13 +2,15 @@ import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.t
 import { foldJournal } from '../../src/checkpoint/journal-fold.ts';
 import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
 import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
-import { CapabilityMemory } from '../../src/proxy/dialects/capability-memory.ts';
-import { relay } from '../../src/proxy/relay.ts';
+import type { Outcome } from '../../src/plans/outcome.ts';
 import { follow } from '../../src/proxy/resume/follow.ts';
 import { reachable } from '../../src/proxy/resume/reachable.ts';
 import type { Reader } from '../../src/proxy/resume/reader.ts';
-import { HAND_OVER, type Outcome, type RunContext } from '../../src/proxy/run.ts';
-import { NO_OBSERVER } from '../../src/proxy/run-observer.ts';
+import { HAND_OVER } from '../../src/proxy/run/context/run.ts';
+import type { RunContext } from '../../src/proxy/run/context/run-context.ts';
+import { NO_OBSERVER } from '../../src/proxy/run/context/run-observer.ts';
+import { relay } from '../../src/proxy/run/relay.ts';
+import { CapabilityMemory } from '../../src/proxy/wires/dialects/capability-memory.ts';
 import type { Plan } from '../provider/script.ts';
 import { type DeathAtAppend, Life, MortalStore, MortalTime, MortalTransport } from './mortal.ts';
 import { RecordingClient } from './recording-client.ts';
@@ -57,6 +59,8 @@ export interface Takeovers extends Simulation {
   /** The last replica made a request of its own. */
   readonly asked: boolean;
   readonly violations: readonly string[];
+  /** Everything that the client received, of whichever replica. */
+  readonly body: string;
 }
 
 /** Events, and comments between them, as they were received whole. */
@@ -69,7 +73,7 @@ interface Received {
 /** One run that is delivered by one replica after the other, on virtual time. */
 export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): Promise<Takeovers> {
   const time = new VirtualTime();
-  const provider = new SimulatedProvider(plan, time, options.piece_bytes);
+  const provider = options.provider ?? new SimulatedProvider(plan, time, options.piece_bytes);
   const runs = new MemoryRuns();
   const violations: string[] = [];
   const outcomes: (Outcome | undefined)[] = [];
@@ -96,16 +100,13 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
     const mortalTime = new MortalTime(time, life);
     const context: RunContext = {
       configuration: withDurability(options),
-      transport: new MortalTransport(
-        provider,
-        life,
-        { time: mortalTime, pace_ms: options.pace_ms ?? 0 },
-        () => {
+      transport: (options.around ?? ((transport) => transport))(
+        new MortalTransport(provider, life, { time: mortalTime, pace_ms: options.pace_ms ?? 0 }, () => {
           askers.add(replica);
           const settled = /"tool_calls":\[|"type":"(?:tool_use|function_call)"/.test(had.body + client.body);
           if (settled && (options.events ?? 'none') === 'none')
             violations.push('asked the provider again after a call was delivered');
-        },
+        }),
       ),
       store: new MortalStore(new MemoryStore({ time, ttl_ms: 604_800_000, runs }), life, death),
       scheduler: new CheckpointScheduler({ interval_ms: 100, time: mortalTime }),
@@ -141,6 +142,7 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
     journal: foldJournal(stored?.records ?? []),
     elapsed_ms: time.now(),
     violations,
+    body: received.body,
   };
 }
 

@@ -21,8 +21,8 @@ export const withTwoCuts = <Same extends { readonly plan: Plan }>(
     .tuple(cases, cut(12), cut(20))
     .map(([{ plan, ...rest }, ...faults]) => {
       // Whatever the dialects, the one provider behind all targets takes what it is sent for a prefill.
-      const changed = { plan: { ...plan, parts: [{ text: textIn(plan.parts) }], faults, prefill: 'any' } };
-      return { ...rest, ...changed } as unknown as Same;
+      const said = { parts: [{ text: textIn(plan.parts) }], prefill: 'any', prefilled: 'exact' };
+      return { ...rest, plan: { ...plan, ...said, faults } } as unknown as Same;
     })
     .filter(({ plan }) => textIn(plan.parts).length >= CHARACTERS_MIN);
 

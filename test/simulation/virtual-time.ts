@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Time } from '../../src/time.ts';
+import type { Time } from '../../src/lib/time.ts';
 
 interface Timer {
   readonly at_ms: number;

@@ -1,8 +1,8 @@
 import type { RunId } from '../../src/checkpoint/store.ts';
 import type { ObservedInterruption } from '../../src/interrupts/interruption.ts';
-import type { ObservedRun } from '../../src/proxy/run-observer.ts';
+import { systemTime, type Time } from '../../src/lib/time.ts';
+import type { ObservedRun } from '../../src/proxy/run/context/run-observer.ts';
 import type { RunBoard } from '../../src/status/run-board.ts';
-import { systemTime, type Time } from '../../src/time.ts';
 
 /** A time of day that stands still until it is told otherwise. */
 export class StandingTime implements Time {

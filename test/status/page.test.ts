@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { chromiumCommand } from '../e2e/browser/chromium.ts';
+import { needs } from '../needs.ts';
 import { BrowserPage } from './browser-page.ts';
 import { Crowd, MODELS } from './crowd.ts';
 import { openFeed } from './feed-reader.ts';
@@ -40,8 +41,7 @@ async function startCrowd(): Promise<Crowd> {
 }
 
 if ('missing' in chromium) {
-  describe.skip(`the status page in Chromium (skipped: ${chromium.missing})`, () =>
-    test('is shown', () => {}));
+  describe('the status page in Chromium', needs(chromium), () => test('is shown', () => {}));
 } else {
   const { command } = chromium;
   const rows = 'document.querySelectorAll("#runs tbody tr").length';

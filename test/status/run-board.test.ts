@@ -34,7 +34,7 @@ describe('a run on the board', () => {
     watch.answering();
     watch.recovered({ plan: 'R1', mode: 'prefill', gap_ms: 400.6 });
     expect(board.counts).toMatchObject({ live: 1, recovering: 0 });
-    watch.attemptEnded({ outcome: 'complete', added: 30, seam: 'clean' });
+    watch.attemptEnded({ outcome: 'complete', added: 30, seam: 'exact' });
     expect(board.runs().live).toMatchObject([{ state: 'finishing', upstream: 'second', attempt: 2 }]);
     answer.characters = 150;
     watch.ended({ outcome: 'recovered', finish: 'stop' });
@@ -76,7 +76,7 @@ describe('a run on the board', () => {
       expect.objectContaining({ kind: 'attempt', attempt: 2, upstream: 'second', mode: 'prefill' }),
       { kind: 'answering', at_ms: later_ms + 250, attempt: 2 },
       { kind: 'recovered', at_ms: later_ms + 250, plan: 'R1', mode: 'prefill', gap_ms: 401 },
-      { kind: 'whole', at_ms: later_ms + 250, attempt: 2, added: 30, seam: 'clean' },
+      { kind: 'whole', at_ms: later_ms + 250, attempt: 2, added: 30, seam: 'exact' },
       { kind: 'ended', at_ms: later_ms + 250, outcome: 'recovered', finish: 'stop' },
     ]);
   });
@@ -197,19 +197,19 @@ describe('changes of the board', () => {
     const { watch, answer } = begin(board);
     const changes = new BoardChanges();
     board.changes = changes;
-    expect(changes.take(board.live)).toEqual({ progress: [{ key: 1, characters: 0, tool_calls: 0 }] });
-    expect(changes.take(board.live)).toEqual({});
+    expect(changes.collect(board.live)).toEqual({ progress: [{ key: 1, characters: 0, tool_calls: 0 }] });
+    expect(changes.collect(board.live)).toEqual({});
     answer.characters = 7;
-    expect(changes.take(board.live)).toEqual({ progress: [{ key: 1, characters: 7, tool_calls: 0 }] });
+    expect(changes.collect(board.live)).toEqual({ progress: [{ key: 1, characters: 7, tool_calls: 0 }] });
     watch.attempt(attempt(1));
     answer.characters = 8;
-    expect(changes.take(board.live)).toEqual({
+    expect(changes.collect(board.live)).toEqual({
       changed: [expect.objectContaining({ key: 1, state: 'asking', characters: 8 })],
       entries: [expect.objectContaining({ key: 1, run: runId(1), kind: 'attempt' })],
     });
     watch.ended({ outcome: 'complete' });
-    expect(changes.take(board.live)).toMatchObject({ changed: [{ state: 'ended' }] });
-    expect(changes.take(board.live)).toEqual({});
+    expect(changes.collect(board.live)).toMatchObject({ changed: [{ state: 'ended' }] });
+    expect(changes.collect(board.live)).toEqual({});
   });
 
   it('are not remembered where there are too many', () => {
@@ -218,9 +218,9 @@ describe('changes of the board', () => {
     board.changes = changes;
     const { watch } = begin(board);
     for (let count = 0; count <= 5000; count++) watch.answering();
-    expect(changes.take(board.live)).toBeUndefined();
+    expect(changes.collect(board.live)).toBeUndefined();
     watch.answering();
-    expect(changes.take(board.live)?.entries).toHaveLength(1);
+    expect(changes.collect(board.live)?.entries).toHaveLength(1);
   });
 });
 

@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { RunId } from '../../src/checkpoint/store.ts';
-import type { RunWatch } from '../../src/proxy/run-observer.ts';
+import type { RunObservation } from '../../src/proxy/run/context/run-observer.ts';
 import type { FeedSnapshot, FeedUpdate } from '../../src/status/snapshot.ts';
 import { connect, received } from '../http-peer.ts';
 import { NO_UPSTREAM_URL, type Replica, startReplica, upstreamsAt } from '../replica.ts';
@@ -10,7 +10,7 @@ import { type Answer, attempt, observedRun, RESET } from './observed.ts';
 
 interface Begun {
   readonly run: RunId;
-  readonly watch: RunWatch;
+  readonly watch: RunObservation;
   readonly answer: Answer;
   end(): Promise<void>;
 }

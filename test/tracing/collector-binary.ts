@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { inPath } from '../debian-program.ts';
+import { MAY_INSTALL, notInstalled } from '../installs.ts';
 import type { ServerBinary } from '../redis/binaries.ts';
 
 const SOURCE = fileURLToPath(new URL('otelcol', import.meta.url));
@@ -27,6 +28,7 @@ export async function collectorBinary(): Promise<ServerBinary> {
   if (process.env.HOLDFAST_OTELCOL !== undefined) return { path: process.env.HOLDFAST_OTELCOL };
   const path = join(CACHE, sourceDigest(), 'otelcol');
   if (existsSync(path)) return { path };
+  if (!MAY_INSTALL) return { missing: notInstalled('OpenTelemetry Collector') };
   const tool = ['go', 'flock', 'nice'].find((tool) => inPath(tool) === undefined);
   if (tool !== undefined) return { missing: `there is no ${tool} on this machine to build a collector with` };
   mkdirSync(join(path, '..'), { recursive: true });

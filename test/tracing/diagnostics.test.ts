@@ -2,8 +2,8 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { diag } from '@opentelemetry/api';
 import { expect, onTestFinished, test } from 'vitest';
-import { createLogger } from '../../src/log.ts';
-import { systemTime } from '../../src/time.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { systemTime } from '../../src/lib/time.ts';
 import { routeDiagnostics } from '../../src/tracing/diagnostics.ts';
 
 test('each warning of the library is told once a minute, and what is an error to it is no news', async () => {

@@ -38,7 +38,7 @@ async function answerOnce(environment: Record<string, string> = {}) {
 
 test('without tracing nothing of its SDK is loaded, and the trace of a client passes as it came', async () => {
   const { loaded, sent } = await answerOnce({ OTEL_SERVICE_NAME: 'holdfast' });
-  expect(loaded.filter((url) => url.includes('/src/proxy/relay'))).not.toEqual([]);
+  expect(loaded.filter((url) => url.includes('/src/proxy/run/relay'))).not.toEqual([]);
   expect(loaded.filter((url) => OF_TRACING.test(url))).toEqual([]);
   expect(sent).toMatchObject(TRACE);
 });

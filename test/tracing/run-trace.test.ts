@@ -8,7 +8,7 @@ import {
 } from '@opentelemetry/sdk-trace';
 import { expect, test } from 'vitest';
 import type { UpstreamConfiguration } from '../../src/config/configuration.ts';
-import type { ObservedAttempt, ObservedRun } from '../../src/proxy/run-observer.ts';
+import type { ObservedAttempt, ObservedRun } from '../../src/proxy/run/context/run-observer.ts';
 import { providerName } from '../../src/tracing/provider-name.ts';
 import { RunTrace } from '../../src/tracing/run-trace.ts';
 
@@ -66,7 +66,7 @@ test.each([
     new RegExp(`^00-${traceparent ? TRACE : '[\\da-f]{32}'}-[\\da-f]{16}-${flags}$`),
   );
   watch.answering();
-  watch.attemptEnded({ outcome: 'complete', added: 1, seam: 'clean' });
+  watch.attemptEnded({ outcome: 'complete', added: 1, seam: 'exact' });
   watch.ended({ outcome: 'complete' });
   expect(spans()).toHaveLength(flags === '01' ? 2 : 0);
 });

@@ -140,7 +140,9 @@ describe('a run that stays here', () => {
   });
 
   test('and is given up', async (context) => {
-    const faults = Array.from({ length: MAX_ATTEMPTS + 2 }, () => CUT);
+    // Attempts are counted from the last one that brought something: the others are refused before they do.
+    const refused: Fault = { kind: 'reset', at: { before_headers: true } };
+    const faults = [CUT, ...Array.from({ length: MAX_ATTEMPTS }, () => refused)];
     const asked = await ask(collectorOf(context), 'given up', plan([TEXT], faults));
     expect(drawn(asked)).toBe(documented('A run that is given up'));
     expect(asked.body).toContain('stream_interrupted');

@@ -37,7 +37,7 @@ test('nothing of what is said can be read in the files', async () => {
   }
   await store.finish(lease, COMPLETE);
   expect((await store.read(lease.run, OWNER, 0))?.records).toEqual([request, ...records]);
-  expect(await store.notes.take(OWNER, NOTE)).toBe('the tail of it');
+  expect(await store.notes.consume(OWNER, NOTE)).toBe('the tail of it');
 });
 
 test('runs and notes outlive a change of keys, and a run that is taken over is sealed anew', async () => {

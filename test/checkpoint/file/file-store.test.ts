@@ -14,6 +14,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { FileStore } from '../../../src/checkpoint/file/file-store.ts';
 import type { Lease, RunEnd, RunId, StoredRun } from '../../../src/checkpoint/store.ts';
 import { StaleLeaseError, StoreConfigurationError } from '../../../src/checkpoint/store.ts';
+import { caseShare } from '../../cases.ts';
 import {
   COMPLETE,
   HEADER_RECORD,
@@ -226,7 +227,7 @@ describe('fencing between processes', () => {
         const words = textOf((await readWhole(stores[1] as FileStore, run)).records).match(/<\d+>/g) ?? [];
         for (const [seq, word] of acknowledged.entries()) if (word) expect(words[seq]).toBe(word);
       }),
-      { numRuns: 40 },
+      { numRuns: caseShare(125) },
     );
   });
 });

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { FileDirectory } from '../../../src/checkpoint/file/file-directory.ts';
 import { FileLog } from '../../../src/checkpoint/file/file-log.ts';
 import { FileSweep } from '../../../src/checkpoint/file/file-sweep.ts';
+import type { FinalStatus } from '../../../src/checkpoint/store.ts';
 import { newRunId, OWNER, temporaryDirectory } from '../fixtures.ts';
 
 const HOUR_MS = 3_600_000;
@@ -19,10 +20,14 @@ function fileOfAge(dir: string, name: string, age_ms: number): string {
 }
 
 /** Every use of the directory makes a file that counts takeovers. */
-function open(dir: string, ttl_ms: number): { sweep: FileSweep; log: FileLog; names: () => string[] } {
+function open(
+  dir: string,
+  ttl_ms: number,
+  complete_ttl_ms = ttl_ms,
+): { sweep: FileSweep; log: FileLog; names: () => string[] } {
   const directory = new FileDirectory(dir);
   const log = new FileLog({ directory, fsync: 'never', replica: REPLICA });
-  const sweep = new FileSweep({ directory, epochs: log.epochs, ttl_ms, lease_ms: LEASE_MS });
+  const sweep = new FileSweep({ directory, epochs: log.epochs, ttl_ms, complete_ttl_ms, lease_ms: LEASE_MS });
   onTestFinished(() => {
     sweep.close();
     log.close();
@@ -32,8 +37,8 @@ function open(dir: string, ttl_ms: number): { sweep: FileSweep; log: FileLog; na
 }
 
 /** As many passes as it takes to see every entry. */
-function sweepAll(dir: string, ttl_ms: number): Set<string> {
-  const { sweep, names } = open(dir, ttl_ms);
+function sweepAll(dir: string, ttl_ms: number, complete_ttl_ms = ttl_ms): Set<string> {
+  const { sweep, names } = open(dir, ttl_ms, complete_ttl_ms);
   for (let pass = 0; pass < 5; pass++) sweep.pass();
   return new Set(names());
 }
@@ -51,6 +56,24 @@ test('runs are removed when their time is over, finished or not, and nothing els
   fileOfAge(dir, `${newRunId()}.2.partial`, HOUR_MS + 60_000);
   fileOfAge(dir, `${newRunId()}.${REPLICA}.tmp`, HOUR_MS + 60_000);
   expect(sweepAll(dir, HOUR_MS)).toEqual(new Set(kept));
+});
+
+test('complete runs are removed earlier than others, where that is asked for', async () => {
+  const dir = temporaryDirectory();
+  const { log } = open(dir, HOUR_MS);
+  const finished = async (slot: number, status: FinalStatus, age_ms: number) => {
+    const run = newRunId();
+    log.acquire(slot, run, OWNER, 0);
+    await log.finish(slot, { status, at_ms: 0 }, -1);
+    return fileOfAge(dir, `${run}.run`, age_ms);
+  };
+  await finished(1, 'complete', HOUR_MS / 2 + 60_000);
+  const kept = [
+    await finished(2, 'complete', HOUR_MS / 2 - 60_000),
+    await finished(3, 'recovered_from_partial', HOUR_MS / 2 + 60_000),
+    fileOfAge(dir, `${newRunId()}.run`, HOUR_MS / 2 + 60_000),
+  ];
+  expect(sweepAll(dir, HOUR_MS, HOUR_MS / 2)).toEqual(new Set(kept));
 });
 
 test('a run is kept as long as its holder lives, however long it is silent', () => {

@@ -2,7 +2,7 @@
 import { CheckpointScheduler } from '../../../src/checkpoint/checkpoint-scheduler.ts';
 import { FileStore } from '../../../src/checkpoint/file/file-store.ts';
 import { createJournalWriter } from '../../../src/checkpoint/journal-writer.ts';
-import { systemTime } from '../../../src/time.ts';
+import { systemTime } from '../../../src/lib/time.ts';
 import { HEADER, newRunId, OWNER, textEvent } from '../fixtures.ts';
 import { INTERVAL_MS, type KilledWriterReport, RUNS, wordAt } from './killed-writer-report.ts';
 

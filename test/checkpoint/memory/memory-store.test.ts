@@ -19,6 +19,18 @@ test('finished runs are dropped when their time is over, running ones never', as
   expect(await store.append(lease, [HEADER_RECORD])).toBe(0);
 });
 
+test('complete runs are dropped earlier than others, where that is asked for', async () => {
+  const time = new VirtualTime();
+  const store = new MemoryStore({ time, ttl_ms: TTL_MS, complete_ttl_ms: TTL_MS / 2 });
+  const [failed, complete] = [newRunId(), newRunId()];
+  const lease = await store.acquire(failed, OWNER);
+  await store.finish(lease, { status: 'failed', at_ms: 0 });
+  await storeRun(store, complete, SMALL_RUN);
+  await time.drive(new Promise<void>((resolve) => time.after(TTL_MS / 2, resolve)));
+  expect(await store.read(complete, OWNER, 0)).toBeNull();
+  expect(await store.read(failed, OWNER, 0)).not.toBeNull();
+});
+
 test('the oldest finished runs make room for new ones, and when none is left appends are refused', async () => {
   const store = new MemoryStore({ time: new VirtualTime(), ttl_ms: TTL_MS, runs: new MemoryRuns(2300) });
   const runs = [newRunId(), newRunId(), newRunId()];

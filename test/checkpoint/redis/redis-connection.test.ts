@@ -2,13 +2,14 @@ import { inspect } from 'node:util';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parseRedisUrl } from '../../../src/checkpoint/redis/redis-address.ts';
 import { RedisConnection } from '../../../src/checkpoint/redis/redis-connection.ts';
+import { needs } from '../../needs.ts';
 import { redisBinary } from '../../redis/binaries.ts';
 import { RedisServer } from '../../redis/redis-server.ts';
 
 const binary = await redisBinary();
 
 if ('missing' in binary) {
-  test.skip(`the connection to Redis (skipped: ${binary.missing})`, () => {});
+  test('the connection to Redis', needs(binary), () => {});
 } else {
   const server = await RedisServer.start({ binary: binary.path });
   afterAll(() => server.stop());

@@ -6,6 +6,7 @@ import { logKey, RELEASED, runsKey } from '../../../src/checkpoint/redis/redis-k
 import { RedisLeases } from '../../../src/checkpoint/redis/redis-leases.ts';
 import { RedisRunLists } from '../../../src/checkpoint/redis/redis-run-lists.ts';
 import type { Lease } from '../../../src/checkpoint/store.ts';
+import { needs } from '../../needs.ts';
 import { redisBinary } from '../../redis/binaries.ts';
 import { SETTLES_MS } from '../../redis/observed-store.ts';
 import { RedisServer } from '../../redis/redis-server.ts';
@@ -17,7 +18,7 @@ const TTL_MS = 600_000;
 
 const binary = await redisBinary();
 
-if ('missing' in binary) test.skip(`leases in Redis (skipped: ${binary.missing})`, () => {});
+if ('missing' in binary) test('leases in Redis', needs(binary), () => {});
 else describe('leases that could not be given back', () => describeReturning(binary.path));
 
 function describeReturning(path: string): void {
@@ -35,7 +36,8 @@ function describeReturning(path: string): void {
     onTestFinished(() => connection.close());
     await connection.start(async () => {});
     const lists = new RedisRunLists(connection, TTL_MS);
-    return new RedisLeases({ connection, lists, replica, seal: undefined, ttl_ms: TTL_MS });
+    const kept = { ttl_ms: TTL_MS, complete_ttl_ms: TTL_MS };
+    return new RedisLeases({ connection, lists, replica, seal: undefined, ...kept });
   }
 
   async function open(leases: RedisLeases, count: number): Promise<Lease[]> {

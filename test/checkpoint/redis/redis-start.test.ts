@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
-import { type OpenStoreOptions, openStore } from '../../../src/checkpoint/open-store.ts';
 import type { Store } from '../../../src/checkpoint/store.ts';
 import { StoreConfigurationError } from '../../../src/checkpoint/store.ts';
-import { systemTime } from '../../../src/time.ts';
+import { systemTime } from '../../../src/lib/time.ts';
+import { type OpenStoreOptions, openStore } from '../../../src/server/open-store.ts';
+import { needs } from '../../needs.ts';
 import { redisBinary } from '../../redis/binaries.ts';
 import { freePort } from '../../redis/free-port.ts';
 import { RedisCluster } from '../../redis/redis-cluster.ts';
@@ -63,7 +64,7 @@ async function expectOpened(url: string): Promise<void> {
 const binary = await redisBinary();
 
 if ('missing' in binary) {
-  test.skip(`Redis at start (skipped: ${binary.missing})`, () => {});
+  test('Redis at start', needs(binary), () => {});
 } else {
   const { path } = binary;
   const server = await RedisServer.start({ binary: path, configuration: [`requirepass "${PASSWORD}"`] });
@@ -150,7 +151,7 @@ if ('missing' in binary) {
       expect(await store.notes.claim(OWNER, note, 'y', 1000)).toBe('y');
       await store.notes.put(OWNER, note, 'z', 1000);
       expect(await store.notes.get(OWNER, note)).toBe('z');
-      expect(await store.notes.take(OWNER, note)).toBe('z');
+      expect(await store.notes.consume(OWNER, note)).toBe('z');
       await store.close();
       await limited.stop();
     });

@@ -3,6 +3,7 @@ import type { RedisStore } from '../../../src/checkpoint/redis/redis-store.ts';
 import { createSeal } from '../../../src/checkpoint/seal.ts';
 import type { Lease, RunId } from '../../../src/checkpoint/store.ts';
 import { JournalGapError, StaleLeaseError } from '../../../src/checkpoint/store.ts';
+import { needs } from '../../needs.ts';
 import { redisBinary } from '../../redis/binaries.ts';
 import { ObservedStore } from '../../redis/observed-store.ts';
 import { RedisServer } from '../../redis/redis-server.ts';
@@ -26,7 +27,7 @@ const RACES_AT_ONCE = 50;
 
 const binary = await redisBinary();
 
-if ('missing' in binary) test.skip(`the Redis store (skipped: ${binary.missing})`, () => {});
+if ('missing' in binary) test('the Redis store', needs(binary), () => {});
 else describe('the Redis store', () => describeStore(binary.path));
 
 function describeStore(path: string): void {
@@ -270,6 +271,44 @@ function describeStore(path: string): void {
           key,
           expect.toSatisfy((ttl: number) => ttl > 0),
         ]);
+    });
+
+    describe('a complete run', () => {
+      /** A run that is complete, and one that has failed. */
+      async function finishTwo(store: RedisStore): Promise<readonly [RunId, RunId]> {
+        const complete = newRunId();
+        await storeRun(store, complete, SMALL_RUN);
+        const lease = await begin(store);
+        await store.finish(lease, { status: 'failed', at_ms: 0 });
+        return [complete, lease.run];
+      }
+
+      test('earlier than others, where that is asked for', async () => {
+        const { store } = await open({ complete_ttl_ms: 60_000 });
+        const [complete, failed] = await finishTwo(store);
+        const [left_ms, others_ms] = [
+          await server.admin.pttl(logOf(complete)),
+          await server.admin.pttl(logOf(failed)),
+        ];
+        expect(left_ms).toBeGreaterThan(0);
+        expect(left_ms).toBeLessThanOrEqual(60_000);
+        expect(others_ms).toBeGreaterThan(60_000);
+      });
+
+      test('and only that one', async () => {
+        const { store } = await open({ complete_ttl_ms: 300 });
+        const [complete, failed] = await finishTwo(store);
+        await vi.waitFor(async () => expect(await store.read(complete, OWNER, 0)).toBeNull(), {
+          timeout: 5000,
+        });
+        expect(await store.read(failed, OWNER, 0)).toMatchObject({ status: 'failed' });
+      });
+
+      test('no later than others, whatever is asked for', async () => {
+        const { store } = await open({ ttl_ms: 60_000, complete_ttl_ms: 3_600_000 });
+        const [complete] = await finishTwo(store);
+        expect(await server.admin.pttl(logOf(complete))).toBeLessThanOrEqual(60_000);
+      });
     });
 
     test('but not a run that goes on', async () => {

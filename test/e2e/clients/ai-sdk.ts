@@ -42,8 +42,6 @@ export async function askModel(
   { content, tools }: Question,
   { providerOptions = {}, ...limits }: AskOptions = {},
 ): Promise<Answer> {
-  const said = { text: '', reasoning: '' };
-  const toolCalls: { id: string; name: string; arguments: unknown }[] = [];
   const { stream } = streamText({
     model,
     prompt: content,
@@ -54,8 +52,30 @@ export async function askModel(
     // Told by the stream as well; the default is to print it.
     onError: () => {},
   });
+  return answerIn(stream);
+}
+
+/** What all versions tell by these parts. */
+type StreamPart =
+  | { readonly type: 'text-delta' | 'reasoning-delta'; readonly text: string }
+  | {
+      readonly type: 'tool-call';
+      readonly toolCallId: string;
+      readonly toolName: string;
+      readonly input: unknown;
+    }
+  | { readonly type: 'error'; readonly error: unknown }
+  | { readonly type: 'finish'; readonly finishReason: string; readonly totalUsage: unknown };
+
+/** The answer that a stream of parts comes to; rejects with the error it has. */
+export async function answerIn(
+  stream: AsyncIterable<StreamPart | { readonly type: string }>,
+): Promise<Answer> {
+  const said = { text: '', reasoning: '' };
+  const toolCalls: { id: string; name: string; arguments: unknown }[] = [];
   let end: { finish: string; usage: unknown } | undefined;
-  for await (const part of stream) {
+  for await (const each of stream) {
+    const part = each as StreamPart;
     switch (part.type) {
       case 'text-delta':
         said.text += part.text;
@@ -67,7 +87,8 @@ export async function askModel(
         toolCalls.push({ id: part.toolCallId, name: part.toolName, arguments: part.input });
         break;
       case 'error':
-        throw part.error;
+        // AI SDK 5 hands on the event itself.
+        throw part.error instanceof Error ? part.error : new Error(JSON.stringify(part.error));
       case 'finish':
         end = { finish: part.finishReason, usage: part.totalUsage };
     }

@@ -33,6 +33,8 @@ export interface ToolCall {
 /** One way of streaming a chat completion with one SDK. */
 export interface ChatClient {
   readonly name: string;
+  /** Its answers have what was shown of thoughts that were cut, beside those that were made again. */
+  readonly tellsCutThoughts?: true;
   /** Rejects with whatever the SDK raises, by whichever means it does. */
   ask(question: Question): Promise<Answer>;
   /** Where there is something to close. Rejects if the client had complaints. */

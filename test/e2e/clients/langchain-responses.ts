@@ -5,6 +5,7 @@ import { streamedMessage } from './langchain.ts';
 /** The same class as for chats, told to use the Responses API. */
 export const langchainResponses = (baseURL: string, fetch?: typeof globalThis.fetch): ChatClient => ({
   name: '@langchain/openai, responses',
+  tellsCutThoughts: true,
   async ask({ model, content, tools }) {
     const configuration = { baseURL, fetch };
     const chat = new ChatOpenAI({

@@ -1,5 +1,9 @@
 import OpenAI from 'openai';
-import type { Response } from 'openai/resources/responses/responses';
+import type {
+  Response,
+  ResponseOutputItem,
+  ResponseReasoningItem,
+} from 'openai/resources/responses/responses';
 import { type Answer, API_KEY, type ChatClient, type Question, type Tool } from './chat-client.ts';
 import { responseAnswer } from './response-answer.ts';
 
@@ -23,6 +27,10 @@ export const responsesTools = (tools: readonly Tool[]) =>
     strict: true,
   }));
 
+/** Thoughts that were cut are no part of the response. */
+const isCut = (item: ResponseOutputItem): item is ResponseReasoningItem =>
+  item.type === 'reasoning' && item.status === 'incomplete';
+
 /** The events as they come, of which the last one has the response. */
 export function openaiResponses(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
   const client = connect(baseURL, fetch);
@@ -31,14 +39,19 @@ export function openaiResponses(baseURL: string, fetch?: typeof globalThis.fetch
     async ask(question): Promise<Answer> {
       let response: Response | undefined;
       const said = { text: '', reasoning: '', arguments: '' };
+      const cut = new Set<string>();
+      const thoughts: { id: string; text: string }[] = [];
       for await (const event of await client.responses.create({ ...requestOf(question), stream: true })) {
         if (event.type === 'response.output_text.delta') said.text += event.delta;
-        if (event.type === 'response.reasoning_summary_text.delta') said.reasoning += event.delta;
+        if (event.type === 'response.reasoning_summary_text.delta')
+          thoughts.push({ id: event.item_id, text: event.delta });
+        if (event.type === 'response.output_item.done' && isCut(event.item)) cut.add(event.item.id);
         if (event.type === 'response.function_call_arguments.delta') said.arguments += event.delta;
         if (event.type === 'response.completed') response = event.response;
       }
       if (!response) throw new Error('the stream ended without a response');
       const answer = responseAnswer(response);
+      said.reasoning = thoughts.map(({ id, text }) => (cut.has(id) ? '' : text)).join('');
       const called = answer.toolCalls.map((call) => JSON.stringify(call.arguments)).join('');
       if (said.text !== answer.text || said.reasoning !== answer.reasoning || said.arguments !== called)
         throw new Error(`what was said piece by piece is something else: ${JSON.stringify(said)}`);

@@ -31,12 +31,9 @@ export function responseAnswer(response: Response): ResponseAnswer {
 function comparable(response: object): unknown {
   const { created_at: _created, model: _model, ...rest } = response as Record<string, unknown>;
   const text = JSON.stringify(rest, (key, value: unknown) =>
-    // Of a thought that was cut nobody has the end.
-    key === 'encrypted_content'
-      ? '(encrypted)'
-      : key === 'parsed_arguments' || key === 'parsed'
-        ? undefined
-        : value,
+    key === 'parsed_arguments' || key === 'parsed' ? undefined : value,
   );
-  return JSON.parse(text.replaceAll(/chatcmpl-\d+/g, 'chatcmpl-n'));
+  // Items are numbered by their place, thoughts that were cut among them.
+  const numbered = /(?<=_chatcmpl-\d+)_\d+/g;
+  return JSON.parse(text.replaceAll(numbered, '').replaceAll(/chatcmpl-\d+/g, 'chatcmpl-n'));
 }

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } 
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { MAY_INSTALL, notInstalled } from '../../installs.ts';
 
 const REQUIREMENTS = fileURLToPath(new URL('requirements.txt', import.meta.url));
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/holdfast-python', import.meta.url));
@@ -24,6 +25,7 @@ export async function pythonEnvironment(): Promise<PythonEnvironment> {
   const directory = join(CACHE, `${version}-${requirements}`);
   const interpreter = join(directory, 'bin', 'python');
   if (existsSync(interpreter)) return { interpreter };
+  if (!MAY_INSTALL) return { missing: notInstalled('environment with the SDKs for Python') };
 
   mkdirSync(CACHE, { recursive: true });
   const fresh = mkdtempSync(join(CACHE, 'new-'));

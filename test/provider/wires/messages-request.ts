@@ -1,4 +1,4 @@
-import { claudeContinues } from '../../../src/proxy/dialects/model-families.ts';
+import { claudeContinues } from '../../../src/proxy/wires/dialects/model-families.ts';
 import type { CompletionRequest, Message } from '../request.ts';
 import { checkConversation } from './messages-conversation.ts';
 import { refused } from './refused.ts';
@@ -14,6 +14,7 @@ interface MessagesBody {
   readonly messages: readonly { readonly role: string; readonly content: string | readonly Block[] }[];
   readonly max_tokens: number;
   readonly stop_sequences?: readonly string[];
+  readonly tools?: readonly unknown[];
   readonly stream?: boolean;
   readonly thinking?: { readonly type: string; readonly budget_tokens?: number };
 }
@@ -55,6 +56,7 @@ export function messagesRequest(body: unknown): CompletionRequest | null {
     stream_options: { include_usage: true },
     max_tokens: request.max_tokens,
     ...(request.stop_sequences && { stop: request.stop_sequences }),
+    ...(request.tools && { tools: request.tools }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { isObject } from '../../../src/json.ts';
+import { isObject } from '../../../src/lib/json.ts';
 import { refused } from './refused.ts';
 
 type Item = Readonly<Record<string, unknown>>;

@@ -6,6 +6,7 @@ interface Body {
   readonly input?: unknown;
   readonly instructions?: unknown;
   readonly max_output_tokens?: number | null;
+  readonly tools?: readonly unknown[] | null;
   readonly stream?: boolean | null;
 }
 
@@ -15,7 +16,7 @@ interface Body {
  */
 export function responsesRequest(body: unknown): CompletionRequest | null {
   if (typeof body !== 'object' || body === null) return null;
-  const { model, input, instructions, max_output_tokens, stream }: Body = body;
+  const { model, input, instructions, max_output_tokens, tools, stream }: Body = body;
   if (typeof model !== 'string') return null;
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
   if (!Array.isArray(items)) return null;
@@ -28,6 +29,7 @@ export function responsesRequest(body: unknown): CompletionRequest | null {
     // Its answers are never without a report.
     stream_options: { include_usage: true },
     ...(typeof max_output_tokens === 'number' && { max_tokens: max_output_tokens }),
+    ...(tools && { tools }),
     messages: [...system, ...items.map(messageOf)],
   };
 }

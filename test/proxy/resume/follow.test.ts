@@ -2,8 +2,8 @@ import pino from 'pino';
 import { describe, expect, test } from 'vitest';
 import type { WireName } from '../../../src/checkpoint/journal.ts';
 import type { RunEnd, StoredRun } from '../../../src/checkpoint/store.ts';
-import { eventFrame } from '../../../src/proxy/event-frame.ts';
-import { HAND_OVER } from '../../../src/proxy/run.ts';
+import { eventFrame } from '../../../src/proxy/downstream/event-frame.ts';
+import { HAND_OVER } from '../../../src/proxy/run/context/run.ts';
 import { WIRES } from '../../../src/proxy/wires/registry.ts';
 import type { Plan } from '../../provider/script.ts';
 import { TOOLS } from '../../simulation/arbitraries.ts';
@@ -365,17 +365,17 @@ describe('a run that lost its replica', () => {
   });
 });
 
-describe('a run whose request nobody knows', () => {
+describe('a run whose model no route serves here', () => {
   const revive = () => undefined;
 
-  test('ends with an error, and stays as it is for a client that brings its request', async () => {
+  test('ends with an error that says so, and stays as it is for another replica', async () => {
     const { fleet } = await lost(PLAN, 5);
     const { client, outcome } = await fleet.follow(fleet.replica(), { revive });
 
     expect(await fleet.time.drive(outcome)).toBe('failed');
     const { text, error, done } = readStream(client.body);
     expect(error).toMatchObject({
-      code: 'not_resumable',
+      code: 'run_not_routed',
       holdfast: { partial: true, cause: 'replica_lost' },
     });
     expect([TEXT.startsWith(text), text.length > 5, done]).toEqual([true, true, false]);
@@ -557,7 +557,7 @@ describe('a run that kills its replicas', () => {
   });
 
   test('is not given up while every replica gets on with it', async () => {
-    const fleet = await killed({ ...silent, continuation: 'obedient' }, {}, 2 + max_takeovers);
+    const fleet = await killed({ ...silent, continuation: 'straight_on' }, {}, 2 + max_takeovers);
     const { seq } = await fleet.stored();
     await fleet.follow(fleet.replica());
     await fleet.pass(1_000);

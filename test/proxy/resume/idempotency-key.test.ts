@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { HEADER_RECORD, OWNER, SMALL_RUN, STRANGER, textRecord } from '../../checkpoint/fixtures.ts';
 
-import { finish, lookupOf, type Setting } from './lookup-setting.ts';
+import { begin, finish, lookupOf, type Setting } from './lookup-setting.ts';
 
 describe('an idempotency key', () => {
   /** The first request with the key, whose run is begun. */
@@ -54,6 +54,27 @@ describe('an idempotency key', () => {
     ]);
     await finish(setting.other, lease, 'recovered_from_partial');
     expect(await setting.find(setting.ask({ key: 'key' }))).toBe(lease.run);
+  });
+
+  it.each([
+    { status: 'recovered_from_partial', cause: 'replica_lost' },
+    { status: 'recovered_from_partial', cause: 'damaged_checkpoint' },
+    { status: 'cancelled', cause: 'client_left' },
+  ] as const)('stands for a run that is $status ($cause), whose answer goes on', async (end) => {
+    const setting = lookupOf();
+    const lease = await first(setting);
+    await setting.other.finish(lease, { ...end, at_ms: 0 });
+    expect(await setting.find(setting.ask({ key: 'key' }))).toBe(lease.run);
+    const apart = setting.ask({ key: 'key', isJoinable: () => false });
+    expect(await setting.find(apart)).toBeUndefined();
+  });
+
+  it('stands for the run that goes on with another one, once that is opened', async () => {
+    const setting = lookupOf();
+    await first(setting);
+    const successor = await begin(setting, 'Hello');
+    setting.lookup.remember(setting.ask({ key: 'key' }), successor.run);
+    expect(await setting.find(setting.ask({ key: 'key' }))).toBe(successor.run);
   });
 
   it('is refused with another request', async () => {

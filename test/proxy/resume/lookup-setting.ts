@@ -3,13 +3,14 @@ import { MemoryRuns } from '../../../src/checkpoint/memory/memory-runs.ts';
 import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
 import type { FinalStatus, Holder, Lease, Owner, RunId, StoredRun } from '../../../src/checkpoint/store.ts';
 import { completeConfiguration } from '../../../src/config/load.ts';
-import { createLogger } from '../../../src/log.ts';
-import { Metrics } from '../../../src/metrics.ts';
-import { CapabilityMemory } from '../../../src/proxy/dialects/capability-memory.ts';
-import { type Ask, RunLookup, requestDigest } from '../../../src/proxy/resume/run-lookup.ts';
-import type { RunContext } from '../../../src/proxy/run.ts';
-import { NO_OBSERVER } from '../../../src/proxy/run-observer.ts';
-import { RunRegistry } from '../../../src/proxy/run-registry.ts';
+import { createLogger } from '../../../src/lib/log.ts';
+import { Metrics } from '../../../src/metrics/metrics.ts';
+import { requestDigest } from '../../../src/proxy/resume/request-digest.ts';
+import { type Ask, RunLookup } from '../../../src/proxy/resume/run-lookup.ts';
+import type { RunContext } from '../../../src/proxy/run/context/run-context.ts';
+import { NO_OBSERVER } from '../../../src/proxy/run/context/run-observer.ts';
+import { RunRegistry } from '../../../src/proxy/run/run-registry.ts';
+import { CapabilityMemory } from '../../../src/proxy/wires/dialects/capability-memory.ts';
 import { HEADER_RECORD, newRunId, OWNER, textRecord } from '../../checkpoint/fixtures.ts';
 import { VirtualTime } from '../../simulation/virtual-time.ts';
 
@@ -72,6 +73,7 @@ export function lookupOf({ match_requests = true } = {}) {
     digest: DIGEST,
     fresh: newRunId(),
     signal: new AbortController().signal,
+    isJoinable: () => true,
     ...more,
   });
   const find = (asked: Ask) => time.drive(lookup.find(asked));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { EpochName } from '../../../src/checkpoint/epoch.ts';
 import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
 import type { Holder, RunId, StoredRun } from '../../../src/checkpoint/store.ts';
-import type { EpochName } from '../../../src/proxy/epoch.ts';
 import { reachable } from '../../../src/proxy/resume/reachable.ts';
 import type { Position } from '../../../src/proxy/resume/reader.ts';
 import { withEnding } from '../../../src/proxy/resume/stored-ending.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
 import type { Segment } from '../../../src/plans/segment.ts';
-import { Delivery } from '../../../src/proxy/delivery.ts';
 import { Replay } from '../../../src/proxy/resume/replay.ts';
-import { factsOf } from '../../../src/proxy/wires/chat-facts.ts';
-import type { ChatRequest } from '../../../src/proxy/wires/chat-request.ts';
-import { chatWire } from '../../../src/proxy/wires/chat-wire.ts';
+import { Delivery } from '../../../src/proxy/run/delivery.ts';
+import { factsOf } from '../../../src/proxy/wires/chunks/chat-facts.ts';
+import { chatWire } from '../../../src/proxy/wires/chunks/chat-wire.ts';
+import type { ChatRequest } from '../../../src/proxy/wires/common/chat-request.ts';
 import { HEADER_RECORD } from '../../checkpoint/fixtures.ts';
 import { payloadsOf } from '../../simulation/fleet.ts';
 import { RecordingClient } from '../../simulation/recording-client.ts';

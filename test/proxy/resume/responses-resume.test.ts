@@ -14,9 +14,11 @@ const PLAN: Plan = {
   ],
 };
 
+const THOUGHT: Plan = { parts: [{ reasoning: 'They ask about the sea.' }, { text: 'It is salty.' }] };
+
 /** A response as a replica has told it to the end, and as it was stored. */
-async function told() {
-  const fleet = new Fleet(PLAN, { wire: 'responses' });
+async function told(plan = PLAN) {
+  const fleet = new Fleet(plan, { wire: 'responses' });
   const { client, outcome } = fleet.begin(fleet.replica());
   await fleet.time.drive(outcome);
   const { records } = await fleet.stored();
@@ -25,9 +27,10 @@ async function told() {
 }
 
 /** The run as a replica leaves it that is lost when so much of it is stored. */
-async function lostAfter(stored: number) {
-  const { header, events, payloads } = await told();
-  const fleet = new Fleet(PLAN, { wire: 'responses' });
+async function lostAfter(stored: number, plan = PLAN) {
+  const { header, events, payloads } = await told(plan);
+  // The provider names no two answers alike.
+  const fleet = new Fleet({ ...plan, id: 'later' }, { wire: 'responses' });
   const store = new MemoryStore({ time: fleet.time, ttl_ms: 604_800_000, runs: fleet.runs });
   const lease = await store.acquire(RUN, OWNER);
   await store.append(lease, [{ seq: 0, ...(header && { header }), events: [] }]);
@@ -40,6 +43,7 @@ async function lostAfter(stored: number) {
     const body = [...tail, ...payloadsOf(session.client.body)];
     return {
       outcome,
+      thoughts: () => thoughtsAtTheEnd(body),
       client: session.client,
       reading: readingOf(body),
       asked: fleet.provider.requests.length,
@@ -54,6 +58,16 @@ const readingOf = (payloads: readonly string[]) =>
       .map((payload) => `event: ${(JSON.parse(payload) as { type: string }).type}\ndata: ${payload}\n\n`)
       .join(''),
   );
+
+/** The identities of thoughts that the end of the response has, with what is encrypted of them. */
+const thoughtsAtTheEnd = (payloads: readonly string[]) => {
+  const { response } = JSON.parse(payloads.at(-1) ?? '') as {
+    response: { output: Record<string, string>[] };
+  };
+  return response.output
+    .filter(({ type }) => type === 'reasoning')
+    .map(({ id, encrypted_content }) => [id, encrypted_content]);
+};
 
 const at = (payloads: readonly string[], type: string, nth = 1): number => {
   const places = payloads.flatMap((payload, place) => (payload.includes(`"type":"${type}"`) ? [place] : []));
@@ -76,6 +90,25 @@ describe('a response whose replica is lost', () => {
           arguments: '{"city":"Paris"}',
         });
       }
+    }
+  });
+
+  test('ends with one item of thoughts, all of it of one attempt, wherever it was lost', async () => {
+    const { payloads } = await told(THOUGHT);
+    const done = at(payloads, 'response.output_item.done');
+    const first = at(payloads, 'response.reasoning_summary_text.delta');
+    for (let stored = first; stored < payloads.length; stored++) {
+      const { comeBack } = await lostAfter(stored, THOUGHT);
+      const { reading, thoughts } = await comeBack(stored);
+      expect(reading, `${stored} stored`).toMatchObject({
+        violations: [],
+        text: 'It is salty.',
+        kept_reasoning: 'They ask about the sea.',
+      });
+      const [[id, secret] = [], ...others] = thoughts();
+      expect(secret).toBe(`thought by ${id}`);
+      expect(others).toEqual([]);
+      if (stored >= done) expect(reading.reasoning).toBe('They ask about the sea.');
     }
   });
 

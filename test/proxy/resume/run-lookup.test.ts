@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { requestDigest } from '../../../src/proxy/resume/run-lookup.ts';
+import { requestDigest } from '../../../src/proxy/resume/request-digest.ts';
 import { newRunId, OWNER, STRANGER } from '../../checkpoint/fixtures.ts';
 
 import { begin, finish, LEASE_MS, lookupOf } from './lookup-setting.ts';
@@ -106,6 +106,59 @@ describe('a request that was made before', () => {
     expect(await keyed.store.notes.get(OWNER, { kind: 'request', name: 'of a keyed request' })).toBe(
       undefined,
     );
+  });
+});
+
+describe('a run whose client has left it', () => {
+  const LEFT = { status: 'cancelled', at_ms: 0, cause: 'client_left' } as const;
+
+  it('is found when it has ended, once', async () => {
+    const setting = lookupOf();
+    const lease = await begin(setting, 'Hello');
+    await setting.other.finish(lease, LEFT);
+    expect(await setting.find(setting.ask())).toBe(lease.run);
+    expect(await setting.find(setting.ask())).toBeUndefined();
+  });
+
+  it('is waited for while it ends', async () => {
+    const setting = lookupOf();
+    const lease = await begin(setting, 'Hello');
+    setting.lookup.leave(setting.ask(), lease.run, 'ending');
+    setting.time.after(100, () => void setting.other.finish(lease, LEFT));
+    expect(await setting.find(setting.ask())).toBe(lease.run);
+    expect(setting.time.now()).toBeLessThan(200);
+  });
+
+  it('is found while it goes on, and when it has come to its end meanwhile', async () => {
+    const setting = lookupOf();
+    const lease = await begin(setting, 'Hello');
+    setting.lookup.leave(setting.ask(), lease.run, 'detached');
+    expect(await setting.find(setting.ask())).toBe(lease.run);
+    setting.lookup.leave(setting.ask(), lease.run, 'detached');
+    await finish(setting.other, lease, 'complete');
+    expect(await setting.find(setting.ask())).toBe(lease.run);
+  });
+
+  it.each([
+    ['nothing of it was delivered', {}, []],
+    ['what was delivered of it could not be joined', { isJoinable: () => false }, ['Hello']],
+  ])('is not found when %s', async (_, more, texts) => {
+    const setting = lookupOf();
+    const lease = await begin(setting, ...texts);
+    await setting.other.finish(lease, LEFT);
+    expect(await setting.find(setting.ask(more))).toBeUndefined();
+  });
+
+  it('is found when it was salvaged, but not when its journal was damaged after its client had all of it', async () => {
+    for (const [cause, isFound] of [
+      ['replica_lost', true],
+      ['damaged_checkpoint', false],
+    ] as const) {
+      const setting = lookupOf();
+      const lease = await begin(setting, 'Hello');
+      await setting.other.finish(lease, { status: 'recovered_from_partial', at_ms: 0, cause });
+      expect(await setting.find(setting.ask())).toBe(isFound ? lease.run : undefined);
+    }
   });
 });
 

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DIALECT_NAMES } from '../../../src/config/dialect-names.ts';
-import type { EventsMode } from '../../../src/proxy/run.ts';
+import type { EventsMode } from '../../../src/proxy/wires/common/events-mode.ts';
+import { CASES, caseShare, END_ON_FAILURE, PROPERTY_MAX_MS, seedOr } from '../../cases.ts';
 import type { Plan } from '../../provider/script.ts';
 import { faults, plans, TOOLS } from '../../simulation/arbitraries.ts';
 import { onMessages } from '../../simulation/messages-cases.ts';
@@ -16,9 +17,8 @@ import {
 } from '../../simulation/takeovers.ts';
 import { withTwoCuts } from '../../simulation/two-cuts.ts';
 
-/** `HOLDFAST_SEED` and `HOLDFAST_CASES` look further; a failure prints the seed that reproduces it. */
-const SEED = Number(process.env.HOLDFAST_SEED ?? 20_261_121);
-const CASES = Number(process.env.HOLDFAST_CASES ?? 2_500);
+const SEED = seedOr(20_261_121);
+const FEWER_CASES = caseShare(5);
 
 interface Case {
   readonly plan: Plan;
@@ -81,28 +81,32 @@ const acrossTargets: fc.Arbitrary<Case> = withTwoCuts(
 );
 
 describe('whichever replica is lost, wherever, however its client comes back', () => {
-  test(`the invariants hold (${CASES} cases, seed ${SEED})`, { timeout: 300_000 }, () =>
+  test(`the invariants hold (${CASES} cases, seed ${SEED})`, { timeout: PROPERTY_MAX_MS }, () =>
     assertOn(cases, CASES),
   );
 
-  test(`the invariants hold across two targets (${CASES / 5} cases, seed ${SEED})`, {
-    timeout: 300_000,
+  test(`the invariants hold across two targets (${FEWER_CASES} cases, seed ${SEED})`, {
+    timeout: PROPERTY_MAX_MS,
   }, async () => {
     let returned = 0;
-    await endsOf(acrossTargets, CASES / 5, ({ journal }) => {
+    await endsOf(acrossTargets, FEWER_CASES, ({ journal }) => {
       const said = journal.segments.flatMap(({ upstream }) => upstream ?? []);
       if (/default,other-1,(.*,)?default/.test(said.join())) returned++;
     });
     // The answer has gone to the other target and come back.
-    expect(returned).toBeGreaterThan(CASES / 50);
+    expect(returned).toBeGreaterThan(FEWER_CASES / 10);
   });
 
-  test(`the invariants hold on /v1/messages (${CASES} cases, seed ${SEED})`, { timeout: 300_000 }, () =>
-    assertOn(onMessages(cases), CASES),
+  test(
+    `the invariants hold on /v1/messages (${CASES} cases, seed ${SEED})`,
+    { timeout: PROPERTY_MAX_MS },
+    () => assertOn(onMessages(cases), CASES),
   );
 
-  test(`the invariants hold on /v1/responses (${CASES} cases, seed ${SEED})`, { timeout: 300_000 }, () =>
-    assertOn(onResponses(cases), CASES),
+  test(
+    `the invariants hold on /v1/responses (${CASES} cases, seed ${SEED})`,
+    { timeout: PROPERTY_MAX_MS },
+    () => assertOn(onResponses(cases), CASES),
   );
 });
 
@@ -127,7 +131,7 @@ async function endsOf(
       assertTakeoverInvariants(each.plan, each.options, run);
       observe(run);
     }),
-    { seed: SEED, numRuns, endOnFailure: process.env.HOLDFAST_SHRINK === undefined },
+    { seed: SEED, numRuns, endOnFailure: END_ON_FAILURE },
   );
   // A property over cases in which nothing is lost, or nothing goes on, would prove nothing.
   expect(takeovers).toBeGreaterThan(numRuns / 2);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ChatRequest } from '../../../src/proxy/wires/chat-request.ts';
+import type { ChatRequest } from '../../../src/proxy/wires/common/chat-request.ts';
 import { signatureOf } from '../../provider/wires/messages-events.ts';
 import type { SimulationOptions } from '../../simulation/simulate.ts';
 import {
@@ -263,7 +263,12 @@ describe('what the model cannot go on with', () => {
 
   test('a search that was cut is not shown, and its place is free', async () => {
     const cut = [start(), ...textBlock(0, 'Let me see what there is.'), SEARCH, input(1, '{"query'), CUT];
-    const rest = [start(), ...textBlock(0, 'what there is.', ' Kelp holds.'), end('end_turn'), stop];
+    const rest = [
+      start(),
+      ...textBlock(0, 'Let me see what there is.', ' Kelp holds.'),
+      end('end_turn'),
+      stop,
+    ];
     const { stream, client } = await ask([cut, rest]);
     expect(stream).toMatchObject({
       violations: [],
@@ -273,7 +278,7 @@ describe('what the model cannot go on with', () => {
     expect(client.body).not.toContain('server_tool_use');
   });
 
-  test('a search without its result is not shown either', async () => {
+  test('a search without its result is not made again: what it did is not known', async () => {
     const cut = [
       start(),
       ...textBlock(0, 'Let me see what there is.'),
@@ -283,8 +288,22 @@ describe('what the model cannot go on with', () => {
       CUT,
     ];
     const rest = [start(), ...textBlock(0, 'what there is.', ' Kelp holds.'), end('end_turn'), stop];
-    const { client } = await ask([cut, rest]);
-    expect(client.body).not.toContain('server_tool_use');
+    const { client, requests, stream } = await ask([cut, rest]);
+    expect(requests).toHaveLength(1);
+    expect(said(client.body, 'content_block_start')).toMatchObject([
+      { content_block: { type: 'text' } },
+      { content_block: { type: 'server_tool_use', id: 'srvtoolu_1' } },
+    ]);
+    expect(stream.error).toMatchObject({
+      code: 'tool_running',
+      holdfast: {
+        retryable: false,
+        parts: [
+          { type: 'text', text: 'Let me see what there is.' },
+          { type: 'provider_tool', id: 'srvtoolu_1', name: 'web_search', result: 'unknown', items: [] },
+        ],
+      },
+    });
   });
 
   test('thinking in the middle of the answer that was cut is not shown: nothing could sign it', async () => {
@@ -295,7 +314,12 @@ describe('what the model cannot go on with', () => {
       thinking(1, 'Hm'),
       CUT,
     ];
-    const rest = [start(), ...textBlock(0, 'what there is.', ' Kelp holds.'), end('end_turn'), stop];
+    const rest = [
+      start(),
+      ...textBlock(0, 'Let me see what there is.', ' Kelp holds.'),
+      end('end_turn'),
+      stop,
+    ];
     const { stream, client } = await ask([cut, rest]);
     expect(stream).toMatchObject({ violations: [], done: true });
     expect(client.body).not.toContain('thinking');
@@ -588,7 +612,12 @@ describe('errors', () => {
     expect(client.rejection?.status).toBe(400);
     expect(JSON.parse(client.rejection?.body ?? '')).toEqual({
       type: 'error',
-      error: { type: 'invalid_request_error', message: 'No.', code: 'invalid_request' },
+      error: {
+        type: 'invalid_request_error',
+        message: 'No.',
+        code: 'invalid_request',
+        holdfast: { run_id: expect.stringMatching(/^run_/) },
+      },
     });
   });
 

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { WireName } from '../../../src/checkpoint/journal.ts';
-import type { Notice } from '../../../src/proxy/notices/notice.ts';
+import type { Notice } from '../../../src/proxy/wires/common/notice.ts';
 import { WIRES } from '../../../src/proxy/wires/registry.ts';
-import { itemsOf } from '../../../src/proxy/wires/responses-request.ts';
+import { itemsOf } from '../../../src/proxy/wires/responses/request.ts';
+import { CASES } from '../../cases.ts';
 import { PROVIDER_WIRES } from '../../provider/wires/registry.ts';
 
 const TEXT = 'last_partial_recovery: {"told":"once"}';
@@ -206,7 +207,7 @@ describe.each(Object.keys(REQUESTS) as WireName[])('a request on %s', (wire) => 
           isInsertion(one ?? '', other ?? ''),
         );
       }),
-      { numRuns: 300 },
+      { numRuns: CASES },
     );
   });
 
@@ -220,7 +221,7 @@ describe.each(Object.keys(REQUESTS) as WireName[])('a request on %s', (wire) => 
         expect(check(told)).not.toBeNull();
         expect(timesIn(JSON.stringify(told))).toBe(all.length);
       }),
-      { numRuns: 300 },
+      { numRuns: CASES },
     );
   });
 });

@@ -1,12 +1,12 @@
 import { CheckpointScheduler } from '../../../src/checkpoint/checkpoint-scheduler.ts';
 import { foldJournal, type JournalFold } from '../../../src/checkpoint/journal-fold.ts';
 import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
-import { CapabilityMemory } from '../../../src/proxy/dialects/capability-memory.ts';
-import { relay } from '../../../src/proxy/relay.ts';
-import type { Outcome } from '../../../src/proxy/run.ts';
-import { NO_OBSERVER } from '../../../src/proxy/run-observer.ts';
-import { type Transport, TransportFailure } from '../../../src/proxy/transport.ts';
-import { sleep } from '../../../src/time.ts';
+import { sleep } from '../../../src/lib/time.ts';
+import type { Outcome } from '../../../src/plans/outcome.ts';
+import { NO_OBSERVER } from '../../../src/proxy/run/context/run-observer.ts';
+import { relay } from '../../../src/proxy/run/relay.ts';
+import { type Transport, TransportFailure } from '../../../src/proxy/upstream/transport.ts';
+import { CapabilityMemory } from '../../../src/proxy/wires/dialects/capability-memory.ts';
 import { RecordingClient } from '../../simulation/recording-client.ts';
 import {
   configurationOf,

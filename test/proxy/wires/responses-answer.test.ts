@@ -228,17 +228,6 @@ describe('a recovered answer', () => {
     ]);
   });
 
-  test('ends thoughts that were cut with their own secret', async () => {
-    const thought = [...begin(1), ...reasoning('rs_1', 0, ['They ask ', 'about the sea.']).slice(0, 3)];
-    const rest = answer(2, reasoning('rs_2', 0, ['They ask about ', 'the sea.']), message('msg_2', 1, SEA));
-    const told = await tellResponses([thought, rest]);
-    expect(told.stream).toMatchObject({ violations: [], reasoning: 'They ask about the sea.' });
-    expect(outputOf(told)).toMatchObject([
-      { id: 'rs_1', encrypted_content: 'begun by rs_1', summary: [{ text: 'They ask about the sea.' }] },
-      { id: 'msg_1_1' },
-    ]);
-  });
-
   test('moves what is cited to where it is in the joined text', async () => {
     const rest = message('msg_2', 0, [`${'and goes out again. '.repeat(25)}`, 'Ask the sea.']);
     const cited = {
@@ -268,16 +257,14 @@ describe('a recovered answer', () => {
     expect(outputOf(told)[0]).toMatchObject({ content: [{ annotations: [annotation.annotation] }] });
   });
 
-  test('ends what its provider was doing when it was cut', async () => {
-    const searching = [...begin(1), ...webSearch('ws_1', 0).slice(0, 3)];
-    const told = await tellResponses([searching, answer(2, webSearch('ws_2', 0), message('msg_2', 1, SEA))]);
+  test('ends what its provider was doing when it was cut, beside a call that is the answer', async () => {
+    const searching = webSearch('ws_1', 1).slice(0, 3);
+    const told = await tellResponses([[...begin(1), ...call('a', 0, ['{}']), ...searching]]);
+    expect(told.outcome).toBe('salvaged');
     expect(outputOf(told)).toMatchObject([
+      { type: 'function_call', status: 'completed' },
       { id: 'ws_1', status: 'failed' },
-      { id: 'ws_2', status: 'completed' },
-      { type: 'message' },
     ]);
-    expect(told.events.map(({ sequence_number }) => sequence_number)).toEqual(told.events.map((_, n) => n));
-    expect(textOf(outputOf(told)[2])).toBe(SEA.join(''));
   });
 
   test('is rebuilt although its pieces were never sent', async () => {
@@ -289,6 +276,130 @@ describe('a recovered answer', () => {
     expect(told.stream.text).toBe(' And so on.');
     expect(outputOf(told).map(textOf).join('')).toBe(`${SEA.join('')} And so on.`);
     expect(JSON.stringify(told.asked[0]?.input)).toContain(SEA.join(''));
+  });
+});
+
+describe('thoughts', () => {
+  const begun = [...begin(1), ...reasoning('rs_1', 0, ['They ask ', 'about the sea.']).slice(0, 3)];
+  const finished = [...begin(1), ...reasoning('rs_1', 0, ['They ask ', 'about the sea.'])];
+  const again = answer(
+    2,
+    reasoning('rs_2', 0, ['They want to know ', 'about the sea.']),
+    message('msg_2', 1, SEA),
+  );
+  const ofItems = ({ events }: Told, type: string) =>
+    events.filter((event) => event.type === `response.output_item.${type}`).map(({ item }) => item);
+
+  test('that were cut end as what they are, and those made again are an item of their own', async () => {
+    const told = await tellResponses([begun, again]);
+    const whole = {
+      id: 'rs_2',
+      encrypted_content: 'thought by rs_2',
+      summary: [{ type: 'summary_text', text: 'They want to know about the sea.' }],
+    };
+    expect(told.stream).toMatchObject({
+      violations: [],
+      reasoning: 'They ask They want to know about the sea.',
+      text: SEA.join(''),
+    });
+    expect(ofItems(told, 'added')).toMatchObject([{ id: 'rs_1' }, { id: 'rs_2', summary: [] }, {}]);
+    const cut = { id: 'rs_1', status: 'incomplete', encrypted_content: 'begun by rs_1' };
+    expect(ofItems(told, 'done')).toMatchObject([cut, whole, { type: 'message' }]);
+    expect(outputOf(told)).toMatchObject([whole, { type: 'message' }]);
+    expect(typesOf(told).slice(4, 8)).toEqual([
+      'reasoning_summary_text.delta',
+      'reasoning_summary_text.done',
+      'reasoning_summary_part.done',
+      'output_item.done',
+    ]);
+  });
+
+  test('that were cut again and again leave one item in the end', async () => {
+    const third = answer(3, reasoning('rs_3', 0, ['The sea.']), message('msg_3', 1, SEA));
+    const told = await tellResponses([
+      begun,
+      [...begin(2), ...reasoning('rs_2', 0, ['They ', 'ask']).slice(0, 4)],
+      third,
+    ]);
+    expect(told.stream).toMatchObject({ violations: [], reasoning: 'They ask They askThe sea.' });
+    expect(outputOf(told)).toMatchObject([{ id: 'rs_3', encrypted_content: 'thought by rs_3' }, {}]);
+  });
+
+  test('that were cut and not made again leave none', async () => {
+    const told = await tellResponses([begun, answer(2, call('a', 0, ['{"city":"Brest"}']))]);
+    expect(told.stream).toMatchObject({ violations: [], toolCalls: [{ id: 'call_a' }] });
+    expect(outputOf(told)).toMatchObject([{ type: 'function_call' }]);
+  });
+
+  test('that were cut behind a call that is the answer leave none', async () => {
+    const thought = reasoning('rs_1', 1, ['They ask ', 'about the sea.']).slice(0, 3);
+    const told = await tellResponses([[...begin(1), ...call('a', 0, ['{}']), ...thought]]);
+    expect(told.outcome).toBe('salvaged');
+    expect(told.stream.violations).toEqual([]);
+    expect(outputOf(told)).toMatchObject([{ type: 'function_call', status: 'completed' }]);
+  });
+
+  test('that were finished are kept, and not shown another time', async () => {
+    const told = await tellResponses([finished, again]);
+    expect(told.stream).toMatchObject({
+      violations: [],
+      reasoning: 'They ask about the sea.',
+      text: SEA.join(''),
+    });
+    expect(outputOf(told)).toMatchObject([
+      { id: 'rs_1', encrypted_content: 'thought by rs_1', summary: [{ text: 'They ask about the sea.' }] },
+      { id: 'msg_1_1' },
+    ]);
+  });
+
+  test('that were finished are kept, however the same ones go on', async () => {
+    const more = answer(
+      2,
+      reasoning('rs_2', 0, ['They ask about the sea.', ' And the moon.']),
+      message('msg_2', 1, SEA),
+    );
+    const told = await tellResponses([finished, more]);
+    expect(told.stream).toMatchObject({ violations: [], reasoning: 'They ask about the sea.' });
+    expect(outputOf(told).map(({ id }) => id)).toEqual(['rs_1', 'msg_1_1']);
+  });
+
+  describe('that a text rests on', () => {
+    const text = message('msg_1', 1, SEA).slice(0, 4);
+    const rest = answer(2, message('msg_2', 0, SEA.slice(2)));
+    const item = reasoning('rs_1', 0, ['They ask ', 'about the sea.']).at(-1)?.item;
+
+    test('go with it where the client keeps them, too', async () => {
+      const told = await tellResponses([[...finished, ...text], rest], { asked: { store: false } });
+      expect(told.stream).toMatchObject({ violations: [], text: SEA.join('') });
+      expect(told.asked[0]?.input).toMatchObject([{}, item, { role: 'assistant' }, { role: 'user' }]);
+    });
+
+    test('go alone: those behind it would be in front of it', async () => {
+      const more = [
+        ...message('msg_1', 1, ['Wet. ']),
+        ...reasoning('rs_3', 2, []),
+        ...message('msg_3', 3, SEA).slice(0, 4),
+      ];
+      const told = await tellResponses([[...finished, ...more], rest], { asked: { store: false } });
+      expect(told.asked[0]?.input).toMatchObject([{}, item, { role: 'assistant' }, { role: 'user' }]);
+    });
+
+    test('stay away where the provider keeps answers itself', async () => {
+      const told = await tellResponses([[...finished, ...text], rest]);
+      expect(JSON.stringify(told.asked[0]?.input)).not.toContain('rs_1');
+    });
+
+    test('are left out where they are not taken back', async () => {
+      const told = await tellResponses([[...finished, ...text], [], rest], {
+        asked: { store: false },
+        refusals: {
+          1: { error: { type: 'invalid_request_error', code: 'invalid_encrypted_content', message: 'no' } },
+        },
+      });
+      expect(told.stream).toMatchObject({ violations: [], text: SEA.join('') });
+      expect(JSON.stringify(told.asked[0]?.input)).toContain('rs_1');
+      expect(JSON.stringify(told.asked[1]?.input)).not.toContain('rs_1');
+    });
   });
 });
 
@@ -414,6 +525,17 @@ describe('what nobody can go on with', () => {
   test('is failed with an error at the top and in the response, which keeps its identity', async () => {
     const told = await tellResponses([[...begin(1), ...message('msg_1', 0, SEA).slice(0, 4)]]);
     expect(told.outcome).toBe('failed');
+    expect(told.events.at(-2)).toMatchObject({
+      type: 'error',
+      sequence_number: told.events.length - 2,
+      error: {
+        type: 'stream_interrupted',
+        code: 'stream_interrupted',
+        message: expect.stringContaining('interrupted') as string,
+        param: null,
+        holdfast: { stream_id: 'resp_1' },
+      },
+    });
     expect(told.events.at(-1)).toMatchObject({
       type: 'response.failed',
       sequence_number: told.events.length - 1,

@@ -1,0 +1,46 @@
+import { expect } from 'vitest';
+import { FileStore } from '../../src/checkpoint/file/file-store.ts';
+import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import { createSeal } from '../../src/checkpoint/seal.ts';
+import type { Store } from '../../src/checkpoint/store.ts';
+import { systemTime } from '../../src/lib/time.ts';
+import { type DeploymentOptions, type ReplicaOptions, redisDeployments } from '../redis/deployments.ts';
+import { SEALING_KEY, temporaryDirectory } from './fixtures.ts';
+
+/** Opens the store of one more replica of a deployment. */
+export type OpenReplica = (own?: ReplicaOptions) => Store | Promise<Store>;
+
+export interface StoreDeployments {
+  /** By name: makes a deployment of its own for every test. */
+  readonly deployments: Readonly<Record<string, () => OpenReplica>>;
+  /** What cannot be had here, and why. */
+  readonly missing: readonly (readonly [name: string, reason: string])[];
+}
+
+/** Every store there is, for the tests of one file. */
+export async function storeDeployments(options: DeploymentOptions): Promise<StoreDeployments> {
+  const deployments: Record<string, () => OpenReplica> = {
+    memory: () => {
+      const runs = new MemoryRuns();
+      return () => new MemoryStore({ time: systemTime, ...options, runs });
+    },
+    file: () => files(options),
+    'sealed file': () => files(options, SEALING_KEY),
+  };
+  const missing: [string, string][] = [];
+  for (const [name, deploy] of Object.entries(await redisDeployments())) {
+    if ('missing' in deploy) missing.push([name, deploy.missing]);
+    else deployments[name] = () => deploy(options);
+  }
+  return { deployments, missing };
+}
+
+function files(kept: DeploymentOptions, common_key?: string): OpenReplica {
+  const options = { dir: temporaryDirectory(), fsync: 'never', ...kept } as const;
+  const unexpected = (error: Error) => expect.unreachable(error.message);
+  return ({ sealing_key = common_key, onError = unexpected } = {}) => {
+    const seal = sealing_key === undefined ? undefined : createSeal([sealing_key]);
+    return new FileStore({ ...options, seal, onError });
+  };
+}

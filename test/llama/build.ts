@@ -1,0 +1,16 @@
+import type { TestProject } from 'vitest/node';
+import { llamaServerBinary } from './server-binary.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** The server's program; empty where there is none, and the tests are skipped. */
+    readonly llamaServer: string;
+  }
+}
+
+/** Builds the server once, before any test. */
+export default async function setup(project: TestProject): Promise<void> {
+  const binary = await llamaServerBinary();
+  if ('missing' in binary) console.warn(`The tests against llama-server are skipped: ${binary.missing}.`);
+  project.provide('llamaServer', 'missing' in binary ? '' : binary.path);
+}

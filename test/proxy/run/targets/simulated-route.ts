@@ -1,0 +1,192 @@
+import pino from 'pino';
+import { CheckpointScheduler } from '../../../../src/checkpoint/checkpoint-scheduler.ts';
+import { MemoryStore } from '../../../../src/checkpoint/memory/memory-store.ts';
+import type { Configuration, UpstreamConfiguration } from '../../../../src/config/configuration.ts';
+import { completeConfiguration } from '../../../../src/config/load.ts';
+import { Metrics } from '../../../../src/metrics/metrics.ts';
+import type { Outcome } from '../../../../src/plans/outcome.ts';
+import { NO_OBSERVER } from '../../../../src/proxy/run/context/run-observer.ts';
+import { relay } from '../../../../src/proxy/run/relay.ts';
+import { targetsOfRun } from '../../../../src/proxy/run/targets/targets-of-run.ts';
+import { HealthRegistry } from '../../../../src/proxy/upstream/health-registry.ts';
+import { RouteTable } from '../../../../src/proxy/upstream/route-table.ts';
+import type {
+  Transport,
+  TransportRequest,
+  TransportResponse,
+} from '../../../../src/proxy/upstream/transport.ts';
+import type { ChatRequest } from '../../../../src/proxy/wires/common/chat-request.ts';
+import type { EventsMode } from '../../../../src/proxy/wires/common/events-mode.ts';
+import { CapabilityMemory } from '../../../../src/proxy/wires/dialects/capability-memory.ts';
+import { WIRES } from '../../../../src/proxy/wires/registry.ts';
+import type { Plan } from '../../../provider/script.ts';
+import { RecordingClient } from '../../../simulation/recording-client.ts';
+import { chatRequest, OWNER, RUN } from '../../../simulation/simulate.ts';
+import { SimulatedProvider } from '../../../simulation/simulated-provider.ts';
+import { readStream, type StreamReading } from '../../../simulation/stream-reading.ts';
+import { VirtualTime } from '../../../simulation/virtual-time.ts';
+
+/** What the provider behind an upstream says: its own name as the model, unless it is told otherwise. */
+export interface SimulatedTarget extends Partial<UpstreamConfiguration> {
+  readonly plan: Plan | ((request: number) => Plan);
+  readonly model?: string;
+  readonly context_tokens?: number;
+}
+
+export interface Asked {
+  readonly outcome: Outcome;
+  readonly client: RecordingClient;
+  readonly stream: StreamReading;
+  /** How many requests each upstream got on account of it, and which, in order. */
+  readonly requests: Readonly<Record<string, number>>;
+  readonly order: readonly string[];
+  readonly elapsed_ms: number;
+}
+
+/** What a run is asked for with. */
+export interface RunOptions {
+  readonly client?: RecordingClient;
+  readonly gone?: AbortController;
+  readonly events?: EventsMode;
+  readonly unstreamed?: true;
+  readonly deadline_ms?: number;
+}
+
+export type LogLine = Readonly<Record<string, unknown>>;
+
+/** One route of one process, with a provider behind each of its targets, on virtual time. */
+export class SimulatedRoute implements Transport {
+  readonly time = new VirtualTime();
+  readonly metrics = new Metrics();
+  readonly log: LogLine[] = [];
+  readonly providers: ReadonlyMap<string, SimulatedProvider>;
+  readonly #configuration: Configuration;
+  readonly #models: RouteTable;
+  readonly #healths: HealthRegistry;
+  readonly #capabilities = new CapabilityMemory(this.time);
+  /** Upstreams in the order in which they were asked. */
+  readonly #order: string[] = [];
+
+  /** Targets by the name of their upstream, in order of preference. */
+  constructor(
+    targets: Readonly<Record<string, SimulatedTarget>>,
+    sections: { readonly recovery?: object; readonly breaker?: object; readonly clocks?: object } = {},
+  ) {
+    const entries = Object.entries(targets);
+    this.#configuration = completeConfiguration({
+      upstreams: Object.fromEntries(
+        entries.map(([name, { plan: _, model: __, context_tokens: ___, ...upstream }]) => [
+          name,
+          { base_url: `http://${name}.test/v1`, dialect: 'openai', ...upstream },
+        ]),
+      ),
+      routes: [
+        {
+          model: '*',
+          targets: entries.map(([upstream, { model, context_tokens }]) => ({
+            upstream,
+            ...(model !== undefined && { model }),
+            ...(context_tokens !== undefined && { context_tokens }),
+          })),
+        },
+      ],
+      ...sections,
+    });
+    this.#models = new RouteTable(this.#configuration);
+    this.#healths = new HealthRegistry(this.#configuration);
+    this.metrics.targets = () => this.#healths.states(this.time.now());
+    this.providers = new Map(
+      entries.map(([name, { plan }]) => [name, new SimulatedProvider(plan, this.time)]),
+    );
+  }
+
+  async open(request: TransportRequest): Promise<TransportResponse> {
+    const name = new URL(request.url).hostname.replace(/\.test$/, '');
+    const provider = this.providers.get(name);
+    if (!provider) throw new Error(`nobody is at ${request.url}`);
+    this.#order.push(name);
+    return provider.open(request);
+  }
+
+  async close(): Promise<void> {}
+
+  /** Begins a run. */
+  begin(
+    fields: Partial<ChatRequest> = {},
+    {
+      client = new RecordingClient(),
+      gone = new AbortController(),
+      events = 'none' as EventsMode,
+      ...options
+    }: RunOptions = {},
+  ): Promise<Asked> {
+    const request = chatRequest(fields);
+    const { time } = this;
+    const log = pino({ level: 'debug', base: null }, { write: (line) => this.log.push(JSON.parse(line)) });
+    const began_ms = time.now();
+    const before = this.#order.length;
+    const [first, ...others] = this.#models.targets(request.model);
+    if (!first) throw new Error('there is no target');
+    const run = {
+      id: RUN,
+      owner: OWNER,
+      wire: WIRES.chat_completions,
+      ...targetsOfRun(
+        first,
+        [first, ...others],
+        ({ api_key }) => ({ authorization: api_key ?? 'client' }),
+        this.#healths,
+        request.model,
+      ),
+      body: JSON.stringify(request),
+      request,
+      events,
+      resumable: false,
+      ...options,
+      signal: gone.signal,
+    };
+    const delivered = relay(run, client, {
+      configuration: this.#configuration,
+      transport: this,
+      store: new MemoryStore({ time, ttl_ms: 604_800_000 }),
+      scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+      observer: NO_OBSERVER,
+      capabilities: this.#capabilities,
+      metrics: this.metrics,
+      log,
+      time,
+      random: () => 0.5,
+    });
+    return delivered.then((outcome) => {
+      const order = this.#order.slice(before);
+      const names = [...this.providers.keys()];
+      return {
+        outcome,
+        client,
+        stream: readStream(client.body, { live: events !== 'none' }),
+        requests: Object.fromEntries(
+          names.map((name) => [name, order.filter((asked) => asked === name).length]),
+        ),
+        order,
+        elapsed_ms: time.now() - began_ms,
+      };
+    });
+  }
+
+  /** One run from its beginning to its end. */
+  ask(fields: Partial<ChatRequest> = {}, options?: Parameters<SimulatedRoute['begin']>[1]): Promise<Asked> {
+    return this.time.drive(this.begin(fields, options));
+  }
+
+  /** Lets virtual time pass. */
+  async pass(delay_ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.time.after(delay_ms, resolve);
+    await this.time.drive(promise);
+  }
+
+  /** What of the log has this message. */
+  logged(message: string): readonly LogLine[] {
+    return this.log.filter(({ msg }) => msg === message);
+  }
+}

@@ -1,0 +1,34 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { requestHeaders } from '../../../src/proxy/upstream/headers.ts';
+import { loopGuard } from '../../../src/proxy/upstream/loop-guard.ts';
+
+const UPSTREAM = { base_url: 'http://x/v1' };
+
+/** What goes upstream of a request that came with this `Via`. */
+function passed(secret: string, via?: string): string {
+  const headers: IncomingHttpHeaders = via === undefined ? {} : { via };
+  loopGuard(secret)(headers);
+  return String(requestHeaders(headers, UPSTREAM).via);
+}
+
+describe('a request', () => {
+  it('says upstream that it has been here, and not by whom else it came', () => {
+    const via = passed('one secret', '1.1 proxy.internal, 1.0 fred');
+    expect(via).toMatch(/^1\.1 holdfast-[\w-]{16}$/);
+    expect(via).toBe(passed('one secret'));
+    expect(passed('another secret')).not.toBe(via);
+  });
+
+  it('that has been at another deployment goes on, and says both', () => {
+    const first = passed('one secret');
+    expect(passed('another secret', `1.1 proxy, ${first}`)).toBe(`${first}, ${passed('another secret')}`);
+  });
+
+  it('that has been here before is refused', () => {
+    const round = passed('another secret', passed('one secret'));
+    expect(() => passed('one secret', round)).toThrow(
+      expect.objectContaining({ code: 'loop_detected', status: 508 }),
+    );
+  });
+});

@@ -1,0 +1,62 @@
+/** What a test costs, and what it needs besides Node and the packages that npm installs. */
+export type Tier = 'unit' | 'integration' | 'system' | 'llama';
+
+interface Globs {
+  readonly include: string[];
+  readonly exclude: string[];
+}
+
+/** Open sockets, or start processes of this repository. They use what else the machine has installed, if it has. */
+const INTEGRATION = [
+  'test/{admin-host,cli,cli-completion,cli-runs,cli-terminal}.test.ts',
+  'test/checkpoint/{run-index-contract,store-contract,salvage-processes}.test.ts',
+  'test/checkpoint/file/kill.test.ts',
+  'test/client/{leaving,resumable,resumable-wires,resumable.exhaustive,standards,whole-answer}.test.ts',
+  'test/config/reference.test.ts',
+  'test/e2e/{cut-call,detached,fencing,kept-answers,multiplexing,run-list,sdk-openai}.test.ts',
+  'test/metrics/{odd-usage,readiness}.test.ts',
+  'test/provider/{http1,http2,main,provider}.test.ts',
+  'test/proxy/**/{api,client-response,conformance,document-answers,kept-answers,kept-answers.property,messages-api}.test.ts',
+  'test/proxy/**/{notices,odd-upstreams,passthrough,respond,return,run-list,run-slots,runs-api}.test.ts',
+  'test/proxy/**/{undici-transport*,unparsable-documents}.test.ts',
+  'test/**/server.test.ts',
+  'test/status/{replica,slow-viewer,status-routes}.test.ts',
+  'test/tracing/{configuration,off}.test.ts',
+];
+
+/** Need a program of others, or more time than a change in the making can wait for. */
+const SYSTEM = [
+  'test/chaos/**/*.test.ts',
+  'test/checkpoint/file/file-processes.test.ts',
+  'test/checkpoint/redis/redis-!(address).test.ts',
+  'test/client/unstored-run.test.ts',
+  'test/client-python/**/*.test.ts',
+  'test/docker/**/*.test.ts',
+  'test/docs/{gateway,provider-page,snippets}.test.ts',
+  'test/doctor/**/*.test.ts',
+  'test/e2e/**/*.test.ts',
+  'test/helm/**/*.test.ts',
+  'test/kubernetes/**/*.test.ts',
+  'test/package.test.ts',
+  'test/prometheus/**/*.test.ts',
+  // Every byte, every event, every replica: minutes.
+  'test/proxy/**/*.exhaustive.test.ts',
+  'test/proxy/**/{stored-capabilities,told-once}.test.ts',
+  'test/redis/**/*.test.ts',
+  'test/rehearsal/**/*.test.ts',
+  'test/status/page.test.ts',
+  'test/tracing/{poor-receiver,traces}.test.ts',
+];
+
+const LLAMA = ['test/llama/**/*.test.ts'];
+
+/**
+ * The test files of each tier. Every test file is in exactly one: what no list names is a unit test, which may neither open
+ * a socket nor start a process (test/unit-setup.ts).
+ */
+export const TIERS: Readonly<Record<Tier, Globs>> = {
+  unit: { include: ['test/**/*.test.ts'], exclude: [...INTEGRATION, ...SYSTEM, ...LLAMA] },
+  integration: { include: INTEGRATION, exclude: [] },
+  system: { include: SYSTEM, exclude: INTEGRATION },
+  llama: { include: LLAMA, exclude: [] },
+};

@@ -1,0 +1,27 @@
+import { defineConfig } from 'vitest/config';
+
+/** Another seed every day; the titles of the tests name it. */
+const {
+  HOLDFAST_SEED = String(Math.floor(Date.now() / 86_400_000)),
+  HOLDFAST_CASES = '50000',
+  HOLDFAST_SEAM_CASES = '1000000',
+  HOLDFAST_SDK_CASES = '20000',
+} = process.env;
+
+/** What is random, at a length that nobody waits for: ten times the cases of `npm run test:all`, and of the oracle. */
+export default defineConfig({
+  test: {
+    include: [
+      'test/**/*.property.test.ts',
+      'test/chaos/**/*.test.ts',
+      'test/plans/seam/oracle.test.ts',
+      'test/e2e/seam-oracle.test.ts',
+    ],
+    env: { HOLDFAST_SEED, HOLDFAST_CASES, HOLDFAST_SEAM_CASES, HOLDFAST_SDK_CASES },
+    testTimeout: 4 * 3_600_000,
+    hookTimeout: 60_000,
+    fileParallelism: false,
+    silent: 'passed-only',
+    reporters: ['default', './test/skip-report.ts'],
+  },
+});
