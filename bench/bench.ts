@@ -3,70 +3,40 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, release, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { checkBudgets } from './budgets.ts';
 import { chart } from './chart.ts';
+import type { Bench, Figures } from './figures.ts';
 import { Load } from './load.ts';
-import {
-  ARRIVALS,
-  type Bench,
-  type MemoryFigures,
-  measureMemory,
-  measurePaced,
-  measureSaturation,
-  type StreamingFigures,
-} from './measurements.ts';
-import { findNginx } from './nginx.ts';
+import { type Options, readOptions, USAGE } from './options.ts';
 import { nextMessage, startScript } from './processes.ts';
+import { findNginx } from './proxies/nginx.ts';
 import { report } from './report.ts';
-import type { Results, Rounds } from './results.ts';
+import type { Results, Rounds, ScenarioResult } from './results.ts';
+import { type MemoryFigures, measureMemory } from './rows/memory.ts';
+import { type Scenario, type StreamingRow, scenariosOf } from './scenarios.ts';
 import type { StartTarget, Target } from './target.ts';
-import { chooseTargets } from './targets.ts';
+import { chooseTargets, holdfastName } from './targets.ts';
 
-const USAGE = `npm run bench -- [options]
-  --full                  longer windows, more rounds, and bursts besides spread arrivals
-  --store STORE           file (default), memory, redis (a server of its own) or redis://…, with ,write_ahead at the end
-                          for that durability; again to measure several side by side
-  --arrivals MODE         spread (default: streams evenly interleaved) or bursts (the events of a millisecond at once)
-  --streams N             paced streams (default 200)
-  --events-per-second N   of each paced stream (default 50)
-  --rounds N              rounds over all targets (default 3, with --full 5)
-  --window-seconds N      measured time per round and proxy (default 3, with --full 10)
-  --assert                exit with 1 unless every budget is met`;
+const MEMORY = { streams: 1000, ramp_ms: 2000, hold_ms: 3000 };
+const RESULTS = join(import.meta.dirname, 'results');
 
-const { values: options } = parseArgs({
-  options: {
-    full: { type: 'boolean', default: false },
-    store: { type: 'string', multiple: true, default: ['file'] },
-    arrivals: { type: 'string', multiple: true },
-    streams: { type: 'string', default: '200' },
-    'events-per-second': { type: 'string', default: '50' },
-    rounds: { type: 'string' },
-    'window-seconds': { type: 'string' },
-    assert: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
-  },
-});
+const options = optionsOrUsage();
+if (options?.help) console.log(USAGE);
+else if (options !== undefined) await main(options);
 
-const { full } = options;
-const rounds = Number(options.rounds ?? (full ? 5 : 3));
-const arrivalModes = ARRIVALS.filter((mode) =>
-  (options.arrivals ?? (full ? ARRIVALS : ['spread'])).includes(mode),
-);
-const paced = {
-  streams: Number(options.streams),
-  events_per_s_each: Number(options['events-per-second']),
-  ramp_ms: 500,
-  warm_up_ms: 800,
-  window_ms: Number(options['window-seconds'] ?? (full ? 10 : 3)) * 1000,
-};
-const saturation = { streams: 16, events_each: full ? 40_000 : 15_000 };
-const memory = { streams: 1000, ramp_ms: 2000, hold_ms: 3000 };
+function optionsOrUsage(): Options | undefined {
+  try {
+    return readOptions(process.argv.slice(2));
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${USAGE}`);
+    process.exitCode = 2;
+    return undefined;
+  }
+}
 
-if (options.help) console.log(USAGE);
-else await main();
-
-async function main(): Promise<void> {
+async function main(options: Options): Promise<void> {
+  const { starts, gateways, skipped } = chooseTargets(options.stores);
+  for (const [name, reason] of skipped) console.log(`skipped ${name}: ${reason}`);
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-bench-'));
   const started: { stop(): Promise<void> }[] = [];
   try {
@@ -75,28 +45,26 @@ async function main(): Promise<void> {
     const { port } = await nextMessage<{ port: number }>(provider);
     const load = new Load();
     started.push(load);
-    const { starts, skipped } = chooseTargets(options.store);
-    for (const [name, reason] of skipped) console.log(`skipped ${name}: ${reason}`);
-
     const bench: Bench = { load, provider };
-    const start = (startTarget: StartTarget) => startTarget(port, directory);
-    const memoryFigures = await eachMemory(bench, [...starts.values()], start);
-    const targets: Target[] = [];
-    for (const startTarget of starts.values()) {
-      const target = await start(startTarget);
-      targets.push(target);
-      started.push(target);
+    const start = (startTarget: StartTarget) => startTarget(port, mkdtempSync(join(directory, 'target-')));
+
+    const memory: MemoryFigures[] = [];
+    const scenarios: ScenarioResult[] = [];
+    for (const row of options.rows) {
+      if (row === 'memory') memory.push(...(await eachMemory(bench, [...starts.values()], start)));
+      else {
+        const compared = [...starts.values(), ...(row === 'short' ? gateways.values() : [])];
+        scenarios.push(...(await measureRow(bench, row, compared, start, options)));
+      }
     }
-    const results: Results = {
+    publish(options, {
       measured_at: new Date().toISOString(),
       machine: describeMachine(),
-      stores: options.store,
-      shapes: { paced, saturation },
+      holdfasts: options.stores.map(holdfastName).filter((name) => starts.has(name)),
       skipped: Object.fromEntries(skipped),
-      ...(await allStreaming(bench, targets)),
-      memory: memoryFigures,
-    };
-    publish(results);
+      scenarios,
+      memory,
+    });
   } catch (error) {
     console.error(`the logs are kept in ${directory}`);
     throw error;
@@ -116,7 +84,10 @@ async function eachMemory(
     const target = await start(startTarget);
     try {
       const { pid } = target;
-      if (pid !== undefined) figures.push(await measureMemory(bench, { ...target, pid }, memory));
+      if (pid === undefined) continue;
+      const measured = await measureMemory(bench, { ...target, pid }, MEMORY);
+      figures.push(measured);
+      progress(`memory, ${target.name}: ${(measured.bytes_per_stream / 1000).toFixed(1)} KB per stream`);
     } finally {
       await target.stop();
     }
@@ -124,53 +95,62 @@ async function eachMemory(
   return figures;
 }
 
-async function allStreaming(
+/** Its targets are started for it alone, so that a row says the same whichever other rows are measured. */
+async function measureRow(
   bench: Bench,
-  targets: readonly Target[],
-): Promise<Pick<Results, 'paced' | 'saturation'>> {
-  progress('warming up');
-  // Compilers of hot code settle here, so that the first round is like the last.
-  for (const target of targets) await measurePaced(bench, target, 'spread', { ...paced, window_ms: 1000 });
-  const pacedRounds: Results['paced'] = {};
-  for (const arrivals of arrivalModes) {
-    pacedRounds[arrivals] = await alternate(targets, `arrivals: ${arrivals}`, (target) =>
-      measurePaced(bench, target, arrivals, paced),
-    );
+  row: StreamingRow,
+  starts: readonly StartTarget[],
+  start: (startTarget: StartTarget) => Promise<Target>,
+  options: Options,
+): Promise<ScenarioResult[]> {
+  const targets: Target[] = [];
+  try {
+    for (const startTarget of starts) targets.push(await start(startTarget));
+    const results: ScenarioResult[] = [];
+    for (const scenario of scenariosOf(row, options)) {
+      progress(`${scenario.title}: warming up`);
+      for (const target of targets) await scenario.warmUp(bench, target);
+      const rounds = await alternate(bench, targets, scenario, options.rounds);
+      results.push({ row, title: scenario.title, rounds });
+    }
+    return results;
+  } finally {
+    await Promise.all(targets.map((target) => target.stop()));
   }
-  const saturationRounds = await alternate(targets, 'as fast as it goes', (target) =>
-    measureSaturation(bench, target, saturation),
-  );
-  return { paced: pacedRounds, saturation: saturationRounds };
 }
 
 /** A B C D A B C D …: whatever else the machine does falls on all of them alike. */
 async function alternate(
+  bench: Bench,
   targets: readonly Target[],
-  title: string,
-  measure: (target: Target) => Promise<StreamingFigures>,
-): Promise<Rounds<StreamingFigures>> {
-  const figures: Record<string, StreamingFigures[]> = {};
+  scenario: Scenario,
+  rounds: number,
+): Promise<Rounds> {
+  const figures: Record<string, Figures[]> = {};
   for (let round = 1; round <= rounds; round += 1) {
     for (const target of targets) {
-      const measured = await measure(target);
+      const measured = await scenario.measure(bench, target);
       figures[target.name] = [...(figures[target.name] ?? []), measured];
       const cpu = measured.cpu_us_per_event?.toFixed(1) ?? '–';
-      progress(`${title}, round ${round}/${rounds}, ${target.name}: ${cpu} µs of CPU per event`);
+      progress(`${scenario.title}, round ${round}/${rounds}, ${target.name}: ${cpu} µs of CPU per event`);
     }
   }
   return figures;
 }
 
-function publish(results: Results): void {
-  const folder = join(import.meta.dirname, 'results');
-  mkdirSync(folder, { recursive: true });
+function publish({ save, assert }: Options, results: Results): void {
   const budgets = checkBudgets(results);
-  writeFileSync(join(folder, 'latest.json'), `${JSON.stringify({ ...results, budgets }, null, 2)}\n`);
-  writeFileSync(join(folder, 'latest.svg'), chart(results));
-  console.log(`\n${report(results)}\nwritten: bench/results/latest.json, bench/results/latest.svg`);
+  console.log(`\n${report(results)}`);
+  if (save) {
+    mkdirSync(RESULTS, { recursive: true });
+    writeFileSync(join(RESULTS, 'latest.json'), `${JSON.stringify({ ...results, budgets }, null, 2)}\n`);
+    writeFileSync(join(RESULTS, 'latest.svg'), chart(results));
+    console.log('written: bench/results/latest.json, bench/results/latest.svg');
+  }
   const missed = budgets.filter((budget) => !budget.met);
-  if (options.assert && missed.length > 0) {
-    console.error(`budget not met: ${missed.map((budget) => budget.figure).join('; ')}`);
+  if (assert && missed.length > 0) {
+    const texts = missed.map(({ title, target, figure }) => `${title}, ${target}, ${figure}`);
+    console.error(`budget not met: ${texts.join('; ')}`);
     process.exitCode = 1;
   }
 }

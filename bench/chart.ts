@@ -1,5 +1,5 @@
-import { checkBudgets } from './budgets.ts';
-import { type Results, summarise } from './results.ts';
+import { type BudgetResult, checkBudgets } from './budgets.ts';
+import { type Results, type ScenarioResult, type Summary, summarise } from './results.ts';
 import type { Spread } from './statistics.ts';
 
 interface Bar {
@@ -20,7 +20,7 @@ interface Panel {
 }
 
 const PANEL_WIDTH = 400;
-const LABEL_WIDTH = 112;
+const LABEL_WIDTH = 124;
 const VALUE_WIDTH = 118;
 const BAR_HEIGHT = 18;
 const ROW_HEIGHT = 28;
@@ -40,7 +40,6 @@ const STYLE = `
 /** The figures that matter as one SVG picture, for light and dark pages. */
 export function chart(results: Results): string {
   const panels = panelsOf(results);
-  const { streams, events_per_s_each } = results.shapes.paced;
   const { processor, cores, node } = results.machine;
   const rows = Math.ceil(panels.length / COLUMNS);
   const most = Math.max(...panels.map((panel) => panel.bars.length));
@@ -53,12 +52,11 @@ export function chart(results: Results): string {
     const y = top + Math.floor(index / COLUMNS) * panelHeight;
     return `<g transform="translate(${x} ${y})">${drawPanel(panel)}</g>`;
   });
-  const rate = (streams * events_per_s_each).toLocaleString('en');
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="What Holdfast costs per streamed event">
 <style>${STYLE}</style>
 <rect class="paper" width="100%" height="100%"/>
 <text class="heading" x="${GAP}" y="32">What Holdfast costs</text>
-<text class="quiet" x="${GAP}" y="52">${streams} streams × ${events_per_s_each} events/s = ${rate} events/s; store ${escapeText(results.stores[0]?.split(':', 1)[0] ?? '')}; ${escapeText(`${cores} × ${processor}, Node ${node}`)}</text>
+<text class="quiet" x="${GAP}" y="52">${escapeText(`${cores} × ${processor}, Node ${node}`)}</text>
 ${drawn.join('\n')}
 <text class="quiet" x="${GAP}" y="${height - 14}">Bars: median of the rounds; whiskers: lowest and highest round; dashed: Holdfast's budget. ${results.measured_at.slice(0, 10)}</text>
 </svg>
@@ -67,39 +65,9 @@ ${drawn.join('\n')}
 
 function panelsOf(results: Results): Panel[] {
   const budgets = checkBudgets(results);
-  const limitOf = (figure: string) => budgets.find((budget) => budget.figure.startsWith(figure))?.limit ?? 0;
-  const several = Object.keys(results.paced).length > 1;
-  const paced = Object.entries(results.paced).flatMap(([arrivals, rounds]): Panel[] => {
-    const suffix = several ? `, ${arrivals}` : '';
-    const names = Object.keys(rounds);
-    const proxies = names.filter((name) => name !== 'direct');
-    const cpu = (name: string) => summarise(rounds, name).cpu_us_per_event;
-    const limits = ['pipe', 'nginx']
-      .filter((name) => names.includes(name))
-      .map((name) => {
-        const factor = limitOf(`CPU per event, holdfast / ${name}`);
-        return { at: factor * cpu(name).median, text: `${factor} × ${name}` };
-      });
-    return [
-      {
-        title: `CPU per event, µs${suffix}`,
-        digits: 1,
-        bars: proxies.map((name) => ({ name, value: cpu(name) })),
-        limits,
-      },
-      {
-        title: `added latency per event, median, ms${suffix}`,
-        digits: 3,
-        bars: proxies.map((name) => ({
-          name,
-          value: scaled(summarise(rounds, name).added_latency_us.p50, 1e-3),
-        })),
-        limits: [{ at: limitOf('added latency'), text: `${limitOf('added latency')} ms` }],
-      },
-    ];
-  });
+  const memoryLimit = budgets.find(({ row }) => row === 'memory')?.limit;
   return [
-    ...paced,
+    ...results.scenarios.flatMap((scenario) => scenarioPanels(scenario, budgets)),
     {
       title: 'memory per open stream, KB',
       digits: 0,
@@ -107,18 +75,52 @@ function panelsOf(results: Results): Panel[] {
         name: target,
         value: scaled({ median: bytes_per_stream, min: bytes_per_stream, max: bytes_per_stream }, 1e-3),
       })),
-      limits: [{ at: limitOf('memory'), text: `${limitOf('memory')} KB` }],
-    },
-    {
-      title: 'as fast as it goes, thousand events/s',
-      digits: 0,
-      bars: Object.keys(results.saturation).map((name) => ({
-        name,
-        value: scaled(summarise(results.saturation, name).events_per_s, 1e-3),
-      })),
-      limits: [],
+      limits: memoryLimit === undefined ? [] : [{ at: memoryLimit, text: `${memoryLimit} KB` }],
     },
   ];
+}
+
+function scenarioPanels({ row, title, rounds }: ScenarioResult, budgets: readonly BudgetResult[]): Panel[] {
+  const panel = (figure: string, digits: number, limits: Limit[], value: (summary: Summary) => Spread) => ({
+    title: `${row === 'short' || row === 'starts' ? title : row}: ${figure}`,
+    digits,
+    bars: Object.keys(rounds)
+      .map((name) => ({ name, value: value(summarise(rounds, name)) }))
+      .filter((bar) => Number.isFinite(bar.value.median)),
+    limits,
+  });
+  const limitOf = (figure: string) =>
+    budgets.find((budget) => budget.title === title && budget.figure === figure)?.limit;
+  /** Budgets of ratios, where they are on the scale of what they are ratios to. */
+  const ratioLimits = (word: string, value: (summary: Summary) => Spread): Limit[] =>
+    ['pipe', 'nginx'].flatMap((name) => {
+      const factor = limitOf(`${word} of ${name}`);
+      if (factor === undefined || rounds[name] === undefined) return [];
+      return [{ at: factor * value(summarise(rounds, name)).median, text: `${factor} × ${name}` }];
+    });
+  const cpuPerEvent = (summary: Summary) => summary.cpu_us_per_event;
+  const cpuPerStream = (summary: Summary) => summary.cpu_us_per_stream;
+  switch (row) {
+    case 'short':
+      return [panel('CPU per stream, µs', 0, ratioLimits('CPU', cpuPerStream), cpuPerStream)];
+    case 'starts': {
+      const firstToken_ms = (summary: Summary) => scaled(summary.first_token_us.p99, 1e-3);
+      return [panel('TTFT p99, ms', 0, ratioLimits('TTFT p99', firstToken_ms), firstToken_ms)];
+    }
+    case 'spread': {
+      const limit_ms = limitOf('added latency p50');
+      const latencyLimits = limit_ms === undefined ? [] : [{ at: limit_ms, text: `${limit_ms} ms` }];
+      return [
+        panel('CPU per event, µs', 1, ratioLimits('CPU', cpuPerEvent), cpuPerEvent),
+        panel('added latency per event, median, ms', 3, latencyLimits, (summary) =>
+          scaled(summary.added_latency_us.p50, 1e-3),
+        ),
+      ];
+    }
+    case 'bursts':
+    case 'saturation':
+      return [panel('CPU per event, µs', 1, ratioLimits('CPU', cpuPerEvent), cpuPerEvent)];
+  }
 }
 
 function drawPanel({ title, digits, bars, limits }: Panel): string {

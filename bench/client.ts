@@ -1,20 +1,19 @@
 // The load of the benchmark: opens streams over raw sockets, times their events and checks that each came whole.
 import { connect } from 'node:net';
+import { AnswerCheck } from './answer-check.ts';
 import type { ClientAnswer, ClientOrder, Quantiles } from './client-messages.ts';
 import { micros } from './clock.ts';
-import { ResponseReader } from './response-reader.ts';
-import { FIRST_CONTENT, LAST_CONTENT, requestBytes, sentAt, sequenceAt } from './script.ts';
+import { requestBytes } from './script.ts';
 import { quantile } from './statistics.ts';
 
 type OpenOrder = Extract<ClientOrder, { order: 'open' }>;
 
-const CONTENT = '"content":"';
-
 let window_start_us = micros();
 let window_bytes = 0;
+let windowStreams = 0;
 let latencies_us: number[] = [];
-let lastWindowLatencies_us: number[] = [];
-let first_token_us: number[] = [];
+let first_tokens_us: number[] = [];
+let ended: { readonly latencies_us: number[]; readonly first_tokens_us: number[] }[] = [];
 let broken: string[] = [];
 let streams = 0;
 let unopened = 0;
@@ -24,66 +23,72 @@ let finishOrdered = false;
 const say = (answer: ClientAnswer) => process.send?.(answer);
 
 function openAll(order: OpenOrder): void {
-  first_token_us = [];
   broken = [];
-  streams = order.streams;
-  unopened = order.streams;
-  unfinished = order.streams;
+  streams = 0;
+  unopened = order.connections;
+  unfinished = order.connections;
   finishOrdered = false;
   let opened = 0;
   const started_us = micros();
   const openDue = () => {
-    const due = Math.ceil(((micros() - started_us) / 1000 / order.ramp_ms) * order.streams);
-    while (opened < Math.min(due, order.streams)) {
+    const due = Math.ceil(((micros() - started_us) / 1000 / order.ramp_ms) * order.connections);
+    while (opened < Math.min(due, order.connections)) {
       openOne(order, opened);
       opened += 1;
     }
-    if (opened < order.streams) setTimeout(openDue, 1);
+    if (opened < order.connections) setTimeout(openDue, 1);
   };
   openDue();
 }
 
 function openOne(order: OpenOrder, index: number): void {
-  const { interval_us, arrival_step_us } = order;
-  const phase_us = Math.floor((index * interval_us) / order.streams / arrival_step_us) * arrival_step_us;
+  const { interval_us, arrival_step_us, events } = order;
+  const phase_us = Math.floor((index * interval_us) / order.connections / arrival_step_us) * arrival_step_us;
+  const request = requestBytes({ interval_us, phase_us, events }, order.headers);
   let requested_us = 0;
   let received_us = 0;
-  let expected = 0;
-  let total = -1;
-  let ending = '';
+  let isOpened = false;
 
-  const reader = new ResponseReader((event) => {
-    const content = event.indexOf(CONTENT) + CONTENT.length;
-    if (event.startsWith(FIRST_CONTENT, content)) {
-      if (sequenceAt(event, content) !== expected) {
-        throw new Error(`event ${expected} is missing, came ${event.slice(content)}`);
-      }
-      latencies_us.push(received_us - sentAt(event, content));
-      if (expected === 0) {
-        first_token_us.push(received_us - requested_us);
-        noteOpened();
-      }
-      expected += 1;
-    } else if (event.startsWith(LAST_CONTENT, content)) {
-      total = Number.parseInt(event.slice(content + LAST_CONTENT.length), 10);
-    } else if (event.includes('"finish_reason":"stop"')) {
-      ending += 'finish ';
-    } else if (event.includes('data: [DONE]')) {
-      ending += 'done';
+  const noteContent = (sequence: number, sent_us: number) => {
+    latencies_us.push(received_us - sent_us);
+    if (sequence === 0) {
+      first_tokens_us.push(received_us - requested_us);
+      noteOpened();
     }
-  });
+  };
+  const noteOpened = () => {
+    if (isOpened) return;
+    isOpened = true;
+    unopened -= 1;
+    if (unopened === 0) say({ answer: 'opened' });
+  };
 
-  const socket = connect(order.port, '127.0.0.1', () => {
+  let answer = new AnswerCheck(events, noteContent);
+  const ask = () => {
+    streams += 1;
+    answer = new AnswerCheck(events, noteContent);
     requested_us = micros();
-    socket.write(requestBytes({ interval_us, phase_us, events: order.events }));
-  });
+    socket.write(request);
+  };
+  const noteEnd = (failure?: string) => {
+    const fault = answer.fault();
+    if (fault !== undefined) broken.push(`stream ${index}: ${failure ?? 'truncated'} (${fault})`);
+    else windowStreams += 1;
+  };
+
+  const socket = connect(order.port, '127.0.0.1', ask);
   socket.setNoDelay();
   socket.on('data', (bytes) => {
     received_us = micros();
     window_bytes += bytes.length;
     try {
-      reader.feed(bytes);
-      if (reader.complete) socket.end();
+      answer.feed(bytes);
+      if (!answer.complete) return;
+      if (!order.repeat || finishOrdered) socket.end();
+      else {
+        noteEnd();
+        ask();
+      }
     } catch (error) {
       socket.destroy(error as Error);
     }
@@ -93,41 +98,44 @@ function openOne(order: OpenOrder, index: number): void {
     failure = error.message;
   });
   socket.on('close', () => {
-    const whole = reader.complete && total === expected && total === order.events && ending === 'finish done';
-    if (!whole) {
-      const state = `${expected} events, total ${total}, ending "${ending}", complete ${reader.complete}`;
-      broken.push(`stream ${index}: ${failure ?? 'truncated'} (${state})`);
-    }
-    if (expected === 0) noteOpened();
+    noteEnd(failure);
+    noteOpened();
     unfinished -= 1;
     reportOutcome();
   });
 }
 
-function noteOpened(): void {
-  unopened -= 1;
-  if (unopened === 0) say({ answer: 'opened' });
-}
-
 function mark(): void {
   const now_us = micros();
   const duration_us = now_us - window_start_us;
+  say({
+    answer: 'marked',
+    events: latencies_us.length,
+    streams: windowStreams,
+    bytes: window_bytes,
+    duration_us,
+  });
+  ended.push({ latencies_us, first_tokens_us });
   window_start_us = now_us;
-  lastWindowLatencies_us = latencies_us;
-  latencies_us = [];
-  say({ answer: 'marked', events: lastWindowLatencies_us.length, bytes: window_bytes, duration_us });
   window_bytes = 0;
+  windowStreams = 0;
+  latencies_us = [];
+  first_tokens_us = [];
+}
+
+/** Apart from `mark`, because sorting takes a while in which no stream should be waiting. */
+function reportTimings(): void {
+  const windows = ended.map((window) => ({
+    first_token_us: quantiles(window.first_tokens_us),
+    latency_us: quantiles(window.latencies_us),
+  }));
+  ended = [];
+  say({ answer: 'timings', windows });
 }
 
 function reportOutcome(): void {
   if (unfinished > 0 || !finishOrdered) return;
-  say({
-    answer: 'finished',
-    first_token_us: quantiles(first_token_us),
-    latency_us: quantiles(lastWindowLatencies_us),
-    streams,
-    broken,
-  });
+  say({ answer: 'finished', streams, broken });
 }
 
 function quantiles(values: readonly number[]): Quantiles {
@@ -138,6 +146,7 @@ function quantiles(values: readonly number[]): Quantiles {
 process.on('message', (order: ClientOrder) => {
   if (order.order === 'open') openAll(order);
   else if (order.order === 'mark') mark();
+  else if (order.order === 'timings') reportTimings();
   else {
     finishOrdered = true;
     reportOutcome();

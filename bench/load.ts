@@ -1,6 +1,14 @@
 import { join } from 'node:path';
-import type { ClientAnswer, ClientOrder, Outcome, Window } from './client-messages.ts';
+import type { ClientAnswer, ClientOrder, Outcome, Timings, Window } from './client-messages.ts';
 import { nextMessage, type Running, startScript } from './processes.ts';
+import type { Target } from './target.ts';
+
+type OpenOrder = Extract<ClientOrder, { order: 'open' }>;
+
+/** One stream on each of `connections`, all at once and as fast as they come, but for what is said otherwise. */
+export type Streams = Pick<OpenOrder, 'connections' | 'events'> & Partial<Omit<OpenOrder, 'order'>>;
+
+const AT_ONCE = { ramp_ms: 1, repeat: false, interval_us: 0, arrival_step_us: 1 };
 
 /** The client process, as the benchmark sees it. */
 export class Load {
@@ -14,8 +22,9 @@ export class Load {
     return this.#script.pid;
   }
 
-  async open(order: Omit<Extract<ClientOrder, { order: 'open' }>, 'order'>): Promise<void> {
-    await this.#ask({ order: 'open', ...order }, 'opened');
+  /** Resolves when each connection has its first content. */
+  async open({ port, headers = {} }: Target, streams: Streams): Promise<void> {
+    await this.#ask({ order: 'open', port, headers, ...AT_ONCE, ...streams }, 'opened');
   }
 
   mark(): Promise<Window> {
@@ -24,6 +33,14 @@ export class Load {
 
   finish(): Promise<Outcome> {
     return this.#ask({ order: 'finish' }, 'finished');
+  }
+
+  /** Of the window that ended last, and of the one before it. */
+  async timings(): Promise<{ readonly last: Timings; readonly previous: Timings }> {
+    const { windows } = await this.#ask({ order: 'timings' }, 'timings');
+    const [previous, last] = windows.slice(-2);
+    if (previous === undefined || last === undefined) throw new Error('fewer than two windows have ended');
+    return { last, previous };
   }
 
   stop(): Promise<void> {

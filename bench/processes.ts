@@ -55,7 +55,7 @@ function running(child: ChildProcess): Running {
 }
 
 /** The next message a script sends over IPC; an exit instead is an error. */
-export async function nextMessage<T>(script: Running): Promise<T> {
+export async function nextMessage<T>(script: Pick<Running, 'process'>): Promise<T> {
   const abort = new AbortController();
   const { signal } = abort;
   try {

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { connect } from 'node:net';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { findProgram } from './find-program.ts';
 import { freePort, startProgram } from './processes.ts';
 
 const PATIENCE_MS = 10_000;
@@ -16,9 +17,7 @@ export interface Redis {
 
 /** Valkey speaks the same protocol and is as good. */
 export function findRedis(): string | undefined {
-  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/local/bin'];
-  const programs = folders.flatMap((folder) => [join(folder, 'redis-server'), join(folder, 'valkey-server')]);
-  return programs.find((path) => existsSync(path));
+  return findProgram('redis-server', 'valkey-server');
 }
 
 /** A server of its own, on a free port, which keeps nothing on disk. */

@@ -4,7 +4,7 @@ import { debianProgram } from '../test/debian-program.ts';
 import { redisBinary, type ServerBinary } from '../test/redis/binaries.ts';
 import { rehearseEviction, rehearseRollout } from '../test/rehearsal/rehearsal.ts';
 import type { Findings } from '../test/rehearsal/scene.ts';
-import { CLI_PATH } from './targets.ts';
+import { CLI_PATH } from './proxies/holdfast.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

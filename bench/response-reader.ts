@@ -6,8 +6,9 @@ const CARRIAGE_RETURN = 0x0d;
  * the load must not be what is measured.
  */
 export class ResponseReader {
-  /** The terminating chunk has arrived. */
+  /** The terminating chunk has arrived, and the empty line after it. */
   complete: boolean = false;
+  #isLastChunk: boolean = false;
   #head = '';
   #inBody: boolean = false;
   #sizeLine = '';
@@ -41,7 +42,7 @@ export class ResponseReader {
     return end + 4 - known;
   }
 
-  /** Also swallows the line end after the previous chunk's data, which looks like an empty size line. */
+  /** Also swallows the line end after the previous chunk's data, which looks like an empty size line, and trailers. */
   #readSize(bytes: Buffer, start: number): number {
     let at = start;
     for (; at < bytes.length; at += 1) {
@@ -49,12 +50,16 @@ export class ResponseReader {
       if (byte === CARRIAGE_RETURN) continue;
       if (byte !== LINE_FEED) {
         this.#sizeLine += String.fromCharCode(byte);
-      } else if (this.#sizeLine !== '') {
-        this.#chunkRemaining = Number.parseInt(this.#sizeLine, 16);
-        this.#sizeLine = '';
-        this.complete = this.#chunkRemaining === 0;
-        return at + 1;
+        continue;
       }
+      const line = this.#sizeLine;
+      this.#sizeLine = '';
+      if (this.#isLastChunk) this.complete = line === '';
+      else if (line !== '') {
+        this.#chunkRemaining = Number.parseInt(line, 16);
+        this.#isLastChunk = this.#chunkRemaining === 0;
+      }
+      if (this.complete || this.#chunkRemaining > 0) return at + 1;
     }
     return at;
   }

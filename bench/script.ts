@@ -27,7 +27,8 @@ export function sentAt(text: string, at: number): number {
   return Number(text.slice(start, start + TIME_DIGITS));
 }
 
-export function requestBytes(script: Script): Buffer {
+/** `headers` come beside those of every request. */
+export function requestBytes(script: Script, headers: Readonly<Record<string, string>>): Buffer {
   const body = JSON.stringify({
     model: 'bench',
     stream: true,
@@ -36,7 +37,13 @@ export function requestBytes(script: Script): Buffer {
       { role: 'user', content: JSON.stringify(script) },
     ],
   });
-  return Buffer.from(
-    `POST /v1/chat/completions HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer bench\r\naccept: text/event-stream\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
+  const lines = Object.entries({
+    host: 'bench',
+    authorization: 'Bearer bench',
+    accept: 'text/event-stream',
+    'content-type': 'application/json',
+    ...headers,
+    'content-length': Buffer.byteLength(body),
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.from(`POST /v1/chat/completions HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
 }

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { freePort, nextMessage, type Running, startProgram, startScript, untilHttpOk } from './processes.ts';
+import { CLI_PATH } from './proxies/holdfast.ts';
 import { HeapInspector, type LiveHeap } from './soak/live-heap.ts';
 import { type Sample, takeSample } from './soak/samples.ts';
 import { Streams } from './soak/streams.ts';
 import { judge } from './soak/verdict.ts';
-import { CLI_PATH } from './targets.ts';
 
 const { values: options } = parseArgs({
   options: {

@@ -4,9 +4,12 @@ export interface Target {
   readonly port: number;
   /** Absent for the direct way. */
   readonly pid?: number;
+  /** What requests must say to this proxy beside what any provider is told. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** Bytes that its store has been sent so far, where that can be told. */
   storedBytes?(): Promise<number>;
   stop(): Promise<void>;
 }
 
+/** `directory` is the target's own and empty. */
 export type StartTarget = (upstream_port: number, directory: string) => Promise<Target>;

@@ -1,12 +1,11 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
-import { freePort, startProgram, untilHttpOk } from './processes.ts';
-import type { Target } from './target.ts';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findProgram } from '../find-program.ts';
+import { freePort, startProgram, untilHttpOk } from '../processes.ts';
+import type { Target } from '../target.ts';
 
-/** The system folders are not on every user's path. */
 export function findNginx(): string | undefined {
-  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
-  return folders.map((folder) => join(folder, 'nginx')).find((path) => existsSync(path));
+  return findProgram('nginx');
 }
 
 export async function startNginx(program: string, upstream_port: number, directory: string): Promise<Target> {

@@ -1,0 +1,13 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** The system folders are not on every user's path. */
+const SYSTEM_FOLDERS = ['/usr/bin', '/usr/local/bin', '/usr/sbin', '/usr/local/sbin'];
+
+/** Path of the first program found under one of these names. */
+export function findProgram(...names: readonly string[]): string | undefined {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), ...SYSTEM_FOLDERS];
+  return folders
+    .flatMap((folder) => names.map((name) => join(folder, name)))
+    .find((path) => existsSync(path));
+}

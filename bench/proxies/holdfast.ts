@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { freePort, startProgram, untilHttpOk } from '../processes.ts';
+import { findRedis, type Redis, startRedis } from '../redis.ts';
+import type { Target } from '../target.ts';
+
+export const CLI_PATH = join(import.meta.dirname, '../../dist/cli.js');
+
+/**
+ * As somebody who tries it starts it: no flags of Node, and the defaults of the configuration. `store` is what the
+ * command line takes; a bare `file` gets a folder of its own, a bare `redis` a server of its own. `,write_ahead` at
+ * the end asks for that durability.
+ */
+export async function startHoldfast(
+  name: string,
+  spec: string,
+  upstream_port: number,
+  directory: string,
+): Promise<Target> {
+  const [store = spec, durability] = spec.split(',');
+  const redis = store === 'redis' ? await startOwnRedis(directory) : undefined;
+  const [port, admin_port] = [await freePort(), await freePort()];
+  const words = [
+    ...[CLI_PATH, 'serve', '--port', String(port), '--admin-port', String(admin_port)],
+    ...['--upstream', `http://127.0.0.1:${upstream_port}/v1`],
+    ...['--store', redis?.url ?? (store === 'file' ? `file:${join(directory, 'store')}` : store)],
+  ];
+  const environment = {
+    // It makes stopping quick, and nothing else.
+    HOLDFAST_LIMITS_DRAIN_DELAY_MS: '0',
+    // Replicas that could share a store have to be given one.
+    ...(store.startsWith('redis') && { HOLDFAST_SECRET: randomUUID() }),
+    ...(durability !== undefined && { HOLDFAST_CHECKPOINT_DURABILITY: durability }),
+  };
+  const running = startProgram(process.execPath, words, join(directory, `${name}.log`), environment);
+  await untilHttpOk(`http://127.0.0.1:${admin_port}/readyz`, running);
+  return {
+    name,
+    port,
+    pid: running.pid,
+    ...(redis && { storedBytes: () => redis.figure('total_net_input_bytes') }),
+    async stop() {
+      await running.stop();
+      await redis?.stop();
+    },
+  };
+}
+
+function startOwnRedis(directory: string): Promise<Redis> {
+  const program = findRedis();
+  if (program === undefined) throw new Error('redis-server is not installed');
+  return startRedis(program, directory);
+}

@@ -1,0 +1,28 @@
+import { join } from 'node:path';
+import { freePort, startProgram, untilHttpOk } from '../processes.ts';
+import type { Target } from '../target.ts';
+
+/** Where its package is unpacked; it is no dependency of this one. */
+export const PORTKEY_VARIABLE = 'HOLDFAST_BENCH_PORTKEY';
+
+/** `package_path`: the folder of `@portkey-ai/gateway`. */
+export async function startPortkey(
+  package_path: string,
+  upstream_port: number,
+  directory: string,
+): Promise<Target> {
+  const port = await freePort();
+  const words = [join(package_path, 'build/start-server.js'), `--port=${port}`, '--headless'];
+  const running = startProgram(process.execPath, words, join(directory, 'portkey.log'));
+  await untilHttpOk(`http://127.0.0.1:${port}/`, running);
+  return {
+    name: 'portkey',
+    port,
+    pid: running.pid,
+    headers: {
+      'x-portkey-provider': 'openai',
+      'x-portkey-custom-host': `http://127.0.0.1:${upstream_port}/v1`,
+    },
+    stop: () => running.stop(),
+  };
+}
