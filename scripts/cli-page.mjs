@@ -65,7 +65,7 @@ ${commands.map(command).join('\n')}
 | | clock | the \`Date\` of that answer is within 5 s of ours: dates in \`Retry-After\` are read by our clock |
 | | streaming | a short answer (at most 40 tokens) comes as a stream and to its end |
 | | buffering | its events come one after the other, not all at once after a wait |
-| | prefill | asked in the form of its dialect, the model goes on from the beginning of that answer: \`native\`; or it refuses or begins anew: \`nudge\`, see [recovery.md](recovery.md#asking-for-the-rest) |
+| | prefill | asked in the form of its dialect, the model continues the beginning of an answer, which ends within a word: \`native\`; or it refuses or begins anew: \`nudge\`, see [recovery.md](recovery.md#asking-for-the-rest) |
 
 Each is \`ok\`, \`warn\`, \`fail\` or \`skipped\`. What depends on a check that failed is left out. Every wait is bounded: an upstream
 takes less than three minutes however slow it is, and eight are tried at the same time. Nothing is changed: a directory that does not exist is not made, and what a check
