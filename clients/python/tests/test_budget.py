@@ -34,6 +34,27 @@ def test_waits_grow_until_retries_are_spent(jitter: float, waits_s: list[float])
     assert tries.next_s() is None
 
 
+def test_closed_doors_cost_no_retry_but_time() -> None:
+    clock = Clock()
+    tries = budget(1, clock, max_retries=1, give_up_s=10)
+    doors = [tries.next_s(is_closed_door=True) for _ in range(8)]
+    assert doors == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2, 2])
+    assert tries.next_s() == 2
+    assert tries.next_s() is None
+    assert tries.next_s(is_closed_door=True) == 2
+    clock.now_s += 8
+    assert tries.next_s(is_closed_door=True) is None
+
+
+def test_no_retries_are_none_even_after_a_closed_door() -> None:
+    assert budget(1, max_retries=0).next_s(is_closed_door=True) is None
+
+
+def test_without_a_wait_thousands_of_doors_may_be_closed() -> None:
+    tries = budget(1, backoff_s=0)
+    assert {tries.next_s(is_closed_door=True) for _ in range(2000)} == {0}
+
+
 def test_an_event_gives_all_retries_back() -> None:
     tries = budget(1)
     for _ in range(8):

@@ -141,10 +141,10 @@ class TestBeforeItBegins:
         assert course.header(0, "idempotency-key") == course.header(1, "idempotency-key")
 
     def test_the_last_failure_is_what_the_application_sees(self) -> None:
-        course = Course([refusal(503), REFUSED], max_retries=1)
+        course = Course([refusal(503), REFUSED], give_up_s=0.03)
         assert course.error is REFUSED
         assert course.course.cancellation() is None
-        course = Course([REFUSED, refusal(503)], max_retries=1)
+        course = Course([REFUSED, refusal(503)], give_up_s=0.03)
         assert (course.error, course.passed_on) == (None, 503)
         assert course.course.cancellation() is None
 
@@ -226,11 +226,17 @@ class TestWhenItBreaks:
         assert Course([self.broken(), gone_on, later], max_retries=1).error is REFUSED
 
     def test_retries_are_counted_from_the_last_event(self) -> None:
-        course = Course([self.broken(), REFUSED, Response(200, end=RESET), REFUSED], max_retries=3)
+        silent = Response(200, end=RESET)
+        course = Course([self.broken(), REFUSED, silent, REFUSED, Response(409)], max_retries=2)
         assert course.error is RESET
-        assert course.sleeps_s == [0.025, 0.05, 0.1]
+        assert course.sleeps_s == [0.025, 0.05, 0.1, 0.2]
         script = [self.broken(), REFUSED, Response(200, framed(EVENTS[:3], RUN, 2), end=RESET)]
         course = Course([*script, REFUSED, Response(200, stream(3))], max_retries=2)
+        assert payloads_of(course.delivered) == EVENTS
+
+    def test_closed_doors_are_not_counted(self) -> None:
+        doors = [REFUSED, refusal(503), Response(502), Response(504)] * 5
+        course = Course([*doors[:8], self.broken(), *doors, Response(200, stream(2))])
         assert payloads_of(course.delivered) == EVENTS
 
     def test_keep_alives_are_no_progress(self) -> None:

@@ -109,7 +109,7 @@ class TestFailures:
     def test_all_replicas_gone(self, manner: Manner, replicas: Replicas) -> None:
         replicas.stop(0)
         replicas.stop(1)
-        result = manner.ask(replicas, "q", endpoints=replicas.roots, max_retries=2)
+        result = manner.ask(replicas, "q", endpoints=replicas.roots, give_up_s=0.3)
         assert type(result) is manner.module().ConnectError
 
     @pytest.mark.parametrize("manner", RAW_MANNERS, ids=name_of)

@@ -52,6 +52,8 @@ LAST = {
     "/responses": [
         *(f'{{"type":"response.{end}"}}' for end in ("completed", "incomplete", "cancelled", "failed")),
         '{"type":"error","message":"m"}',
+        '{"type":"error","error":null,"message":"m"}',
+        '{"type":"response.failed","error":{"message":"m"}}',
     ],
 }
 NOT_LAST = {
@@ -77,6 +79,7 @@ NOT_LAST = {
         '{"type":"response.created","response":{"error":null}}',
         '{"type":"response.output_text.done","text":"\\"response.completed\\""}',
         '["response.completed"]',
+        '{"type":"error","error":{"message":"m"}}',
     ],
 }
 

@@ -11,12 +11,15 @@ from ._options import Options
 #: Several clients that lost the same replica should not come to the next one in step.
 _RETRY_AFTER_SPREAD = 0.1
 
+#: More would be too many for a float.
+_DOUBLINGS_MAX = 64
+
 _DECIMAL = re.compile(r"\d+(\.\d+)?")
 _DELAY_HEADERS = (("retry-after-ms", 0.001), ("x-ms-retry-after-ms", 0.001), ("retry-after", 1.0))
 
 
 class Budget:
-    """Retries in a row that bring no new event, and the time in which nothing at all is heard."""
+    """Answers in a row that bring no new event, and the time in which nothing at all is heard."""
 
     def __init__(self, options: Options, clock: Callable[[], float], jitter: Callable[[], float]) -> None:
         """`jitter` is at least 0 and less than 1."""
@@ -24,6 +27,8 @@ class Budget:
         self._clock = clock
         self._jitter = jitter
         self._retries = 0
+        #: In a row, those that met a closed door among them.
+        self._tries = 0
         self._heard_at_s = clock()
 
     def heard(self) -> None:
@@ -33,17 +38,25 @@ class Budget:
     def progressed(self) -> None:
         """New events came."""
         self._retries = 0
+        self._tries = 0
 
-    def next_s(self, retry_after_s: float | None = None) -> float | None:
-        """Takes one retry: how long to wait before it, None when there is none left."""
+    def next_s(self, retry_after_s: float | None = None, *, is_closed_door: bool = False) -> float | None:
+        """How long to wait before the next try, None when there is none left.
+
+        `is_closed_door`: the last try got no answer. That costs no retry, for a connection is refused within a
+        millisecond: such tries end after `give_up_s`.
+        """
         options = self._options
-        if self._retries >= options.max_retries:
+        is_spent = self._retries >= options.max_retries and not is_closed_door
+        if is_spent or options.max_retries == 0:
             return None
-        longest_s = min(options.backoff_s * 2.0**self._retries, options.backoff_max_s)
+        longest_s = min(options.backoff_s * 2.0 ** min(self._tries, _DOUBLINGS_MAX), options.backoff_max_s)
         backoff_s = longest_s * (0.5 + 0.5 * self._jitter())
         asked_s = min(retry_after_s or 0.0, options.retry_after_max_s)
         wait_s = max(backoff_s, asked_s * (1 + _RETRY_AFTER_SPREAD * self._jitter()))
-        self._retries += 1
+        self._tries += 1
+        if not is_closed_door:
+            self._retries += 1
         remaining_s = self._heard_at_s + options.give_up_s - self._clock()
         return wait_s if wait_s < remaining_s else None
 

@@ -118,7 +118,7 @@ class Resumption:
                     return False
             except Interruption as interruption:
                 error = interruption.error
-            wait_s = self._move_on(reply)
+            wait_s = self._move_on(reply, is_closed_door=True)
             if wait_s is not None:
                 yield Drop()
                 yield Sleep(wait_s)
@@ -131,17 +131,19 @@ class Resumption:
         """Opens the stream again that `broken` interrupted, or raises that if it cannot."""
         self._events = EventReader()
         reply: Reply | None = None
+        is_closed_door = False
         while True:
             yield Drop()
-            wait_s = self._move_on(reply)
+            wait_s = self._move_on(reply, is_closed_door=is_closed_door)
             if wait_s is None:
                 self._give_up(broken)
             yield Sleep(wait_s)
             try:
                 reply = yield from self._send(self._next_call())
             except Interruption:
-                reply = None
+                reply, is_closed_door = None, True
                 continue
+            is_closed_door = reply.status in UNAVAILABLE
             self._is_request_wanted = False
             if self._attach(reply):
                 return
@@ -184,15 +186,14 @@ class Resumption:
         self._run = reply.headers["holdfast-run-id"]
         return True
 
-    def _move_on(self, reply: Reply | None) -> float | None:
+    def _move_on(self, reply: Reply | None, *, is_closed_door: bool) -> float | None:
         """Turns to the next replica. How long to wait before it is asked; None when the budget is spent."""
         self._endpoints.failed(self._root)
         self._root = self._endpoints.after(self._root)
         # What one replica asks for need not keep another waiting.
         is_fresh = not self._endpoints.has_failed(self._root)
-        return self._budget.next_s(
-            None if reply is None or is_fresh else retry_after_s(reply.headers, time.time())
-        )
+        asked_s = None if reply is None or is_fresh else retry_after_s(reply.headers, time.time())
+        return self._budget.next_s(asked_s, is_closed_door=is_closed_door)
 
     def _take(self, data: bytes) -> bytes:
         """What these bytes complete, up to the last event of the answer; nothing where the request is wanted."""

@@ -42,7 +42,9 @@ class Transport(Generic[Inner]):
         endpoints: Roots or base URLs of the replicas to resume at, `http://a:8080` or `http://a:8080/v1`. They must
             share a store. When absent, everything goes to the URL of the request, behind which a load balancer may
             stand.
-        max_retries: Requests in a row that bring no new event, after which the stream is given up.
+        max_retries: Answers in a row that bring no new event, after which the stream is given up. Connections that are
+            refused do not count, nor do replicas that turn the request away: they have `give_up_s`. 0: nothing is ever
+            asked again.
         give_up_s: No request is begun when nothing has come from any replica for this long.
         idle_s: A connection on which nothing comes for this long counts as broken, unless the application has less
             patience. Replicas send a keep-alive every 10 s.

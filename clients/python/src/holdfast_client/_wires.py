@@ -46,18 +46,26 @@ def _fields_of(payload: str) -> dict[str, Any]:
     return fields if isinstance(fields, dict) else {}
 
 
+_is_response_end = _of_types(
+    "response.completed", "response.incomplete", "response.cancelled", "response.failed", "error"
+)
+
+
+def _is_last_of_response(payload: str) -> bool:
+    if not _is_response_end(payload):
+        return False
+    # After an error that has its own object, `response.failed` is still to come.
+    fields = _fields_of(payload) if '"error"' in payload else {}
+    return not (fields.get("type") == "error" and isinstance(fields.get("error"), dict))
+
+
 _WIRES = {
     wire.path: wire
     for wire in (
         Wire("/chat/completions", _is_last_chunk),
         Wire("/completions", _is_last_chunk),
         Wire("/messages", _of_types("message_stop", "error")),
-        Wire(
-            "/responses",
-            _of_types(
-                "response.completed", "response.incomplete", "response.cancelled", "response.failed", "error"
-            ),
-        ),
+        Wire("/responses", _is_last_of_response),
     )
 }
 #: What is found first is longest.
