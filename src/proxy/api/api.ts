@@ -7,12 +7,11 @@ import { type JsonBody, readJsonBody, takeJsonBodies } from '../../lib/json-body
 import { lastEventOf, NO_EVENTS } from '../resume/cursor.ts';
 import { requestDigest } from '../resume/request-digest.ts';
 import type { Ask, Left } from '../resume/run-lookup.ts';
-import { compressionOfRun } from '../run/compression/run-compression.ts';
 import type { Run } from '../run/context/run.ts';
 import { wantsNotices } from '../run/notices/notice-board.ts';
 import { NoticeForm } from '../run/notices/notice-form.ts';
 import { noticedRelay } from '../run/notices/noticed-relay.ts';
-import { targetsOfRun } from '../run/targets/targets-of-run.ts';
+import { compressionOfRun, targetsOfRun } from '../run/targets/targets-of-run.ts';
 import { streamRequestHeaders } from '../upstream/headers.ts';
 import type { RouteTable } from '../upstream/route-table.ts';
 import type { Target } from '../upstream/target.ts';

@@ -1,7 +1,7 @@
 import { STORE_WAIT_MAX_MS } from '../../checkpoint/best-effort-store.ts';
 import { inTime } from '../../lib/time.ts';
-import type { DetachTimeout } from '../run/active-run.ts';
 import type { RunContext } from '../run/context/run-context.ts';
+import type { DetachTimeout } from '../run/run-registry.ts';
 
 /**
  * How long a run goes on without its client on this replica. A reader anywhere leaves a note that it is there; while

@@ -7,8 +7,8 @@ import {
 } from '../../checkpoint/store.ts';
 import { apiError } from '../../lib/errors.ts';
 import { inTime, sleep } from '../../lib/time.ts';
-import type { ActiveRun } from '../run/active-run.ts';
 import type { RunContext } from '../run/context/run-context.ts';
+import type { ActiveRun } from '../run/run-registry.ts';
 import { type KnownRun, keyNote } from './run-lookup.ts';
 
 /** A store that has not answered for this long counts as unreachable. */

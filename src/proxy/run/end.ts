@@ -1,9 +1,12 @@
 import { STORE_WAIT_MAX_MS } from '../../checkpoint/best-effort-store.ts';
 import type { JournalEnd } from '../../checkpoint/journal-writer.ts';
-import { CLIENT_LEFT } from '../../checkpoint/store.ts';
+import { CLIENT_LEFT, type FinalStatus } from '../../checkpoint/store.ts';
+import type { Cause, Interruption } from '../../interrupts/interruption.ts';
 import { inTime } from '../../lib/time.ts';
-import { type GiveUp, isBar } from '../../plans/decide.ts';
+import { type GiveUp, isBar, type Plan } from '../../plans/decide.ts';
 import type { Outcome } from '../../plans/outcome.ts';
+import { isPartial } from '../../plans/partial.ts';
+import type { ToolCall, Transcript } from '../../plans/transcript.ts';
 import type { Client } from '../downstream/client.ts';
 import { retryAfter } from '../downstream/failure-status.ts';
 import { responseHeaders } from '../upstream/headers.ts';
@@ -11,10 +14,10 @@ import { errorBodyOn } from '../wires/common/error-body.ts';
 import { HAND_OVER, LEFT } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
 import { failureEvent, failureResponse, withRunId } from './failure.ts';
-import { finalStatus } from './final-status.ts';
+import { notMadeAgain } from './notices/lost-calls.ts';
 import { leaveCutNote, leaveLostCalls } from './notices/record-notices.ts';
 import { type RunState, SUPERSEDED } from './run-state.ts';
-import type { ReportedFailure } from './targets/reported-failure.ts';
+import type { ReportedFailure } from './targets/run-targets.ts';
 
 /** Nothing is left to try: the client is told, in the stream or instead of it. */
 export async function giveUp(
@@ -69,7 +72,7 @@ export async function close(
   return outcome;
 }
 
-/** The signal of the turn has aborted: the run ends without an answer, or is left to another replica. */
+/** The signal of the run has aborted: the run ends without an answer, or is left to another replica. */
 export async function abandon(state: RunState, client: Client, context: RunContext): Promise<Outcome> {
   const { reason } = state.signal;
   if (reason === HAND_OVER || reason === SUPERSEDED) return withdraw(state, client);
@@ -101,4 +104,30 @@ async function withdraw(state: RunState, client: Client): Promise<Outcome> {
   else await state.close({ status: 'cancelled' });
   if (client.opened) client.destroy();
   return isHandedOver ? 'handed_over' : 'superseded';
+}
+
+/** The status under which a run is stored that was given up after this interruption. */
+export function finalStatus({ evidence }: Interruption, transcript: Transcript): FinalStatus {
+  if (!isPartial(transcript)) return 'failed';
+  if (evidence.kind === 'replica_lost') return 'recovered_from_partial';
+  return evidence.kind === 'clock' ? 'timeout_partial' : 'failed';
+}
+
+/** R2: the calls that are proven closed are the answer; the others were cut, as those in `before` were earlier. */
+export async function finishWithToolCalls(
+  state: RunState,
+  { settle, cancel }: Extract<Plan, { kind: 'R2' }>,
+  cause: Cause,
+  before: readonly ToolCall[],
+  context: RunContext,
+): Promise<void> {
+  state.watch?.planned({ plan: 'R2', wait_ms: 0 });
+  state.settle(settle);
+  state.cancel(cancel, cause);
+  // Settled work is stored before the client is told that the turn is over.
+  await state.persist();
+  context.metrics.recoveries.inc({ plan: 'R2', mode: 'none', outcome: 'succeeded' });
+  const lost = [...notMadeAgain(before, state.transcript.closedCalls), ...cancel];
+  await leaveLostCalls(state, lost, context);
+  await state.finish({ reason: state.facts.legacyFunctions ? 'function_call' : 'tool_calls', after: [] });
 }

@@ -2,14 +2,18 @@ import { type JournalFold, settledCalls } from '../../checkpoint/journal-fold.ts
 import type { RunId } from '../../checkpoint/store.ts';
 import { type Interruption, isPermanent } from '../../interrupts/interruption.ts';
 import { type ErrorCode, type ErrorObject, errorObject, errorStatus } from '../../lib/errors.ts';
+import { tailOf } from '../../lib/text-tail.ts';
 import type { GiveUp } from '../../plans/decide.ts';
 import type { ProviderTool } from '../../plans/provider-tools.ts';
 import type { SettledCall } from '../../plans/settled-call.ts';
 import type { Transcript } from '../../plans/transcript.ts';
 import { PERMANENT_STATUS } from '../downstream/failure-status.ts';
+import { type PartialAnswer, partsOf } from '../wires/common/answer-parts.ts';
 import { wireIn } from '../wires/registry.ts';
 import type { Run } from './context/run.ts';
-import { failureDetails } from './failure-details.ts';
+
+/** Of each part of a partial answer, an error event brings no more than the end: its client was sent all of it. */
+const PART_CHARACTERS_MAX = 16_384;
 
 export interface Failure {
   readonly interruption: Interruption;
@@ -27,6 +31,23 @@ export interface StoredFailure {
   readonly error: ErrorObject;
   readonly cause: string;
   readonly retryable: boolean;
+}
+
+/** What an error says of a run that failed. */
+interface FailedRun {
+  readonly run: RunId;
+  /** `undefined` when its journal has lost that. */
+  readonly created_at_ms: number | undefined;
+  /** The `id` of the chunks that its client was sent. */
+  readonly stream_id: string | undefined;
+  /** Upstream requests made for it, where that is known. */
+  readonly attempts?: number;
+  readonly cause: string;
+  readonly retryable: boolean;
+  /** How long the provider asked to wait before it is asked again. */
+  readonly retry_after_ms?: number | undefined;
+  /** The last word on it, as the error itself says it. */
+  readonly message: string;
 }
 
 /** The error event that ends a stream which could not be finished. */
@@ -138,4 +159,28 @@ function namesOf(tools: readonly ProviderTool[], why: GiveUp): string {
 function reasonOf({ cause, evidence, status, message }: Interruption): string {
   const detail = status ?? ('code' in evidence ? evidence.code : evidence.kind);
   return message ? `${cause} (${detail}): ${message}` : `${cause} (${detail})`;
+}
+
+/** The `holdfast` object of the error that ends a stream: everything a client needs to save what there is. */
+function failureDetails(failed: FailedRun, partial: PartialAnswer): object {
+  const { run, created_at_ms, stream_id, attempts, cause, retryable, retry_after_ms, message } = failed;
+  const said = partial.text || partial.refusal;
+  const text = tailOf(said, PART_CHARACTERS_MAX);
+  return {
+    run_id: run,
+    root_request_id: run,
+    stream_id: stream_id ?? null,
+    created_at: created_at_ms === undefined ? null : Math.floor(created_at_ms / 1000),
+    cause,
+    ...(attempts !== undefined && { attempts }),
+    retryable,
+    ...(retry_after_ms !== undefined && { retry_after_ms: Math.ceil(retry_after_ms) }),
+    terminal_message: message,
+    partial: true,
+    partial_chars: partial.text.length + partial.refusal.length,
+    partial_text: text,
+    partial_text_truncated: said.length > PART_CHARACTERS_MAX,
+    parts: partsOf(partial, PART_CHARACTERS_MAX),
+    tool_calls: partial.calls.map(({ id, name, arguments: json }) => ({ id, name, arguments: json })),
+  };
 }

@@ -13,15 +13,14 @@ import { AttemptReader } from './attempt-reader.ts';
 import type { AttemptReport } from './context/attempt-report.ts';
 import type { Resumption, Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
-import { abandon, close, giveUp } from './end.ts';
-import { finishWithToolCalls } from './finish-with-tool-calls.ts';
+import { beginObservation } from './context/run-observer.ts';
+import { abandon, close, finishWithToolCalls, giveUp } from './end.ts';
 import { AttemptPlanner } from './next-attempt/planner.ts';
 import type { PlannedAttempt } from './next-attempt/recovery-request.ts';
 import { RunRequests } from './next-attempt/run-requests.ts';
 import { answerWithoutStream } from './non-streaming-fallback.ts';
 import { notMadeAgain } from './notices/lost-calls.ts';
 import { leaveLostCalls } from './notices/record-notices.ts';
-import { beginObservation } from './observation.ts';
 import { RunState } from './run-state.ts';
 import { RunTargets } from './targets/run-targets.ts';
 

@@ -1,9 +1,11 @@
+import { settledCalls } from '../../checkpoint/journal-fold.ts';
 import { Salvage } from '../../checkpoint/salvage.ts';
 import type { SalvagedRun } from '../../checkpoint/salvaged-run.ts';
+import type { NamedCall } from '../../plans/held-calls.ts';
+import { WIRES } from '../wires/registry.ts';
 import type { RunContext } from './context/run-context.ts';
 import { readHeldCalls, unfinishedCalls } from './notices/held-calls.ts';
-import { leaveLostCallNote } from './notices/lost-calls.ts';
-import { salvagedCallNote } from './notices/salvaged-calls.ts';
+import { type LostCallNote, leaveLostCallNote, lostCallNote } from './notices/lost-calls.ts';
 import { leaveThreadNote, salvageNote } from './notices/thread-notice.ts';
 
 /** The salvage of a replica: threads are left their notes, and what is done is counted and logged. */
@@ -36,4 +38,26 @@ export function createRunSalvage({ configuration, store, time, random, metrics, 
       log.warn({ err: error, unreported }, 'salvage failed: the store does not answer');
     },
   });
+}
+
+/**
+ * What the results of a salvaged run's settled calls have to tell: its replica was lost while it held others, or while
+ * the provider ran a tool. `unfinished`: those calls.
+ */
+function salvagedCallNote(
+  { run, journal, givenUp }: SalvagedRun,
+  unfinished: readonly NamedCall[],
+): LostCallNote | undefined {
+  const { header, providerTools, events } = journal;
+  if (!header || givenUp) return undefined;
+  const { previousAnswer, delivered } = WIRES[header.wire];
+  const first = events.find(({ payload }) => payload !== undefined)?.payload;
+  const answer = previousAnswer === undefined || first === undefined ? undefined : delivered.idOf(first);
+  return lostCallNote(
+    run,
+    settledCalls(journal),
+    unfinished,
+    answer === undefined ? [] : [answer],
+    providerTools.filter(({ state }) => state === 'running'),
+  );
 }

@@ -21,13 +21,12 @@ import { HAND_OVER, type Resumption, type Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
 import type { RunObservation } from './context/run-observer.ts';
 import { Delivery } from './delivery.ts';
-import { HeldCallNotes } from './held-call-notes.ts';
 import { RunJournal } from './journal.ts';
 import type { PlannedAttempt } from './next-attempt/recovery-request.ts';
+import { HeldCallNotes, heldIn, unfinishedIn } from './notices/held-calls.ts';
 import { OutputGate } from './output-gate.ts';
 import { type RestoredRun, restoredRun } from './restored-run.ts';
 import { RunAttempts } from './run-attempts.ts';
-import { heldIn, unfinishedIn } from './unfinished-calls.ts';
 
 /** What the end of a run waits for the store at most. */
 const PERSIST_WAIT_MAX_MS = 1000;

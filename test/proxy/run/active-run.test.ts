@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ActiveRun, type DetachTimeout } from '../../../src/proxy/run/active-run.ts';
 import { HAND_OVER, LEFT } from '../../../src/proxy/run/context/run.ts';
+import { ActiveRun, type DetachTimeout } from '../../../src/proxy/run/run-registry.ts';
 import { newRunId, OWNER } from '../../checkpoint/fixtures.ts';
 import { VirtualTime } from '../../simulation/virtual-time.ts';
 

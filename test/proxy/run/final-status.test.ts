@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { CLOCKS, type Interruption } from '../../../src/interrupts/interruption.ts';
-import { finalStatus } from '../../../src/proxy/run/final-status.ts';
+import { finalStatus } from '../../../src/proxy/run/end.ts';
 import { call, reasoning, refusal, text, transcriptOf } from '../../plans/saying.ts';
 
 const stalled = (clock: (typeof CLOCKS)[number]): Interruption => ({

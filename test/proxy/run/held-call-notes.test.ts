@@ -4,8 +4,7 @@ import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
 import type { Delta } from '../../../src/plans/delta.ts';
 import { Transcript } from '../../../src/plans/transcript.ts';
 import type { RunContext } from '../../../src/proxy/run/context/run-context.ts';
-import { HeldCallNotes } from '../../../src/proxy/run/held-call-notes.ts';
-import { readHeldCalls } from '../../../src/proxy/run/notices/held-calls.ts';
+import { HeldCallNotes, readHeldCalls } from '../../../src/proxy/run/notices/held-calls.ts';
 import { OWNER, RUN, silentLog } from '../../simulation/simulate.ts';
 import { VirtualTime } from '../../simulation/virtual-time.ts';
 

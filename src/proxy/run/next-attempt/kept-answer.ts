@@ -4,8 +4,10 @@ import { upstreamUrl } from '../../upstream/address.ts';
 import type { AttemptRequest } from '../../upstream/attempt.ts';
 import { newPosition, type StreamPosition } from '../../upstream/stream-position.ts';
 import type { RunTarget } from '../../upstream/target.ts';
+import { TransportFailure } from '../../upstream/transport.ts';
 import type { Keeping } from '../../wires/common/dialect.ts';
 import type { AttemptReport } from '../context/attempt-report.ts';
+import type { RunContext } from '../context/run-context.ts';
 
 /** Whoever knows the name of an answer can read it, so nobody may guess one. */
 const ID_BYTES = 16;
@@ -86,5 +88,40 @@ function isOver(end: AttemptEnd): boolean {
     case 'limit':
     case 'seam_rejected':
       return false;
+  }
+}
+
+/** A provider that takes longer is left to itself. */
+const STOP_WAIT_MAX_MS = 2_000;
+
+/**
+ * Has a provider stop at an answer that nobody waits for any more, by a `DELETE` of this address. False where it cannot be
+ * told to; `undefined` if nobody knows whether it was.
+ */
+export async function stopAnswer(
+  url: string,
+  { upstream, headers }: RunTarget,
+  { configuration, transport, time }: RunContext,
+): Promise<boolean | undefined> {
+  const abort = new AbortController();
+  const cancelTimer = time.after(STOP_WAIT_MAX_MS, () => abort.abort());
+  const { 'content-type': _, ...sent } = headers;
+  const { connect_ms } = { ...configuration.clocks, ...upstream.clocks };
+  try {
+    const { status, body } = await transport.open({
+      method: 'DELETE',
+      url,
+      headers: sent,
+      signal: abort.signal,
+      connect_ms,
+    });
+    await body.consume(() => undefined);
+    // A server in trouble says nothing of what it could do.
+    return status < 300 ? true : status < 500 ? false : undefined;
+  } catch (error) {
+    if (!(error instanceof TransportFailure)) throw error;
+    return undefined;
+  } finally {
+    cancelTimer();
   }
 }

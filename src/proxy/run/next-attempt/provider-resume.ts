@@ -7,9 +7,8 @@ import type { RequestFacts } from '../../wires/common/request-facts.ts';
 import type { AttemptReport } from '../context/attempt-report.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
-import { KeptAnswer } from './kept-answer.ts';
+import { KeptAnswer, stopAnswer } from './kept-answer.ts';
 import type { PlannedAttempt } from './recovery-request.ts';
-import { stopAnswer } from './stop-answer.ts';
 
 /** A connection that got no further and ended so: nothing is left there, or nothing more will come. */
 const ENDS_OF_IT: ReadonlySet<Evidence['kind']> = new Set(['clean_eof', 'clock']);

@@ -17,10 +17,10 @@ import { refusesPrefill } from '../../wires/dialects/prefill-refusal.ts';
 import type { Answer, AttemptReport } from '../context/attempt-report.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
+import { takesBack } from '../targets/targets-of-run.ts';
 import { historyFor } from './normalise-history.ts';
 import { PrefillKnowledge } from './prefill-knowledge.ts';
 import { ProviderResume } from './provider-resume.ts';
-import { takesBack } from './tool-carriers.ts';
 
 /** One upstream request, and how its answer is joined to what was delivered. */
 export interface PlannedAttempt {

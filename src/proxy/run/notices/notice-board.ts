@@ -5,8 +5,7 @@ import type { Configuration } from '../../../config/configuration.ts';
 import { apiError } from '../../../lib/errors.ts';
 import type { AnsweredCall } from '../../wires/common/answered-call.ts';
 import { lostCallKey, lostCallNoteText, runWithLostCall } from './lost-calls.ts';
-import { claimNotice } from './notice-claim.ts';
-import { type NoticeContext, PendingNotices, type TakenNote } from './pending-notices.ts';
+import { claimNotice, type NoticeContext, PendingNotices, type TakenNote } from './pending-notices.ts';
 import { readThreadNote, threadKey, threadNoticeText } from './thread-notice.ts';
 
 /** A request that may have to tell the model something. */

@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { STORE_WAIT_MAX_MS } from '../../../checkpoint/best-effort-store.ts';
-import type { Store } from '../../../checkpoint/store.ts';
+import type { NoteKey, Notes } from '../../../checkpoint/notes.ts';
+import type { Owner, RunId, Store } from '../../../checkpoint/store.ts';
 import type { Configuration } from '../../../config/configuration.ts';
 import { inTime, type Time } from '../../../lib/time.ts';
 import type { Notice } from '../../wires/common/notice.ts';
-import { putBack, type Taken } from './notice-claim.ts';
 import type { Fate } from './notice-form.ts';
 
 export interface NoticeContext {
@@ -15,7 +16,11 @@ export interface NoticeContext {
 }
 
 /** A note that was taken from the store, and what it has to say. */
-export interface TakenNote extends Taken {
+export interface TakenNote {
+  readonly run: RunId;
+  readonly owner: Owner;
+  readonly key: NoteKey;
+  readonly value: string;
   readonly notice: Notice;
 }
 
@@ -43,10 +48,14 @@ export class PendingNotices {
     await inTime(Promise.all(this.#taken.map((note) => this.#putBack(note))), time, STORE_WAIT_MAX_MS);
   }
 
+  /** Leaves the note to another request to tell, unless there is a newer one by now. */
   async #putBack(note: TakenNote): Promise<void> {
     const { store, configuration, log } = this.#context;
+    const { owner, key, value } = note;
     try {
-      await putBack(store.notes, note, configuration.checkpoint.ttl_s * 1000);
+      // A note that is found while it is claimed would be taken for told.
+      await store.notes.consume(owner, toldKey(note));
+      await store.notes.claim(owner, key, value, configuration.checkpoint.ttl_s * 1000);
     } catch (error) {
       log.warn(
         { run: note.run, kind: note.key.kind, err: error },
@@ -55,3 +64,14 @@ export class PendingNotices {
     }
   }
 }
+
+/**
+ * Whether the request that has taken the note is to tell it. A note is left before its run is ended, and left again when
+ * that fails: by then the first one may have been told.
+ */
+export async function claimNotice(notes: Notes, taken: TakenNote, ttl_ms: number): Promise<boolean> {
+  const claim = randomUUID();
+  return (await notes.claim(taken.owner, toldKey(taken), claim, ttl_ms)) === claim;
+}
+
+const toldKey = ({ run, key }: TakenNote): NoteKey => ({ kind: 'told', name: `${key.kind} ${run}` });

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { RecoveryPolicy } from '../../../config/configuration.ts';
-import type { Interruption } from '../../../interrupts/interruption.ts';
+import { type Interruption, isPermanent } from '../../../interrupts/interruption.ts';
 import type { Time } from '../../../lib/time.ts';
 import type { Metrics } from '../../../metrics/metrics.ts';
 import { type Budget, backoffMs } from '../../../plans/budget.ts';
@@ -20,7 +20,6 @@ import type { HealthProbe } from '../../upstream/target-health.ts';
 import type { AttemptReport } from '../context/attempt-report.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
-import { moreInformative, type ReportedFailure } from './reported-failure.ts';
 
 /** What the relay knows of an attempt that was interrupted. */
 export interface InterruptedAttempt {
@@ -245,4 +244,30 @@ export class RunTargets {
     const retry_after_wait_ms = retry_after_wait_s * 1000;
     return { standings, doubted, now_ms, same_target_retries, retry_after_max_ms, retry_after_wait_ms };
   }
+}
+
+/** A failure that the client may have to be told of. */
+export interface ReportedFailure {
+  readonly interruption: Interruption;
+  readonly report: AttemptReport;
+  readonly target: Target;
+  readonly reaction: Reaction;
+  /** What the target was asked is not what the client has asked, but shorter. */
+  readonly isCompressed?: boolean;
+}
+
+/**
+ * Which of two failures is told when nothing is left. What came of asking for the rest, or of asking another target,
+ * must not mask why that was done.
+ */
+export function moreInformative(before: ReportedFailure | undefined, now: ReportedFailure): ReportedFailure {
+  const { interruption, reaction, target, isCompressed } = now;
+  if (!before) return now;
+  // Of what a target answers, the last is the client's.
+  const same = target === before.target && !isCompressed ? { ...before, report: now.report } : before;
+  if (reaction === 'ours' && interruption.evidence.kind !== 'replica_lost') return same;
+  if (!isPermanent(interruption.cause)) return now;
+  // The operator's fault is nobody else's business; what ends everything is.
+  const isFinal = reaction === 'final' && target !== before.target;
+  return before.reaction === 'misconfigured' || isFinal ? now : same;
 }

@@ -1,6 +1,11 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { UpstreamConfiguration } from '../../../config/configuration.ts';
+import type { ProviderTool } from '../../../plans/provider-tools.ts';
+import { type Headers, revivedRequestHeaders } from '../../upstream/headers.ts';
 import type { HealthRegistry } from '../../upstream/health-registry.ts';
+import type { ModelCompression } from '../../upstream/route-table.ts';
 import type { RunTarget, Target } from '../../upstream/target.ts';
+import { chatWire } from '../../wires/chunks/chat-wire.ts';
 import type { Run } from '../context/run.ts';
 
 /** Where a run for `model` is sent, with the request headers as each of the targets is to have them. */
@@ -20,3 +25,40 @@ export function targetsOfRun(
   }));
   return { ...alone, targets };
 }
+
+/** With the headers of the client's request as the model that summarises is to have them. */
+export function compressionOfRun(
+  settings: ModelCompression | undefined,
+  headers: IncomingHttpHeaders,
+): Pick<Run, 'compression'> {
+  if (!settings) return {};
+  const { target } = settings;
+  return {
+    compression: { ...settings, target: { ...target, headers: headersFor(target.upstream, headers) } },
+  };
+}
+
+function headersFor(upstream: UpstreamConfiguration, headers: IncomingHttpHeaders): Headers {
+  const sent = revivedRequestHeaders(headers, upstream, chatWire);
+  // On the wire of the client its credential may be in another place than on the one of chat completions.
+  const key = sent.authorization ?? (sent['x-api-key'] && `Bearer ${String(sent['x-api-key'])}`);
+  return key ? { ...sent, authorization: key } : sent;
+}
+
+/**
+ * Whether this target takes back what the tools of a provider have done: only the provider that ran them does, by
+ * whichever of its models and keys it is asked. Another one would refuse the items, or pass over them and run the tools.
+ */
+export function takesBack(
+  target: RunTarget,
+  tools: readonly ProviderTool[],
+  { targets = [target] }: Pick<Run, 'targets'>,
+): boolean {
+  const host = hostOf(target);
+  return tools.every(({ upstream }) => {
+    const authors = targets.filter(({ name }) => upstream === undefined || name === upstream);
+    return authors.length > 0 && authors.every((author) => hostOf(author) === host);
+  });
+}
+
+const hostOf = ({ upstream: { base_url } }: RunTarget): string => new URL(base_url).host;

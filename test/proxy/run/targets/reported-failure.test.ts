@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Cause } from '../../../../src/interrupts/interruption.ts';
 import type { Reaction } from '../../../../src/plans/target-choice.ts';
-import { moreInformative, type ReportedFailure } from '../../../../src/proxy/run/targets/reported-failure.ts';
+import { moreInformative, type ReportedFailure } from '../../../../src/proxy/run/targets/run-targets.ts';
 
 const ONE = { name: 'one', upstream: { base_url: 'http://one/v1' } };
 const OTHER = { name: 'other', upstream: { base_url: 'http://other/v1' } };
