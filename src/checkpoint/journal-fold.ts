@@ -1,6 +1,6 @@
 import type { Delta, Proof, Usage } from '../plans/delta.ts';
 import { type ProviderTool, ProviderTools } from '../plans/provider-tools.ts';
-import type { SettledCall } from '../plans/settled-call.ts';
+import type { SettledCall } from '../plans/tool-call.ts';
 import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
 import { type FoldedSegment, SegmentFold } from './segment-fold.ts';
 

@@ -1,4 +1,4 @@
-import { isPartial } from '../plans/partial.ts';
+import { isPartial } from '../plans/outcome.ts';
 import type { JournalEvent } from './journal.ts';
 import { foldJournal, type JournalFold } from './journal-fold.ts';
 import type { Owner, RunEnd, RunId, StoredRun } from './store.ts';

@@ -1,6 +1,4 @@
-import { type AnswerPart, partOf } from '../plans/answer-part.ts';
-import type { Delta } from '../plans/delta.ts';
-import type { Segment } from '../plans/segment.ts';
+import { type AnswerPart, type Delta, partOf, type Segment } from '../plans/delta.ts';
 
 /** A segment and what a journal has of it. */
 export interface FoldedSegment extends Segment {

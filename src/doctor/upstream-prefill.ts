@@ -1,6 +1,5 @@
 import type { Cause } from '../interrupts/interruption.ts';
-import { prefixOf } from '../plans/seam/prefill.ts';
-import { PROBE, probedManner } from '../plans/seam/prefill-probe.ts';
+import { PROBE, prefixOf, probedManner } from '../plans/seam/mode.ts';
 import type { Target } from '../proxy/upstream/target.ts';
 import { chatWire } from '../proxy/wires/chunks/chat-wire.ts';
 import type { ChatRequest } from '../proxy/wires/common/chat-request.ts';

@@ -1,9 +1,5 @@
 import { anchorOf } from './seam/anchor.ts';
-import type { Mode } from './seam/mode.ts';
-import type { PrefillManner } from './seam/prefill.ts';
-
-/** Whether an attempt of this mode was given what had been said before, and asked for what follows. */
-export const asksForRest = (mode: string): boolean => mode === 'prefill' || mode === 'nudge';
+import type { Mode, PrefillManner } from './seam/mode.ts';
 
 export interface ModeFacts {
   readonly plan: 'R1' | 'R3';
@@ -93,11 +89,33 @@ export function nudgeText({ delivered, hasTools, cutTools, insists }: NudgeFacts
     'Write nothing else: no preamble, no apology, same language, same formatting.',
   ];
   if (anchor.includes('\\n')) sentences.push('Where the words have \\n, write a line break.');
-  if (cutTools.length > 0) {
-    const names = cutTools.map((name) => `\`${name}\``).join(', ');
-    sentences.push(`Your call to ${names} was cut off and did not run: make it again, in full.`);
-  } else if (hasTools) {
-    sentences.push('If you were about to call a tool, call it now.');
-  }
+  if (cutTools.length > 0) sentences.push(askedAgain(quoted(cutTools)));
+  else if (hasTools) sentences.push('If you were about to call a tool, call it now.');
   return sentences.join(' ');
 }
+
+/**
+ * The same where the provider ran tools for the answer, of the names `ran`: `delivered` is the text after the last of them.
+ * Their results come before this turn, and it says so: a model that takes the interruption for a failure of the tool runs
+ * it again.
+ */
+export function nudgeAfterTools(ran: readonly string[], facts: NudgeFacts): string {
+  if (ran.length === 0) return nudgeText(facts);
+  const { delivered, cutTools } = facts;
+  const names = quotedOnce(ran);
+  const done = `What ${names} returned is in your answer above: do not run it again.`;
+  if (delivered !== '') return `${nudgeText({ ...facts, hasTools: false })} ${done}`;
+  return [
+    `My connection dropped and your answer was cut off after ${names} had run.`,
+    done,
+    'Go straight on with your answer from there. Write nothing else: no preamble, no apology, same language, same formatting.',
+    ...(cutTools.length > 0 ? [askedAgain(quotedOnce(cutTools))] : []),
+  ].join(' ');
+}
+
+const askedAgain = (names: string): string =>
+  `Your call to ${names} was cut off and did not run: make it again, in full.`;
+
+const quoted = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');
+
+const quotedOnce = (names: readonly string[]): string => quoted([...new Set(names)]);

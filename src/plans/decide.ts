@@ -1,8 +1,9 @@
 import { type Interruption, isPermanent } from '../interrupts/interruption.ts';
 import type { Exhaustion } from './budget.ts';
 import type { Proof } from './delta.ts';
+import type { ToolCall } from './tool-call.ts';
 import { proofOf, type ToolSchemas } from './tool-proof.ts';
-import type { ToolCall, Transcript } from './transcript.ts';
+import type { Transcript } from './transcript.ts';
 
 export type PlanName = 'R1' | 'R2' | 'R3' | 'R4';
 

@@ -1,4 +1,5 @@
-import type { Segment } from './segment.ts';
+import type { Cause } from '../interrupts/interruption.ts';
+import type { Mode } from './seam/mode.ts';
 
 /**
  * One normalised increment of an assistant turn. Every wire is translated into these, and only these are
@@ -46,8 +47,6 @@ export type Delta =
   /** In journals only: who says what follows. */
   | ({ readonly kind: 'segment' } & Segment);
 
-export const isUsage = ({ kind }: Delta): boolean => kind === 'usage';
-
 /**
  * How well it is proven that a tool call is complete.
  * 3: the wire says so. 2: a later call or later text began. 1: the arguments are an object that satisfies
@@ -62,3 +61,61 @@ export interface Usage {
   readonly total_tokens: number;
   readonly [detail: string]: unknown;
 }
+
+/**
+ * The part of an answer that one attempt said: the journal tells it with the attempt's first content, and what follows
+ * is of it, up to the next one.
+ */
+export interface Segment {
+  /** Neither this nor {@link upstream} is known of what a client brought. */
+  readonly attempt?: number;
+  /** The configured name. */
+  readonly upstream?: string;
+  /** Asked for, where it is not the one that the client asked for. */
+  readonly model?: string;
+  /** `brought`: the client had it of a replica that was lost before it was stored. */
+  readonly mode: 'first' | Mode | 'brought';
+  /** What was decided after the interruption before it, and what that was; absent for a first attempt. */
+  readonly plan?: 'R1' | 'R3' | 'R4';
+  readonly cause?: Cause;
+  readonly compressed?: Compression;
+}
+
+/** The same of an attempt that is made here. */
+export interface AttemptSegment extends Segment {
+  readonly attempt: number;
+  readonly upstream: string;
+  readonly mode: 'first' | Mode;
+}
+
+/** What of a conversation was put to the model in fewer words. */
+export interface Compression {
+  readonly messages: number;
+  /** That they had. */
+  readonly characters: number;
+  readonly summary_characters: number;
+}
+
+export const isUsage = ({ kind }: Delta): boolean => kind === 'usage';
+
+export type AnswerPart = 'text' | 'refusal' | 'reasoning' | 'calls';
+
+const PARTS: Partial<Record<Delta['kind'], AnswerPart>> = {
+  text: 'text',
+  refusal: 'refusal',
+  reasoning: 'reasoning',
+  tool_start: 'calls',
+  tool_arguments: 'calls',
+  provider_tool_start: 'calls',
+  provider_tool_end: 'calls',
+};
+
+/** What of an answer `delta` adds to; `undefined` for one that only says something about it. */
+export const partOf = ({ kind }: Delta): AnswerPart | undefined => PARTS[kind];
+
+/** Why a call is cancelled that says what a settled one has said. */
+export const REPEATED = 'repeated';
+
+/** Gives a call up. That an interruption has cut it need not be said, for then the answer shows it. */
+export const cancelDelta = (index: number, reason: string): Delta =>
+  reason === REPEATED ? { kind: 'tool_cancel', index, reason } : { kind: 'tool_cancel', index };

@@ -1,5 +1,4 @@
-import { filledUp, sumOf, tokenCounter } from './answer-tokens.ts';
-import type { AttemptUsage } from './attempt-usage.ts';
+import { type AttemptUsage, filledUp, sumOf, tokenCounter } from './attempt-usage.ts';
 import {
   charactersIn,
   estimatedMessageTokens,

@@ -1,6 +1,6 @@
-import { comparableJson } from './comparable-json.ts';
+import { isObject } from '../lib/json.ts';
+import type { ToolCall } from './tool-call.ts';
 import { normalisedArguments } from './tool-proof.ts';
-import type { ToolCall } from './transcript.ts';
 
 /** Digits that a number may lose when it is parsed, so that two numbers come out as one. */
 const INEXACT = /[\d.]{16}|\d[eE][+-]?\d{2}/;
@@ -22,3 +22,15 @@ function comparable(text: string): string {
   const whole = normalisedArguments(text);
   return INEXACT.test(whole) ? whole : comparableJson(whole);
 }
+
+/** The same text for every JSON document that parses to the same value; text that is none is itself. */
+export function comparableJson(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), (_, value: unknown) => (isObject(value) ? sorted(value) : value));
+  } catch {
+    return text;
+  }
+}
+
+const sorted = (object: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(object).sort(([one], [other]) => (one < other ? -1 : 1)));

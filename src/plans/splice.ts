@@ -1,11 +1,9 @@
 import type { Delta } from './delta.ts';
-import { commonPrefixLength } from './seam/common-prefix.ts';
 import type { SeamKind, SeamRejection } from './seam/joint.ts';
-import type { Mode } from './seam/mode.ts';
-import type { PrefillManner, Prefix } from './seam/prefill.ts';
+import type { Mode, PrefillManner, Prefix } from './seam/mode.ts';
+import { commonPrefixLength } from './seam/repetition.ts';
 import { Seam } from './seam/seam.ts';
-import { StopMatcher } from './stop-matcher.ts';
-import { TokenLimit } from './token-limit.ts';
+import { StopMatcher, TokenLimit } from './stop-conditions.ts';
 
 export interface SpliceOptions {
   readonly mode: Mode;

@@ -35,3 +35,7 @@ export const estimatedPromptTokens = (size: PromptSize): number =>
 export function tokensOfDeltas(deltas: number, characters: number): number {
   return characters > deltas * CHARACTERS_PER_DELTA_MAX ? estimatedTokens(characters) : deltas;
 }
+
+/** What can be counted of what a provider reports: it may say anything, and a metric refuses what is no increase. */
+export const tokenCount = (reported: number | undefined): number =>
+  reported !== undefined && Number.isFinite(reported) && reported > 0 ? reported : 0;

@@ -1,17 +1,7 @@
+import { speakable } from '../lib/text.ts';
 import type { Delta, Usage } from './delta.ts';
 import { type ProviderTool, ProviderTools } from './provider-tools.ts';
-import { speakable } from './seam/anchor.ts';
-
-export interface ToolCall {
-  readonly index: number;
-  readonly id: string;
-  readonly name: string;
-  readonly arguments: string;
-  /** `cancelled` calls were cut by an interruption; they are kept to tell the model about. */
-  readonly state: 'open' | 'closed' | 'cancelled';
-  /** What began after it, if anything. */
-  readonly followed: 'text' | 'call' | undefined;
-}
+import type { ToolCall } from './tool-call.ts';
 
 const NO_CALLS: readonly ToolCall[] = [];
 

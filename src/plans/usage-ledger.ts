@@ -1,5 +1,4 @@
-import { tokenCounter } from './answer-tokens.ts';
-import type { AttemptUsage, Count } from './attempt-usage.ts';
+import { type AttemptUsage, type Count, tokenCounter } from './attempt-usage.ts';
 import type { Usage } from './delta.ts';
 import { promptTokens } from './prompt-tokens.ts';
 import { type PromptSize, tokensOfDeltas } from './tokens.ts';

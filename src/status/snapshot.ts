@@ -3,8 +3,8 @@ import type { RunId, Store } from '../checkpoint/store.ts';
 import type { Evidence, Interruption } from '../interrupts/interruption.ts';
 import type { TargetState } from '../metrics/metrics.ts';
 import type { GiveUp, Plan } from '../plans/decide.ts';
+import type { Segment } from '../plans/delta.ts';
 import type { Outcome } from '../plans/outcome.ts';
-import type { Segment } from '../plans/segment.ts';
 
 /**
  * What the admin port tells of runs, as JSON. Fields and kinds may be added; whatever else a reader could trip over

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { JournalRecord } from '../../src/checkpoint/journal.ts';
 import { foldJournal } from '../../src/checkpoint/journal-fold.ts';
 import type { FoldedSegment } from '../../src/checkpoint/segment-fold.ts';
-import type { Delta } from '../../src/plans/delta.ts';
-import type { Segment } from '../../src/plans/segment.ts';
+import type { Delta, Segment } from '../../src/plans/delta.ts';
 
 const FIRST: Segment = { attempt: 1, upstream: 'a', mode: 'first' };
 const NEXT: Segment = {

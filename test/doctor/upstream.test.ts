@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Finding } from '../../src/doctor/finding.ts';
-import { PROBE } from '../../src/plans/seam/prefill-probe.ts';
+import { PROBE } from '../../src/plans/seam/mode.ts';
 import { temporaryDirectory } from '../cli-process.ts';
 import { startProvider as startPeer } from '../http-peer.ts';
 import { type Provider, type ProviderOptions, startProvider } from '../provider/provider.ts';

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { PROBE } from '../../src/plans/seam/prefill-probe.ts';
+import { PROBE } from '../../src/plans/seam/mode.ts';
 import type { Missing } from '../debian-program.ts';
 import { needs } from '../needs.ts';
 import type { Plan } from '../provider/script.ts';

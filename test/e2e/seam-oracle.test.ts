@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, test, vi } from 'vitest';
-import { prefixOf } from '../../src/plans/seam/prefill.ts';
+import { prefixOf } from '../../src/plans/seam/mode.ts';
 import { caseShare, seedOr } from '../cases.ts';
 import { KINDS } from '../plans/seam/cuts.ts';
 import { isDecidable, isPlain, nudgeAfter } from '../plans/seam/decidable.ts';

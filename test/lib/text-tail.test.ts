@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { tailOf } from '../../src/lib/text-tail.ts';
+import { tailOf } from '../../src/lib/text.ts';
 import { CASES } from '../cases.ts';
 
 describe('the tail of a text', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { comparableJson } from '../../src/plans/comparable-json.ts';
+import { comparableJson } from '../../src/plans/repeated-calls.ts';
 
 test.each([
   ['white space', '{ "a" : [ 1,\n2 ] }', '{"a":[1,2]}'],

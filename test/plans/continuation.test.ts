@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { chooseMode, type ModeFacts, marginTokens, nudgeText } from '../../src/plans/continuation.ts';
-import type { Mode } from '../../src/plans/seam/mode.ts';
-import { prefixOf } from '../../src/plans/seam/prefill.ts';
+import { type Mode, prefixOf } from '../../src/plans/seam/mode.ts';
 
 describe('ways of asking, in their order', () => {
   const facts: ModeFacts = {

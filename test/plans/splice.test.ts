@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Delta } from '../../src/plans/delta.ts';
-import { prefixOf } from '../../src/plans/seam/prefill.ts';
+import { prefixOf } from '../../src/plans/seam/mode.ts';
 import { Splice, type SpliceOptions } from '../../src/plans/splice.ts';
 import { call, reasoning, refusal, start, text } from './saying.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { StopMatcher } from '../../src/plans/stop-matcher.ts';
+import { StopMatcher } from '../../src/plans/stop-conditions.ts';
 import { pieces } from './seam/joining.ts';
 
 /** What comes through of a continuation, at one chunking. */

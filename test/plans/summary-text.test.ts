@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { piecesOf, type Saying, summaryMessage, summaryRequest } from '../../src/plans/summary-text.ts';
+import { piecesOf, type Saying, summaryMessage, summaryRequest } from '../../src/plans/compression.ts';
 import { CASES } from '../cases.ts';
 
 const said = (text: string, label = 'user'): Saying => ({ label, text });

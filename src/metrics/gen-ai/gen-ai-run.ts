@@ -1,3 +1,4 @@
+import { tokenCount } from '../../plans/tokens.ts';
 import type {
   ObservedAttempt,
   ObservedAttemptEnd,
@@ -5,7 +6,6 @@ import type {
   ObservedRun,
   RunObservation,
 } from '../../proxy/run/context/run-observer.ts';
-import { tokenCount } from '../token-count.ts';
 import type { GenAiMetrics, OperationLabels } from './gen-ai-metrics.ts';
 
 /** Of providers that do not break it down. */

@@ -1,10 +1,15 @@
-import { anchorOf, speakable } from './anchor.ts';
-import { beginsAgain } from './begun-again.ts';
-import { mayBecomeChatter, preambleOf } from './chatter.ts';
+import { speakable } from '../../lib/text.ts';
+import { anchorOf } from './anchor.ts';
 import type { Joint, Verdict } from './joint.ts';
-import { goesOn, HOLD_CHARACTERS, PLAUSIBLE_CHARACTERS } from './plausibility.ts';
-import { Repetition } from './repetition.ts';
-import { meantRepetitions, repeatedWord, singleRepetition } from './single-repetition.ts';
+import {
+  beginsAgain,
+  goesOn,
+  HOLD_CHARACTERS,
+  mayBecomeChatter,
+  PLAUSIBLE_CHARACTERS,
+  preambleOf,
+} from './plausibility.ts';
+import { meantRepetitions, Repetition, repeatedWord, singleRepetition } from './repetition.ts';
 
 /**
  * For answers to a nudge, which are asked to begin with the anchor: exactly that is taken off, once. A model that repeats

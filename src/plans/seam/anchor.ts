@@ -1,3 +1,5 @@
+import { speakable } from '../../lib/text.ts';
+
 /** Long enough to be no coincidence, short enough that a model repeats it faithfully. */
 const ANCHOR_CHARACTERS = 24;
 /** No anchor is longer: a model asked to repeat more than this begins to paraphrase. */
@@ -7,12 +9,6 @@ const LINE_REACH_CHARACTERS = 80;
 const WORD_REACH_CHARACTERS = 24;
 
 const LINE_OR_SENTENCE_END = /[\n.!?。！？]\s*$/u;
-
-/** What of the delivered text can be said aloud: half a surrogate pair cannot. */
-export function speakable(delivered: string): string {
-  const last = delivered.charCodeAt(delivered.length - 1);
-  return last >= 0xd800 && last <= 0xdbff ? delivered.slice(0, -1) : delivered;
-}
 
 /**
  * The end of the delivered text that a nudge asks the model to repeat. Where such a place exists within reach it occurs

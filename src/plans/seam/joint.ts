@@ -1,4 +1,4 @@
-import type { PrefillManner } from './prefill.ts';
+import type { PrefillManner } from './mode.ts';
 
 /** How the two sides of a seam were joined; the `kind` label of `holdfast_seams_total`. */
 export type SeamKind =

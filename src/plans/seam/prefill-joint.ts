@@ -1,10 +1,15 @@
-import { beginsAgain } from './begun-again.ts';
-import { mayBecomeChatter, preambleOf } from './chatter.ts';
 import type { Joint, Verdict } from './joint.ts';
-import { goesOn, HOLD_CHARACTERS, PLAUSIBLE_CHARACTERS, readsOn } from './plausibility.ts';
-import type { Prefix } from './prefill.ts';
-import { Repetition } from './repetition.ts';
-import { meantRepetitions, repeatedWord, singleRepetition } from './single-repetition.ts';
+import type { Prefix } from './mode.ts';
+import {
+  beginsAgain,
+  goesOn,
+  HOLD_CHARACTERS,
+  mayBecomeChatter,
+  PLAUSIBLE_CHARACTERS,
+  preambleOf,
+  readsOn,
+} from './plausibility.ts';
+import { meantRepetitions, Repetition, repeatedWord, singleRepetition } from './repetition.ts';
 
 /**
  * For targets of which it is not known what they make of a prefix: they may continue it, say all or some of it again first,

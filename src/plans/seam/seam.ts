@@ -1,10 +1,8 @@
 import { AnchorJoint } from './anchor-joint.ts';
-import { commonPrefixLength } from './common-prefix.ts';
 import type { Joint, SeamKind, SeamRejection, Verdict } from './joint.ts';
-import { KnownJoint } from './known-joint.ts';
-import type { Mode } from './mode.ts';
-import type { PrefillManner, Prefix } from './prefill.ts';
+import type { Mode, PrefillManner, Prefix } from './mode.ts';
 import { PrefillJoint } from './prefill-joint.ts';
+import { commonPrefixLength } from './repetition.ts';
 
 /** `emit` is what is new; `rejected` means that the attempt cannot be joined and must not be shown. */
 export interface SeamStep {
@@ -162,4 +160,47 @@ function shownAgain(rest: string, shown: string, same: number): number {
   // Fewer line breaks than were shown are still the same break; other white space is the model's own.
   const isSameBreak = same === 0 || /^[\n\r]*$/.test(shown.slice(same));
   return isSameBreak && /^\S/.test(rest.slice(same)) ? same : 0;
+}
+
+interface Known {
+  /** What is said again first, as far as it is known. */
+  readonly text: string;
+  /** Delivered behind it: may be said again or not. */
+  readonly shown: string;
+  /** White space in front of it is the provider's. */
+  readonly mayBeginBlank: boolean;
+  /** What it means when something else comes: that the attempt cannot be joined, or that all of it is new. */
+  readonly otherwise: SeamRejection | 'new';
+  /** The answer may end so far before the end of {@link text}. */
+  readonly slack: number;
+}
+
+/** For continuations that first repeat a known text: an echo of the prefix, a replay of the whole answer. */
+class KnownJoint implements Joint {
+  readonly #known: Known;
+  #taken = 0;
+  #said = 0;
+
+  constructor(known: Known) {
+    this.#known = known;
+  }
+
+  push(character: string): Verdict | undefined {
+    const { text, shown, mayBeginBlank, otherwise } = this.#known;
+    if (this.#said === 0 && mayBeginBlank && character.trim() === '' && text.charAt(0) !== character) {
+      this.#taken++;
+      return undefined;
+    }
+    if (text.charAt(this.#said) !== character)
+      return otherwise === 'new' ? { kind: 'exact', taken: this.#taken, shown: '' } : { rejected: otherwise };
+    this.#taken++;
+    this.#said++;
+    return this.#said === text.length ? { kind: 'exact', taken: this.#taken, shown } : undefined;
+  }
+
+  end(): Verdict {
+    const { text, otherwise, slack } = this.#known;
+    const isComplete = otherwise === 'new' || this.#said >= text.length - slack;
+    return isComplete ? { kind: 'exact', taken: this.#taken, shown: '' } : { rejected: 'ended_early' };
+  }
 }

@@ -1,9 +1,8 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import type { AttemptEnd } from '../../interrupts/attempt-end.ts';
 import type { Phase } from '../../interrupts/interruption.ts';
-import { closedByFinish } from '../../plans/closure.ts';
 import { type Delta, isUsage, type Usage } from '../../plans/delta.ts';
-import { parses } from '../../plans/tool-proof.ts';
+import { closedByFinish, parses } from '../../plans/tool-proof.ts';
 import type { Attempt, Refusal } from '../upstream/attempt.ts';
 import type { Samples } from '../wires/common/fingerprint.ts';
 import type { AnswerEvent, WireReader } from '../wires/common/wire.ts';

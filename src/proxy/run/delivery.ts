@@ -1,8 +1,6 @@
 import type { JournalEvent } from '../../checkpoint/journal.ts';
 import type { Time } from '../../lib/time.ts';
-import { partOf } from '../../plans/answer-part.ts';
-import type { Delta, Usage } from '../../plans/delta.ts';
-import type { Segment } from '../../plans/segment.ts';
+import { type Delta, partOf, type Segment, type Usage } from '../../plans/delta.ts';
 import type { Client } from '../downstream/client.ts';
 import { eventFrame } from '../downstream/event-frame.ts';
 import { FrameWriter } from '../downstream/frame-writer.ts';

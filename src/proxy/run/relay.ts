@@ -4,7 +4,7 @@ import { withoutMessage } from '../../interrupts/interruption.ts';
 import { sleep } from '../../lib/time.ts';
 import type { GiveUp, Plan } from '../../plans/decide.ts';
 import type { Outcome } from '../../plans/outcome.ts';
-import type { ToolCall } from '../../plans/transcript.ts';
+import type { ToolCall } from '../../plans/tool-call.ts';
 import type { Client } from '../downstream/client.ts';
 import { Attempt } from '../upstream/attempt.ts';
 import { leaveAnswerId } from './answer-ids.ts';

@@ -1,13 +1,11 @@
 import type { JournalEvent } from '../../checkpoint/journal.ts';
 import type { Phase } from '../../interrupts/interruption.ts';
-import { partOf } from '../../plans/answer-part.ts';
-import { closedBefore, closedByFinish } from '../../plans/closure.ts';
-import { asksForRest } from '../../plans/continuation.ts';
 import type { Policy } from '../../plans/decide.ts';
-import type { Delta, Proof } from '../../plans/delta.ts';
-import type { SettledCall } from '../../plans/settled-call.ts';
-import type { ToolSchemas } from '../../plans/tool-proof.ts';
-import { type ToolCall, Transcript } from '../../plans/transcript.ts';
+import { type Delta, type Proof, partOf } from '../../plans/delta.ts';
+import { asksForRest } from '../../plans/seam/mode.ts';
+import type { SettledCall, ToolCall } from '../../plans/tool-call.ts';
+import { closedBefore, closedByFinish, type ToolSchemas } from '../../plans/tool-proof.ts';
+import { Transcript } from '../../plans/transcript.ts';
 import type { DeliveredEvent, DeliveredReader } from '../wires/common/delivered-events.ts';
 import { NO_TRACES } from '../wires/common/fingerprint.ts';
 import type { RequestFacts } from '../wires/common/request-facts.ts';

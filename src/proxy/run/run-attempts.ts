@@ -1,10 +1,8 @@
 import type { Cause } from '../../interrupts/interruption.ts';
-import { tokenCount } from '../../metrics/token-count.ts';
 import { attemptWork } from '../../plans/budget.ts';
-import type { Delta, Usage } from '../../plans/delta.ts';
-import type { AttemptSegment } from '../../plans/segment.ts';
+import type { AttemptSegment, Delta, Usage } from '../../plans/delta.ts';
 import type { Splice } from '../../plans/splice.ts';
-import { type PromptSize, tokensOfDeltas } from '../../plans/tokens.ts';
+import { type PromptSize, tokenCount, tokensOfDeltas } from '../../plans/tokens.ts';
 import { deliveredTokens, logicalUsage, repaidTokens, usageByUpstream } from '../../plans/usage-ledger.ts';
 import type { Advisory } from '../wires/common/advisory.ts';
 import { AttemptLedger } from './attempt-ledger.ts';

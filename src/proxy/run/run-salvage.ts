@@ -1,7 +1,7 @@
 import { settledCalls } from '../../checkpoint/journal-fold.ts';
 import { Salvage } from '../../checkpoint/salvage.ts';
 import type { SalvagedRun } from '../../checkpoint/salvaged-run.ts';
-import type { NamedCall } from '../../plans/held-calls.ts';
+import type { NamedCall } from '../../plans/tool-call.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { RunContext } from './context/run-context.ts';
 import { readHeldCalls, unfinishedCalls } from './notices/held-calls.ts';

@@ -1,6 +1,6 @@
 import type { WireName } from '../../../src/checkpoint/journal.ts';
 import type { DialectName } from '../../../src/config/dialect-names.ts';
-import type { PrefillManner } from '../../../src/plans/seam/prefill.ts';
+import type { PrefillManner } from '../../../src/plans/seam/mode.ts';
 import { mannerOf } from '../../../src/proxy/wires/common/dialect.ts';
 import { DIALECTS } from '../../../src/proxy/wires/dialects/registry.ts';
 import { type Manner, OBEDIENT, PREFILLED } from '../../plans/seam/manners.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { anchorOf, speakable } from '../../../src/plans/seam/anchor.ts';
+import { speakable } from '../../../src/lib/text.ts';
+import { anchorOf } from '../../../src/plans/seam/anchor.ts';
 
 const rows = (count: number) =>
   Array.from({ length: count }, (_, row) => `{"id": ${row}, "name": "kelp"}\n`).join('');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isMeta, mayBecomeChatter, preambleOf } from '../../../src/plans/seam/chatter.ts';
+import { isMeta, mayBecomeChatter, preambleOf } from '../../../src/plans/seam/plausibility.ts';
 
 const PREAMBLES = [
   'Sure, here is the rest:\n',

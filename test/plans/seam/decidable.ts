@@ -1,5 +1,5 @@
 import { anchorOf } from '../../../src/plans/seam/anchor.ts';
-import { prefixOf } from '../../../src/plans/seam/prefill.ts';
+import { prefixOf } from '../../../src/plans/seam/mode.ts';
 import type { Asked } from '../../provider/script.ts';
 import type { Cut } from './cuts.ts';
 

@@ -1,6 +1,5 @@
 import type { SeamKind, SeamRejection } from '../../../src/plans/seam/joint.ts';
-import type { Mode } from '../../../src/plans/seam/mode.ts';
-import { type PrefillManner, prefixOf } from '../../../src/plans/seam/prefill.ts';
+import { type Mode, type PrefillManner, prefixOf } from '../../../src/plans/seam/mode.ts';
 import { Seam, type SeamOptions } from '../../../src/plans/seam/seam.ts';
 
 export interface Joined {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anchorOf } from '../../../src/plans/seam/anchor.ts';
-import { prefixOf } from '../../../src/plans/seam/prefill.ts';
+import { prefixOf } from '../../../src/plans/seam/mode.ts';
 import { seedOr, CASES as USUAL_CASES } from '../../cases.ts';
 import type { Asked } from '../../provider/script.ts';
 import { type Cut, cutsOf, KINDS, PLAIN_KINDS } from './cuts.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { commonPrefixLength } from '../../../src/plans/seam/common-prefix.ts';
-import { endsUniquely, Repetition } from '../../../src/plans/seam/repetition.ts';
+import { commonPrefixLength, endsUniquely, Repetition } from '../../../src/plans/seam/repetition.ts';
 
 test.each([
   ['', '', 0],

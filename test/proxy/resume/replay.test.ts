@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
-import type { Segment } from '../../../src/plans/segment.ts';
+import type { Segment } from '../../../src/plans/delta.ts';
 import { Replay } from '../../../src/proxy/resume/replay.ts';
 import { Delivery } from '../../../src/proxy/run/delivery.ts';
 import { factsOf } from '../../../src/proxy/wires/chunks/chat-facts.ts';

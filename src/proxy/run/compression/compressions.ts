@@ -1,9 +1,8 @@
 import type { Logger } from 'pino';
 import type { Interruption } from '../../../interrupts/interruption.ts';
-import { middleOf } from '../../../plans/compression.ts';
+import { middleOf, type Saying, summaryMessage } from '../../../plans/compression.ts';
 import type { Plan } from '../../../plans/decide.ts';
-import type { Compression } from '../../../plans/segment.ts';
-import { type Saying, summaryMessage } from '../../../plans/summary-text.ts';
+import type { Compression } from '../../../plans/delta.ts';
 import type { RunTarget } from '../../upstream/target.ts';
 import type { Conversation } from '../../wires/common/conversation.ts';
 import type { WireRequest } from '../../wires/common/wire.ts';

@@ -1,6 +1,6 @@
 import type { Lease, Owner, RunId, StoredRun } from '../../../checkpoint/store.ts';
 import type { Bar } from '../../../plans/decide.ts';
-import type { HeldCalls } from '../../../plans/held-calls.ts';
+import type { HeldCalls } from '../../../plans/tool-call.ts';
 import type { ModelCompression } from '../../upstream/route-table.ts';
 import type { RunTarget, Target } from '../../upstream/target.ts';
 import type { EventsMode } from '../../wires/common/events-mode.ts';

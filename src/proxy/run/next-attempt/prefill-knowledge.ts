@@ -1,5 +1,5 @@
 import { sleep } from '../../../lib/time.ts';
-import type { PrefillManner } from '../../../plans/seam/prefill.ts';
+import type { PrefillManner } from '../../../plans/seam/mode.ts';
 import type { Splice } from '../../../plans/splice.ts';
 import type { RunTarget } from '../../upstream/target.ts';
 import { type Dialect, mannerOf } from '../../wires/common/dialect.ts';

@@ -1,7 +1,6 @@
 import { limitsFor, UNAIDED } from '../../../interrupts/clocks.ts';
-import { tokenCount } from '../../../metrics/token-count.ts';
-import { type PrefillManner, prefixOf } from '../../../plans/seam/prefill.ts';
-import { PROBE, probedManner } from '../../../plans/seam/prefill-probe.ts';
+import { PROBE, type PrefillManner, prefixOf, probedManner } from '../../../plans/seam/mode.ts';
+import { tokenCount } from '../../../plans/tokens.ts';
 import { upstreamUrl } from '../../upstream/address.ts';
 import { Attempt, type AttemptClockLimits } from '../../upstream/attempt.ts';
 import type { RunTarget } from '../../upstream/target.ts';

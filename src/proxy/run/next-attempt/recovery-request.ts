@@ -1,10 +1,9 @@
 import type { Interruption } from '../../../interrupts/interruption.ts';
-import { anchorTokens, asksForRest, chooseMode, marginTokens } from '../../../plans/continuation.ts';
+import { anchorTokens, chooseMode, marginTokens } from '../../../plans/continuation.ts';
 import type { Plan } from '../../../plans/decide.ts';
+import type { Compression } from '../../../plans/delta.ts';
 import { givenBack } from '../../../plans/provider-tools.ts';
-import { MODES, type Mode } from '../../../plans/seam/mode.ts';
-import { type Prefix, prefixOf } from '../../../plans/seam/prefill.ts';
-import type { Compression } from '../../../plans/segment.ts';
+import { asksForRest, MODES, type Mode, type Prefix, prefixOf } from '../../../plans/seam/mode.ts';
 import { Splice } from '../../../plans/splice.ts';
 import type { Transcript } from '../../../plans/transcript.ts';
 import { upstreamUrl } from '../../upstream/address.ts';

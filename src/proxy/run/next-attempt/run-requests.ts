@@ -1,6 +1,7 @@
 import type { Interruption } from '../../../interrupts/interruption.ts';
-import type { Compression } from '../../../plans/segment.ts';
-import type { ToolCall, Transcript } from '../../../plans/transcript.ts';
+import type { Compression } from '../../../plans/delta.ts';
+import type { ToolCall } from '../../../plans/tool-call.ts';
+import type { Transcript } from '../../../plans/transcript.ts';
 import type { RunTarget } from '../../upstream/target.ts';
 import type { RequestFacts } from '../../wires/common/request-facts.ts';
 import type { WireRequest } from '../../wires/common/wire.ts';

@@ -1,10 +1,10 @@
 import { STORE_WAIT_MAX_MS } from '../../../checkpoint/best-effort-store.ts';
 import type { JournalEnd } from '../../../checkpoint/journal-writer.ts';
 import { inTime } from '../../../lib/time.ts';
-import type { NamedCall } from '../../../plans/held-calls.ts';
-import { isPartial } from '../../../plans/partial.ts';
+import { isPartial } from '../../../plans/outcome.ts';
 import { shownCallId } from '../../../plans/shown-calls.ts';
-import type { ToolCall, Transcript } from '../../../plans/transcript.ts';
+import type { NamedCall, ToolCall } from '../../../plans/tool-call.ts';
+import type { Transcript } from '../../../plans/transcript.ts';
 import type { RequestFacts } from '../../wires/common/request-facts.ts';
 import type { ForwardedCalls } from '../../wires/common/wire.ts';
 import { LEFT, type Run } from '../context/run.ts';

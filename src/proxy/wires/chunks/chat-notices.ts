@@ -1,5 +1,5 @@
 import { isObject } from '../../../lib/json.ts';
-import type { SettledCall } from '../../../plans/settled-call.ts';
+import type { SettledCall } from '../../../plans/tool-call.ts';
 import { latestTurn } from '../common/latest-turn.ts';
 import { type WireNotices, withText } from '../common/wire-notices.ts';
 

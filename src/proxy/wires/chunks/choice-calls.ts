@@ -1,9 +1,8 @@
 import { isObject } from '../../../lib/json.ts';
-import { closedByFinish } from '../../../plans/closure.ts';
 import type { Delta } from '../../../plans/delta.ts';
-import type { SettledCall } from '../../../plans/settled-call.ts';
-import { normalisedArguments, proofOf, type ToolSchemas } from '../../../plans/tool-proof.ts';
-import { type ToolCall, Transcript } from '../../../plans/transcript.ts';
+import type { SettledCall, ToolCall } from '../../../plans/tool-call.ts';
+import { closedByFinish, normalisedArguments, proofOf, type ToolSchemas } from '../../../plans/tool-proof.ts';
+import { Transcript } from '../../../plans/transcript.ts';
 import type { ChatChoice, ChatChunk, ChatToolCall } from './chat-chunk.ts';
 import { ChatToolCalls } from './chat-tool-calls.ts';
 

@@ -1,5 +1,4 @@
-import { cancelDelta } from '../../../plans/cancelled-call.ts';
-import { type Delta, isUsage, type Usage } from '../../../plans/delta.ts';
+import { cancelDelta, type Delta, isUsage, type Usage } from '../../../plans/delta.ts';
 import { ShownCalls } from '../../../plans/shown-calls.ts';
 import type { Advisory } from '../common/advisory.ts';
 import type {

@@ -1,6 +1,6 @@
-import { tailOf } from '../../../lib/text-tail.ts';
+import { tailOf } from '../../../lib/text.ts';
 import type { ProviderTool } from '../../../plans/provider-tools.ts';
-import type { SettledCall } from '../../../plans/settled-call.ts';
+import type { SettledCall } from '../../../plans/tool-call.ts';
 
 /** What a run had said and done when it ended. */
 export interface PartialAnswer {

@@ -1,4 +1,4 @@
-import type { SettledCall } from '../../../plans/settled-call.ts';
+import type { SettledCall } from '../../../plans/tool-call.ts';
 
 /** A call of which a request has nothing but the result: its provider keeps the conversation. */
 export interface KeptCall {

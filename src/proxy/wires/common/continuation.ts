@@ -1,6 +1,5 @@
 import type { AnswerGivenBack } from '../../../plans/provider-tools.ts';
-import type { Mode } from '../../../plans/seam/mode.ts';
-import type { Prefix } from '../../../plans/seam/prefill.ts';
+import type { Mode, Prefix } from '../../../plans/seam/mode.ts';
 import type { Dialect } from './dialect.ts';
 import type { WireRequest } from './wire.ts';
 

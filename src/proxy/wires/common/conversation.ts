@@ -1,5 +1,4 @@
-import type { Part } from '../../../plans/compression.ts';
-import type { Saying } from '../../../plans/summary-text.ts';
+import type { Part, Saying } from '../../../plans/compression.ts';
 import type { WireRequest } from './wire.ts';
 
 /** One message of a conversation, or one item where a wire has those. */

@@ -1,5 +1,5 @@
 import type { DialectName } from '../../../config/dialect-names.ts';
-import type { PrefillManner } from '../../../plans/seam/prefill.ts';
+import type { PrefillManner } from '../../../plans/seam/mode.ts';
 import type { PositionUnit } from '../../upstream/stream-position.ts';
 import type { ChatMessage, ChatRequest } from './chat-request.ts';
 import type { Fingerprint } from './fingerprint.ts';

@@ -1,5 +1,5 @@
 import { isObject, parsedJson } from '../../../lib/json.ts';
-import type { PrefillManner } from '../../../plans/seam/prefill.ts';
+import type { PrefillManner } from '../../../plans/seam/mode.ts';
 import type { Dialect } from '../common/dialect.ts';
 import { DIALECTS } from './registry.ts';
 

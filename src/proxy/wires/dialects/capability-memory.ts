@@ -1,5 +1,5 @@
 import type { Time } from '../../../lib/time.ts';
-import type { PrefillManner } from '../../../plans/seam/prefill.ts';
+import type { PrefillManner } from '../../../plans/seam/mode.ts';
 import type { Target } from '../../upstream/target.ts';
 import type { Dialect } from '../common/dialect.ts';
 import type { Samples } from '../common/fingerprint.ts';

@@ -1,4 +1,4 @@
-import type { PrefillManner } from '../../../plans/seam/prefill.ts';
+import type { PrefillManner } from '../../../plans/seam/mode.ts';
 
 /** From less text it could not be told how two answers compare. */
 const COMPARED_CHARACTERS = 16;

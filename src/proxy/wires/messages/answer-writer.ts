@@ -1,6 +1,5 @@
 import { isObject } from '../../../lib/json.ts';
-import { cancelDelta } from '../../../plans/cancelled-call.ts';
-import type { Delta, Usage } from '../../../plans/delta.ts';
+import { cancelDelta, type Delta, type Usage } from '../../../plans/delta.ts';
 import { isOfProviderTool } from '../../../plans/provider-tools.ts';
 import { ShownCalls } from '../../../plans/shown-calls.ts';
 import type { Advisory } from '../common/advisory.ts';

@@ -1,5 +1,5 @@
 import { isObject } from '../../../lib/json.ts';
-import { nudgeAfterTools } from '../../../plans/tool-nudge.ts';
+import { nudgeAfterTools } from '../../../plans/continuation.ts';
 import {
   type Continuation,
   type ContinuationFacts,
@@ -36,7 +36,7 @@ export function messagesContinuationOf(
       };
     case 'nudge': {
       const hasTools = (request.tools ?? []).length > 0;
-      const nudge = nudgeAfterTools({ tail: prefix.sent, ran: ran.names, hasTools, cutTools, insists });
+      const nudge = nudgeAfterTools(ran.names, { delivered: prefix.sent, hasTools, cutTools, insists });
       // The model would think about the request to continue, and leave little of the limit for the answer.
       const thinking = withoutThinking(request);
       const thoughts = 'thinking' in thinking ? [] : sealed;

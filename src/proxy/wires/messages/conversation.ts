@@ -1,5 +1,5 @@
 import { isObject } from '../../../lib/json.ts';
-import type { Saying } from '../../../plans/summary-text.ts';
+import type { Saying } from '../../../plans/compression.ts';
 import { type Conversation, type ConversationPart, stoodFor, written } from '../common/conversation.ts';
 import type { MessageParam, MessagesRequest } from './request.ts';
 

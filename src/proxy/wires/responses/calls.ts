@@ -1,6 +1,6 @@
 import type { Delta } from '../../../plans/delta.ts';
 import { ShownCalls } from '../../../plans/shown-calls.ts';
-import type { ToolCall } from '../../../plans/transcript.ts';
+import type { ToolCall } from '../../../plans/tool-call.ts';
 import type { AttemptItem, ResponsesEvent } from './data.ts';
 import type { ResponseOutput } from './output.ts';
 import type { ResponsesSender } from './sender.ts';

@@ -1,5 +1,5 @@
+import { nudgeAfterTools } from '../../../plans/continuation.ts';
 import type { AnswerGivenBack } from '../../../plans/provider-tools.ts';
-import { nudgeAfterTools } from '../../../plans/tool-nudge.ts';
 import {
   type Continuation,
   type ContinuationFacts,
@@ -28,7 +28,7 @@ export function responsesContinuationOf({
 }: ContinuationFacts<ResponsesRequest>): Continuation<ResponsesRequest> {
   if (mode !== 'nudge') return { body: request, added_messages: [] };
   const hasTools = Array.isArray(request.tools) && request.tools.length > 0;
-  const nudge = nudgeAfterTools({ tail: prefix.sent, ran: ran.names, hasTools, cutTools, insists });
+  const nudge = nudgeAfterTools(ran.names, { delivered: prefix.sent, hasTools, cutTools, insists });
   const thoughts = keepsThoughts(request) ? withoutThose(sealed, ran.before) : [];
   const said = [
     ...thoughts,

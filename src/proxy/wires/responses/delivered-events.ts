@@ -1,7 +1,6 @@
 import type { JournalEvent } from '../../../checkpoint/journal.ts';
 import { isObject } from '../../../lib/json.ts';
-import { partOf } from '../../../plans/answer-part.ts';
-import type { Delta } from '../../../plans/delta.ts';
+import { type Delta, partOf } from '../../../plans/delta.ts';
 import { Transcript } from '../../../plans/transcript.ts';
 import { cancelledCallOf } from '../common/advisory.ts';
 import type {

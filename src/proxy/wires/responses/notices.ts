@@ -1,6 +1,6 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
-import type { SettledCall } from '../../../plans/settled-call.ts';
+import type { SettledCall } from '../../../plans/tool-call.ts';
 import type { AnsweredCall } from '../common/answered-call.ts';
 import { type WireNotices, withText } from '../common/wire-notices.ts';
 import { type Json, textIn } from './data.ts';

@@ -1,8 +1,8 @@
 import type { JournalEvent } from '../../../checkpoint/journal.ts';
 import type { Delta } from '../../../plans/delta.ts';
 import type { ShownFragment } from '../../../plans/shown-calls.ts';
+import type { ToolCall } from '../../../plans/tool-call.ts';
 import { normalisedArguments } from '../../../plans/tool-proof.ts';
-import type { ToolCall } from '../../../plans/transcript.ts';
 import { partsOf, type ShownItem } from './client-response-state.ts';
 import { argumentsOf, callClosing, callOf, cutOff, itemClosing, partClosing, placeOf } from './closing.ts';
 import { type AttemptItem, type ResponsesData, type ResponsesEvent, textIn } from './data.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { PROBE } from '../../../../src/plans/seam/prefill-probe.ts';
+import { PROBE } from '../../../../src/plans/seam/mode.ts';
 import { CapabilityMemory } from '../../../../src/proxy/wires/dialects/capability-memory.ts';
 import type { Fault } from '../../../provider/fault.ts';
 import type { Plan } from '../../../provider/script.ts';

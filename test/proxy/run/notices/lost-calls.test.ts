@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { MemoryStore } from '../../../../src/checkpoint/memory/memory-store.ts';
-import type { SettledCall } from '../../../../src/plans/settled-call.ts';
+import type { SettledCall } from '../../../../src/plans/tool-call.ts';
 import {
   leaveLostCallNote,
   lostCallKey,

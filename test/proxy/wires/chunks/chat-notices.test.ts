@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { SettledCall } from '../../../../src/plans/settled-call.ts';
+import type { SettledCall } from '../../../../src/plans/tool-call.ts';
 import { chatNotices } from '../../../../src/proxy/wires/chunks/chat-notices.ts';
 import type { Notice } from '../../../../src/proxy/wires/common/notice.ts';
 import { CASES } from '../../../cases.ts';

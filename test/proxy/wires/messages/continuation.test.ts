@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { nudgeText } from '../../../../src/plans/continuation.ts';
-import { prefixOf } from '../../../../src/plans/seam/prefill.ts';
+import { prefixOf } from '../../../../src/plans/seam/mode.ts';
 import type { ContinuationFacts } from '../../../../src/proxy/wires/common/continuation.ts';
 import { anthropic } from '../../../../src/proxy/wires/dialects/anthropic.ts';
 import { messagesContinuationOf } from '../../../../src/proxy/wires/messages/continuation.ts';
