@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 import { UsageError } from './commands/command.ts';
-import { findCommand, membersOf } from './commands/find.ts';
+import { findCommand, membersOf, parseInvocation } from './commands/command-line.ts';
 import { commandHelp, groupHelp, overview } from './commands/help.ts';
-import { parseInvocation } from './commands/parse.ts';
 import { VERSION } from './lib/version.ts';
 
 /** Something that was asked for did not succeed. */
@@ -10,7 +9,7 @@ const EXIT_FAILURE = 1;
 /** The command, or the configuration it needs, cannot be used as it is. */
 const EXIT_USAGE = 2;
 
-/** What is the caller's to mend is told without a stack. By name, because these come with modules loaded late. */
+/** Errors that the caller can mend are printed without a stack. By name, because these come with modules loaded late. */
 const MENDABLE: Readonly<Record<string, number>> = {
   UsageError: EXIT_USAGE,
   ConfigurationError: EXIT_USAGE,
@@ -38,7 +37,7 @@ function print(text: string): number {
   return 0;
 }
 
-// Whoever reads the output, such as `head`, has had enough of it.
+// The reader of the output, such as `head`, has had enough of it.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
   throw error;

@@ -2,12 +2,9 @@ import { execFile } from 'node:child_process';
 import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { printable, printableLines } from '../src/commands/printable.ts';
-import { durationText } from '../src/commands/quantities.ts';
-import { painter } from '../src/commands/terminal.ts';
-import { type Column, textTable } from '../src/commands/text-table.ts';
-import { widthOf } from '../src/commands/text-width.ts';
-import { timelineLine } from '../src/commands/timeline-text.ts';
+import { durationText, timelineLine } from '../src/commands/run-text.ts';
+import { painter, printable, printableLines } from '../src/commands/terminal.ts';
+import { type Column, textTable, widthOf } from '../src/commands/text-table.ts';
 import { startProvider } from './http-peer.ts';
 
 describe('what others have said', () => {

@@ -3,8 +3,7 @@ import { isObject, parsedJson } from '../lib/json.ts';
 import type { Delta } from '../plans/delta.ts';
 import type { Wire } from '../proxy/wires/common/wire.ts';
 import { printJsonLine } from './json-output.ts';
-import { printable, printableLines } from './printable.ts';
-import type { Output } from './terminal.ts';
+import { type Output, printable, printableLines } from './terminal.ts';
 
 interface Call {
   readonly name: string;

@@ -1,5 +1,5 @@
 import type { CommandDescription, WordSource } from './command.ts';
-import { firstWords, membersOf } from './find.ts';
+import { firstWords, membersOf } from './command-line.ts';
 import { COMMANDS } from './table.ts';
 
 /** One word that can be typed, and what it is. */

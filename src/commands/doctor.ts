@@ -6,9 +6,8 @@ import { redactor, secretsOf } from '../doctor/secrets.ts';
 import type { Invocation } from './command.ts';
 import { orProblems, printJson } from './json-output.ts';
 import { assignmentsOf } from './options.ts';
-import { givenKey } from './owner-key.ts';
-import { printable } from './printable.ts';
-import { painter, type Style } from './terminal.ts';
+import { givenKey } from './run-access.ts';
+import { painter, printable, type Style } from './terminal.ts';
 
 const STYLES: Readonly<Record<FindingStatus, Style>> = {
   ok: 'green',

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../config/configuration-error.ts';
-import { printableLines } from './printable.ts';
+import { printableLines } from './terminal.ts';
 
 /** One document, for people as well: what a terminal would obey is escaped as JSON has it. */
 export const printJson = (document: object): void =>

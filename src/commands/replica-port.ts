@@ -2,7 +2,7 @@ import { transportCode } from '../interrupts/transport-code.ts';
 import { isObject, parsedJson } from '../lib/json.ts';
 import { CommandFailure, type Invocation, UsageError } from './command.ts';
 import { DEFAULT_ADMIN_URL, DEFAULT_API_URL } from './options.ts';
-import { printable } from './printable.ts';
+import { printable } from './terminal.ts';
 
 /** A replica is asked for little, and is near. */
 const ANSWER_MAX_MS = 10_000;

@@ -1,10 +1,9 @@
 import { type Invocation, UsageError } from './command.ts';
 import { printJson } from './json-output.ts';
-import { KEY_VARIABLE, ownerHeaders } from './owner-key.ts';
-import { printable } from './printable.ts';
+import { askForRun } from './replica-documents.ts';
 import { ReplicaPort } from './replica-port.ts';
-import { runOperand } from './run-operand.ts';
-import { askForRun } from './run-status-document.ts';
+import { KEY_VARIABLE, ownerHeaders, runOperand } from './run-access.ts';
+import { printable } from './terminal.ts';
 
 export async function run(invocation: Invocation): Promise<void> {
   const id = runOperand(invocation);

@@ -1,11 +1,10 @@
 import type { RunSummary } from '../status/snapshot.ts';
 import type { Invocation } from './command.ts';
 import { printJson } from './json-output.ts';
-import { printable } from './printable.ts';
-import { durationText } from './quantities.ts';
+import { readRuns } from './replica-documents.ts';
 import { ReplicaPort } from './replica-port.ts';
-import { readRuns } from './status-document.ts';
-import { painter, widthOfOutput } from './terminal.ts';
+import { durationText, stateOf } from './run-text.ts';
+import { painter, printable, widthOfOutput } from './terminal.ts';
 import { type Column, textTable } from './text-table.ts';
 
 const COLUMNS: readonly Column[] = [
@@ -48,8 +47,6 @@ function rowOf(summary: RunSummary, now_ms: number): string[] {
     lastOf(summary),
   ];
 }
-
-export const stateOf = ({ state, outcome }: RunSummary): string => printable(outcome ?? state);
 
 /** What was wrong last, and what was done about it. */
 const lastOf = ({ cause, plan }: RunSummary): string =>

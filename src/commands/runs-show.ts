@@ -1,16 +1,11 @@
 import type { RunDetail } from '../status/snapshot.ts';
 import type { Invocation } from './command.ts';
 import { printJson } from './json-output.ts';
-import { ownerHeaders } from './owner-key.ts';
-import { printable, printableLines } from './printable.ts';
-import { durationText } from './quantities.ts';
+import { askForRun, type RunStatusDocument, type RunStatusSegment, readRun } from './replica-documents.ts';
 import { ReplicaPort } from './replica-port.ts';
-import { runOperand } from './run-operand.ts';
-import { askForRun, type RunStatusDocument, type RunStatusSegment } from './run-status-document.ts';
-import { stateOf } from './runs-list.ts';
-import { readRun } from './status-document.ts';
-import { painter, type Style } from './terminal.ts';
-import { timelineLine } from './timeline-text.ts';
+import { ownerHeaders, runOperand } from './run-access.ts';
+import { durationText, stateOf, timelineLine } from './run-text.ts';
+import { painter, printable, printableLines, type Style } from './terminal.ts';
 
 type Fact = readonly [name: string, value: string];
 type Paint = (text: string, style: Style) => string;

@@ -1,15 +1,144 @@
-import type { Invocation } from './command.ts';
-import { ownerHeaders } from './owner-key.ts';
+import type { WireName } from '../checkpoint/journal.ts';
+import type { RunId } from '../checkpoint/store.ts';
+import { parsedJson } from '../lib/json.ts';
+import { WIRES } from '../proxy/wires/registry.ts';
+import type { FeedEntry, FeedUpdate, RunDetail, TimelineEntry } from '../status/snapshot.ts';
+import { type AnswerOutput, failureIn, jsonAnswer, TextAnswer } from './answer-output.ts';
+import { CommandFailure, type Invocation } from './command.ts';
+import { followEvents } from './follow-events.ts';
+import { printJsonLine } from './json-output.ts';
+import { askForRun, readRun, requireVersion } from './replica-documents.ts';
 import { ReplicaPort } from './replica-port.ts';
-import { runOperand } from './run-operand.ts';
-import { tailStream } from './tail-stream.ts';
-import { tailTimeline } from './tail-timeline.ts';
+import { ownerHeaders, runOperand } from './run-access.ts';
+import { timelineLine } from './run-text.ts';
 
 export function run(invocation: Invocation): Promise<void> {
   const id = runOperand(invocation);
   const json = invocation.switches.has('json');
   const owner = ownerHeaders(invocation, process.env);
   return owner
-    ? tailStream(new ReplicaPort('api', invocation, process.env, owner), id, json)
+    ? tailAnswer(new ReplicaPort('api', invocation, process.env, owner), id, json)
     : tailTimeline(new ReplicaPort('admin', invocation, process.env), id, json);
+}
+
+/** Prints a run from its beginning to its end, as its owner. */
+async function tailAnswer(api: ReplicaPort, run: RunId, json: boolean): Promise<void> {
+  const { wire: name } = await askForRun(api, run);
+  const wire = WIRES[(name ?? 'chat_completions') as WireName];
+  if (!wire) throw new CommandFailure(`the run is on a wire that this release does not know: ${name}.`);
+  const output: AnswerOutput = json ? jsonAnswer : new TextAnswer(wire, process.stdout, process.stderr);
+  const received = new ReceivedTail();
+  await followEvents(
+    (closing) => openAnswer(api, run, received, closing),
+    ({ data }) => {
+      const seq = received.add(data);
+      output.add(seq, data);
+      const end = wire.delivered.endOf(data);
+      if (end === undefined) return false;
+      output.end();
+      if (end === 'error') throw new CommandFailure(`${run}: ${failureIn(data)}`);
+      process.stderr.write(`${run} is complete, ${seq} events\n`);
+      return true;
+    },
+  );
+}
+
+/** What the command brings of an answer when its cursor is ahead of the checkpoint. */
+const TAIL_CHARACTERS_MAX = 1_048_576;
+const OPEN_MAX_MS = 30_000;
+
+/** The payloads received last, as the replica compares them with its own. */
+class ReceivedTail {
+  seq = 0;
+  readonly payloads: string[] = [];
+  #characters = 0;
+
+  /** The ordinal of the event. */
+  add(payload: string): number {
+    this.payloads.push(payload);
+    this.#characters += payload.length;
+    while (this.#characters > TAIL_CHARACTERS_MAX && this.payloads.length > 1)
+      this.#characters -= this.payloads.shift()?.length ?? 0;
+    return ++this.seq;
+  }
+}
+
+function openAnswer(
+  api: ReplicaPort,
+  run: RunId,
+  { seq, payloads }: ReceivedTail,
+  closing: AbortController,
+): Promise<Response> {
+  const path = `/holdfast/v1/runs/${run}`;
+  const opening = setTimeout(() => closing.abort(new Error('the stream did not begin')), OPEN_MAX_MS);
+  const opened =
+    seq === 0
+      ? api.open(`${path}/stream`, { signal: closing.signal })
+      : api.open(`${path}/resume`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ cursor: seq, tail: payloads }),
+          signal: closing.signal,
+        });
+  return opened.finally(() => clearTimeout(opening));
+}
+
+type Outcome = Extract<TimelineEntry, { kind: 'ended' }>['outcome'];
+
+const UNFINISHED: ReadonlySet<Outcome> = new Set(['failed', 'rejected', 'cancelled', 'salvaged']);
+
+/** Prints the timeline of a run on one replica until the run has ended there. */
+async function tailTimeline(admin: ReplicaPort, run: RunId, json: boolean): Promise<void> {
+  const printer = new TimelinePrinter(run, json);
+  printer.catchUp(await readRun(admin, run));
+  if (printer.outcome === undefined)
+    await followEvents(
+      ({ signal }) => admin.open('/runs/events', { signal }),
+      async ({ event, data }) => {
+        const news = parsedJson(data) as (FeedUpdate & { readonly version?: number }) | undefined;
+        if (event === 'snapshot') {
+          requireVersion(news?.version, admin);
+          // What happened before it, or was left out of the feed, is in the run's own timeline.
+          printer.catchUp(await readRun(admin, run));
+        } else if (event === 'update') printer.printUpdate(news?.entries ?? []);
+        return printer.outcome !== undefined;
+      },
+    );
+  if (printer.outcome !== undefined && UNFINISHED.has(printer.outcome))
+    throw new CommandFailure(`${run} was not finished: ${printer.outcome}.`);
+}
+
+/** Prints every entry once, whether it comes with the feed, with the run's timeline or with both. */
+class TimelinePrinter {
+  outcome: Outcome | undefined;
+  readonly #run: RunId;
+  readonly #json: boolean;
+  readonly #printed = new Set<string>();
+  #created_at_ms: number | undefined;
+  #key: number | undefined;
+
+  constructor(run: RunId, json: boolean) {
+    this.#run = run;
+    this.#json = json;
+  }
+
+  catchUp({ key, created_at_ms, timeline }: RunDetail): void {
+    this.#key = key;
+    this.#created_at_ms ??= created_at_ms;
+    for (const entry of timeline) this.#print(entry);
+  }
+
+  printUpdate(entries: readonly FeedEntry[]): void {
+    for (const { key, run: _, ...entry } of entries)
+      if (key === this.#key) this.#print(entry as TimelineEntry);
+  }
+
+  #print(entry: TimelineEntry): void {
+    const known = JSON.stringify(entry);
+    if (this.#printed.has(known)) return;
+    this.#printed.add(known);
+    if (entry.kind === 'ended') this.outcome = entry.outcome;
+    if (this.#json) printJsonLine({ run: this.#run, ...entry });
+    else process.stdout.write(`${timelineLine(entry, this.#created_at_ms ?? entry.at_ms)}\n`);
+  }
 }

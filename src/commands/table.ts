@@ -1,6 +1,7 @@
 import type { CommandDescription } from './command.ts';
 import {
   ADMIN_OPTION,
+  assignmentsOf,
   CONFIGURATION_OPTIONS,
   JSON_LINES_OPTION,
   JSON_OPTION,
@@ -19,7 +20,13 @@ export const COMMANDS: readonly CommandDescription[] = [
       'Flags win over `HOLDFAST_*` environment variables, which win over the file; see [configuration.md](configuration.md).',
     ],
     options: CONFIGURATION_OPTIONS,
-    load: () => import('./serve.ts'),
+    load: async () => {
+      const { serve } = await import('../server/serve.ts');
+      return {
+        run: ({ values }) =>
+          serve({ file: values.config, flags: assignmentsOf(values), environment: process.env }),
+      };
+    },
   },
   {
     name: 'check',

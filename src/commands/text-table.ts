@@ -1,4 +1,9 @@
-import { fitted, padded, widthOf } from './text-width.ts';
+const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+/** Scripts and pictures that terminals draw two columns wide. */
+const WIDE =
+  /^(?:\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}])/u;
+const PLAIN = /^[ -~]*$/;
+const ELLIPSIS = '…';
 
 export interface Column {
   readonly title: string;
@@ -77,5 +82,28 @@ function shrunk(shown: readonly Column[], widths: number[], width: number): numb
 
 function cell(text: string, width: number, { align }: Column): string {
   const short = fitted(text, width);
-  return align === 'right' ? ' '.repeat(Math.max(0, width - widthOf(short))) + short : padded(short, width);
+  const space = ' '.repeat(Math.max(0, width - widthOf(short)));
+  return align === 'right' ? space + short : short + space;
 }
+
+/** How many columns of a terminal the text takes. */
+export const widthOf = (text: string): number =>
+  PLAIN.test(text) ? text.length : charactersOf(text).reduce((sum, one) => sum + columnsOf(one), 0);
+
+/** `text` in at most so many columns; what is left off is marked. */
+function fitted(text: string, columns_max: number): string {
+  if (widthOf(text) <= columns_max) return text;
+  let kept = '';
+  let columns = widthOf(ELLIPSIS);
+  for (const character of charactersOf(text)) {
+    columns += columnsOf(character);
+    if (columns > columns_max) break;
+    kept += character;
+  }
+  return columns_max > 0 ? kept + ELLIPSIS : '';
+}
+
+const charactersOf = (text: string): string[] =>
+  Array.from(graphemes.segment(text), ({ segment }) => segment);
+
+const columnsOf = (character: string): number => (WIDE.test(character) ? 2 : 1);
