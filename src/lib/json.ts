@@ -55,7 +55,7 @@ const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
 /** Index of the quote that ends the string which begins at `start`; the end of the text where none does. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
   return end === -1 ? text.length : end;
@@ -70,3 +70,25 @@ function isEscaped(text: string, index: number): boolean {
 /** Says nothing that anybody could miss. */
 export const isEmpty = (value: unknown): boolean =>
   value === null || value === '' || (typeof value === 'object' && Object.keys(value as object).length === 0);
+
+/** In every version of Node that this runs on, but not among the types of the language's last edition. */
+interface ExactJson {
+  parse(
+    text: string,
+    reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
+  ): unknown;
+  rawJSON(source: string): unknown;
+}
+
+const exact = JSON as unknown as ExactJson;
+
+/**
+ * JSON as `JSON.parse` has it, but for numbers that would come out of `JSON.stringify` in other digits than they went in:
+ * those stand for themselves there. What a model is sent back of its own calls is to be what it has said.
+ */
+export const parsedExactly = (text: string): unknown =>
+  exact.parse(text, (_key, value, { source }) =>
+    typeof value === 'number' && source !== undefined && String(value) !== source
+      ? exact.rawJSON(source)
+      : value,
+  );

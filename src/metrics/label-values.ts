@@ -1,9 +1,7 @@
 import type { WireName } from '../checkpoint/journal.ts';
 import type { FinalStatus } from '../checkpoint/store.ts';
 import type { Plan } from '../plans/decide.ts';
-import type { Outcome } from '../plans/outcome.ts';
-import type { SeamKind } from '../plans/seam/joint.ts';
-import type { Mode } from '../plans/seam/mode.ts';
+import { MODES } from '../plans/seam/mode.ts';
 
 /** The compiler sees to it that none is missing. */
 const valuesOf = <Value extends string>(values: Readonly<Record<Value, true>>): readonly Value[] =>
@@ -14,25 +12,6 @@ export const WIRES = valuesOf<WireName>({
   completions: true,
   messages: true,
   responses: true,
-});
-
-export const OUTCOMES = valuesOf<Outcome>({
-  complete: true,
-  recovered: true,
-  salvaged: true,
-  failed: true,
-  rejected: true,
-  cancelled: true,
-  superseded: true,
-  handed_over: true,
-  replayed: true,
-});
-
-export const SEAMS = valuesOf<SeamKind>({
-  exact: true,
-  anchored: true,
-  aligned: true,
-  unanchored: true,
 });
 
 export const SALVAGED = valuesOf<Exclude<FinalStatus, 'cancelled'>>({
@@ -50,7 +29,6 @@ export const ATTEMPTS = ['complete', 'interrupted'] as const;
 export const TRANSITIONS = ['open', 'closed'] as const;
 
 type RecoveryPlan = Exclude<Plan['kind'], 'give_up'>;
-type RecoveryMode = Mode | 'none';
 
 export const RECOVERY_PLANS = valuesOf<RecoveryPlan>({
   R1: true,
@@ -60,17 +38,10 @@ export const RECOVERY_PLANS = valuesOf<RecoveryPlan>({
   finish: true,
 });
 /** `none`: nothing more was asked for. */
-export const RECOVERY_MODES = valuesOf<RecoveryMode>({
-  resume: true,
-  prefill: true,
-  nudge: true,
-  replay: true,
-  restart: true,
-  none: true,
-});
+export const RECOVERY_MODES = [...MODES, 'none'] as const;
 export const RECOVERY_OUTCOMES = ['succeeded', 'failed'] as const;
 
-const MODES_OF_PLANS: Readonly<Record<RecoveryPlan, readonly RecoveryMode[]>> = {
+const MODES_OF_PLANS: Readonly<Record<RecoveryPlan, readonly (typeof RECOVERY_MODES)[number][]>> = {
   R1: ['resume', 'prefill', 'nudge', 'replay'],
   R2: ['none'],
   R3: ['nudge', 'prefill', 'replay'],

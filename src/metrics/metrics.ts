@@ -3,10 +3,27 @@ import type { RunId } from '../checkpoint/store.ts';
 import { CAUSES, PHASES } from '../interrupts/interruption.ts';
 import { VERSION } from '../lib/version.ts';
 import { BREAKER_STATES, type BreakerState } from '../plans/circuit-breaker.ts';
-import { APPEND_BUCKETS, FIRST_TOKEN_BUCKETS, GAP_BUCKETS, OVERHEAD_BUCKETS } from './buckets.ts';
+import { OUTCOMES } from '../plans/outcome.ts';
+import { SEAM_KINDS } from '../plans/seam/joint.ts';
 import { type ConfiguredNames, Families } from './families.ts';
 import * as values from './label-values.ts';
 import { openMetricsOf, prefersOpenMetrics } from './open-metrics.ts';
+
+/** Seconds. Up to ten minutes, because reasoning models are silent for long before the first token. */
+const FIRST_TOKEN_BUCKETS = [
+  0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 15, 20, 30, 45, 60, 90, 120,
+  180, 300, 600,
+];
+/** Seconds of silence the client felt: from an unnoticeable reconnect to as long as a run may go without progress. */
+const GAP_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640];
+/** Seconds of our own work. */
+const OVERHEAD_BUCKETS = [
+  0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
+];
+/** Seconds. The last one is about as long as a store is waited for. */
+const APPEND_BUCKETS = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
+];
 
 /** A target that others can stand in for: an upstream, and the model it is asked for; `''` for the client's. */
 export interface TargetLabels {
@@ -42,7 +59,7 @@ export class Metrics {
   readonly runs = this.#families.counter(
     'holdfast_runs_total',
     'Runs that ended on this replica, by how they ended.',
-    { wire: values.WIRES, outcome: values.OUTCOMES },
+    { wire: values.WIRES, outcome: OUTCOMES },
   );
   readonly activeRuns = this.#families.gauge('holdfast_runs_active', 'Runs being delivered now.');
   readonly interruptions = this.#families.counter(
@@ -69,7 +86,7 @@ export class Metrics {
   readonly seams = this.#families.counter(
     'holdfast_seams_total',
     'Joins between two attempts, by what was found there.',
-    { kind: values.SEAMS },
+    { kind: SEAM_KINDS },
   );
   readonly timeToFirstToken = this.#families.histogramWithExemplars(
     'holdfast_time_to_first_token_seconds',

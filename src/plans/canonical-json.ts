@@ -1,3 +1,5 @@
+import { endOfString } from '../lib/json.ts';
+
 const NO_FIELDS: ReadonlySet<string> = new Set();
 
 /**
@@ -120,27 +122,13 @@ class Tokens {
   #string(): string {
     const text = this.#text;
     const start = this.#position;
-    let end = start;
-    do end = this.#find('"', end + 1);
-    while (end < text.length && isEscaped(text, end));
+    const end = endOfString(text, start);
     this.#position = end + 1;
     const string = text.slice(start, end + 1);
-    if (this.#escape < start) this.#escape = this.#find('\\', start);
+    if (this.#escape < start) {
+      const found = text.indexOf('\\', start);
+      this.#escape = found === -1 ? text.length : found;
+    }
     return this.#escape < end ? JSON.stringify(JSON.parse(string)) : string;
   }
-
-  /** Behind the end of the text for what is not there. */
-  #find(character: string, from: number): number {
-    const position = this.#text.indexOf(character, from);
-    return position < 0 ? this.#text.length : position;
-  }
 }
-
-/** True behind an odd number of backslashes. */
-function isEscaped(text: string, position: number): boolean {
-  let before = position;
-  while (text.charCodeAt(before - 1) === BACKSLASH) before--;
-  return (position - before) % 2 === 1;
-}
-
-const BACKSLASH = 0x5c;

@@ -1,13 +1,18 @@
 import {
   type Context,
+  createTraceState,
+  isSpanContextValid,
   ROOT_CONTEXT,
   type Span,
+  type SpanContext,
   SpanKind,
   SpanStatusCode,
+  TraceFlags,
   type Tracer,
   trace,
 } from '@opentelemetry/api';
 import type { Configuration } from '../config/configuration.ts';
+import type { Usage } from '../plans/delta.ts';
 import type {
   ObservedAttempt,
   ObservedAttemptEnd,
@@ -17,16 +22,15 @@ import type {
   ObservedRun,
   RunObservation,
 } from '../proxy/run/context/run-observer.ts';
-import { AttemptTrace } from './attempt-trace.ts';
-import { ATTRIBUTE, EVENT } from './attribute-names.ts';
 import {
+  ATTRIBUTE,
   attemptAttributes,
+  EVENT,
   interruptionAttributes,
   planAttributes,
   runAttributes,
   spanName,
-} from './observed-attributes.ts';
-import { readTraceContext, traceparentOf } from './trace-context.ts';
+} from './attributes.ts';
 
 const ERRORS: ReadonlySet<ObservedEnd['outcome']> = new Set(['failed', 'rejected']);
 
@@ -113,3 +117,70 @@ export class RunTrace implements RunObservation {
     this.#span.end();
   }
 }
+
+/** The span of one upstream request. */
+class AttemptTrace {
+  readonly #span: Span;
+  readonly #began_ms = performance.now();
+  /** When it said the first that became part of the answer, by `performance.now()`. */
+  answered_at_ms: number | undefined;
+
+  constructor(span: Span) {
+    this.#span = span;
+  }
+
+  answering(): void {
+    this.answered_at_ms = performance.now();
+    this.#span.setAttribute(ATTRIBUTE.timeToFirstChunk, (this.answered_at_ms - this.#began_ms) / 1000);
+    this.#span.addEvent(EVENT.firstContent);
+  }
+
+  end({ outcome, added, seam, interruption, usage, answer_id }: ObservedAttemptEnd): void {
+    this.#span.setAttributes({
+      [ATTRIBUTE.outcome]: outcome,
+      [ATTRIBUTE.added]: added,
+      ...(seam !== undefined && { [ATTRIBUTE.seam]: seam }),
+      ...(answer_id !== undefined && { [ATTRIBUTE.responseId]: answer_id }),
+      ...(usage && usageAttributes(usage)),
+    });
+    if (interruption) {
+      const { cause, status } = interruption;
+      this.#span.setAttribute(ATTRIBUTE.errorType, cause);
+      if (status !== undefined) this.#span.setAttribute(ATTRIBUTE.status, status);
+      this.#span.setStatus({ code: SpanStatusCode.ERROR });
+    }
+    this.#span.end();
+  }
+
+  /** It was let go before it had ended: its client has left, or its replica shuts down. */
+  abandon(): void {
+    this.#span.setAttribute(ATTRIBUTE.outcome, 'abandoned');
+    this.#span.end();
+  }
+}
+
+const usageAttributes = ({ prompt_tokens, completion_tokens }: Usage) => ({
+  [ATTRIBUTE.inputTokens]: prompt_tokens,
+  [ATTRIBUTE.outputTokens]: completion_tokens,
+});
+
+/** https://www.w3.org/TR/trace-context-2/: version, trace, parent, flags; later versions may add to it. */
+const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
+
+/** What a client's headers say of the trace that its request is part of; `undefined` where they say nothing of use. */
+export function readTraceContext(traceparent = '', tracestate?: string): SpanContext | undefined {
+  const [, version, traceId = '', spanId = '', flags = '', more] = TRACEPARENT.exec(traceparent) ?? [];
+  if (version === 'ff' || (version === '00' && more !== undefined)) return undefined;
+  const context: SpanContext = {
+    traceId,
+    spanId,
+    traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED,
+    isRemote: true,
+    ...(tracestate && { traceState: createTraceState(tracestate) }),
+  };
+  return isSpanContextValid(context) ? context : undefined;
+}
+
+/** The header by which whoever is asked next continues the trace. */
+export const traceparentOf = ({ traceId, spanId, traceFlags }: SpanContext): string =>
+  `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;

@@ -1,5 +1,14 @@
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import {
+  defaultResource,
+  detectResources,
+  type Resource,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceInstanceIdDetector,
+  serviceNameEnvDetector,
+} from '@opentelemetry/resources';
+import {
   BatchSpanProcessor,
   ParentBasedSampler,
   type Sampler,
@@ -11,10 +20,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { inTime, type Time } from '../lib/time.ts';
 import { VERSION } from '../lib/version.ts';
 import type { RunObserver } from '../proxy/run/context/run-observer.ts';
-import { routeDiagnostics } from './diagnostics.ts';
-import { ExportReports } from './export-reports.ts';
-import { ReportedExporter } from './reported-exporter.ts';
-import { resourceNamed } from './resource.ts';
+import { ReportedExporter, routeDiagnostics } from './export-reports.ts';
 import { RunTrace } from './run-trace.ts';
 import type { Sampling, TracingSettings } from './settings.ts';
 
@@ -58,7 +64,7 @@ export function createTracing(
     userAgent: `holdfast/${VERSION}`,
   });
   const processor = new BatchSpanProcessor({
-    exporter: new ReportedExporter(exporter, new ExportReports(log, time)),
+    exporter: new ReportedExporter(exporter, log, time),
     maxQueueSize: QUEUED_SPANS_MAX,
     maxExportBatchSize: BATCH_SPANS_MAX,
     scheduledDelayMillis: BATCH_WAIT_MS,
@@ -83,4 +89,14 @@ export function createTracing(
 function samplerOf({ byParent, ratio }: Sampling): Sampler {
   const root = new TraceIdRatioBasedSampler(ratio);
   return byParent ? new ParentBasedSampler({ root }) : root;
+}
+
+/** Who sends the traces: what is configured wins over the environment, which wins over what we say of ourselves. */
+function resourceNamed(service_name: string | undefined): Resource {
+  const ours = resourceFromAttributes({ 'service.name': 'holdfast', 'service.version': VERSION });
+  const detectors = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector];
+  const configured = resourceFromAttributes(
+    service_name === undefined ? {} : { 'service.name': service_name },
+  );
+  return defaultResource().merge(ours).merge(detectResources({ detectors })).merge(configured);
 }

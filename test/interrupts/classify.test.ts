@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { AttemptEnd } from '../../src/interrupts/attempt-end.ts';
-import { classify } from '../../src/interrupts/classify.ts';
+import { type AttemptEnd, classify } from '../../src/interrupts/classify.ts';
 import type { Cause, Interruption, Phase } from '../../src/interrupts/interruption.ts';
 import { type ProviderError, providerErrorIn } from '../../src/interrupts/provider-error.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { failureStatusOf } from '../../src/interrupts/finish-reason.ts';
+import { failureStatusOf } from '../../src/interrupts/provider-error.ts';
 
 test.each([
   ['error', 502],

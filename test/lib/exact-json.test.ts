@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parsedExactly } from '../../src/lib/exact-json.ts';
+import { parsedExactly } from '../../src/lib/json.ts';
 import { CASES } from '../cases.ts';
 
 test.each([

@@ -4,7 +4,7 @@ import { diag } from '@opentelemetry/api';
 import { expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '../../src/lib/log.ts';
 import { systemTime } from '../../src/lib/time.ts';
-import { routeDiagnostics } from '../../src/tracing/diagnostics.ts';
+import { routeDiagnostics } from '../../src/tracing/export-reports.ts';
 
 test('each warning of the library is told once a minute, and what is an error to it is no news', async () => {
   const lines = new PassThrough();

@@ -1,23 +1,28 @@
 import type { WireName } from '../../checkpoint/journal.ts';
 import type { Configuration, UpstreamConfiguration } from '../../config/configuration.ts';
+import { ModelPattern } from '../../config/model-pattern.ts';
 import { CAUSES } from '../../interrupts/interruption.ts';
 import type { Time } from '../../lib/time.ts';
 import type { ObservedRun, RunObservation, RunObserver } from '../../proxy/run/context/run-observer.ts';
-import { providerName } from '../../tracing/provider-name.ts';
-import { GEN_AI_DURATION_BUCKETS, GEN_AI_FIRST_TOKEN_BUCKETS, GEN_AI_TOKEN_BUCKETS } from '../buckets.ts';
+import { OPERATIONS, operationOf, providerName } from '../../tracing/gen-ai-conventions.ts';
 import type { Families, Labels } from '../families.ts';
-import { ConfiguredModels } from './configured-models.ts';
 import { GenAiRun } from './gen-ai-run.ts';
 
-const OPERATIONS: Readonly<Record<WireName, string>> = {
-  chat_completions: 'chat',
-  completions: 'text_completion',
-  messages: 'chat',
-  responses: 'chat',
-};
+/** Those that the OpenTelemetry conventions recommend, and beyond them what a model that reasons takes. */
+const GEN_AI_DURATION_BUCKETS = [
+  0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84, 327.68,
+  655.36, 1310.72,
+];
+const GEN_AI_FIRST_TOKEN_BUCKETS = [
+  0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 320,
+  640,
+];
+const GEN_AI_TOKEN_BUCKETS = [
+  1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864,
+];
 
 const OPERATION = {
-  gen_ai_operation_name: ['chat', 'text_completion'],
+  gen_ai_operation_name: OPERATIONS,
   gen_ai_provider_name: 'provider',
   gen_ai_request_model: 'model',
 } as const satisfies Labels<string>;
@@ -94,9 +99,33 @@ export class GenAiMetrics implements RunObserver {
 
   labelsOf(wire: WireName, upstream: string, model: string): OperationLabels {
     return {
-      gen_ai_operation_name: OPERATIONS[wire],
+      gen_ai_operation_name: operationOf(wire),
       gen_ai_provider_name: this.#upstreams.get(upstream) ?? '',
       gen_ai_request_model: this.#models.nameOf(model),
     };
+  }
+}
+
+/** Stands for every name that no route knows. */
+const OTHER_MODEL = '_OTHER';
+
+/**
+ * What a model is called in metrics: as the configuration names it, or by the pattern of the route that it falls under.
+ * Clients come up with any number of names, of any length.
+ */
+class ConfiguredModels {
+  readonly #exact: ReadonlySet<string>;
+  readonly #patterns: readonly { readonly name: string; readonly pattern: ModelPattern }[];
+
+  constructor({ routes }: Pick<Configuration, 'routes'>) {
+    const routed = routes.map(({ model }) => model);
+    const asked = routes.flatMap(({ targets }) => targets.flatMap(({ model }) => model ?? []));
+    this.#exact = new Set([...routed, ...asked]);
+    this.#patterns = routed.map((name) => ({ name, pattern: new ModelPattern(name) }));
+  }
+
+  nameOf(model: string): string {
+    if (this.#exact.has(model)) return model;
+    return this.#patterns.find(({ pattern }) => pattern.matches(model))?.name ?? OTHER_MODEL;
   }
 }

@@ -1,15 +1,13 @@
 import type { PrefillManner } from './mode.ts';
 
-/** How the two sides of a seam were joined; the `kind` label of `holdfast_seams_total`. */
-export type SeamKind =
-  /** The provider continues at the very character, or repeats a known text first. */
-  | 'exact'
-  /** The anchor that the model was asked to repeat was found, and taken off. */
-  | 'anchored'
-  /** The one repetition that fits was taken off. */
-  | 'aligned'
-  /** Nothing shows where the continuation begins: it was delivered as it came. */
-  | 'unanchored';
+/**
+ * How the two sides of a seam were joined; the `kind` label of `holdfast_seams_total`. `exact`: the provider continues at the
+ * very character, or repeats a known text first. `anchored`: the anchor that the model was asked to repeat was found, and
+ * taken off. `aligned`: the one repetition that fits was taken off. `unanchored`: nothing shows where the continuation begins,
+ * and it was delivered as it came.
+ */
+export const SEAM_KINDS = ['exact', 'anchored', 'aligned', 'unanchored'] as const;
+export type SeamKind = (typeof SEAM_KINDS)[number];
 
 export type SeamRejection =
   /** The answer is begun again, and then says something else. */

@@ -1,5 +1,5 @@
 import type { EventSourceMessage } from 'eventsource-parser';
-import type { AttemptEnd } from '../../interrupts/attempt-end.ts';
+import type { AttemptEnd } from '../../interrupts/classify.ts';
 import type { Phase } from '../../interrupts/interruption.ts';
 import { type Delta, isUsage, type Usage } from '../../plans/delta.ts';
 import { closedByFinish, parses } from '../../plans/tool-proof.ts';

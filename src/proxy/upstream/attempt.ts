@@ -1,5 +1,5 @@
 import type { EventSourceMessage } from 'eventsource-parser';
-import type { AttemptEnd } from '../../interrupts/attempt-end.ts';
+import type { AttemptEnd } from '../../interrupts/classify.ts';
 import type { Limits } from '../../interrupts/clocks.ts';
 import type { Clock } from '../../interrupts/interruption.ts';
 import { type ProviderError, providerErrorIn, refusalErrorIn } from '../../interrupts/provider-error.ts';

@@ -1,4 +1,4 @@
-import type { AttemptEnd } from '../../../interrupts/attempt-end.ts';
+import type { AttemptEnd } from '../../../interrupts/classify.ts';
 import type { Phase } from '../../../interrupts/interruption.ts';
 import type { Usage } from '../../../plans/delta.ts';
 import type { Refusal } from '../../upstream/attempt.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { AttemptEnd } from '../../../interrupts/attempt-end.ts';
+import type { AttemptEnd } from '../../../interrupts/classify.ts';
 import { upstreamUrl } from '../../upstream/address.ts';
 import type { AttemptRequest } from '../../upstream/attempt.ts';
 import { newPosition, type StreamPosition } from '../../upstream/stream-position.ts';

@@ -1,5 +1,5 @@
 import type { DialectName } from '../../../config/dialect-names.ts';
-import { parsedExactly } from '../../../lib/exact-json.ts';
+import { parsedExactly } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import { FORMS, type Form, type Notice } from '../../wires/common/notice.ts';
 import type { WireNotices } from '../../wires/common/wire-notices.ts';

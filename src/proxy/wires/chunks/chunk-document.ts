@@ -1,4 +1,4 @@
-import { failureStatusOf } from '../../../interrupts/finish-reason.ts';
+import { failureStatusOf } from '../../../interrupts/provider-error.ts';
 import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import type { DocumentFold, WireDocument } from '../common/document.ts';

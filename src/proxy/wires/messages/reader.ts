@@ -1,6 +1,5 @@
 import type { EventSourceMessage } from 'eventsource-parser';
-import { failureStatusOf } from '../../../interrupts/finish-reason.ts';
-import { providerErrorIn } from '../../../interrupts/provider-error.ts';
+import { failureStatusOf, providerErrorIn } from '../../../interrupts/provider-error.ts';
 import { isObject, parseJson } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
 import { normalisedArguments, parses } from '../../../plans/tool-proof.ts';

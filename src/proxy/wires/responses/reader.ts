@@ -1,6 +1,5 @@
 import type { EventSourceMessage } from 'eventsource-parser';
-import { failureStatusOf } from '../../../interrupts/finish-reason.ts';
-import { type ProviderError, providerErrorIn } from '../../../interrupts/provider-error.ts';
+import { failureStatusOf, type ProviderError, providerErrorIn } from '../../../interrupts/provider-error.ts';
 import { isObject, parseJson } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
 import { dataOf } from '../chunks/chunk-reader.ts';

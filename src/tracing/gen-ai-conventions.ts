@@ -1,6 +1,13 @@
+import type { WireName } from '../checkpoint/journal.ts';
 import type { UpstreamConfiguration } from '../config/configuration.ts';
 import type { DialectName } from '../config/dialect-names.ts';
 import { dialectAt } from '../proxy/wires/dialects/recognition.ts';
+
+/** The values of `gen_ai.operation.name`. */
+export const OPERATIONS = ['chat', 'text_completion'] as const;
+
+export const operationOf = (wire: WireName): (typeof OPERATIONS)[number] =>
+  wire === 'completions' ? 'text_completion' : 'chat';
 
 /** Where the conventions have a name for a provider that is not that of its dialect. */
 const CONVENTIONAL: Readonly<Partial<Record<DialectName, string>>> = {
