@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { EventsMode } from '../../src/proxy/wires/common/events-mode.ts';
+import type { EventsMode } from '../../src/proxy/wires/common/advisory.ts';
 import { CASES, END_ON_FAILURE, PROPERTY_MAX_MS, seedOr } from '../cases.ts';
 import type { Part, Plan, ToolCall } from '../provider/script.ts';
 import { faults, plans, TOOLS } from '../simulation/arbitraries.ts';

@@ -11,7 +11,7 @@ import { limitStall } from '../downstream/client-stall.ts';
 import type { NoticeForm } from '../run/notices/notice-form.ts';
 import { type Headers, requestHeaders, responseHeaders } from '../upstream/headers.ts';
 import type { Target } from '../upstream/target.ts';
-import { errorBodyOn } from '../wires/common/error-body.ts';
+import { errorBodyOn } from '../wires/common/wire.ts';
 import { wireAt } from '../wires/registry.ts';
 
 /** The public prefix; the path of `base_url` takes its place. */

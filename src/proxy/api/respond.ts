@@ -14,7 +14,7 @@ import type { RunContext } from '../run/context/run-context.ts';
 import { withRunId } from '../run/failure.ts';
 import type { ActiveRun } from '../run/run-registry.ts';
 import type { Target } from '../upstream/target.ts';
-import { errorBodyOn } from '../wires/common/error-body.ts';
+import { errorBodyOn } from '../wires/common/wire.ts';
 import { WIRES } from '../wires/registry.ts';
 
 /** One client and the run it is delivered: a new one, or one that it comes back to. */

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isRunId, type RunId } from '../../checkpoint/store.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
 import { runOfLastEvent } from '../resume/cursor.ts';
-import type { EventsMode } from '../wires/common/events-mode.ts';
+import type { EventsMode } from '../wires/common/advisory.ts';
 
 /** What a request asks for in its headers, besides what the wire has fields for. */
 export interface RunOptions {

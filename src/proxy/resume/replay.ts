@@ -2,9 +2,8 @@ import { epochNameAt } from '../../checkpoint/epoch.ts';
 import type { JournalEvent, JournalRecord } from '../../checkpoint/journal.ts';
 import type { RunId, Takeover } from '../../checkpoint/store.ts';
 import { eventFrame, eventId } from '../downstream/event-frame.ts';
-import type { Advisory } from '../wires/common/advisory.ts';
+import type { Advisory, EventsMode } from '../wires/common/advisory.ts';
 import type { Rebuilder } from '../wires/common/delivered-events.ts';
-import type { EventsMode } from '../wires/common/events-mode.ts';
 import type { Wire } from '../wires/common/wire.ts';
 import { WIRES } from '../wires/registry.ts';
 

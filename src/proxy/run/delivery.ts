@@ -4,8 +4,7 @@ import { type Delta, partOf, type Segment, type Usage } from '../../plans/delta.
 import type { Client } from '../downstream/client.ts';
 import { eventFrame } from '../downstream/event-frame.ts';
 import { FrameWriter } from '../downstream/frame-writer.ts';
-import type { Advisory } from '../wires/common/advisory.ts';
-import type { EventsMode } from '../wires/common/events-mode.ts';
+import type { Advisory, EventsMode } from '../wires/common/advisory.ts';
 import type { RequestFacts } from '../wires/common/request-facts.ts';
 import type { AnswerEvent, AnswerWriter, Ending, ForwardedCalls, Wire } from '../wires/common/wire.ts';
 import type { RestoredRun } from './restored-run.ts';

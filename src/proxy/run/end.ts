@@ -10,7 +10,7 @@ import type { Transcript } from '../../plans/transcript.ts';
 import type { Client } from '../downstream/client.ts';
 import { retryAfter } from '../downstream/failure-status.ts';
 import { responseHeaders } from '../upstream/headers.ts';
-import { errorBodyOn } from '../wires/common/error-body.ts';
+import { errorBodyOn } from '../wires/common/wire.ts';
 import { HAND_OVER, LEFT } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
 import { failureEvent, failureResponse, withRunId } from './failure.ts';

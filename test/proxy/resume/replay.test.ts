@@ -3,7 +3,7 @@ import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
 import type { Segment } from '../../../src/plans/delta.ts';
 import { Replay } from '../../../src/proxy/resume/replay.ts';
 import { Delivery } from '../../../src/proxy/run/delivery.ts';
-import { factsOf } from '../../../src/proxy/wires/chunks/chat-facts.ts';
+import { factsOf } from '../../../src/proxy/wires/chunks/chat-request.ts';
 import { chatWire } from '../../../src/proxy/wires/chunks/chat-wire.ts';
 import type { ChatRequest } from '../../../src/proxy/wires/common/chat-request.ts';
 import { HEADER_RECORD } from '../../checkpoint/fixtures.ts';

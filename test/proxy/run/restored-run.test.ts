@@ -3,7 +3,7 @@ import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
 import type { StoredRun } from '../../../src/checkpoint/store.ts';
 import type { Delta } from '../../../src/plans/delta.ts';
 import { RestoredRun } from '../../../src/proxy/run/restored-run.ts';
-import { factsOf } from '../../../src/proxy/wires/chunks/chat-facts.ts';
+import { factsOf } from '../../../src/proxy/wires/chunks/chat-request.ts';
 import { chatWire } from '../../../src/proxy/wires/chunks/chat-wire.ts';
 import type { AnswerWriter } from '../../../src/proxy/wires/common/wire.ts';
 

@@ -4,7 +4,7 @@ import type { Owner, RunId } from '../../../checkpoint/store.ts';
 import { comparableJson } from '../../../plans/repeated-calls.ts';
 import type { SettledCall, ToolCall } from '../../../plans/tool-call.ts';
 import { normalisedArguments } from '../../../plans/tool-proof.ts';
-import type { AnsweredCall } from '../../wires/common/answered-call.ts';
+import type { AnsweredCall } from '../../wires/common/notices.ts';
 
 /** Calls of one turn beyond these are not remembered: a note is small. */
 const DELIVERED_MAX = 64;

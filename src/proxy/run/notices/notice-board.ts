@@ -3,7 +3,7 @@ import type { Notes } from '../../../checkpoint/notes.ts';
 import type { Owner } from '../../../checkpoint/store.ts';
 import type { Configuration } from '../../../config/configuration.ts';
 import { apiError } from '../../../lib/errors.ts';
-import type { AnsweredCall } from '../../wires/common/answered-call.ts';
+import type { AnsweredCall } from '../../wires/common/notices.ts';
 import { lostCallKey, lostCallNoteText, runWithLostCall } from './lost-calls.ts';
 import { claimNotice, type NoticeContext, PendingNotices, type TakenNote } from './pending-notices.ts';
 import { readThreadNote, threadKey, threadNoticeText } from './thread-notice.ts';

@@ -1,8 +1,7 @@
 import type { DialectName } from '../../../config/dialect-names.ts';
 import { parsedExactly } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
-import { FORMS, type Form, type Notice } from '../../wires/common/notice.ts';
-import type { WireNotices } from '../../wires/common/wire-notices.ts';
+import { FORMS, type Form, type Notice, type WireNotices } from '../../wires/common/notices.ts';
 
 /** What became of the notices of a request: the model has read them, its provider will not have them, or neither. */
 export type Fate = 'told' | 'refused' | 'unseen';

@@ -5,7 +5,7 @@ import type { NoteKey, Notes } from '../../../checkpoint/notes.ts';
 import type { Owner, RunId, Store } from '../../../checkpoint/store.ts';
 import type { Configuration } from '../../../config/configuration.ts';
 import { inTime, type Time } from '../../../lib/time.ts';
-import type { Notice } from '../../wires/common/notice.ts';
+import type { Notice } from '../../wires/common/notices.ts';
 import type { Fate } from './notice-form.ts';
 
 export interface NoticeContext {

@@ -1,10 +1,10 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import { isEmpty, isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
-import { isUnreadableText } from '../common/unreadable-event.ts';
+import { dataOf, isUnreadableText } from '../common/event-data.ts';
 import type { ChatChoice, ChatChunk, ChatDelta } from './chat-chunk.ts';
 import { ChatToolCalls } from './chat-tool-calls.ts';
-import { type ChunkEvent, ChunkReader, type ChunkReading, dataOf } from './chunk-reader.ts';
+import { type ChunkEvent, ChunkReader, type ChunkReading } from './chunk-reader.ts';
 import { ChunkTemplate } from './chunk-template.ts';
 
 const NO_DELTAS: readonly Delta[] = [];

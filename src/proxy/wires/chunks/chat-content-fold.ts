@@ -1,5 +1,5 @@
 import { isObject } from '../../../lib/json.ts';
-import { goOn, type OpenFields } from '../common/document-fields.ts';
+import { goOn, type OpenFields } from '../common/document.ts';
 
 /** Puts the content of a message together: a text, or a list of parts where deltas bring parts (Mistral). */
 export class ContentFold {

@@ -1,6 +1,6 @@
 import { isObject } from '../../../lib/json.ts';
 import { parses } from '../../../plans/tool-proof.ts';
-import { goOn, type OpenFields, overlay } from '../common/document-fields.ts';
+import { goOn, type OpenFields, overlay } from '../common/document.ts';
 import type { ChatChoice, ChatDelta, ChatToolCall } from './chat-chunk.ts';
 import { ContentFold } from './chat-content-fold.ts';
 import { type ChoiceFold, chunkDocument, isFinished } from './chunk-document.ts';

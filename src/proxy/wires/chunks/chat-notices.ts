@@ -1,7 +1,6 @@
 import { isObject } from '../../../lib/json.ts';
 import type { SettledCall } from '../../../plans/tool-call.ts';
-import { latestTurn } from '../common/latest-turn.ts';
-import { type WireNotices, withText } from '../common/wire-notices.ts';
+import { latestTurn, type WireNotices, withText } from '../common/notices.ts';
 
 /** Messages of their own: one after the leading system and developer messages, one after the last tool result. */
 export const chatNotices: WireNotices = {

@@ -1,6 +1,6 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
-import { isUnreadableText } from '../common/unreadable-event.ts';
+import { isUnreadableText } from '../common/event-data.ts';
 import type { ChatToolCall } from './chat-chunk.ts';
 
 /** Providers give the legacy single `function_call` no index; it must not collide with one of `tool_calls`. */

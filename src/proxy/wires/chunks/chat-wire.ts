@@ -1,14 +1,13 @@
 import { MODES } from '../../../plans/seam/mode.ts';
 import type { ChatRequest } from '../common/chat-request.ts';
 import type { Wire } from '../common/wire.ts';
-import { checkChatRequest } from './chat-body.ts';
 import { ChatCompletionsReader } from './chat-completions.ts';
 import { continuationOf } from './chat-continuation.ts';
 import { chatConversation } from './chat-conversation.ts';
 import { chatDocument } from './chat-document.ts';
 import { ChatEnvelope } from './chat-envelope.ts';
-import { factsOf } from './chat-facts.ts';
 import { chatNotices } from './chat-notices.ts';
+import { checkChatRequest, factsOf } from './chat-request.ts';
 import { ChunkAnswerWriter } from './chunk-answer-writer.ts';
 import { chunkDeliveredEvents } from './chunk-delivered-events.ts';
 import type { EnvelopeMaker } from './chunk-envelope.ts';

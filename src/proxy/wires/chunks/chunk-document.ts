@@ -1,8 +1,7 @@
 import { failureStatusOf } from '../../../interrupts/provider-error.ts';
 import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
-import type { DocumentFold, WireDocument } from '../common/document.ts';
-import { type OpenFields, overlay } from '../common/document-fields.ts';
+import { type DocumentFold, type OpenFields, overlay, type WireDocument } from '../common/document.ts';
 import type { ChatChoice, ChatChunk } from './chat-chunk.ts';
 
 /** Puts one choice of an answer together. */

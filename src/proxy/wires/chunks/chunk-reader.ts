@@ -2,7 +2,7 @@ import type { EventSourceMessage } from 'eventsource-parser';
 import { failureStatusOf, providerErrorIn } from '../../../interrupts/provider-error.ts';
 import { isObject, parseJson } from '../../../lib/json.ts';
 import type { Delta, Usage } from '../../../plans/delta.ts';
-import { MALFORMED, strayValue, unparsedEvent } from '../common/unreadable-event.ts';
+import { dataOf, MALFORMED, strayValue, unparsedEvent } from '../common/event-data.ts';
 import type { AnswerEvent, WireEvent, WireReader } from '../common/wire.ts';
 import type { ChatChoice, ChatChunk } from './chat-chunk.ts';
 
@@ -102,10 +102,6 @@ export abstract class ChunkReader implements WireReader<ChunkEvent> {
     return { kind: 'answer', payload: data, chunk, deltas, role: this.hasRole(choice), manyChoices };
   }
 }
-
-/** Line breaks inside a JSON document are white space, and clients take only one line per event. */
-export const dataOf = ({ data }: EventSourceMessage): string =>
-  data.includes('\n') ? data.replaceAll('\n', ' ') : data;
 
 function usageDeltas(usage: unknown): readonly Delta[] {
   if (!isObject(usage) || typeof usage.completion_tokens !== 'number') return NO_DELTAS;

@@ -1,4 +1,4 @@
-import { type OpenFields, overlay } from '../common/document-fields.ts';
+import { type OpenFields, overlay } from '../common/document.ts';
 import type { ChatChoice } from './chat-chunk.ts';
 import { type ChoiceFold, chunkDocument, isFinished } from './chunk-document.ts';
 

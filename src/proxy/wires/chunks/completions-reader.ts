@@ -1,5 +1,5 @@
 import type { Delta } from '../../../plans/delta.ts';
-import { isUnreadableText } from '../common/unreadable-event.ts';
+import { isUnreadableText } from '../common/event-data.ts';
 import type { ChatChoice } from './chat-chunk.ts';
 import { ChunkReader } from './chunk-reader.ts';
 

@@ -1,8 +1,7 @@
 import type { Fields } from '../../../lib/json-body.ts';
-import { constraintsOf } from '../common/constraints.ts';
 import { promptSize } from '../common/prompt-size.ts';
 import { checkModel, checkStop, checkStreamOptions } from '../common/request-checks.ts';
-import type { RequestFacts } from '../common/request-facts.ts';
+import { constraintsOf, type RequestFacts } from '../common/request-facts.ts';
 import type { WireRequest } from '../common/wire.ts';
 
 /** The parts of a completion request that decide how a run may be continued. */

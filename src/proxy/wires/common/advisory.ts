@@ -2,6 +2,9 @@ import { isObject } from '../../../lib/json.ts';
 import type { SeamKind } from '../../../plans/seam/joint.ts';
 import type { Mode } from '../../../plans/seam/mode.ts';
 
+/** What the client asked to see besides the standard wire: the `Holdfast-Events` request header. */
+export type EventsMode = 'none' | 'chunks' | 'comments';
+
 /** Events for clients that asked to see recoveries (`Holdfast-Events`); never part of the transcript. */
 export type Advisory =
   | {

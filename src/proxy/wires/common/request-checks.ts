@@ -13,6 +13,21 @@ export function checkModel({ model }: Fields): void {
   }
 }
 
+export function checkMessages({ messages }: Fields): void {
+  if (messages === undefined) throw missing('messages', 'a list of at least one message');
+  if (!Array.isArray(messages) || messages.length === 0)
+    throw invalid('messages', 'a list of at least one message');
+  for (const [index, message] of messages.entries()) {
+    if (!isObject(message) || typeof message.role !== 'string')
+      throw invalid(`messages[${index}]`, 'an object with a role');
+  }
+}
+
+export function checkTools({ tools }: Fields): void {
+  if (given(tools) && !(Array.isArray(tools) && tools.every(isObject)))
+    throw invalid('tools', 'a list of objects');
+}
+
 export function checkStreamOptions({ stream_options }: Fields): void {
   if (given(stream_options) && !isObject(stream_options)) throw invalid('stream_options', 'an object');
 }
@@ -22,8 +37,7 @@ export function checkStop({ stop }: Fields): void {
     throw invalid('stop', 'a string or a list of strings');
 }
 
-export const missing = (param: string, expected: string): ApiError =>
-  apiError('missing_field', { param, expected });
+const missing = (param: string, expected: string): ApiError => apiError('missing_field', { param, expected });
 export const invalid = (param: string, expected: string): ApiError =>
   apiError('invalid_field', { param, expected });
 export const given = (value: unknown): boolean => value !== undefined && value !== null;

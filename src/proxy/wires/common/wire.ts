@@ -5,15 +5,14 @@ import type { Fields } from '../../../lib/json-body.ts';
 import type { Delta, Usage } from '../../../plans/delta.ts';
 import type { Mode } from '../../../plans/seam/mode.ts';
 import type { SettledCall, ToolCall } from '../../../plans/tool-call.ts';
-import type { Advisory } from './advisory.ts';
+import type { Advisory, EventsMode } from './advisory.ts';
 import type { Continuation, ContinuationFacts } from './continuation.ts';
 import type { Conversation } from './conversation.ts';
 import type { DeliveredEvents } from './delivered-events.ts';
 import type { Dialect } from './dialect.ts';
 import type { WireDocument } from './document.ts';
-import type { EventsMode } from './events-mode.ts';
+import type { WireNotices } from './notices.ts';
 import type { RequestFacts } from './request-facts.ts';
-import type { WireNotices } from './wire-notices.ts';
 
 /** A request that asks for a stream, as far as every wire has it; everything else is kept as it came. */
 export interface WireRequest {
@@ -64,6 +63,13 @@ export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends W
   readonly delivered: DeliveredEvents<Event>;
   /** How it answers where no stream is asked for. */
   readonly document: WireDocument;
+}
+
+/** The body of an error of ours, `{"error": …}`, as it is told on this wire. */
+export function errorBodyOn(wire: Pick<Wire, 'errorBody'> | undefined, body: string): string {
+  if (!wire?.errorBody) return body;
+  const { error } = JSON.parse(body) as { readonly error: object };
+  return wire.errorBody(error);
 }
 
 export interface WireReader<Event extends AnswerEvent = AnswerEvent> {

@@ -1,6 +1,5 @@
 import { isObject, parsedJson } from '../../../lib/json.ts';
-import type { DocumentFold, WireDocument } from '../common/document.ts';
-import { goOn, type OpenFields, overlay } from '../common/document-fields.ts';
+import { type DocumentFold, goOn, type OpenFields, overlay, type WireDocument } from '../common/document.ts';
 import type { MessagesPayload } from './event.ts';
 
 /** A content block that is being put together. */

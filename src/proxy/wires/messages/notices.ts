@@ -1,8 +1,7 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import type { SettledCall } from '../../../plans/tool-call.ts';
-import { latestTurn } from '../common/latest-turn.ts';
-import { type WireNotices, withText } from '../common/wire-notices.ts';
+import { latestTurn, type WireNotices, withText } from '../common/notices.ts';
 
 type Block = Readonly<Record<string, unknown>>;
 

@@ -3,14 +3,14 @@ import { failureStatusOf, providerErrorIn } from '../../../interrupts/provider-e
 import { isObject, parseJson } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
 import { normalisedArguments, parses } from '../../../plans/tool-proof.ts';
-import { dataOf } from '../chunks/chunk-reader.ts';
 import {
+  dataOf,
   isUnreadableText,
   MALFORMED,
   NOTHING,
   strayValue,
   unparsedEvent,
-} from '../common/unreadable-event.ts';
+} from '../common/event-data.ts';
 import type { WireEvent, WireReader } from '../common/wire.ts';
 import {
   type BlockKind,

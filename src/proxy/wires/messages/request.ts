@@ -1,7 +1,14 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import { promptSize } from '../common/prompt-size.ts';
-import { checkModel, given, invalid, isStrings, missing } from '../common/request-checks.ts';
+import {
+  checkMessages,
+  checkModel,
+  checkTools,
+  given,
+  invalid,
+  isStrings,
+} from '../common/request-checks.ts';
 import type { RequestFacts } from '../common/request-facts.ts';
 import type { WireRequest } from '../common/wire.ts';
 
@@ -26,17 +33,10 @@ export interface MessageParam {
 
 /** What a run relies on; everything else is left to the provider to judge. */
 export function checkMessagesRequest(fields: Fields): MessagesRequest {
-  const { messages, tools, stop_sequences } = fields;
+  const { stop_sequences } = fields;
   checkModel(fields);
-  if (messages === undefined) throw missing('messages', 'a list of at least one message');
-  if (!Array.isArray(messages) || messages.length === 0)
-    throw invalid('messages', 'a list of at least one message');
-  for (const [index, message] of messages.entries()) {
-    if (!isObject(message) || typeof message.role !== 'string')
-      throw invalid(`messages[${index}]`, 'an object with a role');
-  }
-  if (given(tools) && !(Array.isArray(tools) && tools.every(isObject)))
-    throw invalid('tools', 'a list of objects');
+  checkMessages(fields);
+  checkTools(fields);
   if (given(stop_sequences) && !isStrings(stop_sequences))
     throw invalid('stop_sequences', 'a list of strings');
   return fields as unknown as MessagesRequest;

@@ -1,6 +1,6 @@
 import { parsedJson } from '../../../lib/json.ts';
 import type { ToolCall } from '../../../plans/tool-call.ts';
-import { UNKNOWN_RESULT } from '../common/unknown-result.ts';
+import { UNKNOWN_RESULT } from '../common/answer-parts.ts';
 import { type PartList, partsOf, type ShownItem } from './client-response-state.ts';
 import { type Json, textIn, typeOf } from './data.ts';
 import { isCustom, isFunction } from './items.ts';

@@ -1,8 +1,7 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import type { SettledCall } from '../../../plans/tool-call.ts';
-import type { AnsweredCall } from '../common/answered-call.ts';
-import { type WireNotices, withText } from '../common/wire-notices.ts';
+import { type AnsweredCall, type WireNotices, withText } from '../common/notices.ts';
 import { type Json, textIn } from './data.ts';
 import { itemsOf, type ResponsesRequest } from './request.ts';
 

@@ -2,14 +2,14 @@ import type { EventSourceMessage } from 'eventsource-parser';
 import { failureStatusOf, type ProviderError, providerErrorIn } from '../../../interrupts/provider-error.ts';
 import { isObject, parseJson } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
-import { dataOf } from '../chunks/chunk-reader.ts';
 import {
+  dataOf,
   isUnreadableText,
   MALFORMED,
   SIGNS_OF_LIFE,
   strayValue,
   unparsedEvent,
-} from '../common/unreadable-event.ts';
+} from '../common/event-data.ts';
 import type { WireEvent, WireReader } from '../common/wire.ts';
 import { type Json, LIFECYCLE, type ResponsesData, type ResponsesEvent, TERMINAL, textIn } from './data.ts';
 import { impliedItem, TrackedItem } from './items.ts';

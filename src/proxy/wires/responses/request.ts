@@ -2,7 +2,7 @@ import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import type { ToolSchemas } from '../../../plans/tool-proof.ts';
 import { promptSize } from '../common/prompt-size.ts';
-import { checkModel, given, invalid } from '../common/request-checks.ts';
+import { checkModel, checkTools, given, invalid } from '../common/request-checks.ts';
 import type { RequestFacts } from '../common/request-facts.ts';
 import type { WireRequest } from '../common/wire.ts';
 
@@ -25,12 +25,11 @@ const LOGPROBS = 'message.output_text.logprobs';
 
 /** What a run relies on; everything else is left to the provider to judge. */
 export function checkResponsesRequest(fields: Fields): ResponsesRequest {
-  const { input, tools } = fields;
+  const { input } = fields;
   checkModel(fields);
   if (given(input) && typeof input !== 'string' && !Array.isArray(input))
     throw invalid('input', 'a string or a list of items');
-  if (given(tools) && !(Array.isArray(tools) && tools.every(isObject)))
-    throw invalid('tools', 'a list of objects');
+  checkTools(fields);
   return fields as unknown as ResponsesRequest;
 }
 

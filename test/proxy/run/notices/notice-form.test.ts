@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { NoticeForm } from '../../../../src/proxy/run/notices/notice-form.ts';
 import { chatNotices } from '../../../../src/proxy/wires/chunks/chat-notices.ts';
-import type { Notice } from '../../../../src/proxy/wires/common/notice.ts';
+import type { Notice } from '../../../../src/proxy/wires/common/notices.ts';
 import { messagesNotices } from '../../../../src/proxy/wires/messages/notices.ts';
 
 const INSTRUCTION: Notice = { place: 'instructions', text: 'told' };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DIALECT_NAMES } from '../../../../src/config/dialect-names.ts';
-import type { EventsMode } from '../../../../src/proxy/wires/common/events-mode.ts';
+import type { EventsMode } from '../../../../src/proxy/wires/common/advisory.ts';
 import { CASES, caseShare, END_ON_FAILURE, PROPERTY_MAX_MS, seedOr } from '../../../cases.ts';
 import type { Plan } from '../../../provider/script.ts';
 import { faults, plans, TOOLS } from '../../../simulation/arbitraries.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { factsOf } from '../../../../src/proxy/wires/chunks/chat-facts.ts';
+import { factsOf } from '../../../../src/proxy/wires/chunks/chat-request.ts';
 import type { ChatRequest } from '../../../../src/proxy/wires/common/chat-request.ts';
 import type { RequestFacts } from '../../../../src/proxy/wires/common/request-facts.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Notice } from '../../../../src/proxy/wires/common/notice.ts';
+import type { Notice } from '../../../../src/proxy/wires/common/notices.ts';
 import { responsesNotices } from '../../../../src/proxy/wires/responses/notices.ts';
 
 const INSTRUCTION: Notice = { place: 'instructions', text: 'told' };

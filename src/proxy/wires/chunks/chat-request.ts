@@ -1,8 +1,25 @@
+import type { Fields } from '../../../lib/json-body.ts';
 import type { ToolSchemas } from '../../../plans/tool-proof.ts';
 import type { ChatRequest } from '../common/chat-request.ts';
-import { constraintsOf } from '../common/constraints.ts';
 import { promptSize } from '../common/prompt-size.ts';
-import type { RequestFacts } from '../common/request-facts.ts';
+import {
+  checkMessages,
+  checkModel,
+  checkStop,
+  checkStreamOptions,
+  checkTools,
+} from '../common/request-checks.ts';
+import { constraintsOf, type RequestFacts } from '../common/request-facts.ts';
+
+/** What a run relies on; everything else is left to the provider to judge. */
+export function checkChatRequest(fields: Fields): ChatRequest {
+  checkModel(fields);
+  checkMessages(fields);
+  checkStreamOptions(fields);
+  checkTools(fields);
+  checkStop(fields);
+  return fields as unknown as ChatRequest;
+}
 
 /** Fields are looked at with care: what is wrong with them is for the provider to say. */
 export function factsOf(request: ChatRequest): RequestFacts {

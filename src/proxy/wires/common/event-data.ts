@@ -1,5 +1,10 @@
+import type { EventSourceMessage } from 'eventsource-parser';
 import type { ProviderError } from '../../../interrupts/provider-error.ts';
 import { isEmpty } from '../../../lib/json.ts';
+
+/** Line breaks inside a JSON document are white space, and clients take only one line per event. */
+export const dataOf = ({ data }: EventSourceMessage): string =>
+  data.includes('\n') ? data.replaceAll('\n', ' ') : data;
 
 /** Names of events by which gateways keep a connection open, whatever is in them. */
 export const SIGNS_OF_LIFE: ReadonlySet<string> = new Set(['keepalive', 'keep-alive', 'heartbeat', 'ping']);
