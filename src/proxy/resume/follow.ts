@@ -5,8 +5,7 @@ import { type ApiError, apiError, type ErrorObject, errorObject } from '../../li
 import { sleep } from '../../lib/time.ts';
 import type { Outcome } from '../../plans/outcome.ts';
 import type { Client } from '../downstream/client.ts';
-import { eventFrames } from '../downstream/event-frame.ts';
-import { KEEP_ALIVE, KEEP_ALIVE_MS } from '../downstream/frame-writer.ts';
+import { eventFrames, KEEP_ALIVE, KEEP_ALIVE_MS } from '../downstream/event-frame.ts';
 import { HAND_OVER, type Resumption, type Run } from '../run/context/run.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 import { releaseLease, withLease } from '../run/context/with-lease.ts';

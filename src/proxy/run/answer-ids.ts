@@ -14,11 +14,11 @@ const keyOf = (id: string) => ({ kind: 'answer_id', name: id }) as const;
  * the id of the attempt that finished it: leaves a note of that, for the next request that goes on from it.
  */
 export async function leaveAnswerId(
-  { run, delivery, signal }: RunState,
+  { run, output, signal }: RunState,
   finished: string | undefined,
   { store, configuration, time, log }: Pick<RunContext, 'store' | 'configuration' | 'time' | 'log'>,
 ): Promise<void> {
-  const { stream_id } = delivery;
+  const { stream_id } = output;
   if (run.wire.previousAnswer === undefined || signal.aborted) return;
   if (stream_id === undefined || finished === undefined || finished === stream_id) return;
   const ttl_ms = configuration.checkpoint.ttl_s * 1000;

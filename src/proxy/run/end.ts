@@ -31,8 +31,8 @@ export async function giveUp(
   const status = finalStatus(interruption, state.transcript);
   const end = { status, cause: isBar(why) ? why : interruption.cause };
   if (client.begun) {
-    const { attempts, created_at_ms, delivery } = state;
-    const { stream_id } = delivery;
+    const { attempts, created_at_ms, output } = state;
+    const { stream_id } = output;
     const { settled: forwarded, unfinished } = state.forwardedCalls;
     const failure = { interruption, why, attempts, created_at_ms, stream_id, forwarded };
     // Once the client knows that this was all, nobody else may know less.

@@ -1,44 +1,271 @@
-import type { RunContext } from './context/run-context.ts';
-import type { Delivery } from './delivery.ts';
+import type { Configuration } from '../../config/configuration.ts';
+import type { Time } from '../../lib/time.ts';
+import { type Delta, partOf, type Segment, type Usage } from '../../plans/delta.ts';
+import type { Client } from '../downstream/client.ts';
+import { eventFrame, KEEP_ALIVE, KEEP_ALIVE_MS } from '../downstream/event-frame.ts';
+import type { Advisory, EventsMode } from '../wires/common/advisory.ts';
+import type { RequestFacts } from '../wires/common/request-facts.ts';
+import type { AnswerEvent, AnswerWriter, Ending, ForwardedCalls, Wire } from '../wires/common/wire.ts';
 import type { RunJournal } from './journal.ts';
+import type { RestoredRun } from './restored-run.ts';
+
+/** Until then a failure can still be answered with a proper status. */
+const HEADERS_WAIT_MS = 5_000;
+/** Some clients' timers ignore comments and run for two minutes. */
+const SILENCE_MAX_MS = 60_000;
+
+export interface OutputGateOptions {
+  readonly wire: Wire;
+  readonly client: Client;
+  readonly time: Time;
+  readonly events: EventsMode;
+  readonly facts: RequestFacts;
+  /** Asked for when the response is opened. */
+  readonly headers: () => Readonly<Record<string, string>>;
+  /** Records every `data:` event, in the order in which they are sent. */
+  readonly journal: Pick<RunJournal, 'record' | 'stored' | 'confirmed'>;
+  readonly checkpoint: Pick<Configuration['checkpoint'], 'durability' | 'lease_ms'>;
+  /** Nothing leaves before the journal has its beginning: without the request in it, no replica could continue the run. */
+  readonly storeFirst?: boolean;
+  /** The id of the event with this ordinal, where the client asked for ids. */
+  readonly idOf?: (seq: number) => string;
+  /** Whether the client waits for a recovery: from the interruption until new content has come. */
+  readonly isRecovering: () => boolean;
+  /** What was delivered before this replica. */
+  readonly restored?: RestoredRun;
+}
 
 /**
- * Sends what a delivery has collected, once that is ours to send: stored before it is shown where it must be, and after a
- * silence as long as a lease, of the provider or of this process, not before the store says that the run is still ours.
+ * The client's view of a run, and the only way to it: numbers, records and frames every event that the wire's writer makes,
+ * in that order. Frames are collected, and leave together: stored before they are shown where they must be, and after a
+ * silence as long as a lease, of the provider or of this process, not before the store confirms that the run is still ours.
+ * Opens the response with the first of them, or after five seconds, and keeps the connection alive while there are none.
  */
 export class OutputGate {
-  readonly #delivery: Delivery;
-  readonly #journal: Pick<RunJournal, 'stored' | 'confirmed'>;
-  readonly #context: Pick<RunContext, 'configuration' | 'time'>;
-  /** When something was last sent, or confirmed to be ours to send. */
-  #flushed_ms: number;
+  readonly #options: OutputGateOptions;
+  readonly #answer: AnswerWriter;
+  #seq = 0;
+  /** Deltas without an event of their own; recorded with the next one. */
+  #silent: Delta[] = [];
+  /** The attempt under way, until something of it is sent. */
+  #segment: Segment | undefined;
+  #frames = '';
+  #needsStored: boolean;
+  #state: 'open' | 'ended' | 'closed' = 'open';
+  #isBlocked = false;
+  /** When something was last let through, or confirmed to be ours to send. */
+  #passed_ms: number;
+  /** When anything was last written, and when it was more than a comment. */
+  #written_ms: number;
+  #data_ms: number;
+  #cancelTimer: () => void;
 
-  constructor(delivery: Delivery, journal: RunJournal, context: RunContext) {
-    this.#delivery = delivery;
-    this.#journal = journal;
-    this.#context = context;
-    this.#flushed_ms = context.time.now();
+  constructor(options: OutputGateOptions) {
+    const { wire, events, facts, time, restored } = options;
+    this.#options = options;
+    this.#needsStored = options.storeFirst ?? false;
+    this.#passed_ms = time.now();
+    this.#written_ms = this.#passed_ms;
+    this.#data_ms = this.#passed_ms;
+    this.#cancelTimer = time.after(HEADERS_WAIT_MS, () => this.#keepAlive());
+    this.#answer = wire.writer({
+      events,
+      facts,
+      sink: {
+        send: (payload, deltas, keepPayload) => this.#send(payload, deltas, keepPayload),
+        comment: (text) => {
+          this.#frames += `: ${text}\n`;
+        },
+        keep: (delta) => void this.#silent.push(delta),
+        storeFirst: () => {
+          this.#needsStored = true;
+        },
+      },
+    });
+    if (restored) {
+      this.#seq = restored.seq;
+      restored.restore(this.#answer);
+    }
   }
 
-  /** Sends what was collected; waits, if at all, for the store or for a slow client. */
+  /** True once content was sent: from then on the answer has an identity that stays. */
+  get begun(): boolean {
+    return this.#answer.begun;
+  }
+
+  /** What the provider calls the answer, once there is any of it. */
+  get stream_id(): string | undefined {
+    return this.#answer.id;
+  }
+
+  /** The calls of an answer with several choices, which is sent as it comes. */
+  get forwardedCalls(): ForwardedCalls {
+    return this.#answer.forwardedCalls ?? NO_CALLS;
+  }
+
+  /** See {@link AnswerWriter.thoughts}. */
+  get thoughts(): AnswerWriter['thoughts'] {
+    return this.#answer.thoughts;
+  }
+
+  /** The whole response was handed to the client. */
+  get ended(): boolean {
+    return this.#state === 'ended';
+  }
+
+  /**
+   * Shows `deltas`, which `event` brought. `intact`: nothing was taken out of the event, so it may pass as it came.
+   */
+  show(deltas: readonly Delta[], event: AnswerEvent, intact: boolean): void {
+    this.#answer.show(deltas, event, intact);
+  }
+
+  /** An event of a request that is never spliced: sent as it came. */
+  forward(event: AnswerEvent): void {
+    this.#answer.forward(event);
+  }
+
+  /** The attempt that this tells of begins: what is sent from now on is of it. */
+  begin(segment: Segment): void {
+    this.#segment = segment;
+  }
+
+  /** An attempt begins another answer: what the last one sent before any content is forgotten. */
+  restart(): void {
+    this.#answer.restart();
+  }
+
+  /** The calls were cut: what was held of them is dropped, what was shown is announced as cancelled. */
+  cancelCalls(indexes: readonly number[], reason: string, attempt: number): void {
+    this.#answer.cancelCalls(indexes, reason, attempt);
+  }
+
+  advise(advisory: Advisory): void {
+    this.#answer.advise(advisory);
+  }
+
+  /** Collects what ends the answer, which leaves with the {@link end} of the response. */
+  finish(ending: Ending): void {
+    this.#answer.finish(ending);
+  }
+
+  /** What comes after the end of the answer, where that was sent already. */
+  finishRest(usage: Usage | undefined): void {
+    this.#answer.finishRest(usage);
+  }
+
+  /** The stream of a request that is never spliced has ended as it should. */
+  finishForwarded(): void {
+    this.#answer.finishForwarded();
+  }
+
+  /** The answer could not be finished: one error event, and nothing that looks like an end. */
+  fail(error: object): void {
+    this.#answer.fail(error);
+  }
+
+  /** Writes what was collected. The promise, if any, is the store's or the backpressure of a slow client. */
   flush(now_ms: number): Promise<void> | undefined {
     // An event that shows nothing yet ends no silence: what it is shown with would go unasked.
-    if (!this.#delivery.pending) return undefined;
-    const silent_ms = now_ms - this.#flushed_ms;
-    this.#flushed_ms = now_ms;
-    return this.#leave(silent_ms)?.then(() => this.#delivery.flush()) ?? this.#delivery.flush();
+    if (this.#frames === '' || this.#state !== 'open') return undefined;
+    return this.#mayLeave(now_ms)?.then(() => this.#write()) ?? this.#write();
   }
 
-  /** Sends it together with the end of the response. */
+  /** Writes what was collected together with the end of the response. */
   async end(): Promise<void> {
-    await this.#leave(this.#context.time.now() - this.#flushed_ms);
-    this.#delivery.end();
+    const { client, time } = this.#options;
+    const allowed = this.#mayLeave(time.now());
+    if (allowed !== undefined) await allowed;
+    this.#cancelTimer();
+    if (this.#state === 'closed') return;
+    this.#state = 'ended';
+    this.#open();
+    client.end(this.#frames);
+    this.#frames = '';
   }
 
-  /** What must be waited for before anything is sent. */
-  #leave(silent_ms: number): Promise<void> | undefined {
-    const { durability, lease_ms } = this.#context.configuration.checkpoint;
-    if (durability === 'write_ahead' || this.#delivery.needsStored) return this.#journal.stored();
-    return silent_ms < lease_ms ? undefined : this.#journal.confirmed();
+  /** Nothing more is sent: the client has gone or was answered without a stream, or the run is not ours any more. */
+  close(): void {
+    this.#cancelTimer();
+    if (this.#state === 'open') this.#state = 'closed';
+  }
+
+  /** What must be waited for before anything leaves. */
+  #mayLeave(now_ms: number): Promise<void> | undefined {
+    const { journal, checkpoint } = this.#options;
+    const silent_ms = now_ms - this.#passed_ms;
+    this.#passed_ms = now_ms;
+    // What comes after a cancelled call that the client does not see, or begins what only the journal has the rest of.
+    if (checkpoint.durability === 'write_ahead' || this.#needsStored) return journal.stored();
+    return silent_ms < checkpoint.lease_ms ? undefined : journal.confirmed();
+  }
+
+  #write(): Promise<void> | undefined {
+    this.#needsStored = false;
+    if (this.#frames === '' || this.#state !== 'open') return undefined;
+    const { client, time } = this.#options;
+    this.#open();
+    const frames = this.#frames;
+    this.#frames = '';
+    this.#written_ms = time.now();
+    this.#data_ms = this.#written_ms;
+    return client.write(frames) ? undefined : this.#drained();
+  }
+
+  #open(): void {
+    const { client, headers } = this.#options;
+    if (!client.opened) client.open(headers());
+  }
+
+  async #drained(): Promise<void> {
+    this.#isBlocked = true;
+    await this.#options.client.drained();
+    this.#isBlocked = false;
+  }
+
+  #send(payload: string, deltas: readonly Delta[], keepPayload: boolean): void {
+    const { wire, idOf, journal, events } = this.#options;
+    this.#seq++;
+    this.#frames += eventFrame(payload, wire, idOf?.(this.#seq));
+    let said = this.#segment ? this.#withSegment(this.#segment, deltas) : deltas;
+    if (this.#silent.length > 0) {
+      said = [...this.#silent, ...said];
+      // Only the journal tells a call that was cancelled unseen from one that was closed.
+      this.#needsStored ||= events === 'comments' && this.#silent.some(isCancel);
+      this.#silent = [];
+    }
+    journal.record(keepPayload ? { deltas: said, payload } : { deltas: said });
+  }
+
+  /** An attempt that adds nothing to the answer has no part in it. */
+  #withSegment(segment: Segment, deltas: readonly Delta[]): readonly Delta[] {
+    if (!deltas.some(partOf)) return deltas;
+    this.#segment = undefined;
+    return [{ kind: 'segment', ...segment }, ...deltas];
+  }
+
+  #keepAlive(): void {
+    const { client, time } = this.#options;
+    const now_ms = time.now();
+    if (!this.#isBlocked && (!client.opened || now_ms - this.#written_ms >= KEEP_ALIVE_MS)) {
+      this.#open();
+      if (now_ms - this.#data_ms < SILENCE_MAX_MS || !this.#breakSilence()) {
+        this.#written_ms = now_ms;
+        if (!client.write(KEEP_ALIVE)) void this.#drained();
+      }
+    }
+    this.#cancelTimer = time.after(KEEP_ALIVE_MS, () => this.#keepAlive());
+  }
+
+  /** While a recovery takes long: an event that says nothing. False where the wire has none, or nothing is recovered from. */
+  #breakSilence(): boolean {
+    if (!this.#options.isRecovering() || !this.#answer.breakSilence()) return false;
+    // After so long a silence the run may be another replica's, which would give this ordinal to another event.
+    this.#needsStored = true;
+    void this.flush(this.#options.time.now());
+    return true;
   }
 }
+
+const NO_CALLS: ForwardedCalls = { settled: [], unfinished: [] };
+const isCancel = (delta: Delta): boolean => delta.kind === 'tool_cancel';

@@ -91,7 +91,7 @@ async function deliver(
   };
 
   if (restored?.ended) {
-    state.delivery.end();
+    await state.output.end();
     if (restored.ended === 'error') return close(state, client, { status: 'failed' }, 'failed');
     return close(state, client, { status: 'complete' }, 'replayed');
   }

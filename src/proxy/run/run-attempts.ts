@@ -83,6 +83,11 @@ export class RunAttempts {
     this.#recovery = { plan, cause, from, interrupted_at_ms };
   }
 
+  /** The client waits for a recovery. */
+  get isRecovering(): boolean {
+    return this.#recovery !== undefined;
+  }
+
   /** Since when, by the wall clock, nothing has come of the answer: since now, unless that is being recovered from. */
   get interrupted_at_ms(): number {
     return this.#recovery?.interrupted_at_ms ?? this.#context.time.wall();

@@ -19,7 +19,6 @@ import type { Answer } from './context/attempt-report.ts';
 import { HAND_OVER, type Resumption, type Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
 import type { RunObservation } from './context/run-observer.ts';
-import { Delivery } from './delivery.ts';
 import { RunJournal } from './journal.ts';
 import type { PlannedAttempt } from './next-attempt/recovery-request.ts';
 import { HeldCallNotes, heldIn, unfinishedIn } from './notices/held-calls.ts';
@@ -40,7 +39,7 @@ interface Begun {
 }
 
 /**
- * The state of one run: what was said (transcript), what was shown (delivery), what was recorded (journal), and which
+ * The state of one run: what was said (transcript), what was shown (output), what was recorded (journal), and which
  * attempts said it. The relay decides; this carries the decisions out.
  */
 export class RunState {
@@ -48,7 +47,7 @@ export class RunState {
   readonly facts: RequestFacts;
   readonly policy: Policy;
   readonly transcript: Transcript;
-  readonly delivery: Delivery;
+  readonly output: OutputGate;
   /** What other replicas made of the run before this one. */
   readonly restored: RestoredRun | undefined;
   /** Aborts when this replica is not to go on: nobody waits any more, {@link SUPERSEDED} or `HAND_OVER`. */
@@ -59,7 +58,6 @@ export class RunState {
   readonly #journal: RunJournal;
   readonly #over = new AbortController();
   readonly #attempts: RunAttempts;
-  readonly #gate: OutputGate;
   /** Undefined where calls are shown as they come: the journal has their beginning. */
   readonly #held: HeldCallNotes | undefined;
   #calls = 0;
@@ -102,7 +100,7 @@ export class RunState {
     this.#journal = new RunJournal(run, context, onStale, resumption);
     for (const event of this.restored?.healed ?? []) this.#journal.record(event);
     const epoch = latestEpochName(resumption?.stored.takeovers ?? []);
-    this.delivery = new Delivery({
+    this.output = new OutputGate({
       wire: run.wire,
       client,
       time: context.time,
@@ -115,11 +113,12 @@ export class RunState {
         ...(this.#isSpare && { 'holdfast-warning': 'unparsable_document' }),
       }),
       journal: this.#journal,
+      checkpoint: context.configuration.checkpoint,
       storeFirst: run.resumable,
+      isRecovering: () => this.#attempts.isRecovering,
       ...(run.resumable && { idOf: (seq: number) => eventId(run.id, epoch, seq) }),
       ...(this.restored && { restored: this.restored }),
     });
-    this.#gate = new OutputGate(this.delivery, this.#journal, context);
     if (run.events === 'none')
       this.#held = new HeldCallNotes(run, context, {
         heldNow: () => heldIn(this.transcript, this.restored?.unfinished, !this.facts.legacyFunctions),
@@ -134,7 +133,7 @@ export class RunState {
   /** True when the run is not this replica's to end: another has it, or is to have it. */
   get isWithdrawn(): boolean {
     const { aborted, reason } = this.signal;
-    return aborted && (reason === SUPERSEDED || reason === HAND_OVER) && !this.delivery.ended;
+    return aborted && (reason === SUPERSEDED || reason === HAND_OVER) && !this.output.ended;
   }
 
   /** When the run began, on whatever replica. */
@@ -169,7 +168,7 @@ export class RunState {
 
   /** Calls of an answer with several choices, of whichever replica. */
   get forwardedCalls(): ForwardedCalls {
-    const { settled, unfinished } = this.delivery.forwardedCalls;
+    const { settled, unfinished } = this.output.forwardedCalls;
     return { settled: [...(this.restored?.choiceCalls ?? []), ...settled], unfinished };
   }
 
@@ -183,7 +182,7 @@ export class RunState {
 
   beginAttempt(planned: PlannedAttempt): Begun {
     const { ledger, segment } = this.#attempts.begin(planned);
-    if (this.attempts > 1) this.delivery.restart(planned.mode === 'resume');
+    if (this.attempts > 1 && planned.mode !== 'resume') this.output.restart();
     this.#segment = segment;
     const headers = this.watch?.attempt({ ...segment, asked_model: segment.model ?? this.run.request.model });
     const { request } = planned;
@@ -207,21 +206,21 @@ export class RunState {
     if (deltas.length > 0) this.#beginSegment();
     const folded = this.#fold(deltas);
     if (deltas.length > 0) this.#announceRecovery();
-    this.delivery.show(folded, event, intact && folded === deltas);
+    this.output.show(folded, event, intact && folded === deltas);
   }
 
   /** An event of a request that is never spliced. */
   forward(event: AnswerEvent): void {
     for (const delta of event.deltas) if (delta.kind === 'text') this.transcript.fold(delta);
     this.#beginSegment();
-    this.delivery.forward(event);
+    this.output.forward(event);
   }
 
   /** Closes calls whose arguments prove that they are whole. */
   settle(calls: readonly ToolCall[]): void {
     const closes = calls.map(({ index }): Delta => ({ kind: 'tool_close', index, proof: 1 }));
     // They are of whoever said them: an attempt that was made since has added nothing, and recovered nothing.
-    if (this.#event) this.delivery.show(this.#fold(closes), this.#event, false);
+    if (this.#event) this.output.show(this.#fold(closes), this.#event, false);
   }
 
   /** The answer starts anew: says so if anything of it could be seen. */
@@ -229,7 +228,7 @@ export class RunState {
     const { reasoning, text } = this.transcript;
     if (reasoning === '' && text === '') return;
     const scope = reasoning === '' ? 'text' : text === '' ? 'reasoning' : 'all';
-    this.delivery.advise({ type: 'StreamReset', reason, attempt: this.attempts, scope });
+    this.output.advise({ type: 'StreamReset', reason, attempt: this.attempts, scope });
   }
 
   /** Gives the calls up: they were cut, and are dropped or announced as cancelled. */
@@ -239,7 +238,7 @@ export class RunState {
       this.transcript.fold(cancel);
       this.#attempts.keep(cancel);
     }
-    this.delivery.cancelCalls(
+    this.output.cancelCalls(
       calls.map(({ index }) => index),
       reason,
       this.attempts,
@@ -258,7 +257,7 @@ export class RunState {
 
   /** Sends what was collected; see {@link OutputGate}. */
   flush(now_ms: number = this.#context.time.now()): Promise<void> | undefined {
-    return this.#gate.flush(now_ms);
+    return this.output.flush(now_ms);
   }
 
   /** Has everything stored that was said, sent or not. Resolves all the same when the store fails at it, or is slow. */
@@ -278,7 +277,7 @@ export class RunState {
   /** Ends the answer with the last one that was kept: it was paid for, and is better than none. False if there is none. */
   async finishWithSpare(): Promise<boolean> {
     const spare = this.#spare;
-    if (!spare || this.delivery.begun) return false;
+    if (!spare || this.output.begun) return false;
     this.#segment = spare.segment;
     this.#isSpare = true;
     await this.finish(spare.show());
@@ -292,15 +291,15 @@ export class RunState {
     // What its provider reports of an answer that stands as it came is right.
     const usage = this.#isSpare ? undefined : this.#attempts.usage(endedWell, this.facts.promptSize);
     this.transcript.fold({ kind: 'finish', reason: ending.reason });
-    if (ending.forwarded) this.delivery.finishForwarded();
-    else if (ending.begun) this.delivery.finishRest(usageAsked && !this.transcript.usage ? usage : undefined);
-    else this.delivery.finish({ ...ending, ...(usage && { usage }), usageAsked });
-    await this.#gate.end();
+    if (ending.forwarded) this.output.finishForwarded();
+    else if (ending.begun) this.output.finishRest(usageAsked && !this.transcript.usage ? usage : undefined);
+    else this.output.finish({ ...ending, ...(usage && { usage }), usageAsked });
+    await this.output.end();
   }
 
   async fail(error: object): Promise<void> {
-    this.delivery.fail(error);
-    await this.#gate.end();
+    this.output.fail(error);
+    await this.output.end();
   }
 
   /** Seals the journal and reports what the run cost. */
@@ -318,7 +317,7 @@ export class RunState {
   }
 
   #settleAccounts(): void {
-    this.delivery.close();
+    this.output.close();
     this.#attempts.settle();
     if (this.#repeated > 0)
       this.#context.log.info({ run: this.run.id, calls: this.#repeated }, 'repeated tool calls dropped');
@@ -328,7 +327,7 @@ export class RunState {
     if (reason === SUPERSEDED) this.#held?.stop();
     this.#over.abort(reason);
     // What was collected and not sent yet is the successor's to send.
-    if (reason === SUPERSEDED || reason === HAND_OVER) this.delivery.close();
+    if (reason === SUPERSEDED || reason === HAND_OVER) this.output.close();
   }
 
   /** The same deltas if nothing had to be added. */
@@ -368,7 +367,7 @@ export class RunState {
   /** The attempt under way has said something. */
   #beginSegment(): void {
     if (!this.#segment) return;
-    this.delivery.begin(this.#segment);
+    this.output.begin(this.#segment);
     this.transcript.fold({ kind: 'segment', ...this.#segment });
     this.watch?.answering();
     this.#segment = undefined;
@@ -378,7 +377,6 @@ export class RunState {
     const recovered = this.#attempts.recovered();
     if (!recovered) return;
     this.watch?.recovered(recovered);
-    this.delivery.recovered();
-    this.delivery.advise(recovered);
+    this.output.advise(recovered);
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
 import type { Segment } from '../../../src/plans/delta.ts';
 import { Replay } from '../../../src/proxy/resume/replay.ts';
-import { Delivery } from '../../../src/proxy/run/delivery.ts';
+import { OutputGate } from '../../../src/proxy/run/output-gate.ts';
 import { factsOf } from '../../../src/proxy/wires/chunks/chat-request.ts';
 import { chatWire } from '../../../src/proxy/wires/chunks/chat-wire.ts';
 import type { ChatRequest } from '../../../src/proxy/wires/common/chat-request.ts';
@@ -30,24 +30,26 @@ const chunkOf = (delta: object, more: object = {}, choice: object = {}): string 
 function delivered(payloads: readonly string[], segments: Readonly<Record<number, Segment>> = {}) {
   const client = new RecordingClient();
   const events: JournalEvent[] = [];
-  const delivery = new Delivery({
+  const output = new OutputGate({
     wire: chatWire,
     client,
     time: new VirtualTime(),
     events: 'none',
     facts: factsOf(REQUEST),
     headers: () => ({}),
-    journal: { record: (event) => events.push(event), stored: async () => {} },
+    journal: { record: (event) => events.push(event), stored: async () => {}, confirmed: async () => {} },
+    checkpoint: { durability: 'interval', lease_ms: 1000 },
+    isRecovering: () => false,
   });
   const reader = chatWire.reader(() => 0, REQUEST);
   for (const [index, data] of payloads.entries()) {
     const segment = segments[index];
-    if (segment) delivery.begin(segment);
+    if (segment) output.begin(segment);
     const event = reader.read({ data });
     if (event.kind !== 'answer') throw new Error('no chunk');
-    delivery.show(event.deltas, event, true);
+    output.show(event.deltas, event, true);
   }
-  delivery.end();
+  void output.end();
   const replay = new Replay({ run: RUN, resumable: false, cursor: 0 });
   const pieces = [...replay.pieces([HEADER_RECORD, { seq: events.length, events }], [])];
   return { sent: payloadsOf(client.body), replayed: payloadsOf(pieces.join('')), events };

@@ -27,7 +27,7 @@ function situation(notes?: Partial<Notes>) {
     wire = WIRES.responses,
     signal = new AbortController().signal,
   ) => {
-    const turn = { run: { id: RUN, owner: OWNER, wire }, delivery: { stream_id: 'resp_1' }, signal };
+    const turn = { run: { id: RUN, owner: OWNER, wire }, output: { stream_id: 'resp_1' }, signal };
     return time.drive(leaveAnswerId(turn as unknown as RunState, finished, context));
   };
   return { inPlace, leave };

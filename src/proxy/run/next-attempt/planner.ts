@@ -43,7 +43,7 @@ export interface PlannedRun {
   readonly transcript: Transcript;
   readonly facts: Pick<RequestFacts, 'max_tokens'>;
   readonly policy: Policy;
-  readonly delivery: Pick<AnswerWriter, 'begun' | 'thoughts'>;
+  readonly output: Pick<AnswerWriter, 'begun' | 'thoughts'>;
   /** Tokens that the client's limit leaves; infinite without one. */
   readonly tokens_left: number;
   /** Tokens that all attempts have spent. */
@@ -110,7 +110,7 @@ export class AttemptPlanner {
     const choose = (compressible: boolean) =>
       decide(run.transcript, actual, run.policy, {
         exhausted,
-        delivered: run.delivery.begun,
+        delivered: run.output.begun,
         tokens_left: run.tokens_left,
         elsewhere: left.length > 0,
         compressible,
@@ -142,8 +142,8 @@ export class AttemptPlanner {
     // A provider that asks for a pause gets no probe before it ends, and what is left of a deadline is for the answer.
     const mayProbe = retry_after_ms === undefined && run.left_ms > PROBE_SHARE * PROBE_MAX_MS;
     if (!resumed && plan.kind !== 'R4') await this.#requests.prepare(left, mayProbe, run.signal);
-    const { transcript, tokens_left, left_ms, delivery } = run;
-    const wanted = { plan, transcript, tokens_left, thoughts: delivery.thoughts };
+    const { transcript, tokens_left, left_ms, output } = run;
+    const wanted = { plan, transcript, tokens_left, thoughts: output.thoughts };
     const planned = resumed ?? this.#requests.recovery(wanted, left);
     if (!planned) return 'no_way_left';
     const { target } = planned;

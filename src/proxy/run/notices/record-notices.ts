@@ -17,7 +17,7 @@ export interface NoticedRun {
   readonly run: Run;
   readonly transcript: Transcript;
   readonly facts: Pick<RequestFacts, 'legacyFunctions'>;
-  readonly delivery: { readonly stream_id: string | undefined };
+  readonly output: { readonly stream_id: string | undefined };
   readonly created_at_ms: number;
   /** When nothing more of the answer came. */
   readonly interrupted_at_ms: number;
@@ -35,7 +35,7 @@ export function cutNote(
     interrupted_at_ms,
     unfinishedCalls,
     forwardedCalls,
-  }: Omit<NoticedRun, 'facts' | 'delivery' | 'signal'>,
+  }: Omit<NoticedRun, 'facts' | 'output' | 'signal'>,
   end: JournalEnd,
 ): ThreadNote | undefined {
   const { text, refusal, closedCalls, providerTools } = transcript;
@@ -75,11 +75,11 @@ export async function leaveLostCalls(
   context: RunContext,
   finished?: string,
 ): Promise<void> {
-  const { run, transcript, facts, delivery } = ended;
+  const { run, transcript, facts, output } = ended;
   if (facts.legacyFunctions) return;
   const shown = transcript.closedCalls.map((call) => ({ ...call, id: shownCallId(call.id, call.index) }));
   const delivered = [...shown, ...ended.forwardedCalls.settled];
-  const ids = run.wire.previousAnswer === undefined ? [] : [delivery.stream_id, finished];
+  const ids = run.wire.previousAnswer === undefined ? [] : [output.stream_id, finished];
   const answers = ids.filter((id) => id !== undefined);
   const unknown = transcript.providerTools.filter(({ state }) => state === 'running');
   const note = lostCallNote(run.id, delivered, lost, answers, unknown);
