@@ -1,7 +1,7 @@
 import type { WireName } from '../checkpoint/journal.ts';
 import type { UpstreamConfiguration } from '../config/configuration.ts';
 import type { DialectName } from '../config/dialect-names.ts';
-import { dialectAt } from '../proxy/wires/dialects/recognition.ts';
+import { dialectAt } from '../proxy/wires/dialects/registry.ts';
 
 /** The values of `gen_ai.operation.name`. */
 export const OPERATIONS = ['chat', 'text_completion'] as const;

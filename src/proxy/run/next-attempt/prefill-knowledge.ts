@@ -3,7 +3,7 @@ import type { PrefillManner } from '../../../plans/seam/mode.ts';
 import type { Splice } from '../../../plans/splice.ts';
 import type { RunTarget } from '../../upstream/target.ts';
 import { type Dialect, mannerOf } from '../../wires/common/dialect.ts';
-import { PrefillDoubt } from '../../wires/dialects/prefill-doubt.ts';
+import { PrefillDoubt } from '../../wires/dialects/prefill-evidence.ts';
 import { DIALECTS } from '../../wires/dialects/registry.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';

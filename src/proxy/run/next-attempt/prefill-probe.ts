@@ -6,7 +6,7 @@ import { Attempt, type AttemptClockLimits } from '../../upstream/attempt.ts';
 import type { RunTarget } from '../../upstream/target.ts';
 import { chatWire } from '../../wires/chunks/chat-wire.ts';
 import type { Dialect } from '../../wires/common/dialect.ts';
-import { refusesPrefill } from '../../wires/dialects/prefill-refusal.ts';
+import { refusesPrefill } from '../../wires/dialects/prefill-evidence.ts';
 import type { RunContext } from '../context/run-context.ts';
 import { SideAnswer } from '../context/side-answer.ts';
 

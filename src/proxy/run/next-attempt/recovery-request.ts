@@ -12,7 +12,7 @@ import type { RunTarget } from '../../upstream/target.ts';
 import { forModel } from '../../wires/common/dialect.ts';
 import type { RequestFacts } from '../../wires/common/request-facts.ts';
 import type { AnswerWriter, WireRequest } from '../../wires/common/wire.ts';
-import { refusesPrefill } from '../../wires/dialects/prefill-refusal.ts';
+import { refusesPrefill } from '../../wires/dialects/prefill-evidence.ts';
 import type { Answer, AttemptReport } from '../context/attempt-report.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';

@@ -1,4 +1,5 @@
 import type { DialectName } from '../../../config/dialect-names.ts';
+import { isObject } from '../../../lib/json.ts';
 import type { PrefillManner } from '../../../plans/seam/mode.ts';
 import type { PositionUnit } from '../../upstream/stream-position.ts';
 import type { ChatMessage, ChatRequest } from './chat-request.ts';
@@ -88,6 +89,14 @@ export const PLAIN = {
   assistantMessage: ({ text }: PartialAnswer) => ({ role: 'assistant', content: text }),
   prefillParameters: () => ({}),
 } as const satisfies Omit<Dialect, 'name' | 'about'>;
+
+/** The client's options of the chat template, with thinking switched off: text has begun, and a thought would cut it. */
+export const withoutThinking = ({ request }: Interrupted) => ({
+  chat_template_kwargs: {
+    ...(isObject(request.chat_template_kwargs) && request.chat_template_kwargs),
+    enable_thinking: false,
+  },
+});
 
 /** What is known of a model's prefill by its dialect; `undefined` where that says nothing. */
 export function mannerOf({ prefill, echoes }: Dialect, model: string): PrefillManner | undefined {

@@ -4,8 +4,7 @@ import type { Target } from '../../upstream/target.ts';
 import type { Dialect } from '../common/dialect.ts';
 import type { Samples } from '../common/fingerprint.ts';
 import { type Capabilities, merged, NOTHING, REMEMBERED_FOR_MS } from './capabilities.ts';
-import { dialectAt, dialectBehind } from './recognition.ts';
-import { DIALECTS } from './registry.ts';
+import { DIALECTS, dialectAt, dialectBehind } from './registry.ts';
 import type { StoredCapabilities, Subject } from './stored-capabilities.ts';
 
 /** Models are named by clients, so the table must not grow with them. */

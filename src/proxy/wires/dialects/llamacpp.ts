@@ -1,6 +1,5 @@
-import { type Dialect, PLAIN } from '../common/dialect.ts';
+import { type Dialect, PLAIN, withoutThinking } from '../common/dialect.ts';
 import { eventFingerprint } from '../common/fingerprint.ts';
-import { withoutThinking } from './template-options.ts';
 
 /** The build's number and commit: `b0-unknown` where the server was not built from a git repository. */
 const BUILD = /^b\d+-(?:[0-9a-f]+|unknown)$/;

@@ -1,30 +1,27 @@
 import type { DialectName } from '../../../config/dialect-names.ts';
-import type { Dialect } from '../common/dialect.ts';
+import { ModelPattern } from '../../../config/model-pattern.ts';
+import { type Dialect, PLAIN } from '../common/dialect.ts';
+import type { Samples } from '../common/fingerprint.ts';
 import { anthropic } from './anthropic.ts';
-import { azure } from './azure.ts';
 import { bedrock } from './bedrock.ts';
-import { cerebras } from './cerebras.ts';
 import { cloudflare } from './cloudflare.ts';
-import { deepinfra } from './deepinfra.ts';
 import { deepseek } from './deepseek.ts';
-import { fireworks } from './fireworks.ts';
 import { gemini } from './gemini.ts';
-import { generic } from './generic.ts';
 import { groq } from './groq.ts';
 import { kimi } from './kimi.ts';
 import { litellm } from './litellm.ts';
 import { llamacpp } from './llamacpp.ts';
-import { lmstudio } from './lmstudio.ts';
+import { lmstudio, ollama, tgi } from './local-servers.ts';
 import { mistral } from './mistral.ts';
-import { ollama } from './ollama.ts';
-import { openai } from './openai.ts';
+import { cerebras, deepinfra, fireworks, together } from './model-hosts.ts';
+import { azure, openai, xai } from './openai.ts';
 import { openrouter } from './openrouter.ts';
 import { qwen } from './qwen.ts';
 import { sglang } from './sglang.ts';
-import { tgi } from './tgi.ts';
-import { together } from './together.ts';
 import { vllm } from './vllm.ts';
-import { xai } from './xai.ts';
+
+/** An unknown server: whether it continues a trailing assistant message is tried once and remembered. */
+const generic: Dialect = { ...PLAIN, name: 'generic', about: { speakers: 'anything else' } };
 
 /**
  * Every dialect, by the name it has in the configuration; `scripts/generate-reference.mjs` tells the configuration of a
@@ -58,3 +55,23 @@ export const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
   lmstudio,
   generic,
 };
+
+const ADDRESSES = Object.values(DIALECTS).flatMap((dialect) =>
+  dialect.addresses.map((address) => ({
+    dialect,
+    hasPort: address.includes(':'),
+    pattern: new ModelPattern(address),
+  })),
+);
+
+const SIGNED = Object.values(DIALECTS).filter(({ sign }) => sign !== undefined);
+
+/** The dialect of this address; `undefined` where it says nothing. */
+export function dialectAt(base_url: string): Dialect | undefined {
+  const { hostname = '', host = '' } = URL.parse(base_url) ?? {};
+  return ADDRESSES.find(({ hasPort, pattern }) => pattern.matches(hasPort ? host : hostname))?.dialect;
+}
+
+/** The dialect that leaves such traces; `undefined` where they say nothing. */
+export const dialectBehind = (traces: Samples): Dialect | undefined =>
+  SIGNED.find(({ sign }) => sign?.isIn(traces));

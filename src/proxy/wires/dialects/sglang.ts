@@ -1,6 +1,5 @@
-import { type Dialect, PLAIN } from '../common/dialect.ts';
+import { type Dialect, PLAIN, withoutThinking } from '../common/dialect.ts';
 import { eventFingerprint, hasChoiceField } from '../common/fingerprint.ts';
-import { withoutThinking } from './template-options.ts';
 
 /** Opens a new turn and puts the prefix behind it: where a turn begins with thinking, the prefix would be a thought. */
 export const sglang: Dialect = {

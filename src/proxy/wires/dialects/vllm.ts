@@ -1,6 +1,5 @@
-import { type Dialect, PLAIN } from '../common/dialect.ts';
+import { type Dialect, PLAIN, withoutThinking } from '../common/dialect.ts';
 import { type Fingerprint, hasChoiceField } from '../common/fingerprint.ts';
-import { withoutThinking } from './template-options.ts';
 
 /** Fields for token ids are sent empty unless they are asked for. */
 const sign: Fingerprint = {

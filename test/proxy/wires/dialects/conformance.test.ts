@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { nudgeText } from '../../../../src/plans/continuation.ts';
 import { forModel } from '../../../../src/proxy/wires/common/dialect.ts';
-import { dialectAt } from '../../../../src/proxy/wires/dialects/recognition.ts';
-import { DIALECTS } from '../../../../src/proxy/wires/dialects/registry.ts';
+import { DIALECTS, dialectAt } from '../../../../src/proxy/wires/dialects/registry.ts';
 import { deltasOf } from '../../../provider/deltas.ts';
 import type { Fault } from '../../../provider/fault.ts';
 import { type Answer, Conversation, expectWhole } from './conversation.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { refusesPrefill } from '../../../../src/proxy/wires/dialects/prefill-refusal.ts';
+import { refusesPrefill } from '../../../../src/proxy/wires/dialects/prefill-evidence.ts';
 
 describe('this model does not continue an assistant message', () => {
   test.each([

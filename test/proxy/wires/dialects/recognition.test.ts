@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { NO_TRACES, type Samples } from '../../../../src/proxy/wires/common/fingerprint.ts';
-import { dialectAt, dialectBehind } from '../../../../src/proxy/wires/dialects/recognition.ts';
-import { DIALECTS } from '../../../../src/proxy/wires/dialects/registry.ts';
+import { DIALECTS, dialectAt, dialectBehind } from '../../../../src/proxy/wires/dialects/registry.ts';
 
 describe('by its address', () => {
   test.each([
