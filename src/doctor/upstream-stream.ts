@@ -1,6 +1,7 @@
 import type { Interruption } from '../interrupts/interruption.ts';
 import type { Target } from '../proxy/upstream/target.ts';
 import type { ChatRequest } from '../proxy/wires/common/chat-request.ts';
+import { questionRequest } from '../proxy/wires/common/dialect.ts';
 import type { DoctorContext } from './doctor-context.ts';
 import type { Finding, Findings } from './finding.ts';
 import { rounded_ms } from './latencies.ts';
@@ -19,18 +20,8 @@ const BURST_SHARE = 0.05;
 const MESSAGE_CHARACTERS_MAX = 200;
 
 /** A short answer, as clients ask for theirs. */
-export function streamRequest(context: DoctorContext, target: Target, model: string): ChatRequest {
-  const dialect = context.capabilities.dialect(target, model)?.name;
-  const isNewest = dialect === 'openai' || dialect === 'azure';
-  return {
-    model,
-    stream: true,
-    // It reports its usage unasked, and refuses what it does not know.
-    ...(dialect !== 'mistral' && { stream_options: { include_usage: true } }),
-    [isNewest ? 'max_completion_tokens' : 'max_tokens']: TOKENS_MAX,
-    messages: [{ role: 'user', content: QUESTION }],
-  };
-}
+export const streamRequest = (context: DoctorContext, target: Target, model: string): ChatRequest =>
+  questionRequest(model, QUESTION, TOKENS_MAX, context.capabilities.dialect(target, model));
 
 /** Whether a stream comes, and comes as it is made. The trial, when it was whole. */
 export async function examineStream(

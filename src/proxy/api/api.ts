@@ -88,7 +88,7 @@ async function passAnswer(
     answered,
   };
   const pending = wireNotices && (await notices.claim(asked));
-  const dialect = capabilities.dialect(target, String(model))?.name;
+  const dialect = capabilities.dialect(target, String(model));
   const form = pending && new NoticeForm(pending.notices, wireNotices, dialect);
   reply.hijack();
   await passThrough.forward(request.raw, reply.raw, target, body, form);

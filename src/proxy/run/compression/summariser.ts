@@ -7,6 +7,8 @@ import { charactersIn, tokenCount } from '../../../plans/tokens.ts';
 import { upstreamUrl } from '../../upstream/address.ts';
 import { Attempt, type AttemptClockLimits } from '../../upstream/attempt.ts';
 import { chatWire } from '../../wires/chunks/chat-wire.ts';
+import type { ChatRequest } from '../../wires/common/chat-request.ts';
+import { questionRequest } from '../../wires/common/dialect.ts';
 import type { RunCompression } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 import { SideAnswer } from '../context/side-answer.ts';
@@ -86,18 +88,10 @@ export class Summariser {
     return reading;
   }
 
-  #bodyOf(prompt: string, tokens_max: number): object {
+  #bodyOf(prompt: string, tokens_max: number): ChatRequest {
     const { target } = this.#settings;
-    const dialect = this.#context.capabilities.dialect(target, target.model)?.name;
-    const isNewest = dialect === 'openai' || dialect === 'azure';
-    return {
-      model: target.model,
-      stream: true,
-      // It reports its usage unasked, and refuses what it does not know.
-      ...(dialect !== 'mistral' && { stream_options: { include_usage: true } }),
-      [isNewest ? 'max_completion_tokens' : 'max_tokens']: tokens_max,
-      messages: [{ role: 'user', content: prompt }],
-    };
+    const dialect = this.#context.capabilities.dialect(target, target.model);
+    return questionRequest(target.model, prompt, tokens_max, dialect);
   }
 
   #clocks(limit_ms: number): AttemptClockLimits {

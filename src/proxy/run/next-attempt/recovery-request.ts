@@ -308,7 +308,7 @@ export class TargetRequests {
   /** The client's request; where several providers take part in a conversation, as this one takes it. */
   get #asked(): WireRequest {
     const { request } = this.#conversation;
-    return this.#run.targets ? historyFor(this.#prefill.dialect.name, request) : request;
+    return this.#run.targets ? historyFor(this.#prefill.dialect, request) : request;
   }
 
   #withModel(body: object): string {

@@ -1,6 +1,6 @@
-import type { DialectName } from '../../../config/dialect-names.ts';
 import { parsedExactly } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
+import type { Dialect } from '../../wires/common/dialect.ts';
 import { FORMS, type Form, type Notice, type WireNotices } from '../../wires/common/notices.ts';
 
 /** What became of the notices of a request: the model has read them, its provider will not have them, or neither. */
@@ -23,11 +23,10 @@ export class NoticeForm {
   #blameless = false;
 
   /** `dialect`: of the provider, if it is known. */
-  constructor(notices: readonly Notice[], wire: WireNotices, dialect: DialectName | undefined) {
+  constructor(notices: readonly Notice[], wire: WireNotices, dialect: Dialect | undefined) {
     this.#notices = notices;
     this.#wire = wire;
-    // Mistral allows nothing but an answer after a tool result.
-    const joins = dialect === 'mistral' && notices.some(({ place }) => place === 'tool_results');
+    const joins = dialect?.answersToolResults && notices.some(({ place }) => place === 'tool_results');
     this.#first = joins ? 'joined' : 'added';
     this.#form = this.#first;
   }

@@ -18,9 +18,9 @@ export const noticedRelay =
         answered: notices.answeredCalls(request),
       }));
     if (!pending) return relay(run, client, context);
-    const dialects = targets.map((each) => context.capabilities.dialect(each, request.model)?.name);
+    const dialects = targets.map((each) => context.capabilities.dialect(each, request.model));
     // The strictest of those who may be asked decides: what it takes, all do.
-    const dialect = dialects.find((name) => name === 'mistral') ?? dialects[0];
+    const dialect = dialects.find((each) => each?.answersToolResults) ?? dialects[0];
     const form = new NoticeForm(pending.notices, notices, dialect);
     const transport = new NoticedTransport(context.transport, form);
     try {

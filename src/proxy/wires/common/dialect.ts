@@ -76,6 +76,16 @@ export interface Dialect {
   /** Where prefill requests go, when not to the same address. */
   prefillUrl?(base_url: string): string;
   readonly keeps?: Keeping;
+  /** The parameter that limits an answer of its newest models. */
+  readonly limit: 'max_tokens' | 'max_completion_tokens';
+  /** Usage comes unasked, and a request that asks for it is refused. */
+  readonly reportsUnasked?: true;
+  /** Messages with fields that other providers add to theirs are refused. */
+  readonly refusesAddedFields?: true;
+  /** A tool result must be followed by an answer, not by another message. */
+  readonly answersToolResults?: true;
+  /** The id of a tool call that another provider may have made, as this one takes it. The same whenever it is asked for. */
+  callId?(id: string): string;
 }
 
 /** What every dialect is unless it says otherwise. */
@@ -88,6 +98,7 @@ export const PLAIN = {
   continuesReasoning: false,
   assistantMessage: ({ text }: PartialAnswer) => ({ role: 'assistant', content: text }),
   prefillParameters: () => ({}),
+  limit: 'max_tokens',
 } as const satisfies Omit<Dialect, 'name' | 'about'>;
 
 /** The client's options of the chat template, with thinking switched off: text has begun, and a thought would cut it. */
@@ -109,3 +120,17 @@ export function mannerOf({ prefill, echoes }: Dialect, model: string): PrefillMa
 
 export const forModel = <Value extends boolean | undefined>(value: ByModel<Value>, model: string): Value =>
   typeof value === 'function' ? value(model) : value;
+
+/** A request of our own for a short answer to one question. `dialect`: of the provider, if it is known. */
+export const questionRequest = (
+  model: string,
+  question: string,
+  tokens_max: number,
+  { limit, reportsUnasked }: Pick<Dialect, 'limit' | 'reportsUnasked'> = PLAIN,
+): ChatRequest => ({
+  model,
+  stream: true,
+  ...(reportsUnasked ? {} : { stream_options: { include_usage: true } }),
+  [limit]: tokens_max,
+  messages: [{ role: 'user', content: question }],
+});

@@ -10,6 +10,8 @@ export const openai: Dialect = {
   sign: eventFingerprint('`obfuscation`', (event) => typeof event.obfuscation === 'string'),
   prefill: false,
   echoes: false,
+  limit: 'max_completion_tokens',
+  refusesAddedFields: true,
 };
 
 /** The same models. Its first event is about the prompt, and names neither answer nor model. */

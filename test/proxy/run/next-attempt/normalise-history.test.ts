@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { DialectName } from '../../../../src/config/dialect-names.ts';
 import { historyFor } from '../../../../src/proxy/run/next-attempt/normalise-history.ts';
+import { DIALECTS } from '../../../../src/proxy/wires/dialects/registry.ts';
 import { chatRequest } from '../../../simulation/simulate.ts';
 
 const call = (id: string, more: object = {}) => ({
@@ -25,24 +26,24 @@ interface Message {
   readonly tool_calls?: readonly { readonly id: string }[];
 }
 const messagesFor = (dialect: DialectName, request: ReturnType<typeof conversation>) =>
-  historyFor(dialect, request).messages as readonly Message[];
+  historyFor(DIALECTS[dialect], request).messages as readonly Message[];
 
 describe('a conversation that several providers take part in', () => {
   it.each<DialectName>(['vllm', 'deepseek', 'generic', 'gemini', 'openrouter'])(
     'goes to %s as it is',
     (dialect) => {
       const request = conversation('call_1', { reasoning_content: 'Hm.' });
-      expect(historyFor(dialect, request)).toBe(request);
+      expect(historyFor(DIALECTS[dialect], request)).toBe(request);
     },
   );
 
   it('has nothing that would have to be changed, and is not', () => {
     const request = conversation('call_1');
-    expect(historyFor('openai', request)).toBe(request);
+    expect(historyFor(DIALECTS.openai, request)).toBe(request);
     const mistrals = conversation('D681PevKs');
-    expect(historyFor('mistral', mistrals)).toBe(mistrals);
+    expect(historyFor(DIALECTS.mistral, mistrals)).toBe(mistrals);
     const prompt = { model: 'model', stream: true, prompt: 'When is high tide?' } as const;
-    expect(historyFor('mistral', prompt)).toBe(prompt);
+    expect(historyFor(DIALECTS.mistral, prompt)).toBe(prompt);
   });
 
   it.each<DialectName>(['openai', 'azure', 'mistral'])(
@@ -69,6 +70,6 @@ describe('a conversation that several providers take part in', () => {
     const request = chatRequest({
       messages: [null, 'text', { role: 'assistant', tool_calls: [null, {}] }, { role: 'tool' }] as never,
     });
-    expect(historyFor('mistral', request)).toBe(request);
+    expect(historyFor(DIALECTS.mistral, request)).toBe(request);
   });
 });
