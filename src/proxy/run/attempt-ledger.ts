@@ -1,31 +1,12 @@
-import type { AttemptUsage, Count } from '../../plans/attempt-usage.ts';
+import { type AttemptUsage, type Count, sumOf } from '../../plans/attempt-usage.ts';
 import type { Delta, Usage } from '../../plans/delta.ts';
 import type { PlannedAttempt } from './next-attempt/recovery-request.ts';
 
-/** Deltas of one kind: how many came, and how much of what they said became part of the run. */
-class Tally {
-  deltas = 0;
-  came = 0;
-  kept = 0;
-
-  arrive(characters: number): void {
-    this.deltas++;
-    this.came += characters;
-  }
-
-  keep(characters: number): void {
-    this.kept += characters;
-  }
-
-  /** A seam joins what it held back into one delta, so deltas are shared out by characters. */
-  get keptCount(): Count {
-    const deltas = this.came === 0 ? 0 : Math.round((this.deltas * this.kept) / this.came);
-    return { deltas, characters: this.kept };
-  }
-
-  get swallowedCount(): Count {
-    return { deltas: this.deltas - this.keptCount.deltas, characters: this.came - this.kept };
-  }
+/** Deltas of one kind: how many came, how many characters, and how many of these became part of the run. */
+interface Tally {
+  deltas: number;
+  came: number;
+  kept: number;
 }
 
 interface AskedAttempt extends Pick<PlannedAttempt, 'mode' | 'added_messages' | 'added_reasoning'> {
@@ -39,8 +20,8 @@ export class AttemptLedger implements AttemptUsage {
   readonly added_messages: readonly number[];
   readonly added_reasoning: number;
   reported?: Usage;
-  readonly #text = new Tally();
-  readonly #reasoning = new Tally();
+  readonly #text = newTally();
+  readonly #reasoning = newTally();
   readonly #calls = new Map<number, Tally>();
 
   /** There is no target where the attempts of another replica are told as one. */
@@ -52,37 +33,41 @@ export class AttemptLedger implements AttemptUsage {
   }
 
   get text(): Count {
-    return this.#text.keptCount;
+    return keptOf(this.#text);
   }
 
   get reasoning(): Count {
-    return this.#reasoning.keptCount;
+    return keptOf(this.#reasoning);
   }
 
   get tools(): Count {
-    return sum([...this.#calls.values()].map((tally) => tally.keptCount));
+    return sumOf([...this.#calls.values()].map(keptOf));
   }
 
   get swallowed(): Count {
-    return sum([this.#text.swallowedCount, this.#reasoning.swallowedCount]);
+    return sumOf([swallowedOf(this.#text), swallowedOf(this.#reasoning)]);
   }
 
   /** Everything that the provider sent, whether it became part of the run or not. */
   get arrived(): Count {
     const tallies = [this.#text, this.#reasoning, ...this.#calls.values()];
-    return sum(tallies.map(({ deltas, came: characters }) => ({ deltas, characters })));
+    return sumOf(tallies.map(({ deltas, came: characters }) => ({ deltas, characters })));
   }
 
   /** A delta that the provider sent. */
   arrive(delta: Delta): void {
     if (delta.kind === 'usage') this.reported = delta.usage;
-    else this.#tallyOf(delta)?.arrive(charactersOf(delta));
+    const tally = this.#tallyOf(delta);
+    if (!tally) return;
+    tally.deltas++;
+    tally.came += charactersOf(delta);
   }
 
   /** A delta that became part of the run. */
   keep(delta: Delta): void {
     if (delta.kind === 'tool_cancel') this.#calls.delete(delta.index);
-    else this.#tallyOf(delta)?.keep(charactersOf(delta));
+    const tally = this.#tallyOf(delta);
+    if (tally) tally.kept += charactersOf(delta);
   }
 
   #tallyOf(delta: Delta): Tally | undefined {
@@ -94,7 +79,7 @@ export class AttemptLedger implements AttemptUsage {
         return this.#reasoning;
       case 'tool_start':
       case 'tool_arguments': {
-        const tally = this.#calls.get(delta.index) ?? new Tally();
+        const tally = this.#calls.get(delta.index) ?? newTally();
         this.#calls.set(delta.index, tally);
         return tally;
       }
@@ -104,17 +89,20 @@ export class AttemptLedger implements AttemptUsage {
   }
 }
 
+const newTally = (): Tally => ({ deltas: 0, came: 0, kept: 0 });
+
+/** A seam joins what it held back into one delta, so deltas are shared out by characters. */
+const keptOf = ({ deltas, came, kept }: Tally): Count => ({
+  deltas: came === 0 ? 0 : Math.round((deltas * kept) / came),
+  characters: kept,
+});
+
+const swallowedOf = (tally: Tally): Count => ({
+  deltas: tally.deltas - keptOf(tally).deltas,
+  characters: tally.came - tally.kept,
+});
+
 function charactersOf(delta: Delta): number {
   if (delta.kind === 'tool_start') return delta.name.length;
   return 'text' in delta ? delta.text.length : 0;
-}
-
-function sum(counts: readonly Count[]): Count {
-  return counts.reduce(
-    (total, { deltas, characters }) => ({
-      deltas: total.deltas + deltas,
-      characters: total.characters + characters,
-    }),
-    { deltas: 0, characters: 0 },
-  );
 }

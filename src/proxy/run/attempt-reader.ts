@@ -246,7 +246,7 @@ export class AttemptReader implements AttemptReport {
     const joined = splice && !isOpen && !event.aside ? said.flatMap((delta) => splice.accept(delta)) : said;
     const isWhole = intact && joined === told;
     if (joined.length > 0 || isWhole) this.#state.accept(joined, event, isWhole);
-    if (joined.length > 0) this.#state.contentAt(this.#attempt.byte_ms);
+    if (joined.length > 0) this.#state.attempts.contentAt(this.#attempt.byte_ms);
     if (!this.#stopRejected() && splice?.stopReason) this.#finish(splice.stopReason);
     if (this.#state.transcript.size > this.#context.configuration.limits.run_bytes) {
       this.#attempt.stop({ kind: 'limit', limit: 'limits.run_bytes' });

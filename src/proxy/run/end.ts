@@ -34,7 +34,7 @@ export async function giveUp(
     const { attempts, created_at_ms, output } = state;
     const { stream_id } = output;
     const { settled: forwarded, unfinished } = state.forwardedCalls;
-    const failure = { interruption, why, attempts, created_at_ms, stream_id, forwarded };
+    const failure = { interruption, why, attempts: attempts.count, created_at_ms, stream_id, forwarded };
     // Once the client knows that this was all, nobody else may know less.
     await state.persist();
     await leaveCutNote(state, end, context);

@@ -8,7 +8,6 @@ import type { ToolCall } from '../../plans/tool-call.ts';
 import type { Client } from '../downstream/client.ts';
 import { Attempt } from '../upstream/attempt.ts';
 import { leaveAnswerId } from './answer-ids.ts';
-import { countAttempt } from './attempt-count.ts';
 import { AttemptReader } from './attempt-reader.ts';
 import type { AttemptReport } from './context/attempt-report.ts';
 import type { Resumption, Run } from './context/run.ts';
@@ -74,7 +73,7 @@ async function deliver(
 ): Promise<Outcome> {
   const { time } = context;
   const { run } = state;
-  const planner = new AttemptPlanner(state, targets, requests, context, resumption?.barred);
+  let planner: AttemptPlanner | undefined;
   const log = context.log.child({ run: run.id });
   let planned = requests.original(targets.current);
   let plan: Plan | undefined;
@@ -102,30 +101,37 @@ async function deliver(
     if (report.added > 0) requests.confirm(planned, state.transcript.text);
     const tail = requests.tail(planned, report);
     if (tail) {
-      countAttempt(state, planned, plan, report, undefined, context);
+      state.attempts.end(planned, plan, report);
       planned = tail;
       report = await read(planned, state, targets, context);
       continue;
     }
     if (report.ending) {
       targets.answered();
-      countAttempt(state, planned, plan, report, undefined, context);
+      state.attempts.end(planned, plan, report);
       const lost = notMadeAgain(cut, state.transcript.closedCalls);
       await leaveLostCalls(state, lost, context, report.answer_id);
       await leaveAnswerId(state, report.answer_id, context);
       await state.finish(report.ending);
-      return close(state, client, { status: 'complete' }, state.attempts > 1 ? 'recovered' : 'complete');
+      return close(
+        state,
+        client,
+        { status: 'complete' },
+        state.attempts.count > 1 ? 'recovered' : 'complete',
+      );
     }
 
     const unstreamed = await answerWithoutStream(state, client, planned.target, report, time);
     if (unstreamed) {
       targets.answered();
-      countAttempt(state, planned, plan, report, undefined, context);
+      state.attempts.end(planned, plan, report);
       return unstreamed;
     }
 
     const interruption = classify(report.end, report.phase, time.wall());
-    countAttempt(state, planned, plan, report, interruption, context);
+    state.attempts.end(planned, plan, report, interruption);
+    // Most runs are never interrupted.
+    planner ??= new AttemptPlanner(state, targets, requests, context, resumption?.barred);
     const remedy = await planner.remedy(planned, report, interruption);
     if (state.signal.aborted) return abandon(state, client, context);
     plan = remedy.plan;
@@ -135,7 +141,7 @@ async function deliver(
       {
         ...withoutMessage(interruption),
         upstream: target.name,
-        attempt: state.attempts,
+        attempt: state.attempts.count,
         mode,
         plan: plan.kind,
       },
@@ -164,7 +170,7 @@ async function deliver(
     if (typeof next === 'string') return stop(next);
     planned = next.planned;
     if (planned.mode === 'restart') state.announceReset(cause);
-    state.beginRecovery(plan.kind, cause);
+    state.attempts.beginRecovery(plan.kind, cause);
     targets.ask(planned.target);
     state.watch?.planned({ plan: plan.kind, wait_ms: next.wait_ms });
     await state.flush();

@@ -1,13 +1,16 @@
-import type { Cause } from '../../interrupts/interruption.ts';
+import { type Cause, type Interruption, withoutMessage } from '../../interrupts/interruption.ts';
 import { attemptWork } from '../../plans/budget.ts';
+import type { Plan } from '../../plans/decide.ts';
 import type { AttemptSegment, Delta, Usage } from '../../plans/delta.ts';
 import type { Splice } from '../../plans/splice.ts';
 import { type PromptSize, tokenCount, tokensOfDeltas } from '../../plans/tokens.ts';
 import { deliveredTokens, logicalUsage, repaidTokens, usageByUpstream } from '../../plans/usage-ledger.ts';
 import type { Advisory } from '../wires/common/advisory.ts';
 import { AttemptLedger } from './attempt-ledger.ts';
+import type { AttemptReport } from './context/attempt-report.ts';
 import type { Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
+import type { RunObservation } from './context/run-observer.ts';
 import type { PlannedAttempt } from './next-attempt/recovery-request.ts';
 import type { RestoredRun } from './restored-run.ts';
 
@@ -26,12 +29,14 @@ type Recovered = Extract<Advisory, { readonly type: 'Recovered' }>;
 export class RunAttempts {
   readonly #run: Run;
   readonly #context: RunContext;
+  readonly #watch: RunObservation | undefined;
   readonly #ledgers: AttemptLedger[] = [];
   /** The last of them. */
   #ledger: AttemptLedger | undefined;
   /** Those of other replicas, but for the one that stands for them all. */
   readonly #before: number;
-  readonly #started_ms: number;
+  /** When this replica began with the run, by the clock that only runs forward. */
+  readonly started_ms: number;
   #content_ms: number | undefined;
   #recovery: Recovery | undefined;
   /** Joins the attempt under way, or the last one, to what was delivered, if there is anything to join. */
@@ -40,16 +45,22 @@ export class RunAttempts {
   #segment: AttemptSegment | undefined;
 
   /** `restored`: what other replicas made of the run. */
-  constructor(run: Run, context: RunContext, restored: RestoredRun | undefined) {
+  constructor(
+    run: Run,
+    context: RunContext,
+    watch: RunObservation | undefined,
+    restored: RestoredRun | undefined,
+  ) {
     this.#run = run;
     this.#context = context;
-    this.#started_ms = context.time.now();
+    this.#watch = watch;
+    this.started_ms = context.time.now();
     // A run of which nothing was sent may have had attempts, but nobody can see any of them.
     const known = restored && restored.seq > 0 ? restored : undefined;
     this.#before = known ? known.attempts - 1 : 0;
     if (!known) return;
     this.#add(known.ledger);
-    this.#content_ms = this.#started_ms;
+    this.#content_ms = this.started_ms;
   }
 
   /** Upstream requests made so far, as far as is known. */
@@ -77,6 +88,37 @@ export class RunAttempts {
     this.#ledger?.keep(delta);
   }
 
+  /** Counts how an attempt ended, by which interruption if any, and whether the plan that led to it worked. */
+  end(
+    { target, mode, splice }: PlannedAttempt,
+    plan: Plan | undefined,
+    report: AttemptReport,
+    interruption?: Interruption,
+  ): void {
+    const { metrics } = this.#context;
+    const upstream = target.name;
+    const outcome = interruption ? 'interrupted' : 'complete';
+    metrics.attempts.inc({ upstream, outcome });
+    if (interruption)
+      metrics.interruptions.inc({ cause: interruption.cause, phase: interruption.phase, upstream });
+    // Where nothing is repeated first, a seam is open before anything has come.
+    const isJoined = splice?.isOpen && (report.added > 0 || report.ending !== undefined);
+    if (isJoined) metrics.seams.inc({ kind: splice.seam });
+    if (plan) {
+      const worked = report.ending || report.added > 0;
+      metrics.recoveries.inc({ plan: plan.kind, mode, outcome: worked ? 'succeeded' : 'failed' });
+    }
+    const { added, usage, answer_id } = report;
+    this.#watch?.attemptEnded({
+      outcome,
+      added,
+      ...(isJoined && { seam: splice.seam }),
+      ...(interruption && { interruption: withoutMessage(interruption) }),
+      ...(usage && { usage }),
+      ...(answer_id !== undefined && { answer_id }),
+    });
+  }
+
   /** From now until new content comes, the client waits for a recovery. */
   beginRecovery(plan: Recovery['plan'], cause: Cause): void {
     const { from = this.upstream, interrupted_at_ms = this.#context.time.wall() } = this.#recovery ?? {};
@@ -98,7 +140,7 @@ export class RunAttempts {
     if (!this.#recovery || !this.#segment) return undefined;
     const { plan, cause, from } = this.#recovery;
     const { metrics, log, time } = this.#context;
-    const gap_ms = time.now() - (this.#content_ms ?? this.#started_ms);
+    const gap_ms = time.now() - (this.#content_ms ?? this.started_ms);
     this.#recovery = undefined;
     metrics.recoveryGap.observe(metrics.ofRun(this.#run.id, gap_ms / 1000));
     const { upstream } = this;
@@ -120,7 +162,7 @@ export class RunAttempts {
   contentAt(now_ms: number): void {
     if (this.#content_ms === undefined) {
       const { metrics } = this.#context;
-      metrics.timeToFirstToken.observe(metrics.ofRun(this.#run.id, (now_ms - this.#started_ms) / 1000));
+      metrics.timeToFirstToken.observe(metrics.ofRun(this.#run.id, (now_ms - this.started_ms) / 1000));
     }
     this.#content_ms = now_ms;
   }

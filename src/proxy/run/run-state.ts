@@ -1,6 +1,5 @@
 import { latestEpochName } from '../../checkpoint/epoch.ts';
 import type { JournalEnd } from '../../checkpoint/journal-writer.ts';
-import type { Cause } from '../../interrupts/interruption.ts';
 import { inTime } from '../../lib/time.ts';
 import type { Policy } from '../../plans/decide.ts';
 import { cancelDelta, type Delta, REPEATED, type Segment } from '../../plans/delta.ts';
@@ -48,6 +47,7 @@ export class RunState {
   readonly policy: Policy;
   readonly transcript: Transcript;
   readonly output: OutputGate;
+  readonly attempts: RunAttempts;
   /** What other replicas made of the run before this one. */
   readonly restored: RestoredRun | undefined;
   /** Aborts when this replica is not to go on: nobody waits any more, {@link SUPERSEDED} or `HAND_OVER`. */
@@ -57,7 +57,6 @@ export class RunState {
   readonly #context: RunContext;
   readonly #journal: RunJournal;
   readonly #over = new AbortController();
-  readonly #attempts: RunAttempts;
   /** Undefined where calls are shown as they come: the journal has their beginning. */
   readonly #held: HeldCallNotes | undefined;
   #calls = 0;
@@ -92,7 +91,7 @@ export class RunState {
     this.transcript = this.restored?.transcript ?? new Transcript();
     this.#calls = this.transcript.toolCalls.length;
     this.#event = this.restored?.event;
-    this.#attempts = new RunAttempts(run, context, this.restored);
+    this.attempts = new RunAttempts(run, context, watch, this.restored);
     const onStale = () => {
       context.log.warn({ run: run.id }, 'superseded: another replica has taken the run over');
       this.#stop(SUPERSEDED);
@@ -108,14 +107,14 @@ export class RunState {
       facts: this.facts,
       headers: () => ({
         'holdfast-run-id': run.id,
-        'holdfast-attempts': String(this.attempts),
-        'holdfast-upstream': this.#attempts.upstream,
+        'holdfast-attempts': String(this.attempts.count),
+        'holdfast-upstream': this.attempts.upstream,
         ...(this.#isSpare && { 'holdfast-warning': 'unparsable_document' }),
       }),
       journal: this.#journal,
       checkpoint: context.configuration.checkpoint,
       storeFirst: run.resumable,
-      isRecovering: () => this.#attempts.isRecovering,
+      isRecovering: () => this.attempts.isRecovering,
       ...(run.resumable && { idOf: (seq: number) => eventId(run.id, epoch, seq) }),
       ...(this.restored && { restored: this.restored }),
     });
@@ -143,22 +142,12 @@ export class RunState {
 
   /** See {@link RunAttempts.interrupted_at_ms}. */
   get interrupted_at_ms(): number {
-    return this.#attempts.interrupted_at_ms;
-  }
-
-  /** Upstream requests made so far, as far as is known. */
-  get attempts(): number {
-    return this.#attempts.count;
+    return this.attempts.interrupted_at_ms;
   }
 
   /** What is left of the client's `max_tokens`. */
   get tokens_left(): number {
-    return this.facts.max_tokens - this.#attempts.delivered_tokens;
-  }
-
-  /** Tokens that all attempts have generated, new to the client or not. */
-  get work_tokens(): number {
-    return this.#attempts.work_tokens;
+    return this.facts.max_tokens - this.attempts.delivered_tokens;
   }
 
   /** See {@link unfinishedIn}. */
@@ -181,8 +170,8 @@ export class RunState {
   }
 
   beginAttempt(planned: PlannedAttempt): Begun {
-    const { ledger, segment } = this.#attempts.begin(planned);
-    if (this.attempts > 1 && planned.mode !== 'resume') this.output.restart();
+    const { ledger, segment } = this.attempts.begin(planned);
+    if (this.attempts.count > 1 && planned.mode !== 'resume') this.output.restart();
     this.#segment = segment;
     const headers = this.watch?.attempt({ ...segment, asked_model: segment.model ?? this.run.request.model });
     const { request } = planned;
@@ -228,7 +217,7 @@ export class RunState {
     const { reasoning, text } = this.transcript;
     if (reasoning === '' && text === '') return;
     const scope = reasoning === '' ? 'text' : text === '' ? 'reasoning' : 'all';
-    this.output.advise({ type: 'StreamReset', reason, attempt: this.attempts, scope });
+    this.output.advise({ type: 'StreamReset', reason, attempt: this.attempts.count, scope });
   }
 
   /** Gives the calls up: they were cut, and are dropped or announced as cancelled. */
@@ -236,23 +225,13 @@ export class RunState {
     for (const { index } of calls) {
       const cancel = cancelDelta(index, reason);
       this.transcript.fold(cancel);
-      this.#attempts.keep(cancel);
+      this.attempts.keep(cancel);
     }
     this.output.cancelCalls(
       calls.map(({ index }) => index),
       reason,
-      this.attempts,
+      this.attempts.count,
     );
-  }
-
-  /** From now until new content comes, the client waits for a recovery. */
-  beginRecovery(plan: 'R1' | 'R3' | 'R4', cause: Cause): void {
-    this.#attempts.beginRecovery(plan, cause);
-  }
-
-  /** Content was shown at this time. */
-  contentAt(now_ms: number): void {
-    this.#attempts.contentAt(now_ms);
   }
 
   /** Sends what was collected; see {@link OutputGate}. */
@@ -289,7 +268,7 @@ export class RunState {
     const { usageAsked } = this.facts;
     const endedWell = ending.finish !== undefined && !ending.cutShort;
     // What its provider reports of an answer that stands as it came is right.
-    const usage = this.#isSpare ? undefined : this.#attempts.usage(endedWell, this.facts.promptSize);
+    const usage = this.#isSpare ? undefined : this.attempts.usage(endedWell, this.facts.promptSize);
     this.transcript.fold({ kind: 'finish', reason: ending.reason });
     if (ending.forwarded) this.output.finishForwarded();
     else if (ending.begun) this.output.finishRest(usageAsked && !this.transcript.usage ? usage : undefined);
@@ -318,7 +297,7 @@ export class RunState {
 
   #settleAccounts(): void {
     this.output.close();
-    this.#attempts.settle();
+    this.attempts.settle();
     if (this.#repeated > 0)
       this.#context.log.info({ run: this.run.id, calls: this.#repeated }, 'repeated tool calls dropped');
   }
@@ -341,13 +320,13 @@ export class RunState {
         this.transcript.fold(close);
         folded?.push(close);
       }
-      if (this.#drops(delta)) {
+      if (delta.kind === 'tool_close' && this.#drops(delta)) {
         folded ??= deltas.slice(0, deltas.indexOf(delta));
         continue;
       }
       this.transcript.fold(delta);
       if (delta.kind === 'tool_start') this.#held?.began();
-      this.#attempts.keep(delta);
+      this.attempts.keep(delta);
       folded?.push(delta);
     }
     return folded ?? deltas;
@@ -374,7 +353,7 @@ export class RunState {
   }
 
   #announceRecovery(): void {
-    const recovered = this.#attempts.recovered();
+    const recovered = this.attempts.recovered();
     if (!recovered) return;
     this.watch?.recovered(recovered);
     this.output.advise(recovered);

@@ -9,6 +9,7 @@ import { Compressions } from '../compression/compressions.ts';
 import type { AttemptReport } from '../context/attempt-report.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
+import type { RunAttempts } from '../run-attempts.ts';
 import type { RunTargets } from '../targets/run-targets.ts';
 import { PROBE_MAX_MS } from './prefill-probe.ts';
 import type { PlannedAttempt } from './recovery-request.ts';
@@ -46,8 +47,7 @@ export interface PlannedRun {
   readonly output: Pick<AnswerWriter, 'begun' | 'thoughts'>;
   /** Tokens that the client's limit leaves; infinite without one. */
   readonly tokens_left: number;
-  /** Tokens that all attempts have spent. */
-  readonly work_tokens: number;
+  readonly attempts: Pick<RunAttempts, 'started_ms' | 'work_tokens'>;
   /** Until the deadline of the run; infinite without one. */
   readonly left_ms: number;
   readonly signal: AbortSignal;
@@ -77,7 +77,7 @@ export class AttemptPlanner {
     this.#context = context;
     this.#compressions = new Compressions(run.run, requests, targets, context);
     this.#barred = barred;
-    this.#budget = newBudget(context.time.now());
+    this.#budget = newBudget(run.attempts.started_ms);
   }
 
   /** Decides on a plan. It takes time only where a conversation is to be summarised for it. */
@@ -100,7 +100,8 @@ export class AttemptPlanner {
     const mayResume = (interruption.retry_after_ms ?? 0) <= limits.retry_after_max_s * 1000;
     const resumed = mayResume ? this.#requests.resumption(planned, report) : undefined;
     const max_work_tokens = workLimit(limits.max_work_tokens, run.facts.max_tokens);
-    const { work_tokens, left_ms } = run;
+    const { left_ms } = run;
+    const { work_tokens } = run.attempts;
     const spending = { now_ms, work_tokens, max_work_tokens, left_ms, moves };
     const exhausted =
       this.#barred ??

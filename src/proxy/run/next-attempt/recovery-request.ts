@@ -93,7 +93,7 @@ export class TargetRequests {
   #thinksAnew = false;
   /** A nudge was not followed, and is worded more strongly. */
   #insists = false;
-  readonly #prefill: PrefillKnowledge;
+  #knowledge: PrefillKnowledge | undefined;
   readonly #comeback: ProviderResume;
 
   constructor(target: RunTarget, run: Run, context: RunContext, facts: RequestFacts) {
@@ -103,7 +103,6 @@ export class TargetRequests {
     this.#context = context;
     this.#facts = facts;
     this.#failed = new Set(MODES.filter((mode) => !run.wire.modes.includes(mode)));
-    this.#prefill = new PrefillKnowledge(target, run, context);
     this.#comeback = new ProviderResume(target, run, context, facts);
   }
 
@@ -291,6 +290,11 @@ export class TargetRequests {
       ...(allowsMore && { token_limit: tokens_left }),
       ordered: this.#run.wire.isOrdered === true,
     });
+  }
+
+  get #prefill(): PrefillKnowledge {
+    this.#knowledge ??= new PrefillKnowledge(this.#target, this.#run, this.#context);
+    return this.#knowledge;
   }
 
   get #isStrict(): boolean {
