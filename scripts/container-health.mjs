@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { parseArgs } from 'node:util';
-import { adminHost } from './dist/config/admin-host.js';
+import { adminHost } from './dist/config/configuration.js';
 import { DEFAULT_UPSTREAM } from './dist/config/environment.js';
 import { loadConfiguration } from './dist/config/load.js';
 

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { adminHost } from '../src/config/admin-host.ts';
+import { adminHost } from '../src/config/configuration.ts';
 import { loadConfiguration } from '../src/config/load.ts';
 import { connect } from './http-peer.ts';
 import { needs } from './needs.ts';

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { suggestion } from '../config/suggestion.ts';
+import { suggestion } from '../config/problem.ts';
 import { type CommandDescription, type Invocation, UsageError } from './command.ts';
 import { COMMANDS } from './table.ts';
 

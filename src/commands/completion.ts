@@ -1,4 +1,4 @@
-import { suggestion } from '../config/suggestion.ts';
+import { suggestion } from '../config/problem.ts';
 import { type Invocation, UsageError } from './command.ts';
 import { bashCompletion } from './completion-bash.ts';
 import { fishCompletion } from './completion-fish.ts';

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../config/configuration-error.ts';
+import { ConfigurationError } from '../config/problem.ts';
 import { printableLines } from './terminal.ts';
 
 /** One document, for people as well: what a terminal would obey is escaped as JSON has it. */

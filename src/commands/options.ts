@@ -1,5 +1,5 @@
-import type { Assignment } from '../config/assignment.ts';
 import { DEFAULT_UPSTREAM } from '../config/environment.ts';
+import type { Assignment } from '../config/key-path.ts';
 import type { OptionDescription } from './command.ts';
 
 /** Flags that stand for a key of the configuration, by name. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Configuration } from './configuration.ts';
-import { ConfigurationError, type Problem } from './configuration-error.ts';
+import { ConfigurationError, type Problem } from './problem.ts';
 
 /** PEM of the certificate authority to trust besides the system's, by origin of the upstream. */
 export type CertificateAuthorities = Readonly<Record<string, string>>;

@@ -1,6 +1,5 @@
-import type { Assignment } from './assignment.ts';
-import { scalarPaths } from './key-path.ts';
-import { suggestion } from './suggestion.ts';
+import { type Assignment, scalarPaths } from './key-path.ts';
+import { suggestion } from './problem.ts';
 
 const PREFIX = 'HOLDFAST_';
 /** The file to read; not a key of it. */

@@ -1,3 +1,4 @@
+import { isObject } from '../lib/json.ts';
 import { CONFIGURATION_SCHEMA } from './schema.ts';
 import type { Schema } from './schema-terms.ts';
 
@@ -40,12 +41,23 @@ export function scalarPaths(schema: Schema = CONFIGURATION_SCHEMA, path: readonl
   });
 }
 
-/** Keys whose values, or those in their list or map, must never be printed. */
-export const isSecretKey = (key: string | number): boolean =>
-  key === 'secret' || key === 'api_key' || key === 'sealing_keys' || key === 'headers';
+/** A value for one key from outside the file. */
+export interface Assignment {
+  readonly path: readonly string[];
+  readonly text: string;
+  /** `HOLDFAST_PORT`, `--port` */
+  readonly source: string;
+}
 
-/** What stands before the host of a URL: of the store it may be a password. */
-const USER_INFORMATION = /^([\w+]+:\/\/).*@/;
+/** Where each key's value came from. */
+export type Sources = Map<string, string>;
 
-/** The store as it may be printed. */
-export const redactedStore = (url: string): string => url.replace(USER_INFORMATION, '$1[redacted]@');
+/** `tree` with the assigned value; unchanged where the file has something else than a section in the way. */
+export function assign(tree: unknown, path: readonly string[], text: string, parents: KeyPath = []): unknown {
+  const [key, ...rest] = path;
+  if (key === undefined) return typedValue(parents, text);
+  if (!isObject(tree ?? {})) return tree;
+  const section = (tree ?? {}) as Record<string, unknown>;
+  const child = Object.hasOwn(section, key) ? section[key] : undefined;
+  return { ...section, [key]: assign(child, rest, text, [...parents, key]) };
+}

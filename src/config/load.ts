@@ -1,10 +1,9 @@
 import { isObject } from '../lib/json.ts';
-import { type Assignment, assign, type Sources } from './assignment.ts';
 import type { Configuration } from './configuration.ts';
-import { ConfigurationError, type Problem } from './configuration-error.ts';
 import { CONFIG_VARIABLE, DEFAULT_UPSTREAM, readEnvironment, unknownVariable } from './environment.ts';
 import { readConfigurationFile } from './file.ts';
-import { formatPath } from './key-path.ts';
+import { type Assignment, assign, formatPath, type Sources } from './key-path.ts';
+import { ConfigurationError, type Problem } from './problem.ts';
 import { checkReferences, doubts, NO_UPSTREAM } from './references.ts';
 import { validateTree } from './validation.ts';
 
@@ -47,7 +46,7 @@ export function completeConfiguration(tree: unknown, sources: Sources = new Map(
     problem.path === 'upstreams' ? { ...problem, message: NO_UPSTREAM } : problem,
   );
   if (problems.length > 0) throw new ConfigurationError(located(problems, sources));
-  // The schema describes this type.
+  // What satisfies the schema is of the type that is derived from it.
   const configuration = tree as Configuration;
   const faults = checkReferences(configuration);
   if (faults.length > 0) throw new ConfigurationError(located(faults, sources));

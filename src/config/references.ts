@@ -6,9 +6,8 @@ import type {
   TracingConfiguration,
   UpstreamConfiguration,
 } from './configuration.ts';
-import type { Problem } from './configuration-error.ts';
 import { formatPath, type KeyPath } from './key-path.ts';
-import { suggestion } from './suggestion.ts';
+import { type Problem, suggestion } from './problem.ts';
 
 /** What a schema cannot say: URLs, names that refer to other keys, numbers that depend on each other. */
 export function checkReferences(configuration: Configuration): Problem[] {

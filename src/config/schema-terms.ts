@@ -22,38 +22,49 @@ export interface Schema {
 const TIMER_MS_MAX = 2 ** 31 - 1;
 const PORT_MAX = 65535;
 
+/** Of upstreams, and of HTTP headers. */
+export const NAMES = { pattern: '^[A-Za-z][A-Za-z0-9_-]{0,62}$' } as const;
+
 /** Keys that belong together; all of them may be left out. */
-export const section = (description: string, properties: Readonly<Record<string, Schema>>): Schema => ({
-  type: 'object',
-  description,
-  default: {},
-  additionalProperties: false,
-  properties,
-});
+export const section = <const Properties extends Readonly<Record<string, Schema>>>(
+  description: string,
+  properties: Properties,
+) => ({ type: 'object', description, default: {}, additionalProperties: false, properties }) as const;
 
-export const milliseconds = (preset: number, description: string): Schema => ({
-  type: 'integer',
-  description: `${description} Milliseconds.`,
-  default: preset,
-  minimum: 1,
-  maximum: TIMER_MS_MAX,
-});
+export const integer = (preset: number, [minimum, maximum]: readonly [number, number], description: string) =>
+  ({ type: 'integer', description, default: preset, minimum, maximum }) as const;
 
-/** The same, with no value where none is set. */
-export const withoutDefault = ({ default: _, ...schema }: Schema): Schema => schema;
+export const milliseconds = (preset: number, description: string) =>
+  integer(preset, [1, TIMER_MS_MAX], `${description} Milliseconds.`);
 
-export const bytes = (preset: number, minimum: number, description: string): Schema => ({
-  type: 'integer',
-  description: `${description} Bytes.`,
-  default: preset,
-  minimum,
-  maximum: 2 ** 30,
-});
+export const bytes = (preset: number, minimum: number, description: string) =>
+  integer(preset, [minimum, 2 ** 30], `${description} Bytes.`);
 
-export const port = (preset: number, description: string): Schema => ({
-  type: 'integer',
-  description: `${description} 0 picks a free one, which the log line \`listening\` names.`,
-  default: preset,
-  minimum: 0,
-  maximum: PORT_MAX,
-});
+export const port = (preset: number, description: string) =>
+  integer(
+    preset,
+    [0, PORT_MAX],
+    `${description} 0 picks a free one, which the log line \`listening\` names.`,
+  );
+
+export const flag = (preset: boolean, description: string) =>
+  ({ type: 'boolean', description, default: preset }) as const;
+
+export const choice = <const Values extends readonly string[]>(
+  preset: Values[number],
+  values: Values,
+  description: string,
+) => ({ type: 'string', description, default: preset, enum: values }) as const;
+
+/** The same terms, with no value where none is set. */
+export const withoutDefault = <Terms extends Schema>({
+  default: _,
+  ...schema
+}: Terms): Omit<Terms, 'default'> => schema;
+
+export const withoutDefaults = <Properties extends Readonly<Record<string, Schema>>>(
+  properties: Properties,
+) =>
+  Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, withoutDefault(schema)])) as {
+    readonly [Name in keyof Properties]: Omit<Properties[Name], 'default'>;
+  };

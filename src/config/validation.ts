@@ -1,9 +1,9 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
-import type { Problem } from './configuration-error.ts';
-import { formatPath, isSecretKey, type KeyPath, scalarPaths, schemaAt } from './key-path.ts';
+import { formatPath, type KeyPath, scalarPaths, schemaAt } from './key-path.ts';
+import { type Problem, suggestion } from './problem.ts';
+import { isSecretKey } from './redaction.ts';
 import { CONFIGURATION_SCHEMA } from './schema.ts';
 import type { Schema } from './schema-terms.ts';
-import { suggestion } from './suggestion.ts';
 
 const SHOWN_CHARACTERS_MAX = 60;
 

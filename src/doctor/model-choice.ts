@@ -1,6 +1,6 @@
 import type { Configuration } from '../config/configuration.ts';
 import { ModelPattern } from '../config/model-pattern.ts';
-import { suggestion } from '../config/suggestion.ts';
+import { suggestion } from '../config/problem.ts';
 import { RouteTable } from '../proxy/upstream/route-table.ts';
 
 /** Models that are no use for a chat, by their names. */

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { adminHost } from '../config/admin-host.ts';
-import type { Configuration } from '../config/configuration.ts';
+import { adminHost, type Configuration } from '../config/configuration.ts';
 import { isObject, parsedJson } from '../lib/json.ts';
 import { bounded, reasonOf } from './bounded.ts';
 import { type Finding, Findings } from './finding.ts';

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ConfigurationError } from '../../src/config/configuration-error.ts';
 import { DIALECT_NAMES } from '../../src/config/dialect-names.ts';
 import { type ConfigurationSources, loadConfiguration } from '../../src/config/load.ts';
+import { ConfigurationError } from '../../src/config/problem.ts';
 
 const BASE = 'upstreams: { main: { base_url: "https://llm.example.com/v1" } }\n';
 

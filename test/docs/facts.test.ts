@@ -8,8 +8,8 @@ import { limitsFor, UNAIDED } from '../../src/interrupts/clocks.ts';
 import { ROOT } from './pages.ts';
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
-const keysOf = (section: string): Readonly<Record<string, Schema>> =>
-  CONFIGURATION_SCHEMA.properties?.[section]?.properties ?? {};
+const { properties }: Schema = CONFIGURATION_SCHEMA;
+const keysOf = (section: string): Readonly<Record<string, Schema>> => properties?.[section]?.properties ?? {};
 
 /** `10 s`, `30 min`. */
 function milliseconds(duration: string): number {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { ConfigurationError } from '../../src/config/configuration-error.ts';
 import { completeConfiguration, loadConfiguration } from '../../src/config/load.ts';
+import { ConfigurationError } from '../../src/config/problem.ts';
 import { redacted } from '../../src/config/redaction.ts';
 import { NO_UPSTREAM_URL, upstreamsAt } from '../replica.ts';
 

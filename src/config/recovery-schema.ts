@@ -1,0 +1,181 @@
+import { choice, flag, integer, milliseconds, section, withoutDefault } from './schema-terms.ts';
+
+export const RECOVERY_SCHEMA = section('What may be done about an interruption.', {
+  plans: {
+    type: 'array',
+    description: 'The plans that may be used.',
+    default: ['R1', 'R2', 'R3', 'R4'],
+    uniqueItems: true,
+    items: {
+      type: 'string',
+      description:
+        '`R1` continue the text, `R2` finish with the closed tool calls, `R3` cut before an open tool call, `R4` start again.',
+      enum: ['R1', 'R2', 'R3', 'R4'],
+    },
+  },
+  max_attempts: integer(
+    4,
+    [1, 100],
+    'Upstream requests in a row, counted from the last that brought something new, that one included. 1 turns recovery off.',
+  ),
+  same_target_retries: integer(
+    1,
+    [0, 100],
+    'How often, in one run, a target is asked again after a failure that may have been a passing one, before another target of its route is.',
+  ),
+  tool_proof: {
+    type: 'integer',
+    description:
+      'How well it must be proven that a tool call is complete. 1: its arguments satisfy its schema; 2: a later call or text began; 3: the wire says so.',
+    default: 1,
+    enum: [1, 2, 3],
+  },
+  drop_repeated_calls: flag(
+    false,
+    'Drop a tool call whose name and arguments are those of a call that is settled already. For models that say the same call again and again; others mean it.',
+  ),
+  seam: choice(
+    'best_effort',
+    ['strict', 'best_effort'],
+    'What to do with a continuation that shows no place where it joins what was delivered. `best_effort`: deliver it and say so; `strict`: reject it, and give up where no other way of asking is left.',
+  ),
+  probe: choice(
+    'off',
+    ['off', 'on_first_cut'],
+    'Whether to find out by a request of its own, with a few tokens, what a model makes of the beginning of an answer, where nothing is known of it. `on_first_cut`: before the rest of an answer is asked for; `off`: by asking for the rest.',
+  ),
+  backoff_ms: milliseconds(500, 'First backoff between attempts; doubles, with full jitter.'),
+  backoff_max_ms: milliseconds(8000, 'Cap of the backoff.'),
+  retry_after_max_s: integer(
+    60,
+    [0, 86_400],
+    'The longest `Retry-After` of a provider that is waited for. A target that asks for more is not asked again in the run: another one is, or the client is told when to come back. Seconds.',
+  ),
+  retry_after_wait_s: integer(
+    0,
+    [0, 86_400],
+    'The longest `Retry-After` of a target that is waited for although the route has another one. 0 moves at once. Seconds.',
+  ),
+  max_work_tokens: {
+    type: 'integer',
+    description:
+      'Tokens that all attempts of a run may generate, an attempt counting for 256 at least. By default four times the `max_tokens` of the request, which counts as 4096 at least, and as 32768 where there is none.',
+    minimum: 1,
+    maximum: 1_000_000_000,
+  },
+  deadline_ms: withoutDefault(
+    milliseconds(
+      1,
+      'The age of a run at which nothing is asked for any more, and nothing is waited for that has not begun. An answer that is coming is not cut. By default there is none; `Holdfast-Deadline-Ms` in a request sets an earlier one.',
+    ),
+  ),
+  no_progress_ms: milliseconds(
+    600_000,
+    'Give up when nothing new was delivered for this long, counted from the last progress.',
+  ),
+});
+
+export const BREAKER_SCHEMA = section(
+  'When a target of a route with several counts as down, so that others are asked first.',
+  {
+    failures: integer(5, [1, 1000], 'Attempts in a row that failed before they said anything.'),
+    failure_percent: integer(
+      50,
+      [1, 100],
+      'Or this share of the last `window` attempts, those that broke off later among them. Percent.',
+    ),
+    window: integer(
+      20,
+      [1, 1000],
+      'How many attempts `failure_percent` is a share of. With fewer it says nothing.',
+    ),
+    open_ms: milliseconds(
+      5000,
+      'How long the target is left alone then. After that one request at a time finds out whether it works again; doubles each time it does not.',
+    ),
+    open_max_ms: milliseconds(
+      20_000,
+      'Cap of that, and the time after which a request that finds out, and was not answered yet, is followed by another.',
+    ),
+  },
+);
+
+/** A process that is busy for a moment is not dead. */
+const LEASE_MS_MIN = 100;
+
+export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
+  store: {
+    type: 'string',
+    description:
+      '`memory`, `file:` and a directory, or Redis 7 or Valkey: `redis://host:6379/0`, `rediss://…` with TLS, `redis+sentinel://host:26379,host:26379/name/0`, `redis+cluster://host:6379,host:6379`; the last two also as `rediss+…`.',
+    default: 'file:./data',
+    examples: ['memory', 'file:/var/lib/holdfast', 'redis://:password@redis:6379/0'],
+    minLength: 1,
+  },
+  durability: choice(
+    'interval',
+    ['interval', 'write_ahead'],
+    '`interval`: a crash may lose the last moments. `write_ahead`: a delta is delivered only once stored.',
+  ),
+  interval_ms: milliseconds(
+    100,
+    'Longest wait before delivered output is stored. A store that answers slowly is asked less often, down to a tenth as often.',
+  ),
+  lease_ms: {
+    ...milliseconds(
+      3000,
+      'A replica that gives no sign of life for this long is taken for dead, and its runs are taken over. It gives three in that time.',
+    ),
+    minimum: LEASE_MS_MIN,
+  },
+  on_unreachable: choice(
+    'fail',
+    ['fail', 'warn'],
+    'A store that cannot be reached. `fail`: the process does not start, and later `/readyz` answers 503. `warn`: it serves without checkpoints until the store can be reached, and `/readyz` says so with a 200.',
+  ),
+  sealing_keys: {
+    type: 'array',
+    description:
+      'Secrets of 32 characters or more. What is stored is encrypted with the first (AES-256-GCM) and can be read with any, so that a new key is put in front and an old one removed after `ttl_s`. Without keys, stored output is readable by whoever can read the store.',
+    default: [],
+    uniqueItems: true,
+    items: { type: 'string', description: 'A secret.', minLength: 32 },
+  },
+  ttl_s: integer(604_800, [1, 31_536_000], 'How long runs are kept. Seconds.'),
+  complete_ttl_s: {
+    type: 'integer',
+    description:
+      'How long complete runs are kept, where that is to be less than `ttl_s`: their clients have the whole answer. Seconds.',
+    examples: [3600],
+    minimum: 1,
+    maximum: 31_536_000,
+  },
+});
+
+export const RESUME_SCHEMA = section('How a run outlives its client or its replica.', {
+  detached_ms: milliseconds(
+    60_000,
+    'A run with `Holdfast-Resume: 1` goes on without its client for this long, then it is cancelled. Every other run is cancelled at once.',
+  ),
+  match_requests: flag(
+    true,
+    'A request that repeats one whose replica died, or whose client left, from the same credential, gets the answer of the first one and the rest of it.',
+  ),
+  derive_thread: flag(
+    true,
+    'A request without `Holdfast-Thread` belongs to the thread that its `x-claude-code-session-id` names, or else its `prompt_cache_key`, `conversation`, `metadata.session_id` or `user`.',
+  ),
+  max_takeovers: integer(
+    3,
+    [1, 100],
+    'Takeovers in a row that brought nothing new, after which a run is given up: its request may be what kills replicas.',
+  ),
+  salvage_after_ms: milliseconds(
+    60_000,
+    'A run whose replica died waits this long for its client before it is finalised as `recovered_from_partial`.',
+  ),
+  notices: flag(
+    true,
+    'The next request of a `Holdfast-Thread` tells the model about an answer that was cut off, and the next request with tool results about a call that was lost.',
+  ),
+});

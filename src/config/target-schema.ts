@@ -1,0 +1,144 @@
+import { DIALECT_NAMES } from './dialect-names.ts';
+import { choice, integer, milliseconds, section, withoutDefault, withoutDefaults } from './schema-terms.ts';
+
+/** How long is waited for a silent target depends on whether another one can take its place, where nothing is set. */
+const waiting = (description: string, alone_ms: number) =>
+  withoutDefault(
+    milliseconds(
+      alone_ms,
+      `${description} By default ${alone_ms}; 30000 where the route has another target to ask, unless the model is known to think; without \`stream\`, and without such a target, \`progress_reasoning_ms\`.`,
+    ),
+  );
+
+const CLOCKS = {
+  connect_ms: milliseconds(10_000, 'Limit on DNS, TCP and TLS together.'),
+  first_byte_ms: waiting('Limit on the wait for the first byte of the response.', 120_000),
+  first_token_ms: waiting('Limit on the wait for the first token.', 120_000),
+  idle_ms: waiting('Limit on silence: no bytes at all.', 90_000),
+  progress_ms: milliseconds(300_000, 'Limit on bytes without progress: only pings and comments.'),
+  progress_reasoning_ms: milliseconds(
+    600_000,
+    'The same while the model is reasoning, which providers often do unseen.',
+  ),
+  attempt_ms: milliseconds(1_800_000, 'Limit on one attempt as a whole.'),
+} as const;
+
+export const CLOCKS_SCHEMA = section(
+  'When an attempt counts as stalled. Each can be set per upstream as well.',
+  CLOCKS,
+);
+
+export const UPSTREAM_SCHEMA = {
+  type: 'object',
+  description: 'A provider, under the name that routes, metrics and the `Holdfast-Upstream` header use.',
+  additionalProperties: false,
+  required: ['base_url'],
+  properties: {
+    base_url: {
+      type: 'string',
+      description:
+        'Where the API lives, with its version path, as for an SDK. Only `http:` and `https:`; no query.',
+      examples: ['https://api.openai.com/v1'],
+      minLength: 1,
+    },
+    dialect: {
+      type: 'string',
+      description:
+        'How the provider deviates from the wire. Without it the address decides, and where that says nothing, what the server sends; until then it is `generic`. See docs/providers.md.',
+      enum: DIALECT_NAMES,
+    },
+    api_key: {
+      type: 'string',
+      description:
+        "Sent as `Authorization: Bearer`, under `/v1/messages` as `x-api-key`, in place of the client's credential. Without it the client's own passes through.",
+      examples: [`\${OPENAI_API_KEY}`],
+      minLength: 1,
+    },
+    ca_file: {
+      type: 'string',
+      description: "PEM file of a certificate authority to trust besides the system's.",
+      minLength: 1,
+    },
+    clocks: {
+      type: 'object',
+      description: 'Overrides of `clocks` for this upstream.',
+      additionalProperties: false,
+      properties: withoutDefaults(CLOCKS),
+    },
+  },
+} as const;
+
+export const ROUTE_SCHEMA = {
+  type: 'object',
+  description: 'Where requests for a model go.',
+  additionalProperties: false,
+  required: ['model', 'targets'],
+  properties: {
+    model: {
+      type: 'string',
+      description: 'The model name a client asks for; `*` stands for any characters.',
+      examples: ['gpt-*'],
+      minLength: 1,
+    },
+    targets: {
+      type: 'array',
+      description: 'Upstreams in order of preference.',
+      minItems: 1,
+      items: {
+        type: 'object',
+        description: 'One upstream.',
+        additionalProperties: false,
+        required: ['upstream'],
+        properties: {
+          upstream: { type: 'string', description: 'Its name under `upstreams`.', minLength: 1 },
+          model: {
+            type: 'string',
+            description: "The model name to ask it for, when it differs from the client's.",
+            minLength: 1,
+          },
+          context_tokens: {
+            type: 'integer',
+            description:
+              'How many tokens the model takes, prompt and answer together. A request that was too long for one target is sent to one with more, if both say how many.',
+            minimum: 1,
+            maximum: 1_000_000_000,
+          },
+        },
+      },
+    },
+    non_streaming: choice(
+      'recover',
+      ['recover', 'pass_through'],
+      'Requests without `stream`. `recover`: fetched as a stream, recovered like one, and answered with one document. `pass_through`: handed to the first target as they come.',
+    ),
+    compression: {
+      type: 'object',
+      description:
+        'Has the middle of a conversation that is too long for all targets summarised by a model, and goes on with the summary in its place. Not on `/v1/completions`.',
+      additionalProperties: false,
+      required: ['upstream', 'model'],
+      properties: {
+        upstream: {
+          type: 'string',
+          description:
+            'Turns it on that the middle of conversations which are too long for all targets is summarised: who is asked for that, by chat completions. A name under `upstreams`. See docs/recovery.md.',
+          minLength: 1,
+        },
+        model: { type: 'string', description: 'The model that summarises.', minLength: 1 },
+        keep_messages: integer(
+          8,
+          [1, 1_000_000],
+          'At least so many of the last messages, or items, stay as they are.',
+        ),
+        summary_tokens: integer(1024, [64, 1_000_000], 'How long the summary may be.'),
+        context_tokens: {
+          type: 'integer',
+          description:
+            'How many tokens the model that summarises takes, prompt and summary together. What is longer is summarised in several requests, one after the other.',
+          minimum: 1024,
+          maximum: 1_000_000_000,
+        },
+      },
+    },
+  },
+} as const;
