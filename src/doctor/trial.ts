@@ -28,7 +28,6 @@ export class Trial {
   readonly #reader = new ChatCompletionsReader(() => 0);
   readonly #began_ms = performance.now();
   #isFinished = false;
-  #isDone = false;
 
   private constructor(attempt: Attempt) {
     this.#attempt = attempt;
@@ -58,7 +57,7 @@ export class Trial {
   get interruption(): Interruption | undefined {
     if (this.#isFinished) return undefined;
     const phase = this.events > 0 ? 'text' : 'connect';
-    return classify(this.#attempt.end ?? { kind: 'eof', done: this.#isDone }, phase, systemTime.wall());
+    return classify(this.#attempt.end, phase, systemTime.wall());
   }
 
   get traces(): Samples {
@@ -73,19 +72,16 @@ export class Trial {
     if (await this.#attempt.open()) {
       await this.#attempt.read((events) => {
         const before = this.events;
-        for (const event of events) if (!this.#attempt.end) this.#take(event);
+        for (const event of events) if (!this.#attempt.isOver) this.#take(event);
         if (this.events > before) this.batches++;
         return undefined;
       });
     }
-    if (this.#isDone) this.#attempt.drain();
-    else this.#attempt.close();
   }
 
   #take(message: EventSourceMessage): void {
     const event = this.#reader.read(message);
     if (event.kind === 'done') {
-      this.#isDone = true;
       this.#attempt.done();
     } else if (event.kind === 'error_event' || event.kind === 'bad_finish') {
       if (!this.#isFinished) this.#attempt.stop(event);

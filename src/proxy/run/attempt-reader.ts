@@ -50,7 +50,6 @@ export class AttemptReader implements AttemptReport {
   #end: AttemptEnd | undefined;
   #event: AnswerEvent | undefined;
   readonly #after: AnswerEvent[] = [];
-  #isDone = false;
   #finishedChoices = 0;
   #batches = 0;
 
@@ -80,7 +79,7 @@ export class AttemptReader implements AttemptReport {
 
   /** How the attempt ended, when the answer is not whole. */
   get end(): AttemptEnd {
-    return this.#end ?? this.#attempt.end ?? { kind: 'eof', done: this.#isDone };
+    return this.#end ?? this.#attempt.end;
   }
 
   /** Characters that this attempt added to the run. */
@@ -129,14 +128,12 @@ export class AttemptReader implements AttemptReport {
       await this.#attempt.read((events) => this.#takeAll(events));
     }
     this.#complete();
-    if (this.#isDone) this.#attempt.drain();
-    else this.#attempt.close();
   }
 
   #takeAll(events: readonly EventSourceMessage[]): Promise<void> | undefined {
     for (const event of events) {
       this.#take(event);
-      if (this.#isOver) break;
+      if (this.#attempt.isOver) break;
     }
     // The last of a whole answer leaves together with what ends it, in one write.
     const blocked = this.#isWhole ? undefined : this.#state.flush(this.#attempt.byte_ms);
@@ -155,13 +152,9 @@ export class AttemptReader implements AttemptReport {
 
   /** The answer has ended, and nothing in it is still to be {@link #complete looked at}. */
   get #isWhole(): boolean {
-    if (!this.#isDone || !this.ending || this.#held) return false;
+    if (!this.#attempt.isDone || !this.ending || this.#held) return false;
     const { transcript, facts } = this.#state;
     return transcript.openCalls.length === 0 && !facts.expectsJson;
-  }
-
-  get #isOver(): boolean {
-    return this.#isDone || this.#attempt.end !== undefined;
   }
 
   #take(message: EventSourceMessage): void {
@@ -171,10 +164,10 @@ export class AttemptReader implements AttemptReport {
         if (this.#state.facts.choices > 1 || event.manyChoices) this.#forward(event);
         else if (this.ending) this.#takeAfterFinish(event);
         else this.#takeAnswer(event);
-        if (event.last) this.#done();
+        if (event.last) this.#attempt.done();
         return;
       case 'done':
-        this.#done();
+        this.#attempt.done();
         return;
       case 'nothing':
         return;
@@ -192,11 +185,6 @@ export class AttemptReader implements AttemptReport {
   #interrupt(end: AttemptEnd): void {
     if (this.ending) this.ending = { ...this.ending, cutShort: true };
     else this.#attempt.stop(end);
-  }
-
-  #done(): void {
-    this.#isDone = true;
-    this.#attempt.done();
   }
 
   #takeAnswer(event: AnswerEvent): void {
@@ -217,7 +205,7 @@ export class AttemptReader implements AttemptReport {
     }
     // The finish chunk is sent at the end, together with all that belongs there.
     this.#accept(deltas.filter(isContent), event, false);
-    if (!this.#isOver) this.#finish(reason, event);
+    if (!this.#attempt.isOver) this.#finish(reason, event);
   }
 
   /** A usage report, filter results; not pings, and no second answer. */
@@ -345,7 +333,7 @@ export class AttemptReader implements AttemptReport {
     // A part of the answer is less than a whole one that does not parse.
     if ((ending || !state.hasSpare) && !state.signal.aborted) this.#showHeld();
     if (!ending || ending.forwarded) return;
-    if (!this.#isDone) this.ending = { ...ending, cutShort: true };
+    if (!this.#attempt.isDone) this.ending = { ...ending, cutShort: true };
     const { closed, broken } = closedByFinish(state.transcript);
     if (this.#event && closed.length > 0) state.accept(closed, this.#event, false);
     if (broken.length > 0 && CUTTING_FINISHES.has(ending.reason)) state.cancel(broken, ending.reason);

@@ -50,8 +50,6 @@ export interface Refusal {
  * Never throws: however it ends, {@link end} says so.
  */
 export class Attempt {
-  /** Set once the attempt is over. */
-  end: AttemptEnd | undefined;
   /** Set when the provider refused. */
   refusal: Refusal | undefined;
   /** Of the response; none before it. */
@@ -71,6 +69,7 @@ export class Attempt {
   #parts: Buffer[] = [];
   #silent_ms = 0;
   #isDone = false;
+  #end: AttemptEnd | undefined;
   #expired: Clock | undefined;
 
   /** `client` aborts when nobody wants the answer any more. */
@@ -130,27 +129,30 @@ export class Attempt {
    * Hands over the events in the batches in which they arrive, until the attempt is over; after `[DONE]` what may
    * still follow is read and dropped in the background.
    */
-  read(take: TakeEvents): Promise<void> {
+  async read(take: TakeEvents): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#consume(take, resolve).then(resolve, reject);
-    return promise;
+    await promise;
+    // What little may still follow is waited for, so that the connection can be used again.
+    if (this.#isDone) this.finishWithin(DRAIN_WAIT_MS);
+    else if (this.#end?.kind !== 'eof') this.#abort.abort();
   }
 
   /** `leave` is called when nothing more will be taken although the body goes on. */
   async #consume(take: TakeEvents, leave: (waiting?: Promise<void>) => void): Promise<void> {
     try {
       await this.#body?.consume((part, isFollowed) => {
-        if (this.#isOver) return undefined;
+        if (this.isOver) return undefined;
         const piece = this.#joined(part, isFollowed);
         if (!piece) return undefined;
         this.#clocks.bytesCame();
         const events = this.#decoder.decode(piece);
         this.#request.position?.advance(piece, events.length);
         const waiting = take(events);
-        if (this.#isOver) leave(waiting);
+        if (this.isOver) leave(waiting);
         return waiting;
       });
-      if (!this.#isOver) await take(this.#rest());
+      if (!this.isOver) await take(this.#rest());
       const residue = this.#errorAtEnd();
       this.#settle({ kind: 'eof', done: this.#isDone, ...(residue && { residue }) });
     } catch (error) {
@@ -182,8 +184,19 @@ export class Attempt {
     return residue === '' ? undefined : providerErrorIn(parsedJson(residue));
   }
 
-  get #isOver(): boolean {
-    return this.#isDone || this.end !== undefined;
+  /** `[DONE]` has come, or {@link end} says how it ended without. */
+  get isOver(): boolean {
+    return this.#isDone || this.#end !== undefined;
+  }
+
+  /** `[DONE]` has come. */
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  /** How the attempt ended; to be asked for once it is over. */
+  get end(): AttemptEnd {
+    return this.#end ?? { kind: 'eof', done: this.#isDone };
   }
 
   /** How long it had said nothing when it ended. */
@@ -208,7 +221,7 @@ export class Attempt {
 
   /** The answer is whole; waits no longer than this for what may still follow. */
   finishWithin(delay_ms: number): void {
-    if (!this.end) this.#clocks.finishWithin(delay_ms);
+    if (!this.#end) this.#clocks.finishWithin(delay_ms);
   }
 
   /** While the client takes nothing we read nothing, and the provider's silence is our own doing. */
@@ -221,21 +234,10 @@ export class Attempt {
     return this.#clocks.byte_ms;
   }
 
-  /** Waits for what little may still follow the end of the answer, so that the connection can be used again. */
-  drain(): void {
-    this.finishWithin(DRAIN_WAIT_MS);
-  }
-
   /** Ends the attempt from our side and closes the connection. */
   stop(end: AttemptEnd): void {
     this.#settle(end);
     this.#abort.abort();
-  }
-
-  /** Closes the connection, unless the response ended by itself. */
-  close(): void {
-    if (!this.end) this.stop({ kind: 'broken', code: 'ABORTED' });
-    else if (this.end.kind !== 'eof') this.#abort.abort();
   }
 
   #fail(error: unknown): void {
@@ -255,10 +257,10 @@ export class Attempt {
   }
 
   #settle(end: AttemptEnd): void {
-    if (!this.end) this.#silent_ms = this.#clocks.silent_ms;
+    if (!this.#end) this.#silent_ms = this.#clocks.silent_ms;
     this.#clocks.stop();
     this.#client.removeEventListener('abort', this.#onClientGone);
-    this.end ??= end;
+    this.#end ??= end;
   }
 
   async #readRefusal(response: TransportResponse): Promise<void> {

@@ -25,7 +25,6 @@ export class SideAnswer {
   #deltas = 0;
   #usage: Usage | undefined;
   #finish: string | undefined;
-  #isDone = false;
 
   /** `limit`: the key of the configuration that the limit comes from. */
   constructor(attempt: Attempt, tokens_max: number, limit: string, time: Time) {
@@ -38,11 +37,7 @@ export class SideAnswer {
   /** Why there is no answer, if there is none. */
   get interruption(): Interruption | undefined {
     if (this.#finish !== undefined) return undefined;
-    return classify(
-      this.#attempt.end ?? { kind: 'eof', done: this.#isDone },
-      this.#text ? 'text' : 'connect',
-      this.#time.wall(),
-    );
+    return classify(this.#attempt.end, this.#text ? 'text' : 'connect', this.#time.wall());
   }
 
   /** Empty if there is none. */
@@ -60,19 +55,16 @@ export class SideAnswer {
   async run(): Promise<void> {
     if (await this.#attempt.open()) {
       await this.#attempt.read((events) => {
-        for (const event of events) if (!this.#attempt.end) this.#take(event);
+        for (const event of events) if (!this.#attempt.isOver) this.#take(event);
         return undefined;
       });
     }
-    if (this.#isDone) this.#attempt.drain();
-    else this.#attempt.close();
   }
 
   #take(message: EventSourceMessage): void {
     const event = this.#reader.read(message);
     switch (event.kind) {
       case 'done':
-        this.#isDone = true;
         this.#attempt.done();
         return;
       case 'error_event':
