@@ -1,4 +1,5 @@
 import { retryAfterMs } from '../interrupts/retry-after.ts';
+import { fieldsOf } from './wires.ts';
 
 /** Codes of errors that are no answer to the request: the replica could not look at it, or has it no more. */
 const TRY_ELSEWHERE: readonly unknown[] = ['shutting_down', 'store_unavailable', 'run_taken_over'];
@@ -48,10 +49,6 @@ export function discard(response: Response): void {
 }
 
 function errorOf(body: string): { readonly code?: unknown } | undefined {
-  try {
-    const { error } = JSON.parse(body) as { error?: unknown };
-    return typeof error === 'object' && error !== null ? error : undefined;
-  } catch {
-    return undefined;
-  }
+  const error = fieldsOf(body)?.error;
+  return typeof error === 'object' && error !== null ? error : undefined;
 }

@@ -1,5 +1,4 @@
-import { SilenceError } from './errors.ts';
-import { EventSplitter, type WholeEvents } from './event-splitter.ts';
+import { EventTooLargeError, SilenceError } from './errors.ts';
 import type { Fetch } from './options.ts';
 
 /** One request to a replica and what comes of it. It is given up when a step takes longer than it may. */
@@ -39,5 +38,82 @@ export class Connection {
 
   close(): void {
     this.#closing.abort();
+  }
+}
+
+const EVENT_CHARACTERS_MAX = 16_777_216;
+const LINE_END = /\r\n|\r|\n/;
+
+export interface WholeEvents {
+  /** What the caller may read: events, each with its blank line, and comments. */
+  readonly frames: string;
+  /** The data of each of these events. */
+  readonly payloads: readonly string[];
+  /** Of the last event so far; empty if it has none. */
+  readonly id: string;
+}
+
+/**
+ * Bytes of one response → whole events. A new splitter for every response: half an event or half a character of one
+ * must never meet the bytes of the next.
+ *
+ * `id` and `retry` lines are for us and are not passed on: after an `id`, openai-python takes every further blank
+ * line for an event. So are blocks without data, which some clients take for events. Comments pass, as single lines.
+ */
+export class EventSplitter {
+  readonly #decoder = new TextDecoder();
+  /** The line that has begun. */
+  #line = '';
+  /** The lines of the event that has begun. */
+  #lines = '';
+  #payload: string | undefined;
+  /** Of the event that has begun, and of the last one that is whole. */
+  #idBegun = '';
+  #id = '';
+  #isAfterReturn = false;
+
+  /** Throws an {@link EventTooLargeError}. */
+  split(bytes: Uint8Array): WholeEvents {
+    let frames = '';
+    const payloads: string[] = [];
+    const ends = this.#decode(bytes).split(LINE_END);
+    const begun = ends.pop() ?? '';
+    for (const end of ends) {
+      const line = this.#line + end;
+      this.#line = '';
+      if (line.startsWith(':')) frames += `${line}\n`;
+      else if (line !== '') this.#addLine(line);
+      else {
+        if (this.#payload !== undefined) {
+          frames += `${this.#lines}\n`;
+          payloads.push(this.#payload);
+          this.#id = this.#idBegun;
+        }
+        this.#lines = '';
+        this.#payload = undefined;
+      }
+    }
+    this.#line += begun;
+    if (this.#line.length + this.#lines.length > EVENT_CHARACTERS_MAX) {
+      throw new EventTooLargeError(EVENT_CHARACTERS_MAX);
+    }
+    return { frames, payloads, id: this.#id };
+  }
+
+  #addLine(line: string): void {
+    const [, field = line, value = ''] = /^([^:]*): ?(.*)$/s.exec(line) ?? [];
+    if (field === 'id') this.#idBegun = value;
+    if (field === 'id' || field === 'retry') return;
+    if (field === 'data') this.#payload = this.#payload === undefined ? value : `${this.#payload}\n${value}`;
+    this.#lines += `${line}\n`;
+  }
+
+  /** A line end of two characters may come in two pieces. */
+  #decode(bytes: Uint8Array): string {
+    const text = this.#decoder.decode(bytes, { stream: true });
+    if (text === '') return text;
+    const rest = this.#isAfterReturn && text.startsWith('\n') ? text.slice(1) : text;
+    this.#isAfterReturn = text.endsWith('\r');
+    return rest;
   }
 }

@@ -13,9 +13,8 @@ import type { Endpoints } from './endpoints.ts';
 import { EventTooLargeError, SilenceError, StreamInterruptedError } from './errors.ts';
 import type { Settings } from './options.ts';
 import { ReceivedEvents } from './received-events.ts';
-import { RetryBudget } from './retry-budget.ts';
+import { RetryBudget, sleep } from './retry-budget.ts';
 import { type RunRequest, RunRequests } from './run-requests.ts';
-import { sleep } from './sleep.ts';
 import type { WireRequest } from './wire-request.ts';
 
 /** How the last request of this run failed, and the answer to it if there was one. */

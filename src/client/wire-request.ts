@@ -1,4 +1,4 @@
-import { type Wire, wireAt } from './wires.ts';
+import { fieldsOf, type Wire, wireAt } from './wires.ts';
 
 /** A request for an answer that can be sent as often as needed. */
 export interface WireRequest {
@@ -85,14 +85,6 @@ async function textOf(body: RequestInit['body'] | Request): Promise<string | und
     }
   }
   return body && 'clone' in body && !body.bodyUsed ? body.clone().text() : undefined;
-}
-
-function fieldsOf(body: string): { readonly stream?: unknown } | undefined {
-  try {
-    return (JSON.parse(body) as object | null) ?? undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function inherited(request: Request | undefined): RequestInit {

@@ -12,12 +12,12 @@ export interface Wire {
 /** Next to no event has any of these words, and parsing all would cost more than all the rest. */
 const ofTypes = (...types: readonly unknown[]): Wire['isLast'] => {
   const words = types.map((type) => `"${type}"`);
-  return (payload) => words.some((word) => payload.includes(word)) && types.includes(fieldsOf(payload).type);
+  return (payload) => words.some((word) => payload.includes(word)) && types.includes(fieldsOf(payload)?.type);
 };
 
 const isLastChunk: Wire['isLast'] = (payload) => {
   if (payload.trim() === '[DONE]') return true;
-  return payload.includes('"error"') && (fieldsOf(payload).error ?? null) !== null;
+  return payload.includes('"error"') && (fieldsOf(payload)?.error ?? null) !== null;
 };
 
 const RESPONSE_ENDS = ofTypes(
@@ -30,10 +30,12 @@ const RESPONSE_ENDS = ofTypes(
 
 /** After an error that has its own object, `response.failed` is still to come. */
 const isLastOfResponse: Wire['isLast'] = (payload) =>
-  RESPONSE_ENDS(payload) && !(payload.includes('"error"') && isAnnounced(fieldsOf(payload)));
+  RESPONSE_ENDS(payload) && !(payload.includes('"error"') && isAnnounced(payload));
 
-const isAnnounced = ({ type, error }: ReturnType<typeof fieldsOf>): boolean =>
-  type === 'error' && typeof error === 'object' && error !== null;
+function isAnnounced(payload: string): boolean {
+  const { type, error } = fieldsOf(payload) ?? {};
+  return type === 'error' && typeof error === 'object' && error !== null;
+}
 
 const WIRES: readonly Wire[] = [
   { path: '/chat/completions', isLast: isLastChunk },
@@ -52,10 +54,13 @@ export function wireAt(path: string): { readonly wire: Wire; readonly prefix: st
   return wire && { wire, prefix: path.slice(0, found?.index) };
 }
 
-function fieldsOf(payload: string): { readonly type?: unknown; readonly error?: unknown } {
+/** The fields of a JSON document, as far as they are looked at; undefined for what is none. */
+export function fieldsOf(
+  text: string,
+): { readonly type?: unknown; readonly error?: unknown; readonly stream?: unknown } | undefined {
   try {
-    return (JSON.parse(payload) as object | null) ?? {};
+    return (JSON.parse(text) as object | null) ?? undefined;
   } catch {
-    return {};
+    return undefined;
   }
 }

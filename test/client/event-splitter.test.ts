@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { EventSplitter } from '../../src/client/connection.ts';
 import { EventTooLargeError } from '../../src/client/errors.ts';
-import { EventSplitter } from '../../src/client/event-splitter.ts';
 import { CASES } from '../cases.ts';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { sleep } from '../../src/client/sleep.ts';
+import { sleep } from '../../src/client/retry-budget.ts';
 
 const REASON = new Error('enough');
 
