@@ -14,6 +14,7 @@ import { Metrics } from '../src/metrics/metrics.ts';
 import type { Follow } from '../src/proxy/api/api-context.ts';
 import type { Relay } from '../src/proxy/run/context/run-context.ts';
 import type { Transport } from '../src/proxy/upstream/transport.ts';
+import { createUndiciTransport } from '../src/proxy/upstream/undici-transport.ts';
 import { createServer, type Server } from '../src/server/server.ts';
 
 export const SECRET = 'a secret for tests only';
@@ -60,11 +61,6 @@ export class ReplicaStore extends MemoryStore {
   }
 }
 
-const noTransport: Transport = {
-  open: () => Promise.reject(new Error('the relay of this test opens nothing')),
-  close: async () => {},
-};
-
 /** Ends every run at once with one event. */
 export const shortRelay: Relay = async (_run, client) => {
   client.open({});
@@ -102,8 +98,8 @@ export async function startReplica(
     relay = shortRelay,
     follow,
     runs,
-    transport = noTransport,
     time = systemTime,
+    ...given
   } = typeof parts === 'function' ? { relay: parts } : parts;
   const configuration = completeConfiguration({
     checkpoint: { store: 'memory' },
@@ -114,9 +110,9 @@ export async function startReplica(
   const metrics = new Metrics();
   const lines = new Pipe();
   const log = createLogger('trace', lines);
-  const authorities = readCertificateAuthorities(configuration);
+  const transport =
+    given.transport ?? createUndiciTransport({ ca: readCertificateAuthorities(configuration) });
   const server = createServer(configuration, {
-    authorities,
     relay,
     ...(follow && { follow }),
     store,
@@ -126,7 +122,10 @@ export async function startReplica(
     secret: SECRET,
     log,
   });
-  onTestFinished(() => server.close());
+  onTestFinished(async () => {
+    await server.close();
+    if (!given.transport) await transport.close();
+  });
   const urls = await server.listen();
   return { server, ...urls, store, metrics, log: () => text(lines.end()) };
 }

@@ -27,7 +27,7 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
   const log = createLogger(configuration.log.level);
   for (const warning of warnings) log.warn(warning);
 
-  const authorities = readCertificateAuthorities(configuration);
+  const ca = readCertificateAuthorities(configuration);
   requireSharedSecret(configuration);
   const metrics = new Metrics();
   const store = await openStore(configuration.checkpoint.store, {
@@ -44,10 +44,10 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
     },
   });
   const secret = await resolveSecret(configuration);
-  const transport = createUndiciTransport({ ca: authorities });
+  const transport = createUndiciTransport({ ca });
   const tracing = await startTracing(configuration, process.env, log, systemTime);
   const server = createServer(configuration, {
-    ...{ relay, store, transport, secret, log, authorities, metrics },
+    ...{ relay, store, transport, secret, log, metrics },
     ...(tracing && { observers: [tracing.observer] }),
   });
 

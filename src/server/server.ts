@@ -10,7 +10,6 @@ import type { Logger } from 'pino';
 import { CheckpointScheduler } from '../checkpoint/checkpoint-scheduler.ts';
 import { replicasOf } from '../checkpoint/owner.ts';
 import type { Store } from '../checkpoint/store.ts';
-import type { CertificateAuthorities } from '../config/certificates.ts';
 import { adminHost, type Configuration } from '../config/configuration.ts';
 import { ApiError, apiError } from '../lib/errors.ts';
 import { sleep, systemTime, type Time } from '../lib/time.ts';
@@ -54,7 +53,6 @@ export interface ServerDependencies {
   readonly transport: Transport;
   readonly secret: string;
   readonly log: Logger;
-  readonly authorities?: CertificateAuthorities;
   readonly metrics?: Metrics;
   readonly observers?: readonly RunObserver[];
   readonly time?: Time;
@@ -97,13 +95,13 @@ const REMEDIES: Readonly<Record<string, string>> = {
 };
 
 export function createServer(configuration: Configuration, dependencies: ServerDependencies): Server {
-  const { log, store, authorities = {}, time = systemTime, random = Math.random } = dependencies;
+  const { log, store, transport, time = systemTime, random = Math.random } = dependencies;
   const metrics = dependencies.metrics ?? new Metrics();
   const work = new ActiveWork();
   /** From their headers to the end of their answers; runs that outlive their clients are in `work`. */
   const requests = new ActiveWork();
   const registry = new RunRegistry(configuration.limits);
-  const passThrough = new PassThrough(configuration, authorities, log);
+  const passThrough = new PassThrough(configuration, transport, log);
   const healths = new HealthRegistry(configuration);
   metrics.targets = () => healths.states(time.now());
   const measuring = beginMetrics(metrics, configuration, store, time);
@@ -121,7 +119,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
 
   const context: RunContext = {
     configuration,
-    transport: dependencies.transport,
+    transport,
     store,
     scheduler: new CheckpointScheduler({ interval_ms: configuration.checkpoint.interval_ms, time }),
     capabilities: new CapabilityMemory(
@@ -217,7 +215,6 @@ export function createServer(configuration: Configuration, dependencies: ServerD
       api.server.closeAllConnections();
       await work.settled(time, CUT_OFF_MS);
       await Promise.all([api.close(), admin.close()]);
-      await passThrough.close();
     },
   };
 }

@@ -1,9 +1,6 @@
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Writable } from 'node:stream';
-import tls from 'node:tls';
 import type { Logger } from 'pino';
-import { type Dispatcher, Pool } from 'undici';
-import type { CertificateAuthorities } from '../../config/certificates.ts';
 import type { Configuration, UpstreamConfiguration } from '../../config/configuration.ts';
 import { transportCode } from '../../interrupts/transport-code.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
@@ -11,6 +8,7 @@ import { limitStall } from '../downstream/client-stall.ts';
 import type { NoticeForm } from '../run/notices/notice-form.ts';
 import { type Headers, requestHeaders, responseHeaders } from '../upstream/headers.ts';
 import type { Target } from '../upstream/target.ts';
+import type { Transport, TransportRequest, TransportResponse } from '../upstream/transport.ts';
 import { errorBodyOn } from '../wires/common/wire.ts';
 import { wireAt } from '../wires/registry.ts';
 
@@ -22,19 +20,14 @@ const PREFIX = '/v1';
  * Each side's backpressure holds back the other. A body that breaks off upstream breaks off at the client too.
  */
 export class PassThrough {
-  readonly #pools: ReadonlyMap<string, Pool>;
-  readonly #client_stall_ms: number;
+  readonly #configuration: Configuration;
+  readonly #transport: Transport;
   readonly #log: Logger;
 
-  constructor(configuration: Configuration, authorities: CertificateAuthorities, log: Logger) {
-    this.#client_stall_ms = configuration.limits.client_stall_ms;
+  constructor(configuration: Configuration, transport: Transport, log: Logger) {
+    this.#configuration = configuration;
+    this.#transport = transport;
     this.#log = log;
-    this.#pools = new Map(
-      Object.entries(configuration.upstreams).map(([name, upstream]) => [
-        name,
-        poolOf(upstream, waitLimit(upstream, configuration), authorities),
-      ]),
-    );
   }
 
   /**
@@ -53,37 +46,32 @@ export class PassThrough {
     if (path === undefined) return answer(response, apiError('not_found', { method, path: url }), url);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    limitStall(response, this.#client_stall_ms);
-    let refused = false;
+    limitStall(response, this.#configuration.limits.client_stall_ms);
+    const open = (sent: string | IncomingMessage | undefined) =>
+      this.#transport.open({
+        method,
+        url: upstream.base_url,
+        verbatim_path: path,
+        headers: headersOf(request, upstream, body),
+        ...(sent !== undefined && { body: sent }),
+        signal: gone.signal,
+        ...this.#limits(upstream),
+      });
     try {
-      do {
-        await this.#pool(name).stream(
-          {
-            method: method as Dispatcher.HttpMethod,
-            path,
-            headers: headersOf(request, upstream, body),
-            body: body === undefined ? unreadBody(request) : (form?.bodyOf(body) ?? body),
-            signal: gone.signal,
-          },
-          ({ statusCode, headers }) => {
-            refused = form?.refused(statusCode) ?? false;
-            return refused ? nowhere() : response.writeHead(statusCode, responseHeaders(headers));
-          },
-        );
-      } while (refused);
+      for (;;) {
+        const answered = await open(body === undefined ? unreadBody(request) : (form?.bodyOf(body) ?? body));
+        if (!form?.refused(answered.status)) return await deliver(answered, response, gone.signal);
+        await answered.body.consume(() => undefined);
+      }
     } catch (error) {
       this.#fail(transportCode(error), response, name, url);
     }
   }
 
-  async close(): Promise<void> {
-    await Promise.all(Array.from(this.#pools.values(), (pool) => pool.destroy()));
-  }
-
-  #pool(name: string): Pool {
-    const pool = this.#pools.get(name);
-    if (!pool) throw new Error(`the configuration has no upstream ${name}`);
-    return pool;
+  /** An answer that does not stream may take as long to begin as an attempt may take in all; no other clock applies. */
+  #limits(upstream: UpstreamConfiguration): Pick<TransportRequest, 'connect_ms' | 'silence_ms'> {
+    const { connect_ms, attempt_ms } = { ...this.#configuration.clocks, ...upstream.clocks };
+    return { connect_ms, silence_ms: attempt_ms };
   }
 
   #fail(code: string, response: ServerResponse, upstream: string, url: string): void {
@@ -96,33 +84,23 @@ export class PassThrough {
   }
 }
 
+/** Rejects when the answer breaks off, or when `gone` aborts because its client left. */
+async function deliver(
+  { status, headers, body }: TransportResponse,
+  response: ServerResponse,
+  gone: AbortSignal,
+): Promise<void> {
+  response.writeHead(status, responseHeaders(headers));
+  await body.consume((piece) => (response.write(piece) ? undefined : drained(response, gone)));
+  response.end();
+}
+
+const drained = async (response: ServerResponse, signal: AbortSignal): Promise<void> =>
+  void (await once(response, 'drain', { signal }));
+
 function answer(response: ServerResponse, { status, body }: ApiError, url: string): void {
   response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' });
   response.end(errorBodyOn(wireAt(url), body));
-}
-
-/** An answer that does not stream may take as long to begin as an attempt may take in all; no other clock applies. */
-const waitLimit = (upstream: UpstreamConfiguration, { clocks }: Configuration) => {
-  const { connect_ms, attempt_ms } = { ...clocks, ...upstream.clocks };
-  return { connect_ms, attempt_ms };
-};
-
-function poolOf(
-  { base_url }: UpstreamConfiguration,
-  { connect_ms, attempt_ms }: { connect_ms: number; attempt_ms: number },
-  authorities: CertificateAuthorities,
-): Pool {
-  const { origin } = new URL(base_url);
-  const ca = authorities[origin];
-  return new Pool(origin, {
-    allowH2: true,
-    headersTimeout: attempt_ms,
-    bodyTimeout: attempt_ms,
-    connect: {
-      timeout: connect_ms,
-      ...(ca !== undefined && { ca: [...tls.getCACertificates('default'), ca] }),
-    },
-  });
 }
 
 /** `undefined` for a path that could climb out of the upstream's API, where a configured key has no business. */
@@ -149,11 +127,8 @@ function headersOf(
   return body === undefined && length !== undefined ? { ...headers, 'content-length': length } : headers;
 }
 
-function unreadBody(request: IncomingMessage): IncomingMessage | null {
+function unreadBody(request: IncomingMessage): IncomingMessage | undefined {
   const { headers } = request;
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-  return hasBody ? request : null;
+  return hasBody ? request : undefined;
 }
-
-/** For an answer that its client is not to see. */
-const nowhere = (): Writable => new Writable({ write: (_piece, _encoding, done) => done() });

@@ -10,7 +10,7 @@ const ABORTED = 'UND_ERR_ABORTED';
 const CONNECT_TIMEOUT = 'UND_ERR_CONNECT_TIMEOUT';
 const STREAM_RESET = 'ERR_HTTP2_STREAM_ERROR';
 
-/** What whoever waits for an aborted request is told: the reason itself where it is a failure. */
+/** The error to reject with after an abort: the reason itself where it is a failure. */
 export const abortFailure = ({ reason }: AbortSignal): TransportFailure =>
   reason instanceof TransportFailure ? reason : new TransportFailure(ABORTED, { cause: reason });
 
@@ -143,14 +143,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
 }
 
 function dispatchOptions(
-  request: TransportRequest,
+  { method, headers, body, silence_ms, verbatim_path }: TransportRequest,
   { origin, pathname, search }: URL,
 ): Dispatcher.DispatchOptions {
   return {
     origin,
-    path: pathname + search,
-    method: request.method,
-    headers: { 'accept-encoding': 'identity', ...request.headers },
-    body: request.body ?? null,
+    path: verbatim_path ?? pathname + search,
+    method,
+    headers: verbatim_path === undefined ? { 'accept-encoding': 'identity', ...headers } : headers,
+    body: body ?? null,
+    ...(silence_ms !== undefined && { headersTimeout: silence_ms, bodyTimeout: silence_ms }),
   };
 }

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { Clock } from '../../interrupts/interruption.ts';
 
 /** One HTTP request to a provider. `body` is sent as it is. */
@@ -7,11 +8,18 @@ export interface TransportRequest {
   readonly url: string;
   /** Lower-case names; hop-by-hop and `holdfast-*` headers already removed. */
   readonly headers: Readonly<Record<string, string | string[]>>;
-  readonly body?: string | Uint8Array;
+  readonly body?: string | Uint8Array | Readable;
   /** Aborting closes the connection (or resets the HTTP/2 stream) at once. */
   readonly signal: AbortSignal;
   /** Limit on DNS, TCP and TLS together. */
   readonly connect_ms: number;
+  /** Limit on the wait for the response and for each piece of its body; none without it. */
+  readonly silence_ms?: number;
+  /**
+   * Path and query in place of those of `url`, which are sent as URL parsing spells them. For a request that is the
+   * client's own: not even `accept-encoding` is added to it.
+   */
+  readonly verbatim_path?: string;
 }
 
 export interface TransportResponse {

@@ -68,6 +68,20 @@ describe('requests go up as they came', () => {
     expect(up.request.headers).not.toHaveProperty('content-length');
   });
 
+  it('a path keeps its spelling, and no header but via is added', async () => {
+    const { provider, replica } = await startBoth();
+    const socket = await connect(replica.api);
+    socket.write('GET /v1/files/a|b"c?q=[^1]{} HTTP/1.1\r\nhost: x\r\nx-own: 1\r\n\r\n');
+    const up = await provider.next();
+    expect(up.request.url).toBe('/v1/files/a|b"c?q=[^1]{}');
+    expect(up.request.headers).toEqual({
+      host: expect.any(String),
+      connection: 'keep-alive',
+      via: expect.stringMatching(/^1\.1 holdfast-/),
+      'x-own': '1',
+    });
+  });
+
   it('listing stored completions is no completion', async () => {
     const { provider, replica } = await startBoth();
     send(replica, '/v1/chat/completions?limit=1').request.end();
@@ -317,4 +331,28 @@ it('an upstream that speaks HTTP/2 under an authority of its own is passed throu
   const response = await fetch(`${replica.api}/v1/embeddings?a=1`, { method: 'POST', body: 'input' });
   expect(response.headers.get('x-version')).toBe('2.0');
   expect(await response.text()).toBe('POST /v1/embeddings?a=1 input');
+});
+
+it('bodies of many megabytes go both ways over HTTP/2, and a stream that is reset breaks off', async () => {
+  const { key, cert } = await certificate();
+  const ca_file = join(temporaryDirectory(), 'ca.pem');
+  writeFileSync(ca_file, cert);
+  const server = http2.createSecureServer({ key, cert });
+  server.on('stream', (stream, headers) => {
+    stream.on('error', () => {}).respond({ ':status': 200 });
+    if (headers[':path'] === '/v1/echo') stream.pipe(stream);
+    else stream.write('some', () => stream.destroy(new Error('reset')));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const base_url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const replica = await startReplica(upstreamsAt(base_url, { ca_file }));
+  const sent = Buffer.alloc(20_000_000, 'a line of no particular length\n');
+  const { request, response } = send(replica, '/v1/echo', { method: 'POST' });
+  request.end(sent);
+  expect(sent.equals(await buffer(await response))).toBe(true);
+  const reset = send(replica, '/v1/reset');
+  reset.request.end();
+  await expect(text(await reset.response)).rejects.toMatchObject({ code: 'ECONNRESET' });
 });
