@@ -1,7 +1,7 @@
 import type { CertificateAuthorities } from '../config/certificates.ts';
 import type { Configuration } from '../config/configuration.ts';
-import { limitsFor, UNAIDED } from '../interrupts/clocks.ts';
-import type { AttemptClockLimits } from '../proxy/upstream/attempt.ts';
+import { systemTime } from '../lib/time.ts';
+import { type ProbeAnswer, probe } from '../proxy/run/probe.ts';
 import { type Headers, revivedRequestHeaders } from '../proxy/upstream/headers.ts';
 import type { Target } from '../proxy/upstream/target.ts';
 import type { Transport } from '../proxy/upstream/transport.ts';
@@ -43,12 +43,25 @@ export const hasKey = ({ client_key }: DoctorContext, { upstream }: Target): boo
 const CONNECT_MAX_MS = 10_000;
 const ANSWER_MAX_MS = 45_000;
 
-/** Those of the configuration, but nobody waits for a doctor as long as for an answer. */
-export function clocksFor({ configuration }: DoctorContext, { upstream }: Target): AttemptClockLimits {
-  const clocks = limitsFor({ ...configuration.clocks, ...upstream.clocks }, UNAIDED);
-  return {
-    ...clocks,
-    connect_ms: Math.min(clocks.connect_ms, CONNECT_MAX_MS),
-    attempt_ms: Math.min(clocks.attempt_ms, ANSWER_MAX_MS),
-  };
-}
+/** That of the configuration, but a doctor does not wait for a connection as long as a run. */
+export const connectLimit_ms = ({ configuration }: DoctorContext, { upstream }: Target): number =>
+  Math.min({ ...configuration.clocks, ...upstream.clocks }.connect_ms, CONNECT_MAX_MS);
+
+/** One short answer of an upstream. `base_url`: where the request goes, if not to the upstream's own. */
+export const trial = (
+  context: DoctorContext,
+  target: Target,
+  body: object,
+  base_url?: string,
+): Promise<ProbeAnswer> =>
+  probe(
+    {
+      upstream: target.upstream,
+      headers: headersFor(context, target),
+      body,
+      base_url,
+      connect_max_ms: CONNECT_MAX_MS,
+      attempt_max_ms: ANSWER_MAX_MS,
+    },
+    { ...context, time: systemTime },
+  );

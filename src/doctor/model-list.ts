@@ -6,7 +6,7 @@ import { chatWire } from '../proxy/wires/chunks/chat-wire.ts';
 import type { Wire } from '../proxy/wires/common/wire.ts';
 import { messagesWire } from '../proxy/wires/messages/wire.ts';
 import { bounded, reasonOf } from './bounded.ts';
-import { clocksFor, type DoctorContext, hasKey, headersFor } from './doctor-context.ts';
+import { connectLimit_ms, type DoctorContext, hasKey, headersFor } from './doctor-context.ts';
 import type { Finding, Findings } from './finding.ts';
 
 const ANSWER_MAX_MS = 15_000;
@@ -62,7 +62,7 @@ async function ask(context: DoctorContext, target: Target, wire: Wire, signal: A
     url: upstreamUrl(target.upstream.base_url, '/models'),
     headers: headersFor(context, target, wire),
     signal,
-    connect_ms: clocksFor(context, target).connect_ms,
+    connect_ms: connectLimit_ms(context, target),
   });
   const error_ms = (Date.now() - asked_ms) / 2;
   const pieces: Buffer[] = [];

@@ -1,13 +1,13 @@
 import type { Cause } from '../interrupts/interruption.ts';
-import { PROBE, prefixOf, probedManner } from '../plans/seam/mode.ts';
+import { PROBE, probedManner } from '../plans/seam/mode.ts';
+import { prefillBody } from '../proxy/run/next-attempt/prefill-probe.ts';
+import type { ProbeAnswer } from '../proxy/run/probe.ts';
 import type { Target } from '../proxy/upstream/target.ts';
-import { chatWire } from '../proxy/wires/chunks/chat-wire.ts';
 import type { ChatRequest } from '../proxy/wires/common/chat-request.ts';
-import { type Dialect, forModel } from '../proxy/wires/common/dialect.ts';
+import { forModel } from '../proxy/wires/common/dialect.ts';
 import { DIALECTS } from '../proxy/wires/dialects/registry.ts';
-import type { DoctorContext } from './doctor-context.ts';
+import { type DoctorContext, trial } from './doctor-context.ts';
 import type { Finding, Findings } from './finding.ts';
-import { Trial } from './trial.ts';
 import { failureText } from './upstream-stream.ts';
 
 /** With these, the way of asking was at fault: the same question was answered before. */
@@ -22,7 +22,7 @@ export async function examinePrefill(
   context: DoctorContext,
   target: Target,
   request: ChatRequest,
-  first: Trial,
+  first: ProbeAnswer,
 ): Promise<Finding> {
   const dialect = context.capabilities.dialect(target, request.model) ?? DIALECTS.generic;
   const declared = forModel(dialect.prefill, request.model);
@@ -36,8 +36,11 @@ export async function examinePrefill(
         result: 'nudge',
       },
     );
-  const trial = await ask(context, target, request, first, dialect);
-  const { interruption } = trial;
+  const tokens = Number(request.max_tokens ?? request.max_completion_tokens);
+  const question = { ...request, messages: [{ role: 'user', content: PROBE.question }] };
+  const body = prefillBody(question, dialect, first.samples.events[0] ?? {}, tokens);
+  const answer = await trial(context, target, body, dialect.prefillUrl?.(target.upstream.base_url));
+  const { interruption } = answer;
   if (interruption && !REFUSALS.has(interruption.cause))
     return findings.warn(
       'prefill',
@@ -45,7 +48,7 @@ export async function examinePrefill(
       'try again.',
       figures,
     );
-  const result = resultOf(trial);
+  const result = resultOf(answer);
   const native = result === 'native';
   const seen = native
     ? `native: ${request.model} goes on from a prefix in the dialect ${dialect.name}`
@@ -60,31 +63,8 @@ export async function examinePrefill(
   );
 }
 
-function ask(
-  context: DoctorContext,
-  target: Target,
-  request: ChatRequest,
-  first: Trial,
-  dialect: Dialect,
-): Promise<Trial> {
-  const { body } = chatWire.continuation({
-    request: { ...request, messages: [{ role: 'user', content: PROBE.question }] },
-    dialect,
-    first: first.traces.events[0] ?? {},
-    mode: 'prefill',
-    prefix: prefixOf(PROBE.said, false),
-    reasoning: '',
-    sealed: [],
-    cutTools: [],
-    insists: false,
-    tokens_left: Number(request.max_tokens ?? request.max_completion_tokens),
-  });
-  const { base_url } = target.upstream;
-  return Trial.run(context, target, body, dialect.prefillUrl?.(base_url) ?? base_url);
-}
-
 /** `native`, or why it is not. */
-function resultOf({ interruption, text }: Trial): string {
+function resultOf({ interruption, text }: ProbeAnswer): string {
   if (interruption) return `the prefix is refused, ${failureText(interruption)}`;
   const manner = probedManner(text);
   return manner === 'exact' || manner === 'echo' ? 'native' : 'what was said does not continue the prefix';

@@ -1,12 +1,12 @@
 import type { Interruption } from '../interrupts/interruption.ts';
+import type { ProbeAnswer } from '../proxy/run/probe.ts';
 import type { Target } from '../proxy/upstream/target.ts';
 import type { ChatRequest } from '../proxy/wires/common/chat-request.ts';
 import { questionRequest } from '../proxy/wires/common/dialect.ts';
-import type { DoctorContext } from './doctor-context.ts';
+import { type DoctorContext, trial } from './doctor-context.ts';
 import type { Finding, Findings } from './finding.ts';
 import { rounded_ms } from './latencies.ts';
 import { nearModels } from './model-choice.ts';
-import { Trial } from './trial.ts';
 
 const TOKENS_MAX = 40;
 const QUESTION =
@@ -19,50 +19,50 @@ const WAIT_MIN_MS = 50;
 const BURST_SHARE = 0.05;
 const MESSAGE_CHARACTERS_MAX = 200;
 
-/** A short answer, as clients ask for theirs. */
-export const streamRequest = (context: DoctorContext, target: Target, model: string): ChatRequest =>
-  questionRequest(model, QUESTION, TOKENS_MAX, context.capabilities.dialect(target, model));
+/** The request for a short answer, as clients ask for theirs. */
+export const streamRequest = ({ capabilities }: DoctorContext, target: Target, model: string): ChatRequest =>
+  questionRequest(model, QUESTION, TOKENS_MAX, capabilities.dialect(target, model));
 
-/** Whether a stream comes, and comes as it is made. The trial, when it was whole. */
+/** Whether a stream comes, and comes as it is made. The answer, when it was whole. */
 export async function examineStream(
   findings: Findings,
   context: DoctorContext,
   target: Target,
   request: ChatRequest,
   listed: readonly string[],
-): Promise<Trial | undefined> {
-  const trial = await Trial.run(context, target, request);
-  const { interruption } = trial;
+): Promise<ProbeAnswer | undefined> {
+  const answer = await trial(context, target, request);
+  const { interruption, usage, events, first_ms, last_ms } = answer;
   if (interruption) {
     const remedy = remedyOf(interruption, target, request.model, listed);
     findings.fail('streaming', `no whole answer of ${request.model}: ${failureText(interruption)}`, remedy);
     return undefined;
   }
-  context.capabilities.recognise(target, request.model, trial.traces);
-  const tokens = trial.usage?.total_tokens;
+  context.capabilities.recognise(target, request.model, answer.samples);
+  const tokens = usage?.total_tokens;
   const figures = {
-    events: trial.events,
-    first_ms: rounded_ms(trial.first_ms),
-    last_ms: rounded_ms(trial.last_ms),
+    events,
+    first_ms: rounded_ms(first_ms),
+    last_ms: rounded_ms(last_ms),
     ...(tokens !== undefined && { tokens }),
   };
   const cost = tokens === undefined ? '' : `, ${tokens} tokens`;
   findings.ok(
     'streaming',
-    `${request.model} answers after ${Math.round(trial.first_ms)} ms, ${trial.events} events in ${Math.round(trial.last_ms - trial.first_ms)} ms${cost}`,
+    `${request.model} answers after ${Math.round(first_ms)} ms, ${events} events in ${Math.round(last_ms - first_ms)} ms${cost}`,
     figures,
   );
-  examineBuffering(findings, trial);
-  return trial;
+  examineBuffering(findings, answer);
+  return answer;
 }
 
 function examineBuffering(
   findings: Findings,
-  { events, batches, first_ms, last_ms, traces }: Trial,
+  { events, batches, first_ms, last_ms, samples }: ProbeAnswer,
 ): Finding {
   const spread_ms = last_ms - first_ms;
   const figures = { events, batches, first_ms: rounded_ms(first_ms), spread_ms: rounded_ms(spread_ms) };
-  const hasLength = traces.headers['content-length'] !== undefined;
+  const hasLength = samples.headers['content-length'] !== undefined;
   const isOnePiece = batches === 1 || spread_ms < BURST_SHARE * first_ms;
   const isBurst = isOnePiece && first_ms >= WAIT_MIN_MS;
   if (hasLength || (isBurst && events >= EVENTS_MIN))

@@ -30,7 +30,7 @@ export async function examineUpstream(context: DoctorContext, target: Target): P
     return findings.all;
   }
   const request = streamRequest(context, target, chosen.model);
-  const trial = await examineStream(findings, context, target, request, listed);
-  if (trial) await examinePrefill(findings, context, target, request, trial);
+  const answer = await examineStream(findings, context, target, request, listed);
+  if (answer) await examinePrefill(findings, context, target, request, answer);
   return findings.all;
 }

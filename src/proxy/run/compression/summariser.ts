@@ -1,17 +1,12 @@
 import type { Logger } from 'pino';
-import { limitsFor, UNAIDED } from '../../../interrupts/clocks.ts';
 import { isPermanent } from '../../../interrupts/interruption.ts';
 import { sleep } from '../../../lib/time.ts';
 import { piecesOf, type Saying, summaryRequest } from '../../../plans/compression.ts';
-import { charactersIn, tokenCount } from '../../../plans/tokens.ts';
-import { upstreamUrl } from '../../upstream/address.ts';
-import { Attempt, type AttemptClockLimits } from '../../upstream/attempt.ts';
-import { chatWire } from '../../wires/chunks/chat-wire.ts';
-import type { ChatRequest } from '../../wires/common/chat-request.ts';
+import { charactersIn } from '../../../plans/tokens.ts';
 import { questionRequest } from '../../wires/common/dialect.ts';
 import type { RunCompression } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
-import { SideAnswer } from '../context/side-answer.ts';
+import { type ProbeAnswer, probe } from '../probe.ts';
 
 /** What the request says besides what is to be summarised. */
 const INSTRUCTION_TOKENS = 300;
@@ -53,7 +48,7 @@ export class Summariser {
   }
 
   /** Asks once more after a failure that may have been a passing one. */
-  async #insist(ask: () => Promise<SideAnswer>, signal: AbortSignal): Promise<string | undefined> {
+  async #insist(ask: () => Promise<ProbeAnswer>, signal: AbortSignal): Promise<string | undefined> {
     const { time, configuration } = this.#context;
     for (let tries = 1; ; tries++) {
       const { interruption, text: summary } = await ask();
@@ -73,39 +68,27 @@ export class Summariser {
     return charactersIn(context_tokens - 2 * tokens_max - INSTRUCTION_TOKENS);
   }
 
-  async #ask(prompt: string, tokens_max: number, limit_ms: number, signal: AbortSignal): Promise<SideAnswer> {
-    const { transport, configuration, time } = this.#context;
-    const { upstream, headers } = this.#settings.target;
-    const { event_bytes } = configuration.limits;
-    const url = upstreamUrl(upstream.base_url, chatWire.path);
-    const request = { url, headers, body: JSON.stringify(this.#bodyOf(prompt, tokens_max)) };
-    const clocks = this.#clocks(limit_ms);
-    // Whatever is added to the client's requests has no place in this one.
-    const attempt = new Attempt(transport.bare ?? transport, request, { clocks, event_bytes }, time, signal);
-    const reading = new SideAnswer(attempt, tokens_max, 'compression.summary_tokens', time);
-    await reading.run();
-    this.#account(reading);
-    return reading;
-  }
-
-  #bodyOf(prompt: string, tokens_max: number): ChatRequest {
+  async #ask(
+    prompt: string,
+    tokens_max: number,
+    limit_ms: number,
+    signal: AbortSignal,
+  ): Promise<ProbeAnswer> {
+    const { capabilities, metrics } = this.#context;
     const { target } = this.#settings;
-    const dialect = this.#context.capabilities.dialect(target, target.model);
-    return questionRequest(target.model, prompt, tokens_max, dialect);
-  }
-
-  #clocks(limit_ms: number): AttemptClockLimits {
-    const configured = { ...this.#context.configuration.clocks, ...this.#settings.target.upstream.clocks };
-    const clocks = limitsFor(configured, UNAIDED);
-    return { ...clocks, attempt_ms: Math.max(1, Math.min(clocks.attempt_ms, limit_ms)) };
-  }
-
-  /** All of it is paid for, and none of it shown. */
-  #account({ usage }: SideAnswer): void {
-    const { tokens } = this.#context.metrics;
-    tokens.inc({ kind: 'prompt' }, tokenCount(usage.prompt_tokens));
-    tokens.inc({ kind: 'completion' }, tokenCount(usage.completion_tokens));
-    tokens.inc({ kind: 'repaid' }, tokenCount(usage.completion_tokens));
+    const answer = await probe(
+      {
+        upstream: target.upstream,
+        headers: target.headers,
+        body: questionRequest(target.model, prompt, tokens_max, capabilities.dialect(target, target.model)),
+        attempt_max_ms: Math.max(1, limit_ms),
+        limit: { tokens: tokens_max, key: 'compression.summary_tokens' },
+        signal,
+      },
+      this.#context,
+    );
+    answer.account(metrics);
+    return answer;
   }
 
   #failed(why: object): undefined {

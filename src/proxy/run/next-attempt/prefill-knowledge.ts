@@ -7,7 +7,7 @@ import { PrefillDoubt } from '../../wires/dialects/prefill-evidence.ts';
 import { DIALECTS } from '../../wires/dialects/registry.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
-import { PROBE_MAX_MS, PrefillProbe } from './prefill-probe.ts';
+import { PROBE_MAX_MS, probePrefill } from './prefill-probe.ts';
 import type { PlannedAttempt } from './recovery-request.ts';
 
 /** What is known of what a target makes of a prefix, and what the attempts of one run teach about it. */
@@ -49,8 +49,9 @@ export class PrefillKnowledge {
     if (!mayProbe || configuration.recovery.probe === 'off' || this.#run.wire.name !== 'chat_completions')
       return;
     if (this.manner !== undefined || signal.aborted) return;
-    const probe = new PrefillProbe(this.#target, this.model, this.dialect, this.#context);
-    const settled = capabilities.probe(this.#target.name, this.model, () => probe.ask(first));
+    const settled = capabilities.probe(this.#target.name, this.model, () =>
+      probePrefill(this.#target, this.model, this.dialect, first, this.#context),
+    );
     await Promise.race([settled, sleep(time, PROBE_MAX_MS, signal)]);
   }
 

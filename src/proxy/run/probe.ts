@@ -1,0 +1,168 @@
+import type { EventSourceMessage } from 'eventsource-parser';
+import { classify } from '../../interrupts/classify.ts';
+import { limitsFor, UNAIDED } from '../../interrupts/clocks.ts';
+import type { Interruption } from '../../interrupts/interruption.ts';
+import type { Time } from '../../lib/time.ts';
+import type { Metrics } from '../../metrics/metrics.ts';
+import type { Usage } from '../../plans/delta.ts';
+import { tokenCount, tokensOfDeltas } from '../../plans/tokens.ts';
+import { upstreamUrl } from '../upstream/address.ts';
+import { Attempt } from '../upstream/attempt.ts';
+import type { RunTarget } from '../upstream/target.ts';
+import { ChatCompletionsReader } from '../wires/chunks/chat-completions.ts';
+import { chatWire } from '../wires/chunks/chat-wire.ts';
+import type { Samples } from '../wires/common/fingerprint.ts';
+import type { RunContext } from './context/run-context.ts';
+
+/** After the finish reason only a usage report and `[DONE]` are expected. */
+const FINISH_WAIT_MS = 2000;
+/** What is longer than its tokens could be is no answer to what was asked. */
+const CHARACTERS_PER_TOKEN_MAX = 16;
+/** An answer that was cut at its limit says what comes first in it. */
+const USABLE_FINISHES: ReadonlySet<string> = new Set(['stop', 'length']);
+
+/** A short streamed answer on chat completions that is no client's: a summary, a probe, a trial of `holdfast doctor`. */
+export interface ProbeRequest extends Pick<RunTarget, 'upstream' | 'headers'> {
+  readonly body: object;
+  /** Where it goes, if not to the `base_url` of the upstream. */
+  readonly base_url?: string | undefined;
+  /** Limits on the clocks of the configuration: nothing waits for a probe as long as for an answer. */
+  readonly attempt_max_ms: number;
+  readonly connect_max_ms?: number;
+  /** An answer much longer than its tokens is cut off; `key` of the configuration is the limit's name. */
+  readonly limit?: { readonly tokens: number; readonly key: string };
+  /** Aborts when the answer is not needed any more. */
+  readonly signal?: AbortSignal;
+}
+
+/** Asks, and resolves when the answer has ended, however it ended. */
+export async function probe(
+  request: ProbeRequest,
+  { transport, configuration, time }: Pick<RunContext, 'transport' | 'configuration' | 'time'>,
+): Promise<ProbeAnswer> {
+  const { upstream, headers, body, base_url = upstream.base_url, attempt_max_ms } = request;
+  const { connect_max_ms = Number.POSITIVE_INFINITY, limit, signal = new AbortController().signal } = request;
+  const clocks = limitsFor({ ...configuration.clocks, ...upstream.clocks }, UNAIDED);
+  const attempt = new Attempt(
+    // Whatever is added to the client's requests has no place in this one.
+    transport.bare ?? transport,
+    { url: upstreamUrl(base_url, chatWire.path), headers, body: JSON.stringify(body) },
+    {
+      clocks: {
+        ...clocks,
+        connect_ms: Math.min(clocks.connect_ms, connect_max_ms),
+        attempt_ms: Math.min(clocks.attempt_ms, attempt_max_ms),
+      },
+      event_bytes: configuration.limits.event_bytes,
+    },
+    time,
+    signal,
+  );
+  const answer = new ProbeAnswer(attempt, time, limit);
+  await answer.read();
+  return answer;
+}
+
+/** What came of a {@link probe}. */
+export class ProbeAnswer {
+  /** As the provider reported it. */
+  usage: Usage | undefined;
+  /** Deltas of the answer itself. */
+  events = 0;
+  /** Pieces in which they came. */
+  batches = 0;
+  /** From the request to the first and to the last of them. */
+  first_ms = 0;
+  last_ms = 0;
+  readonly #attempt: Attempt;
+  readonly #time: Time;
+  readonly #limit: ProbeRequest['limit'];
+  readonly #began_ms: number;
+  readonly #reader = new ChatCompletionsReader(() => 0);
+  #text = '';
+  #texts = 0;
+  #finish: string | undefined;
+
+  constructor(attempt: Attempt, time: Time, limit: ProbeRequest['limit']) {
+    this.#attempt = attempt;
+    this.#time = time;
+    this.#limit = limit;
+    this.#began_ms = time.now();
+  }
+
+  /** Why there is no whole answer, if there is none. */
+  get interruption(): Interruption | undefined {
+    if (this.#finish !== undefined) return undefined;
+    const phase = this.#text === '' ? 'connect' : 'text';
+    return classify(this.#attempt.end, phase, this.#time.wall());
+  }
+
+  /** Empty if there is none. */
+  get text(): string {
+    return USABLE_FINISHES.has(this.#finish ?? '') ? this.#text.trim() : '';
+  }
+
+  /** By which the dialect of the provider can be recognised. */
+  get samples(): Samples {
+    return { events: this.#reader.samples, headers: this.#attempt.headers };
+  }
+
+  /** Counts what was generated, as reported or as estimated: all of it is paid for, and none of it shown. */
+  account({ tokens }: Pick<Metrics, 'tokens'>): void {
+    const completion =
+      this.usage === undefined
+        ? tokensOfDeltas(this.#texts, this.#text.length)
+        : tokenCount(this.usage.completion_tokens);
+    tokens.inc({ kind: 'prompt' }, tokenCount(this.usage?.prompt_tokens));
+    tokens.inc({ kind: 'completion' }, completion);
+    tokens.inc({ kind: 'repaid' }, completion);
+  }
+
+  async read(): Promise<void> {
+    if (await this.#attempt.open()) {
+      await this.#attempt.read((messages) => {
+        const before = this.events;
+        for (const message of messages) if (!this.#attempt.isOver) this.#readMessage(message);
+        if (this.events > before) this.batches++;
+        return undefined;
+      });
+    }
+  }
+
+  #readMessage(message: EventSourceMessage): void {
+    const event = this.#reader.read(message);
+    switch (event.kind) {
+      case 'done':
+        this.#attempt.done();
+        return;
+      case 'error_event':
+      case 'bad_finish':
+        if (this.#finish === undefined) this.#attempt.stop(event);
+        return;
+      case 'malformed':
+        if (this.#finish === undefined) this.#attempt.stop({ kind: 'malformed_event' });
+        return;
+      case 'nothing':
+        return;
+      case 'answer':
+        for (const delta of event.deltas) {
+          if (delta.kind === 'usage') this.usage = delta.usage;
+          else if (delta.kind === 'finish') {
+            this.#finish ??= delta.reason;
+            this.#attempt.finishWithin(FINISH_WAIT_MS);
+          } else this.#progress(delta.kind, delta.kind === 'text' ? delta.text : '');
+        }
+    }
+  }
+
+  #progress(kind: string, text: string): void {
+    this.#attempt.progressed(kind === 'reasoning');
+    this.last_ms = this.#time.now() - this.#began_ms;
+    if (this.events++ === 0) this.first_ms = this.last_ms;
+    if (kind !== 'text') return;
+    this.#texts++;
+    this.#text += text;
+    if (this.#limit && this.#text.length > this.#limit.tokens * CHARACTERS_PER_TOKEN_MAX)
+      this.#attempt.stop({ kind: 'limit', limit: this.#limit.key });
+  }
+}
