@@ -2,7 +2,6 @@ import { isObject } from '../../../lib/json.ts';
 import { parses } from '../../../plans/tool-proof.ts';
 import { goOn, type OpenFields, overlay } from '../common/document.ts';
 import type { ChatChoice, ChatDelta, ChatToolCall } from './chat-chunk.ts';
-import { ContentFold } from './chat-content-fold.ts';
 import { type ChoiceFold, chunkDocument, isFinished } from './chunk-document.ts';
 
 class ChatChoiceFold implements ChoiceFold {
@@ -18,7 +17,7 @@ class ChatChoiceFold implements ChoiceFold {
 
   add({ delta, ...fields }: ChatChoice): void {
     this.extra_characters += overlay(this.#fields, fields);
-    if (isObject(delta)) this.#takeDelta(delta);
+    if (isObject(delta)) this.#addDelta(delta);
   }
 
   document(): object | undefined {
@@ -37,9 +36,9 @@ class ChatChoiceFold implements ChoiceFold {
     return { message, ...fields, finish_reason };
   }
 
-  #takeDelta({ role: _, content, tool_calls, function_call, ...more }: ChatDelta): void {
+  #addDelta({ role: _, content, tool_calls, function_call, ...more }: ChatDelta): void {
     this.#content.add(content);
-    if (Array.isArray(tool_calls)) for (const call of tool_calls) if (isObject(call)) this.#takeCall(call);
+    if (Array.isArray(tool_calls)) for (const call of tool_calls) if (isObject(call)) this.#addCall(call);
     if (isObject(function_call)) {
       this.#legacyCall ??= {};
       goOn(this.#legacyCall, function_call);
@@ -47,7 +46,7 @@ class ChatChoiceFold implements ChoiceFold {
     this.extra_characters += goOn(this.#message, more);
   }
 
-  #takeCall({ index, ...fragment }: ChatToolCall): void {
+  #addCall({ index, ...fragment }: ChatToolCall): void {
     const place = typeof index === 'number' ? index : this.#calls.size;
     const call = this.#calls.get(place) ?? {};
     this.#calls.set(place, call);
@@ -65,6 +64,48 @@ class ChatChoiceFold implements ChoiceFold {
 /** Half a call is never to look like a whole one. */
 const isWhole = ({ function: called }: OpenFields): boolean =>
   !isObject(called) || called.arguments === undefined || parses(String(called.arguments));
+
+/** Puts the content of a message together: a text, or a list of parts where deltas bring parts (Mistral). */
+class ContentFold {
+  #text = '';
+  #parts: OpenFields[] | undefined;
+
+  /** `content` of a delta. */
+  add(content: unknown): void {
+    if (Array.isArray(content)) {
+      for (const part of content) if (isObject(part)) this.#addPart(part);
+    } else if (typeof content === 'string' && content !== '') {
+      if (this.#parts) this.#addPart({ type: 'text', text: content });
+      else this.#text += content;
+    }
+  }
+
+  get content(): string | readonly object[] {
+    return this.#parts ?? this.#text;
+  }
+
+  #addPart({ type, ...said }: Readonly<Record<string, unknown>>): void {
+    this.#parts ??= this.#text === '' ? [] : [{ type: 'text', text: this.#text }];
+    const last = this.#parts.at(-1);
+    const known = last?.type === type ? last : undefined;
+    const part = known ?? { type };
+    if (!known) this.#parts.push(part);
+    if (type === 'thinking' && Array.isArray(said.thinking)) goOnThinking(part, said.thinking);
+    else goOn(part, said);
+  }
+}
+
+/** A thought is a list of texts, of which pieces come one by one. */
+function goOnThinking(known: OpenFields, thinking: readonly unknown[]): void {
+  const thoughts = Array.isArray(known.thinking) ? (known.thinking as unknown[]) : [];
+  known.thinking = thoughts;
+  for (const thought of thinking) {
+    const last = thoughts.at(-1);
+    if (isObject(last) && isObject(thought) && last.type === 'text' && thought.type === 'text')
+      goOn(last, { text: thought.text });
+    else thoughts.push(isObject(thought) ? { ...thought } : thought);
+  }
+}
 
 /** Documents of `/v1/chat/completions`. */
 export const chatDocument = chunkDocument('chat.completion', 'message', () => new ChatChoiceFold());

@@ -1,4 +1,5 @@
 import type { Fields } from '../../../lib/json-body.ts';
+import type { Continuation, ContinuationFacts } from '../common/continuation.ts';
 import { promptSize } from '../common/prompt-size.ts';
 import { checkModel, checkStop, checkStreamOptions } from '../common/request-checks.ts';
 import { constraintsOf, type RequestFacts } from '../common/request-facts.ts';
@@ -46,6 +47,25 @@ export function completionFactsOf(request: CompletionRequest): RequestFacts {
     usageAsked: stream_options?.include_usage === true,
     legacyFunctions: false,
     promptSize: () => promptSize([prompt]),
+  };
+}
+
+/** The prompt with the answer so far at its end: going on with that is what the wire is for. */
+export function completionContinuationOf({
+  request,
+  mode,
+  prefix,
+  tokens_left,
+}: ContinuationFacts<CompletionRequest>): Continuation<CompletionRequest> {
+  if (mode !== 'prefill') return { body: request, added_messages: [] };
+  return {
+    body: {
+      ...request,
+      ...(typeof request.max_tokens === 'number' && { max_tokens: Math.max(1, tokens_left) }),
+      prompt: `${request.prompt}${prefix.sent}`,
+      echo: false,
+    },
+    added_messages: [prefix.sent.length],
   };
 }
 
