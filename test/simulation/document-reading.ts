@@ -1,4 +1,4 @@
-import { finishReasonOf } from '../../src/proxy/wires/messages/reasons.ts';
+import { finishReasonOf } from '../../src/proxy/wires/messages/ending.ts';
 import type { StreamReading } from './stream-reading.ts';
 
 type Json = Readonly<Record<string, unknown>>;

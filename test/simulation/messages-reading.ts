@@ -1,4 +1,4 @@
-import { finishReasonOf } from '../../src/proxy/wires/messages/reasons.ts';
+import { finishReasonOf } from '../../src/proxy/wires/messages/ending.ts';
 import { signedBy } from '../provider/wires/messages-events.ts';
 import { readFrames } from './frames.ts';
 import { emptyReading, type StreamReading, settleCalls } from './reading.ts';

@@ -5,10 +5,9 @@ import { ShownCalls } from '../../../plans/shown-calls.ts';
 import type { Advisory } from '../common/advisory.ts';
 import type { AnswerWriter, AnswerWriterOptions, Ending, ShownAnswer } from '../common/wire.ts';
 import { MessagesBlockWriter } from './block-writer.ts';
-import type { MessagesEvent } from './event.ts';
-import { errorPayload, MESSAGE_STOP, messageDelta, pingPayload } from './payloads.ts';
+import { type MessagesUsage, reportOf, usageOf } from './ending.ts';
+import { errorPayload, MESSAGE_STOP, type MessagesEvent, messageDelta, pingPayload } from './event.ts';
 import { PendingEvents } from './pending.ts';
-import { type MessagesUsage, reportOf, usageOf } from './usage.ts';
 
 export type MessagesWriterOptions = Pick<AnswerWriterOptions, 'events' | 'sink'>;
 type ToolDelta = Extract<Delta, { kind: 'tool_start' | 'tool_arguments' | 'tool_close' }>;

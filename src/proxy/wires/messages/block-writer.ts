@@ -4,7 +4,6 @@ import type { ShownFragment } from '../../../plans/shown-calls.ts';
 import { normalisedArguments } from '../../../plans/tool-proof.ts';
 import type { AnswerSink, ShownAnswer } from '../common/wire.ts';
 import { type ShownBlock, ShownBlocks } from './blocks.ts';
-import type { MessagesEvent } from './event.ts';
 import {
   blankBlock,
   blockDelta,
@@ -12,8 +11,9 @@ import {
   blockStop,
   inputDelta,
   isPlainText,
+  type MessagesEvent,
   textDelta,
-} from './payloads.ts';
+} from './event.ts';
 import { isProviderUse, unknownResultOf } from './provider-tools.ts';
 
 export type Prose = Extract<Delta, { kind: 'text' | 'refusal' | 'reasoning' }>;

@@ -8,12 +8,18 @@ import {
   textOf,
 } from '../common/delivered-events.ts';
 import { ShownBlocks } from './blocks.ts';
-import { isText, type MessagesEvent, type MessagesPayload, typeOf } from './event.ts';
-import { errorPayload, MESSAGE_STOP, textDelta } from './payloads.ts';
+import { finishReasonOf, usageOf } from './ending.ts';
+import {
+  errorPayload,
+  isText,
+  MESSAGE_STOP,
+  type MessagesEvent,
+  type MessagesPayload,
+  textDelta,
+  typeOf,
+} from './event.ts';
 import { isProviderBlock, MessagesProviderTools } from './provider-tools.ts';
 import { MessagesReader } from './reader.ts';
-import { finishReasonOf } from './reasons.ts';
-import { usageOf } from './usage.ts';
 
 const NOTHING: DeliveredEvent = { deltas: [] };
 

@@ -12,6 +12,7 @@ import {
   unparsedEvent,
 } from '../common/event-data.ts';
 import type { WireEvent, WireReader } from '../common/wire.ts';
+import { finishReasonOf, usageOf } from './ending.ts';
 import {
   type BlockKind,
   isText,
@@ -22,8 +23,6 @@ import {
   type Thought,
 } from './event.ts';
 import { isProviderBlock, MessagesProviderTools, type PausedUse } from './provider-tools.ts';
-import { finishReasonOf } from './reasons.ts';
-import { usageOf } from './usage.ts';
 
 export type MessagesReading = WireEvent<MessagesEvent>;
 

@@ -13,9 +13,9 @@ import {
   type ResponsesData,
   type ResponsesEvent,
 } from './data.ts';
+import { endTypeOf, failedResponse, responseInProgress, wholeResponse } from './ending.ts';
 import { ResponseOutput } from './output.ts';
 import { ResponsesSender } from './sender.ts';
-import { endTypeOf, failedResponse, responseInProgress, wholeResponse } from './whole.ts';
 
 /**
  * Writes one answer as the events of one response. Those of the first attempt pass as they came; those of a later one

@@ -6,8 +6,8 @@ import {
   givenBackCharacters,
   NOTHING_RAN,
 } from '../common/continuation.ts';
+import { secretOf } from './items.ts';
 import { forcesTool, itemsOf, type ResponsesRequest } from './request.ts';
-import { secretOf } from './thoughts.ts';
 
 /** Providers refuse a lower limit. */
 const MAX_OUTPUT_TOKENS_MIN = 16;

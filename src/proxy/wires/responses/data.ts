@@ -1,3 +1,4 @@
+import { isObject } from '../../../lib/json.ts';
 import type { AnswerEvent } from '../common/wire.ts';
 
 /** A JSON object of the wire, of which any field may be missing and more may be there. */
@@ -58,3 +59,15 @@ export const KEEPALIVE = 'keepalive';
 export const typeOf = (data: Json): string => (typeof data.type === 'string' ? data.type : '');
 
 export const textIn = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/** What a payload parses to; nothing where that is no object. */
+export const dataIn = (payload: string): Json => {
+  const data: unknown = JSON.parse(payload);
+  return isObject(data) ? data : {};
+};
+
+/** The name of an event, which nearly all servers put first. */
+export function eventTypeOf(payload: string): string {
+  const [, type] = /^\{"type":\s?"([^"\\]+)"/.exec(payload) ?? [];
+  return type ?? textIn(dataIn(payload).type);
+}

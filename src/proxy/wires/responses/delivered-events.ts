@@ -11,22 +11,23 @@ import type {
 } from '../common/delivered-events.ts';
 import { ResponsesAnswerWriter } from './answer-writer.ts';
 import { ClientResponseState } from './client-response-state.ts';
-import { type Json, type ResponsesData, type ResponsesEvent, TERMINAL, textIn } from './data.ts';
-import { isCustom, isFunction, jsonPiece, kindOf } from './items.ts';
+import {
+  dataIn,
+  eventTypeOf,
+  type Json,
+  type ResponsesData,
+  type ResponsesEvent,
+  TERMINAL,
+  textIn,
+} from './data.ts';
+import { endOf } from './ending.ts';
+import { isCustom, isFunction, jsonPiece, kindOf, sealedIn } from './items.ts';
 import { ResponsesProviderTools } from './provider-tools.ts';
 import { responsesFactsOf } from './request.ts';
-import { sealedIn } from './thoughts.ts';
-import { usageIn } from './usage.ts';
 
 const isThought = ({ kind }: Delta): boolean => kind === 'reasoning';
 
 const ENCRYPTED = '"encrypted_content"';
-
-/** The name of an event, which nearly all servers put first. */
-export function eventTypeOf(payload: string): string {
-  const [, type] = /^\{"type":\s?"([^"\\]+)"/.exec(payload) ?? [];
-  return type ?? textIn(dataIn(payload).type);
-}
 
 /** The events of a response as they were delivered. */
 export const responsesDeliveredEvents: DeliveredEvents<ResponsesEvent> = {
@@ -58,11 +59,6 @@ export const responsesDeliveredEvents: DeliveredEvents<ResponsesEvent> = {
   failure: (error, sent) => failureAfter(sent, error),
   done: [],
   showsCloses: true,
-};
-
-const dataIn = (payload: string): Json => {
-  const data: unknown = JSON.parse(payload);
-  return isObject(data) ? data : {};
 };
 
 const responseIn = (payload: string): Json | undefined => {
@@ -206,12 +202,8 @@ const said = (kind: 'text' | 'refusal' | 'reasoning', text: string): readonly De
 
 function endDeltas({ type, response }: ResponsesData): readonly Delta[] {
   if (!TERMINAL.has(type)) return [];
-  const { usage, incomplete_details, output }: Json = isObject(response) ? response : {};
-  const why = isObject(incomplete_details) ? textIn(incomplete_details.reason) : '';
+  const whole: Json = isObject(response) ? response : {};
+  const { output } = whole;
   const hasCalls = Array.isArray(output) && output.some((item) => isObject(item) && kindOf(item) === 'call');
-  const complete = hasCalls ? 'tool_calls' : 'stop';
-  const reason = type === 'response.incomplete' ? (why === 'max_output_tokens' ? 'length' : why) : complete;
-  const report = usageIn(usage);
-  const finish: Delta = { kind: 'finish', reason };
-  return report ? [finish, { kind: 'usage', usage: report }] : [finish];
+  return endOf(type, whole, hasCalls);
 }

@@ -1,7 +1,7 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
 import { normalisedArguments, parses } from '../../../plans/tool-proof.ts';
-import { type AttemptItem, type Json, type ResponsesData, textIn } from './data.ts';
+import { type AttemptItem, type Json, type ResponsesData, textIn, typeOf } from './data.ts';
 
 /** Items that the client has to act on, besides those of which it depends on the item. */
 const CLIENT_CALLS: ReadonlySet<unknown> = new Set([
@@ -138,4 +138,15 @@ export function impliedItem({ type, item_id }: ResponsesData): Json {
   if (type.startsWith('response.custom_tool_call_input.')) return { ...id, type: 'custom_tool_call' };
   const [, own] = /^response\.([a-z_]+_call|mcp_list_tools)(?:_[a-z]+)*\./.exec(type) ?? [];
   return own === undefined ? id : { ...id, type: own };
+}
+
+/** What is encrypted of an item. */
+export const secretOf = (item: object): string =>
+  'encrypted_content' in item ? textIn(item.encrypted_content) : '';
+
+/** Thoughts that this event ends, if their provider takes them back: they say in it what they are, encrypted. */
+export function sealedIn({ type, item }: ResponsesData): Json | undefined {
+  const isEnd = type === 'response.output_item.done';
+  if (!isEnd || !isObject(item) || typeOf(item) !== 'reasoning' || secretOf(item) === '') return undefined;
+  return item;
 }

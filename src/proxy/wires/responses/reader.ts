@@ -12,17 +12,14 @@ import {
 } from '../common/event-data.ts';
 import type { WireEvent, WireReader } from '../common/wire.ts';
 import { type Json, LIFECYCLE, type ResponsesData, type ResponsesEvent, TERMINAL, textIn } from './data.ts';
-import { impliedItem, TrackedItem } from './items.ts';
+import { endOf } from './ending.ts';
+import { impliedItem, sealedIn, TrackedItem } from './items.ts';
 import { ResponsesProviderTools } from './provider-tools.ts';
-import { sealedIn } from './thoughts.ts';
-import { usageIn } from './usage.ts';
 
 export type ResponsesReading = WireEvent<ResponsesEvent>;
 
 const NO_DELTAS: readonly Delta[] = [];
 const ABOUT_NO_ITEM: ReadonlySet<string> = new Set([...LIFECYCLE, ...TERMINAL, ...SIGNS_OF_LIFE]);
-/** Why an answer is incomplete, in the words of a finish reason. */
-const INCOMPLETE_REASONS: Readonly<Record<string, string>> = { max_output_tokens: 'length' };
 
 /** Reads the events of one attempt on `/v1/responses`. */
 export class ResponsesReader implements WireReader<ResponsesEvent> {
@@ -110,21 +107,10 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
 
   #readEnd(event: ResponsesEvent): ResponsesReading {
     const { type, response } = event.data;
-    const { status, usage, incomplete_details }: Json = isObject(response) ? response : {};
-    const why = isObject(incomplete_details) ? textIn(incomplete_details.reason) : '';
-    const reason =
-      type === 'response.cancelled' || status === 'cancelled'
-        ? 'cancelled'
-        : type === 'response.incomplete'
-          ? (INCOMPLETE_REASONS[why] ?? (why || 'length'))
-          : this.#hasCalls
-            ? 'tool_calls'
-            : 'stop';
-    const failure = failureStatusOf(reason);
-    if (failure !== undefined) return { kind: 'bad_finish', reason, status: failure };
-    const report = usageIn(usage);
-    const finish: Delta = { kind: 'finish', reason };
-    return { ...event, deltas: report ? [finish, { kind: 'usage', usage: report }] : [finish], last: true };
+    const deltas = endOf(type, isObject(response) ? response : {}, this.#hasCalls);
+    const [{ reason }] = deltas;
+    const status = failureStatusOf(reason);
+    return status === undefined ? { ...event, deltas, last: true } : { kind: 'bad_finish', reason, status };
   }
 
   /** Servers may change the id of an item on the way, or leave the index out. */

@@ -1,13 +1,30 @@
+import { isObject } from '../../../lib/json.ts';
+import type { DocumentFold } from '../common/document.ts';
 import type { Wire } from '../common/wire.ts';
 import { ResponsesAnswerWriter } from './answer-writer.ts';
 import { responsesContinuationOf } from './continuation.ts';
 import { responsesConversation } from './conversation.ts';
-import type { ResponsesEvent } from './data.ts';
-import { eventTypeOf, responsesDeliveredEvents } from './delivered-events.ts';
-import { responsesDocument } from './document.ts';
+import { eventTypeOf, type ResponsesData, type ResponsesEvent, TERMINAL } from './data.ts';
+import { responsesDeliveredEvents } from './delivered-events.ts';
 import { responsesNotices } from './notices.ts';
 import { ResponsesReader } from './reader.ts';
 import { checkResponsesRequest, isBackground, type ResponsesRequest, responsesFactsOf } from './request.ts';
+
+/** The last event of a response has all of it. */
+class ResponseFold implements DocumentFold {
+  readonly extra_characters = 0;
+  #response: object | undefined;
+
+  add(payload: string): void {
+    if (!TERMINAL.has(eventTypeOf(payload))) return;
+    const { response } = JSON.parse(payload) as ResponsesData;
+    if (isObject(response)) this.#response = response;
+  }
+
+  document(): object | undefined {
+    return this.#response;
+  }
+}
 
 /** `/v1/responses` */
 export const responsesWire: Wire<ResponsesEvent, ResponsesRequest> = {
@@ -24,5 +41,11 @@ export const responsesWire: Wire<ResponsesEvent, ResponsesRequest> = {
   reader: (nextCall, request) => new ResponsesReader(nextCall, isBackground(request)),
   writer: (options) => new ResponsesAnswerWriter(options),
   delivered: responsesDeliveredEvents,
-  document: responsesDocument,
+  document: {
+    // One that is made in the background is answered before it is made.
+    streamFields: ({ background }) => (background === true ? undefined : { stream: true }),
+    fold: () => new ResponseFold(),
+    isAnswer: ({ object, output, status }) =>
+      object === 'response' && Array.isArray(output) && status !== 'failed',
+  },
 };

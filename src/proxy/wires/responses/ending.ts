@@ -1,7 +1,6 @@
 import { isObject } from '../../../lib/json.ts';
-import type { Usage } from '../../../plans/delta.ts';
+import type { Delta, Usage } from '../../../plans/delta.ts';
 import { type Json, textIn } from './data.ts';
-import { responsesUsage } from './usage.ts';
 
 /** What the end of an answer says anew; everything else stays as its beginning has it. */
 const CHANGING: ReadonlySet<string> = new Set([
@@ -22,7 +21,7 @@ const CODES: Readonly<Record<string, string>> = {
   invalid_request: 'invalid_prompt',
 };
 
-export interface Whole {
+interface Whole {
   /** As the answer was begun. */
   readonly first: Json;
   /** As its last attempt has ended it. */
@@ -53,13 +52,31 @@ export function wholeResponse({ first, last, output, reason, usage }: Whole): Js
 export const endTypeOf = (reason: string): string =>
   incompleteReasonOf(reason) === undefined ? 'response.completed' : 'response.incomplete';
 
-/** `undefined` where the answer is complete. */
+/** A finish reason in the words of the wire; `undefined` where the answer is complete. */
 function incompleteReasonOf(reason: string): string | undefined {
   if (reason === 'length') return 'max_output_tokens';
   return reason === 'content_filter' ? reason : undefined;
 }
 
-/** Says that the answer goes on. */
+/** What the last event tells of the end. `type`: of the event; `hasCalls`: the client has calls to carry out. */
+export function endOf(
+  type: string,
+  response: Json,
+  hasCalls: boolean,
+): readonly [Extract<Delta, { kind: 'finish' }>, ...Delta[]] {
+  const usage = usageIn(response.usage);
+  const finish = { kind: 'finish', reason: finishReasonOf(type, response, hasCalls) } as const;
+  return usage ? [finish, { kind: 'usage', usage }] : [finish];
+}
+
+function finishReasonOf(type: string, { status, incomplete_details }: Json, hasCalls: boolean): string {
+  if (type === 'response.cancelled' || status === 'cancelled') return 'cancelled';
+  if (type !== 'response.incomplete') return hasCalls ? 'tool_calls' : 'stop';
+  const why = isObject(incomplete_details) ? textIn(incomplete_details.reason) : '';
+  return why === 'max_output_tokens' || why === '' ? 'length' : why;
+}
+
+/** Says that the answer continues. */
 export const responseInProgress = ({ id, object, created_at, model }: Json): Json => ({
   id,
   object,
@@ -88,4 +105,30 @@ export function failedResponse(first: Json, error: object): Json {
     usage: null,
   };
   return { response, error };
+}
+
+/** The report of a response in the words of a delta; its details stay under their own names. */
+function usageIn(usage: unknown): Usage | undefined {
+  if (!isObject(usage) || typeof usage.output_tokens !== 'number') return undefined;
+  const { input_tokens, output_tokens, total_tokens, ...details } = usage;
+  const prompt_tokens = typeof input_tokens === 'number' ? input_tokens : 0;
+  return {
+    ...details,
+    prompt_tokens,
+    completion_tokens: output_tokens,
+    total_tokens: typeof total_tokens === 'number' ? total_tokens : prompt_tokens + output_tokens,
+  };
+}
+
+/** The same as clients read it, who rely on the details. */
+function responsesUsage(usage: Usage): object {
+  const { prompt_tokens, completion_tokens, total_tokens, ...details } = usage;
+  return {
+    input_tokens: prompt_tokens,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: completion_tokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    ...details,
+    total_tokens,
+  };
 }
