@@ -40,9 +40,7 @@ function parseConfiguration(text: string, file: string, environment: NodeJS.Proc
       document.errors.map(({ message, pos }) => ({ path: '', source: place(pos[0]), message })),
     );
   }
-  const { sources, variables, problems } = new DocumentExpansion(place, unmask, environment).run(
-    document.contents,
-  );
+  const { sources, variables, problems } = expandDocument(document.contents, place, unmask, environment);
   if (problems.length > 0) throw new ConfigurationError(problems);
   try {
     return { tree: document.toJS({ maxAliasCount: ALIASES_MAX }) ?? {}, sources, variables };
@@ -51,63 +49,56 @@ function parseConfiguration(text: string, file: string, environment: NodeJS.Proc
   }
 }
 
-/** One walk over a parsed document: notes where every key is and expands the variables in its values, in place. */
-class DocumentExpansion {
-  readonly sources: Sources = new Map();
-  readonly variables = new Set<string>();
-  readonly problems: Problem[] = [];
-  readonly #place: (offset: number) => string;
-  readonly #unmask: (value: string) => string;
-  readonly #environment: NodeJS.ProcessEnv;
+type Expansions = Pick<ConfigurationFile, 'sources' | 'variables'> & {
+  readonly problems: readonly Problem[];
+};
 
-  constructor(
-    place: (offset: number) => string,
-    unmask: (value: string) => string,
-    environment: NodeJS.ProcessEnv,
-  ) {
-    this.#place = place;
-    this.#unmask = unmask;
-    this.#environment = environment;
-  }
-
-  run(contents: unknown): this {
-    this.#visit(contents, []);
-    return this;
-  }
-
-  #visit(node: unknown, path: KeyPath): void {
-    if (isMap(node)) {
-      for (const { key, value } of node.items) this.#visitChild(key, value, [...path, this.#keyOf(key)]);
-    } else if (isSeq(node)) {
-      for (const [index, item] of node.items.entries()) this.#visitChild(item, item, [...path, index]);
-    } else if (isScalar(node) && typeof node.value === 'string') {
-      node.value = this.#expanded(this.#unmask(node.value), path);
-    }
-  }
-
-  #visitChild(located: unknown, value: unknown, path: KeyPath): void {
-    const [offset = 0] = (isNode(located) && located.range) || [];
-    this.sources.set(formatPath(path), this.#place(offset));
-    this.#visit(value, path);
-  }
+/**
+ * One walk over a parsed document: notes where every key is and expands the variables in its values, in place. `place`: of an
+ * offset in the file. `unmask`: of a value as it is in the document.
+ */
+function expandDocument(
+  contents: unknown,
+  place: (offset: number) => string,
+  unmask: (value: string) => string,
+  environment: NodeJS.ProcessEnv,
+): Expansions {
+  const sources: Sources = new Map();
+  const variables = new Set<string>();
+  const problems: Problem[] = [];
 
   /** Variables are not expanded in keys, so a masked one is shown as it was written. */
-  #keyOf(key: unknown): string {
+  const keyOf = (key: unknown): string => {
     if (!isScalar(key)) return String(key);
-    if (typeof key.value === 'string') key.value = this.#unmask(key.value);
+    if (typeof key.value === 'string') key.value = unmask(key.value);
     return String(key.value);
-  }
-
-  #expanded(value: string, path: KeyPath): string | number | boolean {
+  };
+  const expanded = (value: string, path: KeyPath): string | number | boolean => {
     if (!value.includes('${')) return value;
-    const { text, names, faults } = expand(value, this.#environment);
-    for (const name of names) this.variables.add(name);
+    const { text, names, faults } = expand(value, environment);
+    for (const name of names) variables.add(name);
     const key = formatPath(path);
-    const source = this.sources.get(key);
+    const source = sources.get(key);
     for (const message of faults)
-      this.problems.push({ path: key, message, ...(source !== undefined && { source }) });
+      problems.push({ path: key, message, ...(source !== undefined && { source }) });
     return typedValue(path, text);
-  }
+  };
+  const visitChild = (located: unknown, value: unknown, path: KeyPath): void => {
+    const [offset = 0] = (isNode(located) && located.range) || [];
+    sources.set(formatPath(path), place(offset));
+    visit(value, path);
+  };
+  const visit = (node: unknown, path: KeyPath): void => {
+    if (isMap(node)) {
+      for (const { key, value } of node.items) visitChild(key, value, [...path, keyOf(key)]);
+    } else if (isSeq(node)) {
+      for (const [index, item] of node.items.entries()) visitChild(item, item, [...path, index]);
+    } else if (isScalar(node) && typeof node.value === 'string') {
+      node.value = expanded(unmask(node.value), path);
+    }
+  };
+  visit(contents, []);
+  return { sources, variables, problems };
 }
 
 /** `$${` is a literal `${`; `${NAME}` and `${NAME:-default}` are replaced; any other `${` is a mistake. */

@@ -166,8 +166,9 @@ const CAUSE_OF_STATUS: Readonly<Record<number, Cause>> = {
   429: 'rate_limited',
 };
 
-function causeOf({ words, status, message }: ProviderError, phase: Phase): Cause {
-  const word = CAUSE_OF_WORD.find(([pattern]) => words.some((candidate) => pattern.test(candidate)))?.[1];
+function causeOf(error: ProviderError, phase: Phase): Cause {
+  const { status, message } = error;
+  const word = CAUSE_OF_WORD.find(([words]) => says(error, words))?.[1];
   const saysBadRequest = word === 'invalid_request' || (word === undefined && BAD_REQUESTS.has(status));
   if (saysBadRequest && saysOverflow(message)) return 'context_overflow';
   if (word) return word;

@@ -45,8 +45,7 @@ export class Families {
     labels = {} as Labels<Name>,
     only?: readonly LabelSet<Name>[],
   ): Counter<Name> {
-    const counter = new Counter({ name, help, labelNames: namesOf(labels), registers: [this.registry] });
-    this.all.push({ name, type: 'counter', help, labels });
+    const counter = new Counter<Name>(this.#add({ name, type: 'counter', help, labels }));
     this.#zeroed.push({
       labels,
       ...(only && { only }),
@@ -61,12 +60,8 @@ export class Families {
     labels = {} as Labels<Name>,
     collect?: () => void,
   ): Gauge<Name> {
-    this.all.push({ name, type: 'gauge', help, labels });
-    return new Gauge({
-      name,
-      help,
-      labelNames: namesOf(labels),
-      registers: [this.registry],
+    return new Gauge<Name>({
+      ...this.#add({ name, type: 'gauge', help, labels }),
       ...(collect && { collect }),
     });
   }
@@ -77,31 +72,24 @@ export class Families {
     buckets: readonly number[],
     labels = {} as Labels<Name>,
   ): Histogram<Name> {
-    const histogram = new Histogram({
-      name,
-      help,
-      buckets: [...buckets],
-      labelNames: namesOf(labels),
-      registers: [this.registry],
-    });
-    this.all.push({ name, type: 'histogram', help, labels, buckets });
-    if (namesOf(labels).length > 0)
+    const described = this.#add({ name, type: 'histogram', help, labels, buckets });
+    const histogram = new Histogram<Name>({ ...described, buckets: [...buckets] });
+    if (described.labelNames.length > 0)
       this.#zeroed.push({ labels, zero: (set) => histogram.zero(set as LabelSet<Name>) });
     return histogram;
   }
 
   /** As {@link histogram}; takes `exemplarLabels` with each value, which only OpenMetrics shows. */
   histogramWithExemplars(name: string, help: string, buckets: readonly number[]): Histogram {
+    const described = this.#add({ name, type: 'histogram', help, labels: {}, buckets });
     // The library does not let it into a registry of the older format by itself, although that only leaves them out.
     const histogram = new Histogram({
-      name,
-      help,
+      ...described,
       buckets: [...buckets],
       registers: [],
       enableExemplars: true,
     });
     this.registry.registerMetric(histogram);
-    this.all.push({ name, type: 'histogram', help, labels: {}, buckets });
     return histogram;
   }
 
@@ -110,9 +98,14 @@ export class Families {
     for (const { labels, only, zero } of this.#zeroed)
       for (const set of only ?? combinations(labels, configured)) zero(set);
   }
-}
 
-const namesOf = <Name extends string>(labels: Labels<Name>): Name[] => Object.keys(labels) as Name[];
+  /** Remembers a family; returns what the library is to know of it. */
+  #add<Name extends string>(family: Family & { readonly labels: Labels<Name> }) {
+    this.all.push(family);
+    const { name, help, labels } = family;
+    return { name, help, labelNames: Object.keys(labels) as Name[], registers: [this.registry] };
+  }
+}
 
 function combinations(labels: Labels<string>, configured: ConfiguredNames): LabelSet<string>[] {
   return Object.entries(labels).reduce<LabelSet<string>[]>(

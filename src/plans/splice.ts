@@ -1,21 +1,13 @@
 import type { Delta } from './delta.ts';
 import type { SeamKind, SeamRejection } from './seam/joint.ts';
-import type { Mode, PrefillManner, Prefix } from './seam/mode.ts';
+import type { PrefillManner } from './seam/mode.ts';
 import { commonPrefixLength } from './seam/repetition.ts';
-import { Seam } from './seam/seam.ts';
+import { Seam, type SeamOptions } from './seam/seam.ts';
 import { StopMatcher, TokenLimit } from './stop-conditions.ts';
 
-export interface SpliceOptions {
-  readonly mode: Mode;
-  /** Text, refusal and reasoning the client was shown before this attempt. */
+export interface SpliceOptions extends Omit<SeamOptions, 'delivered'> {
+  /** What the client was shown before this attempt. */
   readonly delivered: { readonly text: string; readonly reasoning: string };
-  readonly prefix: Prefix;
-  /** What the target makes of a prefix; `undefined` while that is not known. */
-  readonly manner: PrefillManner | undefined;
-  /** No better way to ask is left: what is uncertain is delivered. */
-  readonly lastResort: boolean;
-  /** A seam that does not prove itself is rejected. */
-  readonly strict: boolean;
   /**
    * What a restart makes of its reasoning where the client has items of it: beside those that were `cut` all of it is shown,
    * after `whole` ones nothing. Otherwise it is let through as the exact continuation of what was seen.
@@ -54,8 +46,7 @@ export class Splice {
 
   constructor(options: SpliceOptions) {
     this.#options = options;
-    const { mode, delivered, prefix, manner, lastResort, strict } = options;
-    this.#seam = new Seam({ mode, delivered: delivered.text, prefix, manner, lastResort, strict });
+    this.#seam = new Seam({ ...options, delivered: options.delivered.text });
     this.#stop = new StopMatcher(options.stops, options.delivered.text);
     if (options.token_limit !== undefined) this.#limit = new TokenLimit(options.token_limit);
     const seenReasoning = options.delivered.reasoning !== '';

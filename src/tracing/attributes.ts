@@ -62,36 +62,30 @@ const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 export const spanName = (wire: WireName, model: string): string =>
   `${operationOf(wire)} ${model.slice(0, NAME_CHARACTERS_MAX)}`;
 
-export const runAttributes = ({
-  run,
-  wire,
-  model,
-  streamed,
-  resumable,
-  taken_over,
-}: ObservedRun): Attributes => ({
+/** What the span of a run says, and those of its attempts: `model` is the one that each of them asks for. */
+const sharedAttributes = ({ run, wire }: ObservedRun, model: string, streamed: boolean): Attributes => ({
   [ATTRIBUTE.operation]: operationOf(wire),
   [ATTRIBUTE.requestModel]: model,
   [ATTRIBUTE.requestStream]: streamed,
   [ATTRIBUTE.run]: run,
   [ATTRIBUTE.wire]: wire,
-  [ATTRIBUTE.resumable]: resumable,
-  ...(taken_over && {
-    [ATTRIBUTE.epoch]: taken_over.epoch,
-    [ATTRIBUTE.afterEvent]: taken_over.after_event,
+});
+
+export const runAttributes = (run: ObservedRun): Attributes => ({
+  ...sharedAttributes(run, run.model, run.streamed),
+  [ATTRIBUTE.resumable]: run.resumable,
+  ...(run.taken_over && {
+    [ATTRIBUTE.epoch]: run.taken_over.epoch,
+    [ATTRIBUTE.afterEvent]: run.taken_over.after_event,
   }),
 });
 
 export const attemptAttributes = (
-  { run, wire }: ObservedRun,
+  run: ObservedRun,
   { attempt, upstream, mode, plan, cause, asked_model }: ObservedAttempt,
   configured: UpstreamConfiguration | undefined,
 ): Attributes => ({
-  [ATTRIBUTE.operation]: operationOf(wire),
-  [ATTRIBUTE.requestModel]: asked_model,
-  [ATTRIBUTE.requestStream]: true,
-  [ATTRIBUTE.run]: run,
-  [ATTRIBUTE.wire]: wire,
+  ...sharedAttributes(run, asked_model, true),
   [ATTRIBUTE.attempt]: attempt,
   [ATTRIBUTE.upstream]: upstream,
   [ATTRIBUTE.mode]: mode,

@@ -1,7 +1,3 @@
-/** From less of it nothing can be said. */
-export const PLAUSIBLE_CHARACTERS = 2;
-/** Blanks and lead-ins in front of it are waited for so long. */
-export const HOLD_CHARACTERS = 400;
 /** The beginning of a sentence: a capital letter within a word that is not all capitals. */
 const SENTENCE_START = /^\p{Lu}(?:\p{Ll}|[ '’]\p{Ll})/u;
 /** After these a sentence begins only behind white space: the end of a word, of a clause or of a sentence. */

@@ -1,15 +1,7 @@
-import type { Joint, Verdict } from './joint.ts';
+import { Head, type Joint, type Verdict } from './joint.ts';
 import type { Prefix } from './mode.ts';
-import {
-  beginsAgain,
-  goesOn,
-  HOLD_CHARACTERS,
-  mayBecomeChatter,
-  PLAUSIBLE_CHARACTERS,
-  preambleOf,
-  readsOn,
-} from './plausibility.ts';
-import { meantRepetitions, Repetition, repeatedWord, singleRepetition } from './repetition.ts';
+import { beginsAgain, goesOn, preambleOf, readsOn } from './plausibility.ts';
+import { meantRepetitions, repeatedWord, singleRepetition } from './repetition.ts';
 
 /**
  * For targets of which it is not known what they make of a prefix: they may continue it, say all or some of it again first,
@@ -19,46 +11,31 @@ import { meantRepetitions, Repetition, repeatedWord, singleRepetition } from './
 export class PrefillJoint implements Joint {
   readonly #prefix: Prefix;
   readonly #lastResort: boolean;
-  readonly #repetition: Repetition;
-  #head = '';
-  /** Blanks in front of the head, which some tokenisers add to an echo. */
-  #blanks = 0;
+  /** Blanks in front of its answer are those that some tokenisers add to an echo. */
+  readonly #head: Head;
 
   constructor(prefix: Prefix, lastResort: boolean) {
     this.#prefix = prefix;
     this.#lastResort = lastResort;
-    this.#repetition = new Repetition(prefix.sent.trimStart());
+    this.#head = new Head(prefix.sent.trimStart());
   }
 
   push(character: string): Verdict | undefined {
-    const isBlank = this.#blanks === this.#head.length && character.trim() === '';
-    this.#head += character;
-    if (isBlank) this.#blanks++;
-    else if (this.#repetition.isGoingOn) this.#repetition.push(character);
-    return this.#decided();
+    this.#head.push(character);
+    return this.#head.isUndecided ? undefined : this.#verdict(false);
   }
 
   end(): Verdict {
     return this.#verdict(true);
   }
 
-  get #answer(): string {
-    return this.#head.slice(this.#blanks);
-  }
-
-  #decided(): Verdict | undefined {
-    const mayStill = this.#answer.length < PLAUSIBLE_CHARACTERS || mayBecomeChatter(this.#answer);
-    if (mayStill && this.#head.length < HOLD_CHARACTERS) return undefined;
-    return this.#repetition.isGoingOn && this.#answer !== '' ? undefined : this.#verdict(false);
-  }
-
   #verdict(ended: boolean): Verdict {
     const { sent, trimmed } = this.#prefix;
-    const repetition = this.#repetition;
+    const { text, begin, answer, repetition } = this.#head;
     const visible = sent.trimStart();
     const length = singleRepetition(repetition, visible);
     const isEcho = repetition.alignments.includes(visible.length);
-    const isWord = repeatedWord(sent, this.#head) > 0;
+    const isWord = repeatedWord(sent, text) > 0;
     const isRepeated = isEcho || isWord || meantRepetitions(repetition).length > 0;
     if (isRepeated && !this.#lastResort) return { rejected: 'ambiguous' };
     if (!isEcho && beginsAgain(repetition.beginning, visible, !this.#lastResort)) {
@@ -66,10 +43,10 @@ export class PrefillJoint implements Joint {
       const rejected = ended ? 'ended_early' : 'diverged';
       return isCertain ? { rejected, shows: 'new_turn' } : { rejected };
     }
-    if (!this.#lastResort && (!goesOn(sent, this.#head) || preambleOf(this.#answer, ended) !== ''))
+    if (!this.#lastResort && (!goesOn(sent, text) || preambleOf(answer, ended) !== ''))
       return { rejected: 'no_continuation', shows: 'new_turn' };
-    if (length !== undefined) return { kind: 'aligned', taken: this.#blanks + length, shown: trimmed };
-    const shows = readsOn(sent, this.#head) ? 'exact' : undefined;
+    if (length !== undefined) return { kind: 'aligned', taken: begin + length, shown: trimmed };
+    const shows = readsOn(sent, text) ? 'exact' : undefined;
     return { kind: 'unanchored', taken: 0, shown: trimmed, ...(shows && { shows }) };
   }
 }
