@@ -1,6 +1,4 @@
-import { LastFindings } from './last-findings.ts';
-import type { Damage, RunId } from './store.ts';
-import { DamagedRunError } from './store.ts';
+import { type Damage, DamagedRunError, type RunId } from './store.ts';
 
 /** Tells of a damaged run once, however often its clients read it. */
 export class DamageReports {
@@ -21,5 +19,23 @@ export class DamageReports {
   /** The run goes on from there, so that this is told in any case. */
   rewound(run: RunId, damage: Damage): void {
     this.#onError(new DamagedRunError(run, damage));
+  }
+}
+
+/** Beyond that, the one remembered longest is forgotten, and may be told again. */
+const SUBJECTS_MAX = 1000;
+
+/** Remembers what was found wrong with each of a bounded number of subjects, so that it is told once. */
+export class LastFindings<Subject> {
+  readonly #findings = new Map<Subject, string>();
+
+  /** Whether this is not what was found last. It is remembered from now on. */
+  isNew(subject: Subject, finding: string): boolean {
+    if (this.#findings.get(subject) === finding) return false;
+    this.#findings.delete(subject);
+    const [oldest] = this.#findings.keys();
+    if (this.#findings.size >= SUBJECTS_MAX && oldest !== undefined) this.#findings.delete(oldest);
+    this.#findings.set(subject, finding);
+    return true;
   }
 }

@@ -1,7 +1,11 @@
-import { unitsOf } from './event-units.ts';
 import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
 
-/** What was recorded of a run and is not known to be stored. */
+interface Waiter {
+  readonly seq: number;
+  readonly resolve: (stored: boolean) => void;
+}
+
+/** What was recorded of a run and is not known to be stored, and what waits for that. */
 export class JournalBacklog {
   #seq: number;
   #stored_seq: number;
@@ -10,6 +14,8 @@ export class JournalBacklog {
   #waiting_units = 0;
   /** Handed to the store and not yet acknowledged; sent again exactly as it is, so that nothing is stored twice. */
   #batch: readonly JournalRecord[] = [];
+  /** In the order in which their events were recorded. */
+  #waiters: Waiter[] = [];
   #isLost: boolean = false;
   #isOver: boolean = false;
 
@@ -79,12 +85,27 @@ export class JournalBacklog {
   acknowledge(): void {
     this.#stored_seq = this.#batch.at(-1)?.seq ?? this.#stored_seq;
     this.#batch = [];
+    while (this.#waiters[0] && this.#waiters[0].seq <= this.#stored_seq) this.#waiters.shift()?.resolve(true);
+  }
+
+  /** Resolves with true once everything recorded so far is stored, with false when it is not waited for any longer. */
+  stored(): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#waiters.push({ seq: this.#seq, resolve });
+    return promise;
+  }
+
+  /** Nothing waits any longer. */
+  refuse(): void {
+    for (const waiter of this.#waiters) waiter.resolve(false);
+    this.#waiters = [];
   }
 
   /** Once an event is gone, the later ones can never be stored: they would not follow the last one that is. */
   lose(): void {
     this.#isLost = true;
     this.#dropWaiting();
+    this.refuse();
   }
 
   dropBatch(): void {
@@ -96,10 +117,32 @@ export class JournalBacklog {
     this.#isOver = true;
     this.#dropWaiting();
     this.dropBatch();
+    this.refuse();
   }
 
   #dropWaiting(): void {
     this.#waiting = [];
     this.#waiting_units = 0;
   }
+}
+
+/** What an event weighs besides its text. */
+const OVERHEAD_UNITS = 64;
+
+/** What an event weighs in memory, roughly, in UTF-16 units. */
+export function unitsOf(event: JournalEvent): number {
+  let units = OVERHEAD_UNITS + (event.payload?.length ?? 0);
+  for (const delta of event.deltas) {
+    switch (delta.kind) {
+      case 'text':
+      case 'refusal':
+      case 'reasoning':
+      case 'tool_arguments':
+        units += delta.text.length;
+        break;
+      case 'choice_call':
+        units += delta.arguments.length;
+    }
+  }
+  return units;
 }

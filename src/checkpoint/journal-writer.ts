@@ -2,10 +2,8 @@ import type { Delta } from '../plans/delta.ts';
 import type { CheckpointScheduler, Sweepable } from './checkpoint-scheduler.ts';
 import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
 import { JournalBacklog } from './journal-backlog.ts';
-import type { Lease, RunEnd, Store } from './store.ts';
-import { JournalGapError, StaleLeaseError } from './store.ts';
+import { JournalGapError, type Lease, type RunEnd, StaleLeaseError, type Store } from './store.ts';
 import { StoreCalls } from './store-calls.ts';
-import { StoredWaiters } from './stored-waiters.ts';
 
 /** Events after which a journal is stored without waiting for the interval; more of them while the store is slow. */
 const EVENTS_PER_RECORD = 32;
@@ -74,7 +72,6 @@ class Writer implements JournalWriter, Sweepable {
   readonly #options: JournalWriterOptions;
   readonly #scheduler: CheckpointScheduler;
   readonly #backlog: JournalBacklog;
-  readonly #waiters = new StoredWaiters();
   readonly #calls: StoreCalls;
   #state: 'open' | 'stale' | 'closed' = 'open';
   #spoke: boolean = false;
@@ -113,7 +110,7 @@ class Writer implements JournalWriter, Sweepable {
   flush(): Promise<boolean> {
     if (this.stored_seq === this.seq) return Promise.resolve(true);
     if (this.degraded || this.#state !== 'open') return Promise.resolve(false);
-    const stored = this.#waiters.wait(this.seq);
+    const stored = this.#backlog.stored();
     this.#hurry();
     return stored;
   }
@@ -137,7 +134,7 @@ class Writer implements JournalWriter, Sweepable {
 
   sweep(now_ms: number): void {
     if (this.#state !== 'open') return;
-    if (this.#calls.watch(now_ms)) this.#waiters.refuse();
+    if (this.#calls.watch(now_ms)) this.#backlog.refuse();
     if (!this.#calls.isUnderWay && this.#isDue(now_ms)) this.#send(now_ms);
     if (this.#closing && now_ms >= this.#closing.until_ms) this.#abandon();
     if (this.#hasWork()) this.#scheduler.later(this);
@@ -182,7 +179,6 @@ class Writer implements JournalWriter, Sweepable {
     const { store, lease } = this.#options;
     if (!(await this.#attempt(() => store.append(lease, batch)))) return;
     this.#backlog.acknowledge();
-    this.#waiters.storedUpTo(this.stored_seq);
     if (this.#urgent || this.#closing) this.#scheduler.soon(this);
   }
 
@@ -237,14 +233,13 @@ class Writer implements JournalWriter, Sweepable {
       return;
     }
     this.#calls.backOff(this.#scheduler.time.now());
-    this.#waiters.refuse();
+    this.#backlog.refuse();
     this.#options.onError(error);
     this.#scheduler.later(this);
   }
 
   #lose(): void {
     this.#backlog.lose();
-    this.#waiters.refuse();
     this.#options.onError(new JournalLostError(this.#options.lease.run, this.stored_seq));
   }
 
@@ -259,7 +254,6 @@ class Writer implements JournalWriter, Sweepable {
   #end(state: 'stale' | 'closed', sealed: boolean): void {
     this.#state = state;
     this.#backlog.end();
-    this.#waiters.refuse();
     this.#closing?.resolve(sealed);
   }
 }

@@ -1,7 +1,7 @@
 import { Cluster, type Redis } from 'ioredis';
-import { isRedisUrl, parseRedisUrl, type RedisAddress } from '../checkpoint/redis/redis-address.ts';
-import { createRedisClient, type RedisClient } from '../checkpoint/redis/redis-client.ts';
-import { refusalOf } from '../checkpoint/redis/redis-refusal.ts';
+import { isRedisUrl, parseRedisUrl, type RedisAddress } from '../checkpoint/redis/address.ts';
+import { createRedisClient, type RedisClient } from '../checkpoint/redis/client.ts';
+import { refusalOf } from '../checkpoint/redis/refusal.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { bounded } from './bounded.ts';
 import type { Finding, Findings } from './finding.ts';

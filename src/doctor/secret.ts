@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { isRedisUrl } from '../checkpoint/redis/redis-address.ts';
+import { isRedisUrl } from '../checkpoint/redis/address.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { loopGuard } from '../proxy/upstream/loop-guard.ts';
 import { fileStoreDirectory } from '../server/open-store.ts';

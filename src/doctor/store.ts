@@ -1,4 +1,4 @@
-import { isRedisUrl } from '../checkpoint/redis/redis-address.ts';
+import { isRedisUrl } from '../checkpoint/redis/address.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { fileStoreDirectory } from '../server/open-store.ts';
 import { examineDirectory } from './file-store.ts';

@@ -1,11 +1,10 @@
 import { resolve } from 'node:path';
 import type { FsyncPolicy } from '../checkpoint/file/file-segments.ts';
 import { FileStore } from '../checkpoint/file/file-store.ts';
-import { MemoryStore } from '../checkpoint/memory/memory-store.ts';
-import { isRedisUrl, parseRedisUrl } from '../checkpoint/redis/redis-address.ts';
+import { MemoryStore } from '../checkpoint/memory/store.ts';
+import { isRedisUrl, parseRedisUrl } from '../checkpoint/redis/address.ts';
 import { createSeal, type Seal } from '../checkpoint/seal.ts';
-import type { Store } from '../checkpoint/store.ts';
-import { StoreConfigurationError } from '../checkpoint/store.ts';
+import { type Store, StoreConfigurationError } from '../checkpoint/store.ts';
 import type { Time } from '../lib/time.ts';
 
 export interface OpenStoreOptions {
@@ -57,7 +56,7 @@ async function openRedisStore(
 ): Promise<Store> {
   const address = parseRedisUrl(url);
   // Loaded late: the other stores do without the client and what it needs.
-  const { RedisStore } = await import('../checkpoint/redis/redis-store.ts');
+  const { RedisStore } = await import('../checkpoint/redis/store.ts');
   const store = new RedisStore({ address, ...kept, lease_ms, seal, onError, onOutage, onRecovery });
   await store.start({ required: on_unreachable === 'fail' });
   return store;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { isRedisUrl } from '../checkpoint/redis/redis-address.ts';
+import { isRedisUrl } from '../checkpoint/redis/address.ts';
 import { loadOrCreateSecret } from '../checkpoint/secret-file.ts';
 import { StoreConfigurationError } from '../checkpoint/store.ts';
 import { readCertificateAuthorities } from '../config/certificates.ts';

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { parseId } from '../../src/checkpoint/redis/redis-log.ts';
+import { parseId } from '../../src/checkpoint/redis/log.ts';
 
 export interface LogFacts {
   readonly epochs: number;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { CheckpointCadence } from '../../src/checkpoint/checkpoint-cadence.ts';
+import { CheckpointCadence } from '../../src/checkpoint/checkpoint-scheduler.ts';
 import { textEvent } from './fixtures.ts';
 import { INTERVAL_MS, Situation } from './journal-situation.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { digestOfNote, encodeNote } from '../../src/checkpoint/note-codec.ts';
-import { NoteReader } from '../../src/checkpoint/note-reader.ts';
+import { digestOfNote, encodeNote, NoteReader } from '../../src/checkpoint/note-codec.ts';
 import { OWNER } from './fixtures.ts';
 
 const KEY = { kind: 'idempotency', name: 'key' } as const;

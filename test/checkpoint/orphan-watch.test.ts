@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { OrphanWatch } from '../../src/checkpoint/orphan-watch.ts';
+import { OrphanWatch } from '../../src/checkpoint/salvage.ts';
 import type { Orphan } from '../../src/checkpoint/store.ts';
 import { CASES } from '../cases.ts';
 import { newRunId, OWNER } from './fixtures.ts';

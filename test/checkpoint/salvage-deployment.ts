@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
-import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
-import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import { MemoryRuns } from '../../src/checkpoint/memory/runs.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/store.ts';
 import { Salvage, type SalvageOptions } from '../../src/checkpoint/salvage.ts';
 import type { SalvagedRun } from '../../src/checkpoint/salvaged-run.ts';
 import type { RunId, Store } from '../../src/checkpoint/store.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
-import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
-import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import { MemoryRuns } from '../../src/checkpoint/memory/runs.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/store.ts';
 import type { Orphan, RunId } from '../../src/checkpoint/store.ts';
 import { OWNER } from './fixtures.ts';
 import { AFTER_MS, type Deployment, deployment, TTL_MS } from './salvage-deployment.ts';

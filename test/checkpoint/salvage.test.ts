@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import type { MemoryStore } from '../../src/checkpoint/memory/store.ts';
 import type { SalvagedRun } from '../../src/checkpoint/salvaged-run.ts';
 import { AcquireRefusedError } from '../../src/checkpoint/store.ts';
 import { sleep } from '../../src/lib/time.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { JournalRecord } from '../../src/checkpoint/journal.ts';
-import { foldJournal } from '../../src/checkpoint/journal-fold.ts';
-import type { FoldedSegment } from '../../src/checkpoint/segment-fold.ts';
+import { type FoldedSegment, foldJournal } from '../../src/checkpoint/journal-fold.ts';
 import type { Delta, Segment } from '../../src/plans/delta.ts';
 
 const FIRST: Segment = { attempt: 1, upstream: 'a', mode: 'first' };

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { FileStore } from '../../src/checkpoint/file/file-store.ts';
-import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
-import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import { MemoryRuns } from '../../src/checkpoint/memory/runs.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/store.ts';
 import { createSeal } from '../../src/checkpoint/seal.ts';
 import type { Store } from '../../src/checkpoint/store.ts';
 import { systemTime } from '../../src/lib/time.ts';

@@ -1,5 +1,5 @@
 import type { JournalRecord } from '../../src/checkpoint/journal.ts';
-import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/store.ts';
 import type { Lease, RunEnd } from '../../src/checkpoint/store.ts';
 import { sleep, type Time } from '../../src/lib/time.ts';
 

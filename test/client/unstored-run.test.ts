@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
+import { MemoryRuns } from '../../src/checkpoint/memory/runs.ts';
 import { resumable } from '../../src/client/index.ts';
 import { relay } from '../../src/proxy/run/relay.ts';
 import { createUndiciTransport } from '../../src/proxy/upstream/undici-transport.ts';

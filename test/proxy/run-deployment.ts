@@ -1,5 +1,5 @@
 import type { JournalRecord } from '../../src/checkpoint/journal.ts';
-import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
+import { MemoryRuns } from '../../src/checkpoint/memory/runs.ts';
 import { ownerOf } from '../../src/checkpoint/owner.ts';
 import type { Lease, RunId } from '../../src/checkpoint/store.ts';
 import type { Follow } from '../../src/proxy/api/api-context.ts';

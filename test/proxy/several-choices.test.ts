@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { foldJournal } from '../../src/checkpoint/journal-fold.ts';
-import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/store.ts';
 import { salvagedRun } from '../../src/checkpoint/salvaged-run.ts';
 import type { StoredRun } from '../../src/checkpoint/store.ts';
 import { runStatus } from '../../src/proxy/api/run-status.ts';

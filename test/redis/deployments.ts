@@ -1,6 +1,6 @@
 import { afterAll, expect } from 'vitest';
-import { parseRedisUrl } from '../../src/checkpoint/redis/redis-address.ts';
-import { RedisStore, type RedisStoreOptions } from '../../src/checkpoint/redis/redis-store.ts';
+import { parseRedisUrl } from '../../src/checkpoint/redis/address.ts';
+import { RedisStore, type RedisStoreOptions } from '../../src/checkpoint/redis/store.ts';
 import { createSeal } from '../../src/checkpoint/seal.ts';
 import { SEALING_KEY } from '../checkpoint/fixtures.ts';
 import { redisBinary, type ServerBinary, valkeyBinary } from './binaries.ts';

@@ -1,10 +1,9 @@
 import { expect, onTestFinished, vi } from 'vitest';
 import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
 import { createJournalWriter, type JournalWriter } from '../../src/checkpoint/journal-writer.ts';
-import { parseRedisUrl } from '../../src/checkpoint/redis/redis-address.ts';
-import { RedisStore, type RedisStoreOptions } from '../../src/checkpoint/redis/redis-store.ts';
-import type { Lease, RunId, StoredRun } from '../../src/checkpoint/store.ts';
-import { JournalGapError } from '../../src/checkpoint/store.ts';
+import { parseRedisUrl } from '../../src/checkpoint/redis/address.ts';
+import { RedisStore, type RedisStoreOptions } from '../../src/checkpoint/redis/store.ts';
+import { JournalGapError, type Lease, type RunId, type StoredRun } from '../../src/checkpoint/store.ts';
 import { systemTime } from '../../src/lib/time.ts';
 import { HEADER, newRunId, OWNER, textEvent, textOf } from '../checkpoint/fixtures.ts';
 

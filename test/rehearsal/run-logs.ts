@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { logKey } from '../../src/checkpoint/redis/redis-keys.ts';
-import { parseId } from '../../src/checkpoint/redis/redis-log.ts';
+import { logKey } from '../../src/checkpoint/redis/keys.ts';
+import { parseId } from '../../src/checkpoint/redis/log.ts';
 import type { RunId } from '../../src/checkpoint/store.ts';
 import { checkLog } from '../chaos/log-check.ts';
 

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
 import { foldJournal, type JournalFold } from '../../src/checkpoint/journal-fold.ts';
-import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
-import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import { MemoryRuns } from '../../src/checkpoint/memory/runs.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/store.ts';
 import type { StoredRun } from '../../src/checkpoint/store.ts';
 import type { Outcome } from '../../src/plans/outcome.ts';
 import { follow } from '../../src/proxy/resume/follow.ts';

@@ -1,5 +1,5 @@
 import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
-import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/store.ts';
 import { sleep, type Time } from '../../src/lib/time.ts';
 import type { Outcome } from '../../src/plans/outcome.ts';
 import { NO_OBSERVER } from '../../src/proxy/run/context/run-observer.ts';

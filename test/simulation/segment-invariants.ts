@@ -1,6 +1,5 @@
 import { expect } from 'vitest';
-import type { JournalFold } from '../../src/checkpoint/journal-fold.ts';
-import type { FoldedSegment } from '../../src/checkpoint/segment-fold.ts';
+import type { FoldedSegment, JournalFold } from '../../src/checkpoint/journal-fold.ts';
 import { chatRequest, type Simulation, type SimulationOptions, upstreamAt } from './simulate.ts';
 
 /** Asserts that the journal knows of every part of the answer who said it, and of nobody that he said more. */

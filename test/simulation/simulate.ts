@@ -2,7 +2,7 @@ import pino, { type Logger } from 'pino';
 import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
 import type { WireName } from '../../src/checkpoint/journal.ts';
 import { foldJournal, type JournalFold } from '../../src/checkpoint/journal-fold.ts';
-import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/store.ts';
 import type { Owner, RunId, Store } from '../../src/checkpoint/store.ts';
 import type { Configuration, RecoveryPolicy, UpstreamConfiguration } from '../../src/config/configuration.ts';
 import type { DialectName } from '../../src/config/dialect-names.ts';

@@ -1,7 +1,7 @@
 import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
 import { foldJournal } from '../../src/checkpoint/journal-fold.ts';
-import { MemoryRuns } from '../../src/checkpoint/memory/memory-runs.ts';
-import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import { MemoryRuns } from '../../src/checkpoint/memory/runs.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/store.ts';
 import type { Outcome } from '../../src/plans/outcome.ts';
 import { follow } from '../../src/proxy/resume/follow.ts';
 import { reachable } from '../../src/proxy/resume/reachable.ts';

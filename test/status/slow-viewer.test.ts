@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { MemoryStore } from '../../src/checkpoint/memory/memory-store.ts';
+import { MemoryStore } from '../../src/checkpoint/memory/store.ts';
 import { systemTime, type Time } from '../../src/lib/time.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
 import { RunBoard } from '../../src/status/run-board.ts';

@@ -1,5 +1,4 @@
-import { digestOfNote, encodeNote } from '../note-codec.ts';
-import type { NoteReader } from '../note-reader.ts';
+import { digestOfNote, encodeNote, type NoteReader } from '../note-codec.ts';
 import type { NoteKey, Notes } from '../notes.ts';
 import type { Seal } from '../seal.ts';
 import type { Owner } from '../store.ts';

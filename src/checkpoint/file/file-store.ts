@@ -4,13 +4,24 @@ import { join } from 'node:path';
 import { isAfter, recordsToAppend } from '../append-order.ts';
 import { DamageReports } from '../damage-reports.ts';
 import type { JournalRecord } from '../journal.ts';
-import { NoteReader } from '../note-reader.ts';
+import { NoteReader } from '../note-codec.ts';
 import type { Notes } from '../notes.ts';
 import { encodeRecord } from '../record-codec.ts';
 import { isSameOwner } from '../same-owner.ts';
 import type { Seal } from '../seal.ts';
-import type { Lease, Orphan, Owner, RunEnd, RunId, Store, StoredRun } from '../store.ts';
-import { AcquireRefusedError, isRunId, StaleLeaseError, StoreConfigurationError } from '../store.ts';
+import {
+  AcquireRefusedError,
+  isRunId,
+  type Lease,
+  type Orphan,
+  type Owner,
+  type RunEnd,
+  type RunId,
+  StaleLeaseError,
+  type Store,
+  StoreConfigurationError,
+  type StoredRun,
+} from '../store.ts';
 import { FileHeartbeat } from './file-heartbeat.ts';
 import { interpretRun } from './file-interpretation.ts';
 import type { Claim } from './file-log.ts';

@@ -1,6 +1,5 @@
 import { epochAt } from '../../checkpoint/epoch.ts';
-import { foldJournal, settledCalls } from '../../checkpoint/journal-fold.ts';
-import type { FoldedSegment } from '../../checkpoint/segment-fold.ts';
+import { type FoldedSegment, foldJournal, settledCalls } from '../../checkpoint/journal-fold.ts';
 import type { RunEnd, RunId, StoredRun } from '../../checkpoint/store.ts';
 import type { HeldCalls } from '../../plans/tool-call.ts';
 import { unfinishedCalls } from '../run/notices/held-calls.ts';

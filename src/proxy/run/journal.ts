@@ -1,5 +1,5 @@
-import { unitsOf } from '../../checkpoint/event-units.ts';
 import type { JournalEvent, RunHeader } from '../../checkpoint/journal.ts';
+import { unitsOf } from '../../checkpoint/journal-backlog.ts';
 import {
   createJournalWriter,
   HELD_UNITS_MAX,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MemoryNotes, type MemoryNoteTable } from '../../../src/checkpoint/memory/memory-notes.ts';
+import { MemoryNotes, type MemoryNoteTable } from '../../../src/checkpoint/memory/notes.ts';
 import { VirtualTime } from '../../simulation/virtual-time.ts';
 import { OWNER } from '../fixtures.ts';
 

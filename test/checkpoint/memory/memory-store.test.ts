@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { MemoryRuns } from '../../../src/checkpoint/memory/memory-runs.ts';
-import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
+import { MemoryRuns } from '../../../src/checkpoint/memory/runs.ts';
+import { MemoryStore } from '../../../src/checkpoint/memory/store.ts';
 import { VirtualTime } from '../../simulation/virtual-time.ts';
 import { COMPLETE, HEADER_RECORD, newRunId, OWNER, SMALL_RUN, storeRun, textRecord } from '../fixtures.ts';
 

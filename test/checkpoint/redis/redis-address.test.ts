@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isRedisUrl, parseRedisUrl } from '../../../src/checkpoint/redis/redis-address.ts';
+import { isRedisUrl, parseRedisUrl } from '../../../src/checkpoint/redis/address.ts';
 import { StoreConfigurationError } from '../../../src/checkpoint/store.ts';
 
 describe('a server', () => {

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { parseRedisUrl } from '../../../src/checkpoint/redis/redis-address.ts';
-import { RedisConnection } from '../../../src/checkpoint/redis/redis-connection.ts';
+import { parseRedisUrl } from '../../../src/checkpoint/redis/address.ts';
+import { RedisConnection } from '../../../src/checkpoint/redis/connection.ts';
 import { needs } from '../../needs.ts';
 import { redisBinary } from '../../redis/binaries.ts';
 import { RedisServer } from '../../redis/redis-server.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { logKey } from '../../../src/checkpoint/redis/redis-keys.ts';
+import { logKey } from '../../../src/checkpoint/redis/keys.ts';
 import { JournalGapError, type RunId, StaleLeaseError } from '../../../src/checkpoint/store.ts';
 import { needs } from '../../needs.ts';
 import { redisBinary, valkeyBinary } from '../../redis/binaries.ts';

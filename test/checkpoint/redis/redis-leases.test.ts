@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { NOTHING_STORED } from '../../../src/checkpoint/append-order.ts';
-import { parseRedisUrl } from '../../../src/checkpoint/redis/redis-address.ts';
-import { RedisConnection } from '../../../src/checkpoint/redis/redis-connection.ts';
-import { logKey, RELEASED, runsKey } from '../../../src/checkpoint/redis/redis-keys.ts';
-import { RedisLeases } from '../../../src/checkpoint/redis/redis-leases.ts';
-import { RedisRunLists } from '../../../src/checkpoint/redis/redis-run-lists.ts';
+import { parseRedisUrl } from '../../../src/checkpoint/redis/address.ts';
+import { RedisConnection } from '../../../src/checkpoint/redis/connection.ts';
+import { logKey, RELEASED, runsKey } from '../../../src/checkpoint/redis/keys.ts';
+import { RedisLeases } from '../../../src/checkpoint/redis/leases.ts';
+import { RedisRunLists } from '../../../src/checkpoint/redis/run-index.ts';
 import type { Lease } from '../../../src/checkpoint/store.ts';
 import { needs } from '../../needs.ts';
 import { redisBinary } from '../../redis/binaries.ts';

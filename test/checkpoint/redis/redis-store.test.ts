@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { RedisStore } from '../../../src/checkpoint/redis/redis-store.ts';
+import type { RedisStore } from '../../../src/checkpoint/redis/store.ts';
 import { createSeal } from '../../../src/checkpoint/seal.ts';
-import type { Lease, RunId } from '../../../src/checkpoint/store.ts';
-import { JournalGapError, StaleLeaseError } from '../../../src/checkpoint/store.ts';
+import { JournalGapError, type Lease, type RunId, StaleLeaseError } from '../../../src/checkpoint/store.ts';
 import { needs } from '../../needs.ts';
 import { redisBinary } from '../../redis/binaries.ts';
 import { ObservedStore } from '../../redis/observed-store.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { MemoryRuns } from '../../../src/checkpoint/memory/memory-runs.ts';
+import { MemoryRuns } from '../../../src/checkpoint/memory/runs.ts';
 import type { Reader } from '../../../src/proxy/resume/reader.ts';
 import type { Run } from '../../../src/proxy/run/context/run.ts';
 import type { Relay } from '../../../src/proxy/run/context/run-context.ts';

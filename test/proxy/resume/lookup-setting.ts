@@ -1,6 +1,6 @@
 import { CheckpointScheduler } from '../../../src/checkpoint/checkpoint-scheduler.ts';
-import { MemoryRuns } from '../../../src/checkpoint/memory/memory-runs.ts';
-import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
+import { MemoryRuns } from '../../../src/checkpoint/memory/runs.ts';
+import { MemoryStore } from '../../../src/checkpoint/memory/store.ts';
 import type { FinalStatus, Holder, Lease, Owner, RunId, StoredRun } from '../../../src/checkpoint/store.ts';
 import { completeConfiguration } from '../../../src/config/load.ts';
 import { createLogger } from '../../../src/lib/log.ts';

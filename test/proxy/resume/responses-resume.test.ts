@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
-import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
+import { MemoryStore } from '../../../src/checkpoint/memory/store.ts';
 import type { Plan } from '../../provider/script.ts';
 import { Fleet, payloadsOf } from '../../simulation/fleet.ts';
 import { readResponses } from '../../simulation/responses-reading.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
+import { MemoryStore } from '../../../src/checkpoint/memory/store.ts';
 import type { Notes } from '../../../src/checkpoint/notes.ts';
 import type { JsonBody } from '../../../src/lib/json-body.ts';
 import { AnswerIds, leaveAnswerId } from '../../../src/proxy/run/answer-ids.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { CheckpointScheduler } from '../../../src/checkpoint/checkpoint-scheduler.ts';
-import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
+import { MemoryStore } from '../../../src/checkpoint/memory/store.ts';
 import type { Delta } from '../../../src/plans/delta.ts';
 import { Transcript } from '../../../src/plans/transcript.ts';
 import type { RunContext } from '../../../src/proxy/run/context/run-context.ts';

@@ -1,6 +1,6 @@
 import { CheckpointScheduler } from '../../../src/checkpoint/checkpoint-scheduler.ts';
 import { foldJournal, type JournalFold } from '../../../src/checkpoint/journal-fold.ts';
-import { MemoryStore } from '../../../src/checkpoint/memory/memory-store.ts';
+import { MemoryStore } from '../../../src/checkpoint/memory/store.ts';
 import { sleep } from '../../../src/lib/time.ts';
 import type { Outcome } from '../../../src/plans/outcome.ts';
 import { NO_OBSERVER } from '../../../src/proxy/run/context/run-observer.ts';

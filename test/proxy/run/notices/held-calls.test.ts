@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MemoryStore } from '../../../../src/checkpoint/memory/memory-store.ts';
+import { MemoryStore } from '../../../../src/checkpoint/memory/store.ts';
 import {
   forgetHeldCalls,
   neverSettled,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { WireName } from '../../../../src/checkpoint/journal.ts';
-import { MemoryStore } from '../../../../src/checkpoint/memory/memory-store.ts';
+import { MemoryStore } from '../../../../src/checkpoint/memory/store.ts';
 import type { Store } from '../../../../src/checkpoint/store.ts';
 import { runWithLostCall } from '../../../../src/proxy/run/notices/lost-calls.ts';
 import { WIRES } from '../../../../src/proxy/wires/registry.ts';

@@ -1,6 +1,6 @@
 import pino from 'pino';
 import { describe, expect, test, vi } from 'vitest';
-import { MemoryStore } from '../../../../src/checkpoint/memory/memory-store.ts';
+import { MemoryStore } from '../../../../src/checkpoint/memory/store.ts';
 import type { Notes } from '../../../../src/checkpoint/notes.ts';
 import { completeConfiguration } from '../../../../src/config/load.ts';
 import { leaveLostCallNote, lostCallNote } from '../../../../src/proxy/run/notices/lost-calls.ts';

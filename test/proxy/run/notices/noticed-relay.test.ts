@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { CheckpointScheduler } from '../../../../src/checkpoint/checkpoint-scheduler.ts';
 import type { WireName } from '../../../../src/checkpoint/journal.ts';
-import { MemoryStore } from '../../../../src/checkpoint/memory/memory-store.ts';
+import { MemoryStore } from '../../../../src/checkpoint/memory/store.ts';
 import type { RunContext } from '../../../../src/proxy/run/context/run-context.ts';
 import { NO_OBSERVER } from '../../../../src/proxy/run/context/run-observer.ts';
 import { NoticeBoard } from '../../../../src/proxy/run/notices/notice-board.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JournalRecord } from '../../../../src/checkpoint/journal.ts';
 import { foldJournal } from '../../../../src/checkpoint/journal-fold.ts';
-import { MemoryStore } from '../../../../src/checkpoint/memory/memory-store.ts';
+import { MemoryStore } from '../../../../src/checkpoint/memory/store.ts';
 import type { Lease } from '../../../../src/checkpoint/store.ts';
 import { sleep } from '../../../../src/lib/time.ts';
 import { HAND_OVER, LEFT, type Run } from '../../../../src/proxy/run/context/run.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { foldJournal } from '../../../../src/checkpoint/journal-fold.ts';
-import { MemoryRuns } from '../../../../src/checkpoint/memory/memory-runs.ts';
-import { MemoryStore } from '../../../../src/checkpoint/memory/memory-store.ts';
+import { MemoryRuns } from '../../../../src/checkpoint/memory/runs.ts';
+import { MemoryStore } from '../../../../src/checkpoint/memory/store.ts';
 import type { SalvagedRun } from '../../../../src/checkpoint/salvaged-run.ts';
 import type { Delta } from '../../../../src/plans/delta.ts';
 import {

@@ -1,6 +1,6 @@
 import pino from 'pino';
 import { CheckpointScheduler } from '../../../../src/checkpoint/checkpoint-scheduler.ts';
-import { MemoryStore } from '../../../../src/checkpoint/memory/memory-store.ts';
+import { MemoryStore } from '../../../../src/checkpoint/memory/store.ts';
 import type { Configuration, UpstreamConfiguration } from '../../../../src/config/configuration.ts';
 import { completeConfiguration } from '../../../../src/config/load.ts';
 import { Metrics } from '../../../../src/metrics/metrics.ts';

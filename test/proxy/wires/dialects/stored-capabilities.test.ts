@@ -1,8 +1,8 @@
 import pino from 'pino';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { FileStore } from '../../../../src/checkpoint/file/file-store.ts';
-import { MemoryRuns } from '../../../../src/checkpoint/memory/memory-runs.ts';
-import { MemoryStore } from '../../../../src/checkpoint/memory/memory-store.ts';
+import { MemoryRuns } from '../../../../src/checkpoint/memory/runs.ts';
+import { MemoryStore } from '../../../../src/checkpoint/memory/store.ts';
 import type { Notes } from '../../../../src/checkpoint/notes.ts';
 import { replicasOf } from '../../../../src/checkpoint/owner.ts';
 import { createSeal } from '../../../../src/checkpoint/seal.ts';

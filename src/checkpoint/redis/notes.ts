@@ -1,10 +1,9 @@
-import { digestOfNote, encodeNote } from '../note-codec.ts';
-import type { NoteReader } from '../note-reader.ts';
+import { digestOfNote, encodeNote, type NoteReader } from '../note-codec.ts';
 import type { NoteKey, Notes } from '../notes.ts';
 import type { Seal } from '../seal.ts';
 import type { Owner } from '../store.ts';
-import type { RedisConnection } from './redis-connection.ts';
-import { noteKey } from './redis-keys.ts';
+import type { RedisConnection } from './connection.ts';
+import { noteKey } from './keys.ts';
 
 export interface RedisNotesOptions {
   readonly connection: RedisConnection;

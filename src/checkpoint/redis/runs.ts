@@ -1,7 +1,7 @@
 import type { Seal } from '../seal.ts';
 import type { RunId } from '../store.ts';
-import type { RedisConnection } from './redis-connection.ts';
-import { logKey } from './redis-keys.ts';
+import type { RedisConnection } from './connection.ts';
+import { logKey } from './keys.ts';
 import {
   decodeEnd,
   decodeEntry,
@@ -12,8 +12,8 @@ import {
   type Opening,
   parseId,
   recordNumber,
-} from './redis-log.ts';
-import type { RawEntry } from './redis-scripts.ts';
+} from './log.ts';
+import type { RawEntry } from './scripts.ts';
 
 /** What one reply holds at most. */
 const PAGE = 256;

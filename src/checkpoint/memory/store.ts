@@ -5,10 +5,21 @@ import type { Notes } from '../notes.ts';
 import { decodeRecord, encodeRecord } from '../record-codec.ts';
 import type { RunIndex } from '../run-index.ts';
 import { isSameOwner } from '../same-owner.ts';
-import type { Holder, Lease, Orphan, Owner, RunEnd, RunId, Store, StoredRun } from '../store.ts';
-import { AcquireRefusedError, isRunId, StaleLeaseError } from '../store.ts';
-import { MemoryNotes } from './memory-notes.ts';
-import { type MemoryRun, MemoryRuns } from './memory-runs.ts';
+import {
+  AcquireRefusedError,
+  type Holder,
+  isRunId,
+  type Lease,
+  type Orphan,
+  type Owner,
+  type RunEnd,
+  type RunId,
+  StaleLeaseError,
+  type Store,
+  type StoredRun,
+} from '../store.ts';
+import { MemoryNotes } from './notes.ts';
+import { type MemoryRun, MemoryRuns } from './runs.ts';
 
 /**
  * Runs in the memory of one process, for tests and trials: nothing survives the process. Finished runs are dropped

@@ -1,25 +1,35 @@
+import { randomBytes } from 'node:crypto';
 import { isAfter, NOTHING_STORED, recordsToAppend } from '../append-order.ts';
 import { DamageReports } from '../damage-reports.ts';
 import type { JournalRecord } from '../journal.ts';
-import { NoteReader } from '../note-reader.ts';
+import { NoteReader } from '../note-codec.ts';
 import type { Notes } from '../notes.ts';
 import { encodeRecord } from '../record-codec.ts';
 import { isSameOwner } from '../same-owner.ts';
 import type { Seal } from '../seal.ts';
-import type { Holder, Lease, Orphan, Owner, RunEnd, RunId, Store, StoredRun } from '../store.ts';
-import { AcquireRefusedError, isRunId, StaleLeaseError } from '../store.ts';
-import type { RedisAddress } from './redis-address.ts';
-import { RedisConnection } from './redis-connection.ts';
-import { RELEASED } from './redis-keys.ts';
-import { RedisLeases } from './redis-leases.ts';
-import { encodeEnd, type LogReader, type Opening, recordId } from './redis-log.ts';
-import { RedisNotes } from './redis-notes.ts';
-import { UnreachableRedisError } from './redis-refusal.ts';
-import { RedisReplicas } from './redis-replicas.ts';
-import { RedisRunIndex } from './redis-run-index.ts';
-import { type ListedRun, RedisRunLists } from './redis-run-lists.ts';
-import { RedisRuns } from './redis-runs.ts';
-import { newMark } from './takeover-mark.ts';
+import {
+  AcquireRefusedError,
+  type Holder,
+  isRunId,
+  type Lease,
+  type Orphan,
+  type Owner,
+  type RunEnd,
+  type RunId,
+  StaleLeaseError,
+  type Store,
+  type StoredRun,
+} from '../store.ts';
+import type { RedisAddress } from './address.ts';
+import { RedisConnection } from './connection.ts';
+import { RELEASED } from './keys.ts';
+import { RedisLeases } from './leases.ts';
+import { encodeEnd, type LogReader, type Opening, recordId } from './log.ts';
+import { RedisNotes } from './notes.ts';
+import { UnreachableRedisError } from './refusal.ts';
+import { RedisReplicas } from './replicas.ts';
+import { type ListedRun, RedisRunIndex, RedisRunLists } from './run-index.ts';
+import { RedisRuns } from './runs.ts';
 
 /** How often a takeover is tried because the holder appends something meanwhile. */
 const TAKEOVERS_MAX = 20;
@@ -242,3 +252,6 @@ export class RedisStore implements Store {
 const isHeldBy = (list: string, { holder = RELEASED }: Opening): boolean => holder === list;
 
 const ignore = () => {};
+
+/** So that a takeover which Redis has forgotten is not taken for the one that has its number now. */
+export const newMark = (): string => randomBytes(4).toString('hex');

@@ -3,9 +3,8 @@ import type { JournalRecord } from '../journal.ts';
 import { JournalPrefix } from '../journal-prefix.ts';
 import { decodeRecord } from '../record-codec.ts';
 import type { Seal } from '../seal.ts';
-import type { Owner, RunEnd, RunId, Takeover } from '../store.ts';
-import { FINAL_STATUSES } from '../store.ts';
-import type { RawEntry } from './redis-scripts.ts';
+import { FINAL_STATUSES, type Owner, type RunEnd, type RunId, type Takeover } from '../store.ts';
+import type { RawEntry } from './scripts.ts';
 
 /*
  * The log of a run is a stream. The id of an entry is `<epoch>-<number>`, and its field `l` a line with its checksum:

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Holder } from '../store.ts';
-import { RECONNECT_WITHIN_MS } from './redis-client.ts';
-import type { RedisConnection } from './redis-connection.ts';
-import { RedisFailureError } from './redis-failure.ts';
-import { aliveKey, REPLICAS_KEY, runsKey } from './redis-keys.ts';
+import { RECONNECT_WITHIN_MS } from './client.ts';
+import type { RedisConnection } from './connection.ts';
+import { aliveKey, REPLICAS_KEY, runsKey } from './keys.ts';
+import { RedisFailureError } from './refusal.ts';
 
 const REPLICA_ID_BYTES = 16;
 const BEATS_PER_LEASE = 3;

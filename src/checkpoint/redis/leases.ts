@@ -1,12 +1,11 @@
 import type { Seal } from '../seal.ts';
-import type { Lease, RunEnd } from '../store.ts';
-import { JournalGapError, StaleLeaseError } from '../store.ts';
-import type { RedisConnection } from './redis-connection.ts';
-import { logKey, RELEASED } from './redis-keys.ts';
-import { LostTailError, RedisLease } from './redis-lease.ts';
-import { encodeOpening, type Opening, openingId } from './redis-log.ts';
-import type { ListedRun, RedisRunLists } from './redis-run-lists.ts';
-import type { Mismatch } from './redis-scripts.ts';
+import { JournalGapError, type Lease, type RunEnd, StaleLeaseError } from '../store.ts';
+import type { RedisConnection } from './connection.ts';
+import { logKey, RELEASED } from './keys.ts';
+import { LostTailError, RedisLease } from './lease.ts';
+import { encodeOpening, type Opening, openingId } from './log.ts';
+import type { ListedRun, RedisRunLists } from './run-index.ts';
+import type { Mismatch } from './scripts.ts';
 
 /** A log that goes on is kept from expiring anew when this part of its time is over. */
 const KEEP_AFTER = 0.25;

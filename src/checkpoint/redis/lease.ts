@@ -1,9 +1,8 @@
 import { Turns } from '../file/turns.ts';
 import type { Seal } from '../seal.ts';
-import type { Lease, Takeover } from '../store.ts';
-import { JournalGapError, StaleLeaseError } from '../store.ts';
-import { endId, openingId, parseId, recordId } from './redis-log.ts';
-import type { Mismatch } from './redis-scripts.ts';
+import { JournalGapError, type Lease, StaleLeaseError, type Takeover } from '../store.ts';
+import { endId, openingId, parseId, recordId } from './log.ts';
+import type { Mismatch } from './scripts.ts';
 
 /** A lease as the store that gave it knows it: what the log should look like if nobody else has written to it. */
 export class RedisLease {

@@ -1,9 +1,8 @@
 import fastifyRedis from '@fastify/redis';
 import fastify, { type FastifyInstance } from 'fastify';
-import type { RedisAddress } from './redis-address.ts';
-import { createRedisClient, type RedisClient } from './redis-client.ts';
-import { RedisFailureError, reasonOf } from './redis-failure.ts';
-import { isPermanent, refusalOf, requireVersion } from './redis-refusal.ts';
+import type { RedisAddress } from './address.ts';
+import { createRedisClient, type RedisClient } from './client.ts';
+import { isPermanent, RedisFailureError, reasonOf, refusalOf, requireVersion } from './refusal.ts';
 
 /** How long a start waits for Redis. */
 const START_MAX_MS = 5000;

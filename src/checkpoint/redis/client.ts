@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { Cluster, Redis } from 'ioredis';
-import type { RedisAddress } from './redis-address.ts';
-import { REDIS_SCRIPTS } from './redis-scripts.ts';
+import type { RedisAddress } from './address.ts';
+import { REDIS_SCRIPTS } from './scripts.ts';
 
 /** A command that was not answered for this long has failed; whether it was carried out is not known. */
 const COMMAND_MAX_MS = 1000;

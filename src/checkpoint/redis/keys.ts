@@ -3,7 +3,7 @@ import type { Owner, RunId } from '../store.ts';
 /*
  * In a cluster, keys whose braces hold the same text live on the same server; a script may touch no others.
  *
- *   holdfast:{<run>}:log         stream    the journal of a run, see redis-log.ts
+ *   holdfast:{<run>}:log         stream    the journal of a run, see log.ts
  *   holdfast:{<replica>}:alive   string    there while the replica gives signs of life
  *   holdfast:{<replica>}:runs    set       `<run>:<epoch>` of what the replica delivers, and of some it did
  *   holdfast:{released}:runs     set       the same of what was handed over and nobody has taken yet, and of some

@@ -1,0 +1,150 @@
+import type { RunHeader } from '../journal.ts';
+import {
+  encodeEntry,
+  entryOf,
+  type IndexedRun,
+  indexedRuns,
+  RUN_LASTS_MS,
+  RUNS_INDEXED_MAX,
+  type RunIndex,
+  threadTags,
+} from '../run-index.ts';
+import type { Seal } from '../seal.ts';
+import type { Owner, RunId } from '../store.ts';
+import type { RedisConnection } from './connection.ts';
+import { indexKey, RELEASED, REPLICAS_KEY, runsKey } from './keys.ts';
+
+export interface RedisRunIndexOptions {
+  readonly connection: RedisConnection;
+  readonly seal: Seal | undefined;
+  /** Of a run. */
+  readonly ttl_ms: number;
+}
+
+/** The runs of each owner, under one key: one slot of a cluster holds all of them, and they expire together. */
+export class RedisRunIndex implements RunIndex {
+  readonly #connection: RedisConnection;
+  readonly #seal: Seal | undefined;
+  readonly #keep_ms: number;
+
+  constructor({ connection, seal, ttl_ms }: RedisRunIndexOptions) {
+    this.#connection = connection;
+    this.#seal = seal;
+    this.#keep_ms = ttl_ms + RUN_LASTS_MS;
+  }
+
+  /** Sent without being waited for: in a cluster the index may be on a server that is away while that of the run is not. */
+  add(owner: Owner, run: RunId, header: RunHeader): void {
+    const began_ms = Math.floor(header.created_at_ms);
+    const values = [
+      began_ms,
+      entryOf(owner, run, header, this.#seal),
+      began_ms - this.#keep_ms,
+      -1 - RUNS_INDEXED_MAX,
+    ];
+    void this.#connection
+      .ask((client) => client.holdfastEnter(indexKey(owner), ...values.map(String), String(this.#keep_ms)))
+      .catch(ignore);
+  }
+
+  /** `header`: of the run; without it the entry stays, until it is found that its run is gone. */
+  async remove(owner: Owner, run: RunId, header: RunHeader | undefined): Promise<void> {
+    if (!header) return;
+    const { created_at_ms, thread } = header;
+    const tags = thread === undefined ? [undefined] : threadTags(owner, thread, this.#seal);
+    await this.#remove(
+      owner,
+      tags.map((tag) => encodeEntry(run, created_at_ms, tag)),
+    );
+  }
+
+  async list(owner: Owner, thread?: string): Promise<readonly IndexedRun[]> {
+    const entries = await this.#connection.ask((client) =>
+      client.zrange(indexKey(owner), 0, String(RUNS_INDEXED_MAX - 1), 'REV'),
+    );
+    return indexedRuns(entries, owner, thread, this.#seal);
+  }
+
+  async forget(owner: Owner, entries: readonly IndexedRun[]): Promise<void> {
+    if (entries.length === 0) return;
+    await this.#remove(
+      owner,
+      entries.map(({ entry }) => entry),
+    );
+  }
+
+  async #remove(owner: Owner, entries: readonly string[]): Promise<void> {
+    await this.#connection.ask((client) => client.zrem(indexKey(owner), ...entries));
+  }
+}
+
+const ignore = () => {};
+
+/** What one step through a list asks for. */
+const STEP = '256';
+
+/** One run in the list of one replica, or of what was released. */
+export interface ListedRun {
+  readonly list: string;
+  readonly run: RunId;
+  readonly epoch: number;
+}
+
+/**
+ * Which runs may have become orphans, so that nobody has to look through all runs there are. A run is listed before
+ * it is held and struck off after it is let go, so what is listed has to be looked at, and nothing else has.
+ */
+export class RedisRunLists {
+  readonly #connection: RedisConnection;
+  readonly #keep_ms: number;
+
+  /** `keep_ms`: how long a list is kept that nothing is added to. */
+  constructor(connection: RedisConnection, keep_ms: number) {
+    this.#connection = connection;
+    this.#keep_ms = keep_ms;
+  }
+
+  async add({ list, run, epoch }: ListedRun): Promise<void> {
+    const key = runsKey(list);
+    await Promise.all([
+      this.#connection.ask((client) => client.sadd(key, `${run}:${epoch}`)),
+      this.#connection.ask((client) => client.pexpire(key, this.#keep_ms)),
+    ]);
+  }
+
+  async remove({ list, run, epoch }: ListedRun): Promise<void> {
+    await this.#connection.ask((client) => client.srem(runsKey(list), `${run}:${epoch}`));
+  }
+
+  /** Runs that were released and runs of replicas that are lost, step by step. */
+  async *unheld(isLost: (replica: string) => Promise<boolean>): AsyncGenerator<readonly ListedRun[]> {
+    yield* this.#listed(RELEASED);
+    for (const replica of await this.#connection.ask((client) => client.smembers(REPLICAS_KEY))) {
+      if (!(await isLost(replica))) continue;
+      yield* this.#listed(replica);
+      await this.#forget(replica);
+    }
+  }
+
+  async *#listed(list: string): AsyncGenerator<readonly ListedRun[]> {
+    let cursor = '0';
+    do {
+      const [next, members] = await this.#connection.ask((client) =>
+        client.sscan(runsKey(list), cursor, 'COUNT', STEP),
+      );
+      yield members.map((member) => parse(list, member));
+      cursor = next;
+    } while (cursor !== '0');
+  }
+
+  /** A replica that comes back enters itself again. */
+  async #forget(replica: string): Promise<void> {
+    const left = await this.#connection.ask((client) => client.exists(runsKey(replica)));
+    if (left === 0) await this.#connection.ask((client) => client.srem(REPLICAS_KEY, replica));
+  }
+}
+
+function parse(list: string, member: string): ListedRun {
+  const colon = member.lastIndexOf(':');
+  return { list, run: member.slice(0, colon) as RunId, epoch: Number(member.slice(colon + 1)) };
+}
