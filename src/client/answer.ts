@@ -4,7 +4,7 @@ import { fieldsOf } from './wires.ts';
 /** Codes of errors that are no answer to the request: the replica could not look at it, or has it no more. */
 const TRY_ELSEWHERE: readonly unknown[] = ['shutting_down', 'store_unavailable', 'run_taken_over'];
 
-/** The stream of a run. Any other stream is not Holdfast's, and nobody could resume it. */
+/** The stream of a run. Any other stream is not Holdfast's, and cannot be resumed. */
 export const opensRun = (response: Response): boolean =>
   response.status === 200 &&
   response.body !== null &&
@@ -25,7 +25,7 @@ export async function isTurnedAway(response: Response): Promise<boolean> {
 }
 
 /**
- * Whether a replica could go on with a run if it had its request, which the store has not got: 409. Or it has nothing of
+ * Whether a replica could continue a run if it had its request, which the store has not got: 409. Or it has nothing of
  * the run at all, 404: then everything that the client has is needed, too.
  */
 export async function wantsRequest(response: Response, { isWhole }: { isWhole: boolean }): Promise<boolean> {
@@ -35,7 +35,7 @@ export async function wantsRequest(response: Response, { isWhole }: { isWhole: b
   return status === 409 ? saysRequestWanted(text) : errorOf(text)?.code === 'run_not_found';
 }
 
-/** The same of an error event: nobody knows the wire of such a run, so that it is the same on all. */
+/** The same of an error event: the wire of such a run is unknown, so that it is the same on all. */
 export const saysRequestWanted = (payload: string): boolean =>
   payload.includes('"not_resumable"') && errorOf(payload)?.code === 'not_resumable';
 
@@ -43,7 +43,7 @@ export const saysRequestWanted = (payload: string): boolean =>
 export const retryAfterOf = ({ headers }: Response): number | undefined =>
   retryAfterMs(Object.fromEntries(headers), Date.now());
 
-/** Lets go of a response that nobody will read. */
+/** Lets go of a response that will not be read. */
 export function discard(response: Response): void {
   response.body?.cancel().catch(() => {});
 }

@@ -30,7 +30,7 @@ export interface ResumableOptions {
   /** A replica that asks for a longer wait is not waited for any longer than this. Default 10 000. */
   readonly retry_after_max_ms?: number;
   /**
-   * Whether a stream that is aborted or cancelled ends the run too. Otherwise the run goes on without its client for
+   * Whether a stream that is aborted or cancelled ends the run too. Otherwise the run continues without its client for
    * as long as the server's `resume.detached_ms` allows. Default true.
    */
   readonly cancel_on_abort?: boolean;

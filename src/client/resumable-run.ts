@@ -39,9 +39,9 @@ export class ResumableRun {
   /** The replica that is asked. */
   #root: string;
   #connection: Connection;
-  /** Empty while nobody has told. */
+  /** Empty until a replica has told it. */
   #run: string;
-  /** A replica could not go on without the request: the next one that answers has it. Else none is sent it, for it may be large. */
+  /** A replica cannot continue without the request: the next one is sent it. Otherwise none is, for it may be large. */
   #isRequestWanted = false;
   /** The connection is one for the rest of the run, of which nothing has come, and the request was not sent for it. */
   #mayWantRequest = false;
@@ -64,7 +64,7 @@ export class ResumableRun {
     try {
       return await this.#begin();
     } catch (error) {
-      // A request that nobody has answered may have begun a run all the same.
+      // A request without an answer may have begun a run all the same.
       if (this.#signal.aborted) this.leave();
       throw error;
     }
@@ -143,7 +143,7 @@ export class ResumableRun {
     return frames;
   }
 
-  /** The replica that delivered the run was lost while this one was read from, and nobody has stored the request. */
+  /** The replica that delivered the run was lost while this one was read from, and the request was not stored. */
   #isUnknown(payload: string | undefined): boolean {
     if (payload === undefined || !this.#mayWantRequest) return false;
     this.#mayWantRequest = false;
@@ -174,7 +174,7 @@ export class ResumableRun {
       last = { answer, isClosedDoor: isUnavailable(status) };
       // With nothing to lose, the request can simply be made again.
       if (status === 404 && this.#received.cursor === 0 && !isForgotten) isForgotten = true;
-      // 409: the checkpoint is behind what the caller has, and whoever writes it may be about to.
+      // 409: the checkpoint is behind what the caller has, and its writer may be about to store the rest.
       else if (!this.#isRequestWanted && status !== 409 && status !== 429 && status < 500) throw broken;
     }
   }

@@ -5,7 +5,7 @@ type Limits = Pick<
   'max_retries' | 'give_up_ms' | 'backoff_ms' | 'backoff_max_ms' | 'retry_after_max_ms'
 >;
 
-/** Several clients that lost the same replica should not come to the next one in step. */
+/** Several clients that lost the same replica should not reach the next one in step. */
 const RETRY_AFTER_SPREAD = 0.1;
 /** More would exceed every limit, and nothing times infinity is no number. */
 const DOUBLINGS_MAX = 31;

@@ -25,7 +25,7 @@ const LOOPBACKS: Readonly<Record<string, string>> = {
   '[::ffff:0:0]': LOOPBACK,
 };
 
-/** Where the admin port listens: it asks nobody who they are, so that it is not opened to the world without being told to. */
+/** The address of the admin port. It has no authentication, so only an explicit setting opens it to other machines. */
 export function adminHost({ host, admin_host }: Configuration['listen']): string {
   if (admin_host !== undefined) return admin_host;
   const url = `http://${isIPv6(host) ? `[${host}]` : host}`;

@@ -4,7 +4,7 @@ import { suggestion } from './problem.ts';
 const PREFIX = 'HOLDFAST_';
 /** The file to read; not a key of it. */
 export const CONFIG_VARIABLE = 'HOLDFAST_CONFIG';
-/** Whom the commands for operators ask, and with which key; no keys of the configuration either. */
+/** The server and the key of the commands for operators; no keys of the configuration either. */
 const OPERATOR_VARIABLES: ReadonlySet<string> = new Set([
   'HOLDFAST_ADMIN_URL',
   'HOLDFAST_API_URL',

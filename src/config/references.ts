@@ -143,7 +143,7 @@ function pathDoubt(name: string, { base_url }: UpstreamConfiguration): string[] 
   ];
 }
 
-/** A provider is not to be handed the keys of another one by mistake. Servers without TLS are somebody's own. */
+/** A provider is not to be handed the keys of another one by mistake. Servers without TLS count as the operator's own. */
 function credentialDoubts(
   targets: readonly TargetConfiguration[],
   route: KeyPath,
@@ -162,7 +162,7 @@ function credentialDoubts(
     });
 }
 
-/** The same of who is asked for summaries. */
+/** The same for the upstream that summarises. */
 function summaryDoubts(
   { targets, compression }: RouteConfiguration,
   route: KeyPath,
@@ -178,7 +178,7 @@ function summaryDoubts(
   ];
 }
 
-/** Where the client's own credential goes, if that is somebody else's server. */
+/** Where the client's own credential goes, if that is the server of a third party. */
 function passedTo(upstream: UpstreamConfiguration | undefined): string | undefined {
   if (!upstream || upstream.api_key !== undefined || !upstream.base_url.startsWith('https:'))
     return undefined;

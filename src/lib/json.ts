@@ -67,7 +67,7 @@ function isEscaped(text: string, index: number): boolean {
   return backslashes % 2 === 1;
 }
 
-/** Says nothing that anybody could miss. */
+/** True for a value whose absence loses nothing. */
 export const isEmpty = (value: unknown): boolean =>
   value === null || value === '' || (typeof value === 'object' && Object.keys(value as object).length === 0);
 

@@ -35,7 +35,7 @@ export function sleep(time: Time, delay_ms: number, signal: AbortSignal): Promis
 const SLICES = 5;
 
 /**
- * The result of `work`, or undefined when it does not come within `limit_ms`. `work` goes on; when it fails in time,
+ * The result of `work`, or undefined when it does not come within `limit_ms`. `work` continues; when it fails in time,
  * this rejects, and later on it is no concern of ours.
  */
 export function inTime<Result>(

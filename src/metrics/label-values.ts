@@ -49,7 +49,7 @@ const MODES_OF_PLANS: Readonly<Record<RecoveryPlan, readonly (typeof RECOVERY_MO
   finish: ['none'],
 };
 
-/** What can become of recoveries: not every plan asks in every way, and what asks for nothing cannot fail. */
+/** The outcomes that recoveries can have: not every plan asks in every mode, and a plan that asks for nothing cannot fail. */
 export const RECOVERIES = RECOVERY_PLANS.flatMap((plan) =>
   MODES_OF_PLANS[plan].flatMap((mode) =>
     RECOVERY_OUTCOMES.filter((outcome) => mode !== 'none' || outcome === 'succeeded').map((outcome) => ({

@@ -96,7 +96,7 @@ export function deathAfter(
 /** The request itself, or what the model was about to say, kills the attempt. */
 export const isPoison = (death: Death | undefined): boolean => (death?.count ?? 0) >= POISON_DEATHS;
 
-/** What a run has come to, besides its budget. */
+/** The state of a run that its budget does not hold. */
 export interface Spending {
   readonly now_ms: number;
   /** Tokens that all of its attempts have generated; see {@link attemptWork}. */

@@ -47,7 +47,7 @@ export class CircuitBreaker {
     return now_ms < this.#open_until_ms ? 'open' : 'half_open';
   }
 
-  /** False while others should be asked: it is open, or somebody is finding out already. */
+  /** False while others should be asked: it is open, or a probe is under way. */
   admits(now_ms: number): boolean {
     const state = this.state(now_ms);
     return state === 'closed' || (state === 'half_open' && !this.#isProbed(now_ms));

@@ -2,7 +2,7 @@ import { speakable } from '../lib/text.ts';
 
 /** One message of a conversation, or one item where a wire has those, as far as it tells what may be left out. */
 export interface Part {
-  /** `pinned`: never left out, as instructions. `user`, `model`: who says it. `result`: of calls, and nothing else. */
+  /** `pinned`: never left out, as instructions. `user`, `model`: its speaker. `result`: of calls, and nothing else. */
   readonly kind: 'pinned' | 'user' | 'model' | 'result';
   /** Ids of the calls that it makes. */
   readonly calls: readonly string[];
@@ -68,7 +68,7 @@ function wholePlaces(parts: readonly Part[]): (place: number) => boolean {
 
 /** Something that was said in the part of a conversation that is to be summarised. */
 export interface Saying {
-  /** Who says it, or what it is the result of. */
+  /** The speaker, or what it is the result of. */
   readonly label: string;
   readonly text: string;
   /** Output of a tool: its beginning and end will do. */
@@ -82,13 +82,13 @@ const LABEL_CHARACTERS_MAX = 100;
 /** No piece is shorter, whatever is asked for: a label must not fill it. */
 const PIECE_CHARACTERS_MIN = 1000;
 
-/** What the model that goes on with the conversation reads in place of what was left out. */
+/** The message that the model reads in place of what was left out. */
 export const summaryMessage = (summary: string): string =>
   `Summary of the earlier part of this conversation, which was left out because it had become too long. It is a record of what was said and done, not a new request.\n\n${summary}`;
 
 /**
- * What was said, in order, in pieces of at most `characters_max`: between two sayings where that is possible. Whoever
- * summarises one of them sees what was shortened.
+ * What was said, in order, in pieces of at most `characters_max`: between two sayings where that is possible. A mark
+ * stands where text was shortened.
  */
 export function piecesOf(sayings: readonly Saying[], characters_max: number): readonly string[] {
   const room = Math.max(characters_max, PIECE_CHARACTERS_MIN);
@@ -120,7 +120,7 @@ function shortened(text: string): string {
 
 export interface SummaryTask {
   readonly piece: string;
-  /** What became of the pieces before it. */
+  /** The summary of the pieces before it. */
   readonly before: string | undefined;
   readonly tokens_max: number;
 }

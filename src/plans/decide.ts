@@ -19,7 +19,7 @@ export type Plan =
 
 /**
  * Why a run that was taken over gets no further attempt. `poisoned`: replica after replica was lost with it.
- * `request_unknown`: its request was not stored, and nobody brought it.
+ * `request_unknown`: its request was not stored, and no client has sent it again.
  */
 export type Bar = 'poisoned' | 'request_unknown';
 
@@ -58,7 +58,7 @@ export interface Allowance {
   readonly elsewhere?: boolean;
   /** What is too long for all targets can be put in fewer words. */
   readonly compressible?: boolean;
-  /** The provider still has the answer, and goes on with it where it was cut. */
+  /** The provider still has the answer, and continues it where it was cut. */
   readonly resumable?: boolean;
   /** A target that may be asked takes back what the tools of the provider have done. */
   readonly carries?: boolean;

@@ -44,7 +44,7 @@ export type Delta =
     }
   | { readonly kind: 'finish'; readonly reason: string }
   | { readonly kind: 'usage'; readonly usage: Usage }
-  /** In journals only: who says what follows. */
+  /** In journals only: the attempt that says what follows. */
   | ({ readonly kind: 'segment' } & Segment);
 
 /**

@@ -45,7 +45,7 @@ const isBare = ({ added_messages, added_reasoning = 0 }: AttemptUsage): boolean 
 
 /**
  * Of the two ways to tell the request from what was added to it, the one with the smaller error. Text that was sent back
- * was counted when it came, and goes on in the same turn: to subtract it is exact. To subtract a nudge is off by a few
+ * was counted when it came, and continues in the same turn: to subtract it is exact. To subtract a nudge is off by a few
  * tokens, however large the request is. To share the report out by characters is off by a part of the smaller side.
  */
 function withoutAdded(

@@ -43,7 +43,7 @@ export class ShownCalls {
     this.#legacy = legacy;
   }
 
-  /** Calls that another replica has shown: they keep their positions, and those that are open go on here. */
+  /** Calls that another replica has shown: they keep their positions, and those that are open continue here. */
   restore(calls: readonly ToolCall[]): void {
     for (const { index, id, name, arguments: text, state } of calls) {
       if (state === 'open') this.#calls.set(index, { id, name, extra: {}, arguments: text, position: index });

@@ -9,11 +9,11 @@ export interface SpliceOptions extends Omit<SeamOptions, 'delivered'> {
   /** What the client was shown before this attempt. */
   readonly delivered: { readonly text: string; readonly reasoning: string };
   /**
-   * What a restart makes of its reasoning where the client has items of it: beside those that were `cut` all of it is shown,
+   * How a restart treats its reasoning where the client has items of it: beside those that were `cut` all of it is shown,
    * after `whole` ones nothing. Otherwise it is let through as the exact continuation of what was seen.
    */
   readonly thoughts?: 'whole' | 'cut' | undefined;
-  /** The dialect was sent the reasoning too and goes on with it. */
+  /** The dialect was sent the reasoning too and continues it. */
   readonly continuesReasoning: boolean;
   readonly stops: readonly string[];
   /** Tokens that the client has left, where the request allows more for an anchor to be repeated. */

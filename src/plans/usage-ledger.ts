@@ -67,7 +67,7 @@ export interface UpstreamUsage {
   readonly delivered_tokens: number;
 }
 
-/** Who did how much of a run, in the order in which they were asked first. */
+/** The share of each upstream in a run, in the order in which they were asked first. */
 export function usageByUpstream(attempts: readonly AttemptUsage[]): readonly UpstreamUsage[] {
   const byUpstream = Map.groupBy(attempts, ({ upstream }) => upstream);
   byUpstream.delete(undefined);

@@ -6,8 +6,14 @@ import { dialectAt } from '../proxy/wires/dialects/registry.ts';
 /** The values of `gen_ai.operation.name`. */
 export const OPERATIONS = ['chat', 'text_completion'] as const;
 
-export const operationOf = (wire: WireName): (typeof OPERATIONS)[number] =>
-  wire === 'completions' ? 'text_completion' : 'chat';
+const OPERATION_OF: Readonly<Record<WireName, (typeof OPERATIONS)[number]>> = {
+  chat_completions: 'chat',
+  completions: 'text_completion',
+  messages: 'chat',
+  responses: 'chat',
+};
+
+export const operationOf = (wire: WireName): string => OPERATION_OF[wire];
 
 /** Where the conventions have a name for a provider that is not that of its dialect. */
 const CONVENTIONAL: Readonly<Partial<Record<DialectName, string>>> = {

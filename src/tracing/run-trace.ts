@@ -34,7 +34,7 @@ import {
 
 const ERRORS: ReadonlySet<ObservedEnd['outcome']> = new Set(['failed', 'rejected']);
 
-/** What becomes of one run here, as a span with one child for each attempt. Never anything of what was asked or said. */
+/** One run as a span with one child for each attempt. It holds nothing of the prompt or the answer. */
 export class RunTrace implements RunObservation {
   readonly logFields: Readonly<Record<string, string>>;
   readonly #tracer: Tracer;
@@ -181,6 +181,6 @@ export function readTraceContext(traceparent = '', tracestate?: string): SpanCon
   return isSpanContextValid(context) ? context : undefined;
 }
 
-/** The header by which whoever is asked next continues the trace. */
+/** The header by which the upstream continues the trace. */
 export const traceparentOf = ({ traceId, spanId, traceFlags }: SpanContext): string =>
   `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;

@@ -23,8 +23,8 @@ const ALL: Sampling = { byParent: true, ratio: 1 };
 
 /**
  * What is configured wins over the standard `OTEL_*` variables, which win over defaults. `settings` is undefined where
- * nobody asks for traces, or `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER=none` asks for none. What is wrong with a variable of
- * which this process may not even be meant is a warning, never a reason not to start.
+ * no endpoint is set, or `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER=none` turns traces off. A variable may be meant for another
+ * process, so a wrong one is a warning, never a reason not to start.
  */
 export function tracingSettings(
   { endpoint, headers = {}, sample_ratio, service_name }: TracingConfiguration,

@@ -4,7 +4,7 @@ import type { Time } from '../lib/time.ts';
 import { tracingSettings } from './settings.ts';
 import type { Tracing } from './tracing.ts';
 
-/** Nothing of the OpenTelemetry SDK is loaded where nobody asks for traces. */
+/** Loads the OpenTelemetry SDK only where traces are asked for. */
 export async function startTracing(
   configuration: Configuration,
   environment: NodeJS.ProcessEnv,

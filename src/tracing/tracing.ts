@@ -29,7 +29,7 @@ const QUEUED_SPANS_MAX = 2048;
 /** Few, because they are put into JSON in one go, in which no run moves on. */
 const BATCH_SPANS_MAX = 128;
 const BATCH_WAIT_MS = 1000;
-/** More than the exporter gives itself, with all its retries. After that the next batch is sent, whatever becomes of this one. */
+/** More than the exporter gives itself, with all its retries. After that the next batch is sent, whether or not this one was. */
 const EXPORT_WAIT_MS = 15_000;
 /** At the end all that waits is sent at once, beside what may be under way. */
 const UNANSWERED_EXPORTS_MAX = QUEUED_SPANS_MAX / BATCH_SPANS_MAX + 2;
@@ -91,7 +91,7 @@ function samplerOf({ byParent, ratio }: Sampling): Sampler {
   return byParent ? new ParentBasedSampler({ root }) : root;
 }
 
-/** Who sends the traces: what is configured wins over the environment, which wins over what we say of ourselves. */
+/** The resource that the traces are of: the configured name wins over the environment, which wins over our own attributes. */
 function resourceNamed(service_name: string | undefined): Resource {
   const ours = resourceFromAttributes({ 'service.name': 'holdfast', 'service.version': VERSION });
   const detectors = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector];

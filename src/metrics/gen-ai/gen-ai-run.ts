@@ -10,7 +10,7 @@ import type { GenAiMetrics, OperationLabels } from './gen-ai-metrics.ts';
 
 /** Of providers that do not break it down. */
 const MODALITY = { gen_ai_token_modality: 'unknown' } as const;
-/** The run goes on elsewhere, or it was over before. */
+/** The run continues elsewhere, or it was over before. */
 const NOT_ENDED_HERE: ReadonlySet<ObservedEnd['outcome']> = new Set([
   'superseded',
   'handed_over',
@@ -74,7 +74,7 @@ export class GenAiRun implements RunObservation {
   recovered(): void {}
 
   ended({ outcome }: ObservedEnd): void {
-    // An attempt that nobody waits for any more has no other end.
+    // An attempt that was let go has no other end.
     this.#endOperation('cancelled');
     if (NOT_ENDED_HERE.has(outcome)) return;
     const error_type = outcome === 'cancelled' ? outcome : FAILED.has(outcome) ? this.#error_type : undefined;
@@ -82,7 +82,7 @@ export class GenAiRun implements RunObservation {
     this.#metrics.requestDuration.observe(labels, this.#secondsSince(this.#began_ms));
   }
 
-  /** Of the run: who answers it, and what its client asked for. */
+  /** Of the run: the upstream that answers it, and the model that its client asked for. */
   get #labels(): OperationLabels {
     return this.#metrics.labelsOf(this.#run.wire, this.#upstream, this.#run.model);
   }

@@ -10,8 +10,8 @@ const LAST_LETTERS = /\p{L}+$/u;
 const WORD_CHARACTERS_MAX = 64;
 
 /**
- * Whether `head` could be what follows `delivered`. Said no only where the two cannot be one text: an answer to the
- * request to go on, or a new sentence glued to a word.
+ * Whether `head` could be what follows `delivered`. False only where the two cannot be one text: an answer to the
+ * request to continue, or a new sentence glued to a word.
  */
 export function goesOn(delivered: string, head: string): boolean {
   if (isMeta(head.trimStart())) return false;
@@ -87,7 +87,7 @@ const META_OPENERS = [
 ];
 
 /**
- * "Sure, here is the rest:" — spoken to whoever asked for the rest, and no part of it; empty if there is none. On its
+ * "Sure, here is the rest:" — addressed to the user who asked for the rest, and no part of it; empty if there is none. On its
  * own it is all the model said, unless `callsFollow`: then the rest is a tool call.
  */
 export function preambleOf(head: string, callsFollow = false): string {
