@@ -3,7 +3,7 @@ import { suggestion } from '../config/problem.ts';
 import { type CommandDescription, type Invocation, UsageError } from './command.ts';
 import { COMMANDS } from './table.ts';
 
-export interface FoundCommand {
+interface FoundCommand {
   readonly command: CommandDescription;
   /** What follows its name. */
   readonly words: readonly string[];

@@ -12,7 +12,7 @@ export interface OptionDescription {
 }
 
 /** A word without a dash. */
-export interface OperandDescription {
+interface OperandDescription {
   readonly name: string;
   readonly required: boolean;
   readonly many?: true;
@@ -29,7 +29,7 @@ export interface Invocation {
 }
 
 /** Resolves with the exit status, which is 0 without one. */
-export type RunCommand = (invocation: Invocation) => Promise<number | undefined> | Promise<void>;
+type RunCommand = (invocation: Invocation) => Promise<number | undefined> | Promise<void>;
 
 /** One command, as help, completions, the parser and docs/cli.md know it. */
 export interface CommandDescription {

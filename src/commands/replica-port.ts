@@ -89,7 +89,7 @@ export class ReplicaPort {
     const document = parsedJson(body);
     const error = isObject(document) && isObject(document.error) ? document.error : undefined;
     if (!error || typeof error.message !== 'string') return this.#stranger(response);
-    if (error.code === 'run_not_found') return new RunNotFound(RUN_NOT_FOUND[this.#kind]);
+    if (error.code === 'run_not_found') return new CommandFailure(RUN_NOT_FOUND[this.#kind]);
     if (error.code === 'not_found')
       return new CommandFailure(
         `${this.#root} does not serve this: it is not the ${name}, perhaps the ${other}; give the right one with --${this.#kind} URL.`,
@@ -108,9 +108,6 @@ export class ReplicaPort {
 
 /** It may be back in a moment. */
 export class ReplicaUnreachable extends CommandFailure {}
-
-/** It may be known elsewhere. */
-export class RunNotFound extends CommandFailure {}
 
 const RUN_NOT_FOUND = {
   admin:

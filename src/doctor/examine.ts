@@ -14,7 +14,7 @@ import { examineUpstream } from './upstream.ts';
 /** So many are asked at the same time. */
 const UPSTREAMS_AT_ONCE = 8;
 
-export type DoctorOptions = Pick<DoctorContext, 'client_key' | 'model' | 'requests'>;
+type DoctorOptions = Pick<DoctorContext, 'client_key' | 'model' | 'requests'>;
 
 /** Tries everything that serve would depend on. Throws a ConfigurationError for a `ca_file` that cannot be read. */
 export async function examine(configuration: Configuration, options: DoctorOptions): Promise<Finding[]> {

@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, open, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { bounded, reasonOf } from './bounded.ts';
 import type { Finding, Findings } from './finding.ts';
-import { latencies } from './latencies.ts';
+import { bounded, latencies, reasonOf } from './measuring.ts';
 
 const MEBIBYTE = 1_048_576;
 const FREE_MIN_BYTES = 64 * MEBIBYTE;

@@ -5,9 +5,9 @@ import { TransportFailure } from '../proxy/upstream/transport.ts';
 import { chatWire } from '../proxy/wires/chunks/chat-wire.ts';
 import type { Wire } from '../proxy/wires/common/wire.ts';
 import { messagesWire } from '../proxy/wires/messages/wire.ts';
-import { bounded, reasonOf } from './bounded.ts';
 import { connectLimit_ms, type DoctorContext, hasKey, headersFor } from './doctor-context.ts';
 import type { Finding, Findings } from './finding.ts';
+import { bounded, reasonOf } from './measuring.ts';
 
 const ANSWER_MAX_MS = 15_000;
 const BODY_MAX_BYTES = 8_388_608;

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { adminHost, type Configuration } from '../config/configuration.ts';
 import { isObject, parsedJson } from '../lib/json.ts';
-import { bounded, reasonOf } from './bounded.ts';
 import { type Finding, Findings } from './finding.ts';
+import { bounded, reasonOf } from './measuring.ts';
 
 const ANSWER_MAX_MS = 3000;
 const LOOPBACK = /^(localhost|127(\.\d+){3}|::1)$/;

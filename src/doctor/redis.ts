@@ -1,13 +1,14 @@
 import { Cluster, type Redis } from 'ioredis';
+import { newRunId } from '../checkpoint/owner.ts';
 import { isRedisUrl, parseRedisUrl, type RedisAddress } from '../checkpoint/redis/address.ts';
 import { createRedisClient, type RedisClient } from '../checkpoint/redis/client.ts';
 import { refusalOf } from '../checkpoint/redis/refusal.ts';
+import type { Owner, Store } from '../checkpoint/store.ts';
 import type { Configuration } from '../config/configuration.ts';
-import { bounded } from './bounded.ts';
+import { systemTime } from '../lib/time.ts';
+import { openStore } from '../server/open-store.ts';
 import type { Finding, Findings } from './finding.ts';
-import { latencies, rounded_ms } from './latencies.ts';
-import { examineLease } from './redis-lease.ts';
-import { splitMessage } from './refusal-parts.ts';
+import { bounded, latencies, reasonOf, rounded_ms } from './measuring.ts';
 
 const CONNECT_MAX_MS = 5000;
 const QUESTIONS_MAX_MS = 10_000;
@@ -167,3 +168,54 @@ async function examineClock(findings: Findings, name: string, server: Redis): Pr
     figures,
   );
 }
+
+const LIMIT_MS = 15_000;
+/** What the probe leaves behind is gone soon. */
+const PROBE_TTL_S = 60;
+/** Of nobody: no credential has this digest. */
+const NOBODY = 'doctor'.padEnd(64, '-') as Owner;
+
+/** Whether a run can be begun, ended and read: every script and right that a replica needs. */
+async function examineLease(findings: Findings, { checkpoint }: Configuration): Promise<void> {
+  let store: Store | undefined;
+  try {
+    await bounded(LIMIT_MS, async () => {
+      store = await openStore(checkpoint.store, {
+        ...checkpoint,
+        ttl_s: PROBE_TTL_S,
+        on_unreachable: 'fail',
+        time: systemTime,
+        onError: () => {},
+        onOutage: () => {},
+        onRecovery: () => {},
+      });
+      const began_ms = performance.now();
+      const run = newRunId();
+      const lease = await store.acquire(run, NOBODY);
+      await store.finish(lease, { status: 'cancelled', at_ms: Date.now() });
+      const stored = await store.read(run, NOBODY, 0);
+      if (stored?.status !== 'cancelled') throw new Error('what was written could not be read');
+      const probe_ms = rounded_ms(performance.now() - began_ms);
+      findings.ok('lease', `a run was begun, ended and read within ${probe_ms} ms`, { probe_ms });
+    });
+  } catch (error) {
+    const message = error instanceof Error ? error.message : reasonOf(error);
+    const [seen, remedy] = splitMessage(message);
+    const isRight = message.includes('NOPERM');
+    findings.fail(
+      'lease',
+      seen,
+      isRight ? 'grant this user the commands and keys that docs/stores.md lists.' : remedy,
+    );
+  } finally {
+    await store?.close().catch(() => {});
+  }
+}
+
+/** The message of a refusal says what is wrong, a semicolon, and what to do. */
+const splitMessage = (message: string): [seen: string, remedy: string] => {
+  const end = message.lastIndexOf('; ');
+  return end === -1
+    ? [message, 'see docs/stores.md.']
+    : [message.slice(0, end), `${message.slice(end + 2)}.`];
+};

@@ -6,7 +6,7 @@ const HIDDEN = '[redacted]';
 /** What stands before the host of a URL. */
 const USER_INFORMATION = /^[\w+]+:\/\/(.*)@/s;
 
-export interface Secrets {
+interface Secrets {
   /** Sent to providers, which may quote parts of them. */
   readonly keys: readonly string[];
   /** Never sent to anybody who answers in words. */

@@ -2,15 +2,14 @@ import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import net, { type Socket } from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
-import { bounded, reasonOf } from './bounded.ts';
 import type { Finding, Findings } from './finding.ts';
-import { rounded_ms } from './latencies.ts';
+import { bounded, reasonOf, rounded_ms } from './measuring.ts';
 
 const STEP_MAX_MS = 10_000;
 const DAY_MS = 86_400_000;
 const EXPIRY_NEAR_DAYS = 14;
 
-export interface UpstreamAddress {
+interface UpstreamAddress {
   readonly base_url: string;
   /** PEM of the authority to trust besides the system's. */
   readonly ca: string | undefined;

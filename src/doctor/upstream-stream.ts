@@ -1,3 +1,4 @@
+import { suggestion } from '../config/problem.ts';
 import type { Interruption } from '../interrupts/interruption.ts';
 import type { ProbeAnswer } from '../proxy/run/probe.ts';
 import type { Target } from '../proxy/upstream/target.ts';
@@ -5,8 +6,7 @@ import type { ChatRequest } from '../proxy/wires/common/chat-request.ts';
 import { questionRequest } from '../proxy/wires/common/dialect.ts';
 import { type DoctorContext, trial } from './doctor-context.ts';
 import type { Finding, Findings } from './finding.ts';
-import { rounded_ms } from './latencies.ts';
-import { nearModels } from './model-choice.ts';
+import { rounded_ms } from './measuring.ts';
 
 const TOKENS_MAX = 40;
 const QUESTION =
@@ -98,7 +98,7 @@ function remedyOf(
     case 'unauthorised':
       return `check upstreams.${name}.api_key, and whether it may use ${model}.`;
     case 'model_not_found':
-      return `check the name of the model and the path of base_url.${nearModels(model, listed)}`;
+      return `check the name of the model and the path of base_url.${suggestion(model, listed)}`;
     case 'quota':
       return 'look at the account: its quota or credit is used up.';
     case 'rate_limited':

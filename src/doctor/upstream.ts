@@ -1,7 +1,9 @@
+import type { Configuration } from '../config/configuration.ts';
+import { ModelPattern } from '../config/model-pattern.ts';
+import { RouteTable } from '../proxy/upstream/route-table.ts';
 import type { Target } from '../proxy/upstream/target.ts';
 import type { DoctorContext } from './doctor-context.ts';
 import { type Finding, Findings } from './finding.ts';
-import { chooseModel } from './model-choice.ts';
 import { examineModelList } from './model-list.ts';
 import { examineAddress } from './upstream-address.ts';
 import { examinePrefill } from './upstream-prefill.ts';
@@ -20,17 +22,42 @@ export async function examineUpstream(context: DoctorContext, target: Target): P
   if (last?.status === 'fail' || (last?.status === 'skipped' && last.remedy !== undefined))
     return findings.all;
 
-  const chosen = chooseModel(configuration, target.name, context.model, listed);
-  if (!chosen) {
+  const model = chooseModel(configuration, target.name, context.model, listed);
+  if (model === undefined) {
     findings.skip('streaming', 'no model of it is known', 'name one with --model.');
     return findings.all;
   }
   if (!requests) {
-    findings.skip('streaming', `--no-requests: ${chosen.model} is not asked`);
+    findings.skip('streaming', `--no-requests: ${model} is not asked`);
     return findings.all;
   }
-  const request = streamRequest(context, target, chosen.model);
+  const request = streamRequest(context, target, model);
   const answer = await examineStream(findings, context, target, request, listed);
   if (answer) await examinePrefill(findings, context, target, request, answer);
   return findings.all;
+}
+
+/** Models that are no use for a chat, by their names. */
+const NO_CHAT =
+  /embed|whisper|tts|audio|realtime|transcri|speech|dall-e|image|moderation|rerank|guard|ocr|vision-only|search|sora|video/i;
+
+/** The model that an upstream is to be asked for; `undefined` where nothing says. `listed`: by the upstream itself. */
+function chooseModel(
+  configuration: Configuration,
+  upstream: string,
+  given: string | undefined,
+  listed: readonly string[],
+): string | undefined {
+  if (given !== undefined) {
+    const target = new RouteTable(configuration).targets(given).find(({ name }) => name === upstream);
+    if (target) return target.model ?? given;
+  }
+  const routed = configuration.routes.flatMap(({ model, targets }) =>
+    targets.filter((target) => target.upstream === upstream).map((target) => target.model ?? model),
+  );
+  const plain = routed.find((model) => !model.includes('*'));
+  if (plain !== undefined) return plain;
+  const chats = listed.filter((model) => !NO_CHAT.test(model));
+  const patterns = routed.map((model) => new ModelPattern(model));
+  return chats.find((one) => patterns.some((pattern) => pattern.matches(one))) ?? chats[0];
 }

@@ -7,8 +7,6 @@ import type {
   ObservedRun,
   RunObservation,
 } from '../proxy/run/context/run-observer.ts';
-import { evidenceDetail } from './evidence-detail.ts';
-import { shownText } from './shown-text.ts';
 import {
   type RunDetail,
   type RunState,
@@ -16,7 +14,7 @@ import {
   STATUS_VERSION,
   type TimelineEntry,
 } from './snapshot.ts';
-import { Timeline } from './timeline.ts';
+import { evidenceDetail, shownText, Timeline } from './timeline.ts';
 
 const MODEL_CHARACTERS_MAX = 80;
 const FINISH_CHARACTERS_MAX = 40;
@@ -32,7 +30,7 @@ export interface BoardEvents {
   ended(run: BoardRun, outcome: ObservedEnd['outcome']): void;
 }
 
-export interface WatchedRunOptions {
+interface WatchedRunOptions {
   readonly key: number;
   readonly time: Time;
   /** Whether text may be kept and shown. */

@@ -4,14 +4,13 @@ import { BoardChanges } from './board-changes.ts';
 import type { RunBoard } from './run-board.ts';
 import { type FeedSnapshot, type FeedUpdate, STATUS_VERSION, type StatusDocument } from './snapshot.ts';
 import type { StatusReport } from './status-report.ts';
-import { feedMessage, Viewer } from './viewer.ts';
 
 const UPDATE_EVERY_MS = 1000;
 const VIEWERS_MAX = 20;
 /** One that takes nothing for this long is dropped. */
 const BEHIND_MS_MAX = 10_000;
 
-export interface StatusFeedParts {
+interface StatusFeedParts {
   readonly board: RunBoard;
   readonly report: StatusReport;
   readonly time: Time;
@@ -103,3 +102,39 @@ export class StatusFeed {
     return { now_ms, ...(isNew && { status }), ...changes };
   }
 }
+
+/** One who is sent events as they come. Holds no more than one message that was not taken yet. */
+class Viewer {
+  readonly #response: ServerResponse;
+  #behind_since_ms: number | undefined;
+  /** Messages were kept from it: it needs a snapshot to go on. */
+  isStale: boolean = true;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+  }
+
+  /** For how long it has not taken what it was sent last. */
+  behind_ms(now_ms: number): number {
+    if (this.#response.writableLength === 0) this.#behind_since_ms = undefined;
+    else this.#behind_since_ms ??= now_ms;
+    return this.#behind_since_ms === undefined ? 0 : now_ms - this.#behind_since_ms;
+  }
+
+  get isBehind(): boolean {
+    return this.#behind_since_ms !== undefined;
+  }
+
+  send(message: string): void {
+    this.#response.write(message);
+  }
+
+  /** It may come back, and begins with a snapshot then. */
+  drop(): void {
+    this.#response.destroy();
+  }
+}
+
+/** A server-sent event. JSON has no line breaks of its own. */
+const feedMessage = (event: 'snapshot' | 'update', data: object): string =>
+  `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;

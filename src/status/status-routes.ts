@@ -1,8 +1,9 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { isIPv4 } from 'node:net';
+import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { apiError } from '../lib/errors.ts';
 import type { Time } from '../lib/time.ts';
-import { isAllowedHost } from './allowed-host.ts';
-import { readPageFiles } from './page-files.ts';
 import type { RunBoard } from './run-board.ts';
 import { StatusFeed } from './status-feed.ts';
 import type { StatusReport } from './status-report.ts';
@@ -74,3 +75,52 @@ export function statusRoutes(scope: FastifyInstance, context: StatusContext): vo
     await feed.join(reply.raw);
   });
 }
+
+/** Names that nobody can have of a registrar: those without a dot, and the ends that are set aside for private use. */
+const PRIVATE_NAME = /^[^.]+$|\.(localhost|local|internal|svc)$/;
+
+const NAME_AND_PORT = /^([\w.-]+|\[[\da-f:.]+\])(:\d+)?$/i;
+
+/**
+ * Whether a request with this `Host` header may be told of runs. Under a public name, a page that somebody visits could
+ * point its own name at this port and read along; addresses and private names cannot be pointed anywhere.
+ */
+function isAllowedHost(header: string | undefined, allowed: readonly string[]): boolean {
+  // Without one, it was no browser that asked.
+  if (header === undefined) return true;
+  if (!NAME_AND_PORT.test(header) || !URL.canParse(`http://${header}`)) return false;
+  const { hostname } = new URL(`http://${header}`);
+  const name = hostname.replace(/\.$/, '');
+  return (
+    isIPv4(name) ||
+    name.startsWith('[') ||
+    PRIVATE_NAME.test(name) ||
+    allowed.some((each) => each.toLowerCase() === name)
+  );
+}
+
+const DIRECTORY = join(import.meta.dirname, 'page');
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+interface PageFile {
+  readonly type: string;
+  readonly bytes: Buffer;
+}
+
+/** The page and what it is made of, by name. There is nothing else to be had of the disk. */
+const readPageFiles = (): ReadonlyMap<string, PageFile> =>
+  new Map(
+    readdirSync(DIRECTORY).map((name) => [
+      name,
+      {
+        type: TYPES[extname(name)] ?? 'application/octet-stream',
+        bytes: readFileSync(join(DIRECTORY, name)),
+      },
+    ]),
+  );
