@@ -34,4 +34,7 @@ export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteU
 }
 
 /** Quick: a few hundred cases of each property, and nothing that would have to be installed. */
-export default defineConfig({ test: options('quick', Number(process.env.HOLDFAST_CASES ?? 300)) });
+export default defineConfig({
+  // Left to itself, vitest spares one processor: half of a small machine.
+  test: { ...options('quick', Number(process.env.HOLDFAST_CASES ?? 300)), maxWorkers: '100%' },
+});

@@ -5,7 +5,12 @@ import { describe, expect, it } from 'vitest';
 import { durationText, timelineLine } from '../src/commands/run-text.ts';
 import { painter, printable, printableLines } from '../src/commands/terminal.ts';
 import { type Column, textTable, widthOf } from '../src/commands/text-table.ts';
+import { debianProgram } from './debian-program.ts';
 import { startProvider } from './http-peer.ts';
+import { needs } from './needs.ts';
+
+/** Has pseudo-terminals, which Node does not. */
+const python = await debianProgram('python3');
 
 describe('what others have said', () => {
   it.each([
@@ -112,7 +117,10 @@ it('the timeline of a run', () => {
 
 const CLI = fileURLToPath(new URL('../src/cli.ts', import.meta.url));
 
-it('in a real terminal, a table has its width and its colours', { timeout: 60_000 }, async () => {
+it('in a real terminal, a table has its width and its colours', {
+  timeout: 60_000,
+  ...needs(python),
+}, async () => {
   const admin = await startProvider((_request, response) => {
     const run = {
       ...{
@@ -135,7 +143,7 @@ it('in a real terminal, a table has its width and its colours', { timeout: 60_00
   expect(lines[1]?.length).toBeLessThanOrEqual(60);
 });
 
-/** The command on a terminal with so many columns. Python has them everywhere. */
+/** The command on a terminal with so many columns. */
 async function inTerminal(columns: number, words: readonly string[]): Promise<{ stdout: string }> {
   const script = [
     'import fcntl, os, pty, struct, sys, termios',
@@ -152,36 +160,45 @@ async function inTerminal(columns: number, words: readonly string[]): Promise<{ 
   ].join('\n');
   const argument = ['-c', script, String(columns), process.execPath, CLI, ...words];
   const { promise, resolve, reject } = Promise.withResolvers<{ stdout: string }>();
-  execFile('python3', argument, { env: { PATH: process.env.PATH, TERM: 'xterm' } }, (error, stdout) =>
+  execFile(pathOf(python), argument, { env: { PATH: process.env.PATH, TERM: 'xterm' } }, (error, stdout) =>
     error ? reject(error) : resolve({ stdout }),
   );
   return promise;
 }
 
-it('a replica whose terminal is closed drains, although nobody takes its log any more', async () => {
-  const script = [
-    'import os, pty, sys',
-    'pid, fd = pty.fork()',
-    'if pid == 0: os.execvp(sys.argv[1], sys.argv[1:])',
-    'said = b""',
-    'while b"listening" not in said: said += os.read(fd, 65536)',
-    'os.close(fd)',
-    'print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))',
-  ].join('\n');
-  const options = [
-    '--port',
-    '0',
-    '--admin-port',
-    '0',
-    '--store',
-    'memory',
-    '--upstream',
-    'http://127.0.0.1:9/v1',
-  ];
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const argument = ['-c', script, process.execPath, CLI, 'serve', ...options];
-  execFile('python3', argument, { env: { PATH: process.env.PATH, TERM: 'xterm' } }, (error, stdout) =>
-    error ? reject(error) : resolve(stdout),
-  );
-  expect(await promise).toBe('0\n');
-});
+it(
+  'a replica whose terminal is closed drains, although nothing reads its log any more',
+  needs(python),
+  async () => {
+    const script = [
+      'import os, pty, sys',
+      'pid, fd = pty.fork()',
+      'if pid == 0: os.execvp(sys.argv[1], sys.argv[1:])',
+      'said = b""',
+      'while b"listening" not in said: said += os.read(fd, 65536)',
+      'os.close(fd)',
+      'print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))',
+    ].join('\n');
+    const options = [
+      '--port',
+      '0',
+      '--admin-port',
+      '0',
+      '--store',
+      'memory',
+      '--upstream',
+      'http://127.0.0.1:9/v1',
+    ];
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const argument = ['-c', script, process.execPath, CLI, 'serve', ...options];
+    execFile(pathOf(python), argument, { env: { PATH: process.env.PATH, TERM: 'xterm' } }, (error, stdout) =>
+      error ? reject(error) : resolve(stdout),
+    );
+    expect(await promise).toBe('0\n');
+  },
+);
+
+const pathOf = (program: Awaited<ReturnType<typeof debianProgram>>): string => {
+  if ('missing' in program) throw new Error(program.missing);
+  return program.path;
+};
