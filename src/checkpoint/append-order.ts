@@ -25,5 +25,5 @@ export function recordsToAppend(
   return fresh;
 }
 
-/** Whether a record says anything after the cursor `from`; 0 asks for the whole run, its header included. */
+/** Whether a record has anything after the cursor `from`; 0 asks for the whole run, its header included. */
 export const isAfter = (record: JournalRecord, from: number): boolean => from <= 0 || record.seq > from;

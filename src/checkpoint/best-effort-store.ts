@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { inTime, type Time } from '../lib/time.ts';
 
-/** What a request waits for the store at most: a failing one delays nobody for longer. */
+/** The longest that a request waits for the store: a failing store delays no request for longer. */
 export const STORE_WAIT_MAX_MS = 250;
 /** A store that failed to answer is not asked for this long. */
 const REST_MS = 5000;
@@ -27,7 +27,7 @@ export class BestEffortStore {
     return this.#context.time.now() < this.#resting_until_ms;
   }
 
-  /** Undefined when the store fails or takes too long; what it says after that goes to `onLate`. Never rejects. */
+  /** Undefined when the store fails or takes too long; a later result goes to `onLate`. Never rejects. */
   async answerOf<Answer>(
     answer: Promise<Answer>,
     onLate: (answer: Answer) => void = () => {},

@@ -1,6 +1,6 @@
 import { type Damage, DamagedRunError, type RunId } from './store.ts';
 
-/** Tells of a damaged run once, however often its clients read it. */
+/** Reports a damaged run once, however often its clients read it. */
 export class DamageReports {
   readonly #onError: (error: DamagedRunError) => void;
   readonly #found = new LastFindings<RunId>();
@@ -9,14 +9,14 @@ export class DamageReports {
     this.#onError = onError;
   }
 
-  /** `damage` was found by reading: it is told unless it was before. */
+  /** Reports `damage` that a read has found, unless it was reported before. */
   found(run: RunId, damage: Damage): void {
-    // The place alone: how much is missing and discarded behind it grows for as long as the run goes on.
+    // The place alone: what is missing and discarded behind it grows for as long as the run lasts.
     const place = `${damage.record} ${damage.seq}`;
     if (this.#found.isNew(run, place)) this.#onError(new DamagedRunError(run, damage));
   }
 
-  /** The run goes on from there, so that this is told in any case. */
+  /** Reports `damage` in any case: the run continues from there. */
   rewound(run: RunId, damage: Damage): void {
     this.#onError(new DamagedRunError(run, damage));
   }

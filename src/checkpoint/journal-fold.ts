@@ -23,7 +23,7 @@ export interface JournalFold {
   readonly cancelled_calls: readonly FoldedToolCall[];
   readonly finish?: string;
   readonly usage?: Usage;
-  /** Who said what, in order; empty for what older versions have stored. */
+  /** Which attempt produced which part, in order; empty for journals of older versions. */
   readonly segments: readonly FoldedSegment[];
   /** Every event; the one at position `n` has ordinal `n + 1`. */
   readonly events: readonly JournalEvent[];
@@ -167,7 +167,7 @@ function foldEvent(fold: OpenFold, event: JournalEvent): void {
 type CallDelta = Extract<Delta, { kind: 'tool_arguments' | 'tool_close' | 'tool_cancel' }>;
 
 function foldCall(call: OpenToolCall | undefined, delta: CallDelta): void {
-  // A delta for a call that never began says nothing a client could have seen.
+  // A client cannot have seen a delta for a call that never began.
   if (!call) return;
   if (delta.kind === 'tool_arguments') call.arguments += delta.text;
   else if (delta.kind === 'tool_close') call.closed = delta.proof;

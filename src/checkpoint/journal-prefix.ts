@@ -11,7 +11,7 @@ type Range = readonly [first: number, last: number];
 
 /**
  * The sound part of a stored run: takes what was read, one record after another, up to the first one that cannot be
- * read or does not follow. What comes behind that is never used; it only tells which events are missing.
+ * read or does not follow. Later records are never used; they only show which events are missing.
  */
 export class JournalPrefix {
   readonly #records: JournalRecord[] = [];
@@ -66,7 +66,7 @@ export class JournalPrefix {
     this.#seqs.push(record.seq);
   }
 
-  /** Goes past a record that nobody asked for, without having read what it says. Only before the first that is kept. */
+  /** Skips a record before the requested part, without reading its content. Only before the first that is kept. */
   pass(seq: number): void {
     const isNext = this.seq < 0 ? seq === 0 : seq > this.seq;
     if (!isNext) this.break(`event ${seq} does not follow event ${this.seq}`);
@@ -78,7 +78,7 @@ export class JournalPrefix {
     this.#reason ??= reason;
   }
 
-  /** Something says that events up to `seq` were stored. */
+  /** There is evidence that events up to `seq` were stored. */
   expect(seq: number): void {
     this.#known_seq = Math.max(this.#known_seq, seq);
     if (this.seq < seq) this.break('the journal is too short');

@@ -28,7 +28,7 @@ export interface JournalWriter {
   record(event: JournalEvent): void;
   /**
    * Stores now. Resolves with true once everything recorded so far is stored, with false when the store fails or
-   * does not answer within a second: the run goes on all the same, degraded.
+   * does not answer within a second: the run continues all the same, degraded.
    */
   flush(): Promise<boolean>;
   /**
@@ -84,7 +84,7 @@ class Writer implements JournalWriter, Sweepable {
     const { start } = options;
     this.#backlog = new JournalBacklog(start);
     this.#calls = new StoreCalls(options.scheduler.interval_ms);
-    // Without its request nobody could go on with the run, however soon its replica is lost.
+    // Without its request no replica could continue the run, however soon this one is lost.
     if (typeof start !== 'number' && start.body !== undefined) this.#hurry();
   }
 
@@ -247,7 +247,7 @@ class Writer implements JournalWriter, Sweepable {
     const { store, lease, onError } = this.#options;
     onError(new JournalLostError(lease.run, this.stored_seq));
     this.#end('closed', false);
-    // A lease that nobody uses would keep the run from everybody for as long as this process lives.
+    // An unused lease would block the run for as long as this process lives.
     void store.release(lease).catch(() => {});
   }
 
@@ -267,6 +267,6 @@ export class JournalLostError extends Error {
   }
 }
 
-/** Losing what these say would mean doing work twice, so they do not wait for the interval. */
+/** Losing one of these would mean doing work twice, so they do not wait for the interval. */
 const settles = ({ kind }: Delta): boolean =>
   kind === 'tool_close' || kind === 'choice_call' || kind === 'finish';

@@ -1,20 +1,19 @@
 import type { Owner } from './store.ts';
 
 /**
- * Small facts that any replica may need later: which run an idempotency key stands for, what the next request of a
- * thread has to be told, what an upstream was found to do. A note belongs to one owner, no other can find it, and it
- * goes when its time is over.
+ * Small facts that any replica may need later: the run of an idempotency key, a notice for the next request of a
+ * thread, a capability of an upstream. A note belongs to one owner, no other owner can find it, and it expires.
  *
- * A note that cannot be read, because the key it was sealed with is gone or because it is damaged, counts as none: it
- * is told of once, and makes way for whatever is put or claimed in its place.
+ * A note that cannot be read, because the key that sealed it is gone or because it is damaged, counts as absent: the
+ * store reports it once, and replaces it by whatever is put or claimed under its name.
  */
 export interface Notes {
   /** Keeps `value`, in place of an older one. */
   put(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<void>;
-  /** Keeps `value` unless there is one already. Resolves with the one that is kept, so that all who claim agree. */
+  /** Keeps `value` unless the note exists already. Resolves with the value that is kept, so that all claimants agree. */
   claim(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<string>;
   get(owner: Owner, key: NoteKey): Promise<string | undefined>;
-  /** Gives the note to exactly one of those who ask, and removes it. */
+  /** Gives the note to exactly one caller, and removes it. */
   consume(owner: Owner, key: NoteKey): Promise<string | undefined>;
 }
 
@@ -36,7 +35,7 @@ export interface NoteKey {
 /** Values are JSON of a few hundred bytes; the tail of a partial is the longest there is. */
 export const NOTE_CHARACTERS_MAX = 16_384;
 
-/** A note that counts as none. What it said, and whom it belongs to, is not known; `digest` is its name in the store. */
+/** A note that counts as absent. Its content and owner are unknown; `digest` is its name in the store. */
 export class UnreadableNoteError extends Error {
   override readonly name = 'UnreadableNoteError';
 

@@ -18,8 +18,8 @@ const owners = new Map<string, Owner>();
 const OWNERS_MAX = 1000;
 
 /**
- * Who a request belongs to: the same for one key on every wire, wherever its client puts it. Keyed, so that what a store
- * holds cannot be tested against guessed credentials. Requests without a credential share one owner.
+ * The owner of a request: the same for one key on every wire, whichever header carries it. Keyed, so that the contents of
+ * a store cannot be tested against guessed credentials. Requests without a credential share one owner.
  */
 export function ownerOf(secret: string, headers: IncomingHttpHeaders): Owner {
   const credential = credentialOf(headers);
@@ -43,6 +43,6 @@ function credentialOf(headers: IncomingHttpHeaders): string {
 
 export const newRunId = (): RunId => `run_${randomText(RUN_ID_BYTES)}`;
 
-/** To whom the notes belong that the replicas of a deployment leave for one another: no header has a line break in it. */
+/** The owner of notes that the replicas of a deployment leave for one another: no header can contain a line break. */
 export const replicasOf = (secret: string): Owner =>
   createHmac('sha256', secret).update('\nreplicas').digest('hex') as Owner;

@@ -20,7 +20,7 @@ const ORPHANS_PER_SWEEP = 1000;
 const RUNS_PER_SWEEP = 100;
 /** A store that fails this often in one sweep is left alone until the next. */
 const FAILURES_PER_SWEEP = 3;
-/** A store that is down says the same at every sweep. */
+/** A store that is down fails at every sweep in the same way. */
 const REPORT_EVERY_MS = 60_000;
 const CLOSE_WAIT_MAX_MS = 2000;
 
@@ -132,7 +132,7 @@ export class Salvage {
         await store.finish(lease, salvaged.end);
         this.#options.onSalvaged(salvaged);
       } catch (error) {
-        // This replica was silent for so long that somebody took the run from it.
+        // This replica was silent for so long that another one took the run over.
         if (!(error instanceof StaleLeaseError)) throw error;
       }
     }

@@ -12,11 +12,11 @@ export interface SalvagedRun {
   readonly owner: Owner;
   readonly end: RunEnd;
   readonly journal: JournalFold;
-  /** Its client was told of the failure: whatever else had to be said about it was said then. */
+  /** Its client has received the error, and every notice about it was left then. */
   readonly givenUp: boolean;
 }
 
-/** How an orphan has to end, by what its journal says. */
+/** How an orphan has to end, judging by its journal. */
 export function salvagedRun(run: RunId, owner: Owner, stored: StoredRun, at_ms: number): SalvagedRun {
   const journal = foldJournal(stored.records);
   const givenUp = givenUpIn(journal.events.at(-1));
@@ -38,16 +38,16 @@ function endOf(
   return { status: 'recovered_from_partial', at_ms, cause };
 }
 
-/** Whether there is a partial at all: of a run that nobody ends, calls that its client saw are part of one. */
+/** Whether there is a partial at all: in a run without an end, calls that its client saw are part of one. */
 export const saysAnything = (journal: JournalFold): boolean =>
   isPartial(journal) || journal.tool_calls.length + journal.choiceCalls.length > 0;
 
-/** The part of an error event of ours that says what it was for. */
+/** The cause in an error event of ours. */
 interface GivenUp {
   readonly cause: string;
 }
 
-/** What the error event says that ends a run which was given up. */
+/** The details in the error event that ends a run which was given up. */
 function givenUpIn(event: JournalEvent | undefined): GivenUp | undefined {
   if (!event?.payload?.startsWith('{"error":')) return undefined;
   const { error } = JSON.parse(event.payload) as { error: { holdfast?: GivenUp } | null };

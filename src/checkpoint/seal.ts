@@ -25,7 +25,7 @@ export interface Seal {
   open(sealed: string): string | undefined;
   /** The same keys for one run or note: what is sealed for it can be opened for nothing else, in its place or not. */
   for(subject: string): Seal;
-  /** What tells the text from others, and cannot be guessed without the key: under each key, first the one that seals. */
+  /** A digest that cannot be guessed without the key, for each key: first that of the key that seals. */
   digests(text: string): readonly Buffer[];
   /** What another thread needs to make the same seal. */
   readonly keys: readonly SealingKey[];
@@ -38,7 +38,7 @@ export interface SealingKey {
   readonly key: KeyObject;
 }
 
-/** `secrets`: the first seals, all of them open. They must be random: nothing slows down who guesses them. */
+/** `secrets`: the first seals, all of them open. They must be random: nothing slows down guessing. */
 export const createSeal = (secrets: readonly string[]): Seal => sealWith(secrets.map(deriveKey));
 
 /** The seal of keys that were derived already. */

@@ -38,7 +38,7 @@ async function readSecret(path: string): Promise<string | undefined> {
   }
 }
 
-/** Written under another name first and linked: whoever finds the file finds all of it, and only one is kept. */
+/** Written under another name first and linked: the file is never seen half written, and only one is kept. */
 async function createSecret(dir: string, path: string): Promise<string> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const secret = randomBytes(SECRET_BYTES).toString('base64url');

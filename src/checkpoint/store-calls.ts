@@ -62,7 +62,7 @@ export class StoreCalls {
 
   /** To be called every interval. True if the answer to the one under way is overdue. */
   watch(now_ms: number): boolean {
-    // This process was stopped: the store had no chance to be heard, and may have to say that the lease is lost.
+    // This process was stopped: answers of the store may be waiting, and one of them may be that the lease is lost.
     const slept_ms = now_ms - this.#watched_ms - this.#interval_ms;
     if (this.#isUnderWay && slept_ms >= ANSWER_MAX_MS) this.#turn_ms = now_ms;
     this.#watched_ms = now_ms;

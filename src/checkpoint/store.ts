@@ -28,9 +28,9 @@ export type RunStatus = 'running' | FinalStatus;
 export interface Damage {
   /** 0-based position, among all stored records of the run, of the first one that cannot be trusted. */
   readonly record: number;
-  /** Ordinal of the last event before it, from which the run goes on. */
+  /** Ordinal of the last event before it, after which the run continues. */
   readonly seq: number;
-  /** Says which events are missing, where that can be told. */
+  /** Names the missing events, where they are known. */
   readonly reason: string;
 }
 
@@ -46,8 +46,8 @@ export interface RunEnd {
 }
 
 /**
- * Who delivers a running run. `alive`: a replica that gave a sign of life `silent_ms` ago. `lost`: one that has given
- * none for longer than a lease lasts. `released`: nobody, the last holder has handed the run over.
+ * The replica that delivers a running run. `alive`: it gave a sign of life `silent_ms` ago. `lost`: it has given none
+ * for longer than a lease lasts. `released`: there is none, because the last holder has handed the run over.
  */
 export type Holder =
   | { readonly state: 'alive'; readonly silent_ms: number }
@@ -56,9 +56,9 @@ export type Holder =
 
 /** The beginning of a later epoch. */
 export interface Takeover {
-  /** The event it goes on after: a takeover without progress repeats that of the one before. */
+  /** The last event before it: a takeover without progress repeats that of the one before. */
   readonly seq: number;
-  /** Tells it from another one that opened the same epoch, in a store that may forget. Hexadecimal. */
+  /** Distinguishes it from another one that opened the same epoch, in a store that may forget. Hexadecimal. */
   readonly mark?: string;
 }
 
@@ -67,7 +67,7 @@ export interface StoredRun {
   readonly status: RunStatus;
   /** Present once the run is finished. */
   readonly end?: RunEnd;
-  /** The latest epoch: what {@link Store.acquire} has to be told to take the run over. */
+  /** The latest epoch: the `after` of {@link Store.acquire} that takes the run over. */
   readonly epoch: number;
   /** Of a finished run, `released`. */
   readonly holder: Holder;
@@ -81,7 +81,7 @@ export interface StoredRun {
   readonly damage?: Damage;
 }
 
-/** A running run that nobody delivers: its holder was lost, or has released it. */
+/** A running run without a holder: its holder was lost, or has released it. */
 export interface Orphan {
   readonly run: RunId;
   readonly owner: Owner;
@@ -96,11 +96,11 @@ export interface Store {
   readonly index: RunIndex;
   /**
    * Takes the right to append. `after` is the epoch this one follows: 0, the default, makes a new run; the latest
-   * epoch of a known run takes it over, and fences the lease of that epoch: what its holder was told is stored stays,
-   * whatever it appends later is refused. Of several who follow the same epoch exactly one succeeds.
+   * epoch of a known run takes it over, and fences the lease of that epoch: what the store has acknowledged to its holder
+   * stays, later appends of that holder are refused. Of several callers that follow the same epoch exactly one succeeds.
    *
    * The lease counts as alive while this store is open and its replica gives signs of life, which the store sees to.
-   * It tells others when to take over; it does not keep them from it.
+   * It shows others when to take over; it does not prevent them.
    *
    * Rejects with {@link AcquireRefusedError}: `taken` when `after` is not the latest epoch, `finished`, `foreign`
    * (also for an unknown run with `after` above 0), `invalid_id`.

@@ -14,7 +14,7 @@ export interface MemoryRun {
   end: RunEnd | undefined;
   /** Encoded: a few strings weigh far less on the heap than an object per event. */
   readonly lines: string[];
-  /** Of each line, so that the ones nobody asked for need not be decoded. */
+  /** Of each line, so that lines before the cursor need not be decoded. */
   readonly seqs: number[];
   units: number;
   seq: number;

@@ -182,7 +182,7 @@ export class MemoryStore implements Store {
   }
 }
 
-/** The position of the first record that says anything after the cursor `from`; 0 asks for the header too. */
+/** The position of the first record with anything after the cursor `from`; 0 asks for the header too. */
 function firstAfter(seqs: readonly number[], from: number): number {
   const position = from <= 0 ? 0 : seqs.findIndex((seq) => seq > from);
   return position < 0 ? seqs.length : position;

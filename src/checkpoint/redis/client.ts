@@ -14,7 +14,7 @@ const RECONNECT_MAX_MS = 1000;
 const RECONNECT_JITTER = 0.2;
 /** A client that lost its connection tries again within this time, however often it has tried. */
 export const RECONNECT_WITHIN_MS = RECONNECT_MAX_MS * (1 + RECONNECT_JITTER);
-/** How often a server that says it is a replica by now is left to look for the master. */
+/** How often the client leaves a server that has become a replica to look for the master. */
 const MASTER_SEARCH_MS = 1000;
 /** How often a cluster's slots are asked for when no error gives reason to. */
 const SLOTS_REFRESH_MS = 5000;

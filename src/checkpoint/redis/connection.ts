@@ -8,7 +8,7 @@ import { isPermanent, RedisFailureError, reasonOf, refusalOf, requireVersion } f
 const START_MAX_MS = 5000;
 /** How long a client that has given up is left alone. */
 const REVIVAL_MS = 1000;
-/** What the client says of a command that it did not send. */
+/** The client's error for a command that it did not send. */
 const NOT_SENT = /enableOfflineQueue/;
 const LOST = new Error('the connection was lost');
 
@@ -57,7 +57,7 @@ export class RedisConnection {
 
   /**
    * Connects, and sees whether `trial` works. Rejects with a {@link StoreConfigurationError}; it is an
-   * {@link UnreachableRedisError} when the client goes on trying.
+   * {@link UnreachableRedisError} when the client keeps trying.
    */
   async start(trial: () => Promise<void>): Promise<void> {
     const { client } = this;
@@ -68,7 +68,7 @@ export class RedisConnection {
     const timer = setTimeout(() => reject(this.#cause ?? new Error('no answer')), START_MAX_MS);
     client.on('error', onError).on('node error', onError).once('ready', resolve);
     client.connect().catch((error: unknown) => {
-      // Whatever else it is, the events have told.
+      // Any other cause has arrived as an event.
       this.#cause ??= error;
     });
     try {
@@ -108,7 +108,7 @@ export class RedisConnection {
     this.#adopted = true;
   }
 
-  /** The client gives up for good when it is disconnected in the middle of an attempt to connect, say. */
+  /** The client gives up for good, for example when it is disconnected in the middle of an attempt to connect. */
   #revive(): void {
     const again = () => {
       if (this.#closing === undefined) this.client.connect().catch(ignore);

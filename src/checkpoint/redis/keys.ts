@@ -6,13 +6,13 @@ import type { Owner, RunId } from '../store.ts';
  *   holdfast:{<run>}:log         stream    the journal of a run, see log.ts
  *   holdfast:{<replica>}:alive   string    there while the replica gives signs of life
  *   holdfast:{<replica>}:runs    set       `<run>:<epoch>` of what the replica delivers, and of some it did
- *   holdfast:{released}:runs     set       the same of what was handed over and nobody has taken yet, and of some
+ *   holdfast:{released}:runs     set       the same of runs that were handed over and not taken yet, and of some
  *   holdfast:replicas            set       replicas that may have runs
  *   holdfast:{<owner>}:index      sorted    entries of run-index.ts by when the runs began
  *   holdfast:note:<digest>       string    a note
  */
 
-/** Stands for the replica that nobody is, which holds what was released. */
+/** Takes the place of a replica id: its set lists the released runs. */
 export const RELEASED = 'released';
 
 export const REPLICAS_KEY = 'holdfast:replicas';

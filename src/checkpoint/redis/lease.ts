@@ -4,10 +4,10 @@ import { JournalGapError, type Lease, StaleLeaseError, type Takeover } from '../
 import { endId, openingId, parseId, recordId } from './log.ts';
 import type { Mismatch } from './scripts.ts';
 
-/** A lease as the store that gave it knows it: what the log should look like if nobody else has written to it. */
+/** A lease as the store that gave it knows it: what the log looks like if no other writer has touched it. */
 export class RedisLease {
   readonly lease: Lease;
-  /** Nobody else who opened the same epoch, before Redis forgot that we did, has the same one. */
+  /** Distinguishes this opening of the epoch from another one after Redis forgot this one. */
   readonly token: string;
   readonly takeovers: readonly Takeover[];
   readonly seal: Seal | undefined;
@@ -16,7 +16,7 @@ export class RedisLease {
   state: 'held' | 'finished' | 'fenced' = 'held';
   /** When the log was last kept from expiring. */
   kept_at_ms: number;
-  /** The event this epoch goes on after. */
+  /** The last event before this epoch. */
   readonly #base: number;
   /** Of the last event, as far as this process knows. */
   #seq: number;

@@ -7,9 +7,9 @@ import { encodeOpening, type Opening, openingId } from './log.ts';
 import type { ListedRun, RedisRunLists } from './run-index.ts';
 import type { Mismatch } from './scripts.ts';
 
-/** A log that goes on is kept from expiring anew when this part of its time is over. */
+/** The expiry of a log that is still written to is renewed when this part of its time is over. */
 const KEEP_AFTER = 0.25;
-/** Leases that could not be given back wait until Redis can be told, and no more of them than this. */
+/** How many leases that could not be given back may wait until Redis is reachable. */
 const UNRETURNED_MAX = 10_000;
 /** How many of them are given back at the same time. */
 const RETURNED_AT_ONCE = 100;
@@ -65,7 +65,7 @@ export class RedisLeases {
         return undefined;
       }
     } catch (error) {
-      // It may have been carried out all the same: a lease that nobody knows of would keep the run from everybody.
+      // Redis may have carried it out all the same: a forgotten lease would block the run.
       this.#remember(held);
       throw error;
     }
@@ -208,7 +208,7 @@ export class RedisLeases {
     this.#unreturned.add(held);
   }
 
-  /** Nobody waits for it: what stays in the list by mistake is found out when it is looked at. */
+  /** Not waited for: a sweep finds out what stays in the list by mistake. */
   #strike(lease: Lease): void {
     void this.#options.lists.remove(this.#listed(lease)).catch(ignore);
   }

@@ -9,12 +9,12 @@ import type { RawEntry } from './scripts.ts';
 /*
  * The log of a run is a stream. The id of an entry is `<epoch>-<number>`, and its field `l` a line with its checksum:
  *
- *   number 0              the opening of the epoch; its field `t` tells one acquisition from every other
+ *   number 0              the opening of the epoch; its field `t` is unique to one acquisition
  *   number seq + 1        a record that ends with event seq
  *   the highest number    the end of the run
  *
- * A stream takes no id that is not above its last one. So the opening of an epoch keeps every writer of the epochs
- * before it out, and the end keeps everybody out who does not open another epoch, which the scripts see to.
+ * A stream takes no id that is not above its last one. So the opening of an epoch excludes every writer of an earlier
+ * epoch, and the end excludes every writer that does not open another epoch, which the scripts prevent.
  */
 
 const VERSION = 1;
@@ -27,7 +27,7 @@ export interface Opening {
   readonly owner: Owner;
   /** The replica that delivers the run in this epoch; absent when it was released. */
   readonly holder?: string;
-  /** The last event of the epochs before, after which this one goes on; -1 when they had not even a header. */
+  /** The last event of the epochs before this one; -1 when they had not even a header. */
   readonly base: number;
   /** Of {@link StoredRun}, up to this epoch. */
   readonly takeovers: readonly Takeover[];
@@ -90,7 +90,7 @@ export interface ReadingPoint {
   readonly last_id: string;
 }
 
-/** What a log says, taken in one entry after another. */
+/** Reads a log, one entry after another. */
 export class LogReader {
   readonly run: RunId;
   readonly prefix: JournalPrefix;
@@ -107,12 +107,12 @@ export class LogReader {
     this.prefix = new JournalPrefix(from?.seq);
   }
 
-  /** Of the latest epoch whose opening can be read; undefined when nobody can be shown to own the run. */
+  /** Of the latest epoch whose opening can be read; undefined when the owner of the run is unknown. */
   get opening(): Opening | undefined {
     return this.#opening;
   }
 
-  /** Empty for a log without entries, which there is none of. */
+  /** Empty for a log without entries. */
   get last_id(): string {
     return this.#last_id;
   }
@@ -126,7 +126,7 @@ export class LogReader {
     return this.#opening?.epoch === this.epoch ? this.#opening.holder : undefined;
   }
 
-  /** Undefined while the run goes on. Of a damaged run, when it ended may not be known. */
+  /** Undefined while the run lasts. The time at which a damaged run ended may be unknown. */
   get end(): RunEnd | undefined {
     if (parseId(this.#last_id).kind !== 'end') return undefined;
     return this.prefix.damage ? { at_ms: 0, ...this.#end, status: 'recovered_from_partial' } : this.#end;

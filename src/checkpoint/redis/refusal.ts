@@ -1,7 +1,7 @@
 import { StoreConfigurationError } from '../store.ts';
 import type { RedisClient } from './client.ts';
 
-/** The first version with `SET … NX GET`. Valkey says which version of Redis it stands for. */
+/** The first version with `SET … NX GET`. Valkey reports the version of Redis that it is compatible with. */
 const VERSION_MIN = 7;
 
 interface Refusal {
@@ -53,7 +53,7 @@ const UNREACHABLE =
 /** Redis cannot be used yet. */
 export class UnreachableRedisError extends StoreConfigurationError {}
 
-/** Redis would say the same again, however often it is asked. */
+/** A retry cannot succeed. */
 export const isPermanent = (error: unknown): boolean => refusalIn(reasonOf(error))?.permanent === true;
 
 /** `name`: of the server, without user and password. */
@@ -65,7 +65,7 @@ export function refusalOf(name: string, error: unknown): StoreConfigurationError
   return known?.permanent ? new StoreConfigurationError(message) : new UnreachableRedisError(message);
 }
 
-/** Rejects when the server is too old. One that does not tell its version is taken as it is. */
+/** Rejects when the server is too old. Accepts a server that does not report its version. */
 export async function requireVersion(name: string, client: RedisClient): Promise<void> {
   const information = await client.info('server').catch(() => '');
   const version = /^redis_version:(.+?)\r?$/m.exec(information)?.[1];

@@ -21,7 +21,7 @@ export interface RedisReplicasOptions {
 }
 
 /**
- * Who is alive: a key per replica, which Redis lets expire by its own clock. The clocks of replicas have no say.
+ * Which replicas are alive: one key for each, which Redis expires by its own clock. The clocks of replicas do not matter.
  */
 export class RedisReplicas {
   /** Of this replica, from this start on. */
@@ -63,7 +63,7 @@ export class RedisReplicas {
     const { connection, lease_ms } = this.#options;
     const left_ms = await connection.ask((client) => client.pttl(aliveKey(replica)));
     if (left_ms >= 0) return { state: 'alive', silent_ms: Math.max(lease_ms - left_ms, 0) };
-    // Redis was away, or this replica was: others may not have had the time to connect and to be heard again.
+    // Redis was away, or this replica was: others may not have had the time to connect and to renew their keys.
     return connection.sound_ms < lease_ms + RECONNECT_WITHIN_MS
       ? { state: 'alive', silent_ms: lease_ms }
       : { state: 'lost' };

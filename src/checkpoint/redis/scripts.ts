@@ -1,8 +1,8 @@
 import type { Result } from 'ioredis';
 
 /*
- * Each is one atomic step on the log of one run, on one note, or on the index of one owner. What it has seen of the log decides whether it writes:
- * the caller says which entry it takes for the last one, and is told which one it is when it is mistaken.
+ * Each is one atomic step on the log of one run, on one note, or on the index of one owner. The caller passes the entry
+ * that it takes for the last one; if it is mistaken, the script writes nothing and returns the actual one.
  */
 
 const last = `redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]`;

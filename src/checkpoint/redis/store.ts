@@ -205,7 +205,7 @@ export class RedisStore implements Store {
     for (let attempt = 0; attempt < TAKEOVERS_MAX; attempt++) {
       if (log.end) throw new AcquireRefusedError(run, 'finished');
       if (log.epoch !== after) throw new AcquireRefusedError(run, 'taken');
-      // The opening says which event it goes on after, so nothing may be appended between the reading and it.
+      // The opening names the last event before it, so nothing may be appended between the reading and the opening.
       const { seq: base, damage } = log.prefix;
       const takeover = { seq: Math.max(base, 0), mark: newMark() };
       const takeovers = [...(log.opening?.takeovers ?? []), takeover];
@@ -243,7 +243,7 @@ export class RedisStore implements Store {
   }
 
   async #close(): Promise<void> {
-    // When Redis cannot be told, the lease runs out.
+    // When Redis is unreachable, the lease runs out.
     await this.#replicas.stop().catch(ignore);
     await this.#connection.close();
   }
