@@ -22,10 +22,10 @@ export class DamageReports {
   }
 }
 
-/** Beyond that, the one remembered longest is forgotten, and may be told again. */
+/** Beyond that, the oldest finding is forgotten, and may be reported again. */
 const SUBJECTS_MAX = 1000;
 
-/** Remembers what was found wrong with each of a bounded number of subjects, so that it is told once. */
+/** Remembers what was found wrong with each of a bounded number of subjects, so that it is reported once. */
 export class LastFindings<Subject> {
   readonly #findings = new Map<Subject, string>();
 

@@ -192,7 +192,7 @@ interface OpenSegment extends Segment {
   discarded: boolean;
 }
 
-/** Puts together who said what of an answer. What comes before the first segment is nobody's. */
+/** Folds the segments of an answer. Content before the first segment belongs to none. */
 export class SegmentFold {
   readonly #segments: OpenSegment[] = [];
 
@@ -200,7 +200,7 @@ export class SegmentFold {
     return this.#segments;
   }
 
-  /** `seq`: the ordinal of the event that says `delta`. */
+  /** `seq`: the ordinal of the event that carries `delta`. */
   add(delta: Delta, seq: number): void {
     if (delta.kind === 'segment') {
       this.#begin(delta, seq);

@@ -35,7 +35,7 @@ export function decodeNote(digest: string, text: string, seal: Seal | undefined)
 /** How often a note that cannot be read may be another one by the time it is replaced. */
 const REPLACEMENTS_MAX = 16;
 
-/** Reads what is stored for notes, and tells once of each that it cannot read. */
+/** Decodes stored notes, and reports each that it cannot read once. */
 export class NoteReader {
   readonly #seal: Seal | undefined;
   readonly #onError: (error: UnreadableNoteError) => void;

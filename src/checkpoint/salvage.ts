@@ -178,14 +178,14 @@ export class OrphanWatch {
   }
 
   /**
-   * Takes a listing of orphans and returns those of them that are due. `all`: the listing names every orphan there
-   * is, so that any other run has found somebody.
+   * Takes a listing of orphans and returns those of them that are due. `all`: the listing is complete, so any other run
+   * has a holder again.
    */
   due(orphans: readonly Orphan[], all: boolean, now_ms: number): readonly Orphan[] {
     const sightings = new Map(all ? [] : this.#sightings);
     for (const { run, epoch } of orphans) {
       const known = this.#sightings.get(run);
-      // Under another epoch it was somebody's in the meantime, and is an orphan anew.
+      // A new epoch means that the run had a holder in the meantime, and is an orphan anew.
       const sighting = known?.epoch === epoch ? known : { epoch, since_ms: now_ms };
       sightings.delete(run);
       sightings.set(run, sighting);

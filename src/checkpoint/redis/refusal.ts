@@ -78,7 +78,7 @@ export async function requireVersion(name: string, client: RedisClient): Promise
 const refusalIn = (reason: string): Refusal | undefined =>
   REFUSALS.find(({ pattern }) => pattern.test(reason));
 
-/** Redis could not be asked, or refused. Unlike an error of the client it says nothing of what was sent. */
+/** Redis could not be asked, or refused. Unlike an error of the client, it does not contain what was sent. */
 export class RedisFailureError extends Error {
   override readonly name = 'RedisFailureError';
   readonly reason: string;

@@ -91,8 +91,8 @@ export interface ListedRun {
 }
 
 /**
- * Which runs may have become orphans, so that nobody has to look through all runs there are. A run is listed before
- * it is held and struck off after it is let go, so what is listed has to be looked at, and nothing else has.
+ * The runs that may have become orphans, so that a sweep does not have to scan all runs. A run is listed before it is
+ * held and struck off after it is let go, so a sweep has to look at the listed runs and at no others.
  */
 export class RedisRunLists {
   readonly #connection: RedisConnection;

@@ -10,8 +10,8 @@ import type { RunState } from './run-state.ts';
 const keyOf = (id: string) => ({ kind: 'answer_id', name: id }) as const;
 
 /**
- * A client has an answer under the id that it was begun with. A provider that keeps answers has a recovered one under
- * the id of the attempt that finished it: leaves a note of that, for the next request that goes on from it.
+ * A client knows an answer by the id of its beginning. A provider that keeps answers knows a recovered one by the id of
+ * the attempt that finished it. Leaves a note that maps the first id to the second, for the next request that names it.
  */
 export async function leaveAnswerId(
   { run, output, signal }: RunState,

@@ -24,7 +24,7 @@ export class AttemptLedger implements AttemptUsage {
   readonly #reasoning = newTally();
   readonly #calls = new Map<number, Tally>();
 
-  /** There is no target where the attempts of another replica are told as one. */
+  /** Without a `target`, it stands for all attempts of another replica. */
   constructor({ target, mode, added_messages, added_reasoning = 0 }: AskedAttempt) {
     if (target) this.upstream = target.name;
     this.mode = mode;

@@ -26,7 +26,7 @@ const PHASE_OF: Readonly<Partial<Record<Delta['kind'], Phase>>> = {
   tool_start: 'tool_call',
   tool_arguments: 'tool_call',
 };
-/** Attempts that tell the answer from its beginning. */
+/** Attempts that produce the answer from its beginning. */
 const FROM_THE_TOP: ReadonlySet<PlannedAttempt['mode']> = new Set(['first', 'replay', 'restart']);
 /** The overhead is measured for one batch in so many: looking at the clock costs more than most of what it measures. */
 const OVERHEAD_SAMPLE = 64;
@@ -224,7 +224,7 @@ export class AttemptReader implements AttemptReport {
       return;
     }
     const { splice } = this.#planned;
-    // What one attempt reports of itself, while it goes on with an answer, is less than was reported before.
+    // While an attempt continues an answer, its running usage report covers less than the last one that was shown.
     const said = splice ? withoutReport(told) : told;
     const isOpen = splice?.isOpen;
     if (isOpen && !splice.allows(said)) {

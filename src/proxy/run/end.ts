@@ -19,7 +19,7 @@ import { leaveCutNote, leaveLostCalls } from './notices/record-notices.ts';
 import { type RunState, SUPERSEDED } from './run-state.ts';
 import type { ReportedFailure } from './targets/run-targets.ts';
 
-/** Nothing is left to try: the client is told, in the stream or instead of it. */
+/** Nothing is left to try: the client gets an error, in the stream or instead of it. */
 export async function giveUp(
   state: RunState,
   client: Client,
@@ -35,7 +35,7 @@ export async function giveUp(
     const { stream_id } = output;
     const { settled: forwarded, unfinished } = state.forwardedCalls;
     const failure = { interruption, why, attempts: attempts.count, created_at_ms, stream_id, forwarded };
-    // Once the client knows that this was all, nobody else may know less.
+    // Stored first: once the client knows that this was all, no other replica may know less.
     await state.persist();
     await leaveCutNote(state, end, context);
     if (forwarded.length > 0) await leaveLostCalls(state, unfinished, context);
@@ -45,7 +45,7 @@ export async function giveUp(
   const { id, wire } = state.run;
   const named = { 'holdfast-run-id': id };
   if (refusal && refusal.status >= 400) {
-    // What the provider says to its client is for the client, word for word.
+    // The provider's refusal is meant for the client, so it passes word for word.
     client.reject(refusal.status, { ...responseHeaders(refusal.headers), ...named }, refusal.body);
   } else {
     const { status, body } = failureResponse({ target }, { interruption });
@@ -124,7 +124,7 @@ export async function finishWithToolCalls(
   state.watch?.planned({ plan: 'R2', wait_ms: 0 });
   state.settle(settle);
   state.cancel(cancel, cause);
-  // Settled work is stored before the client is told that the turn is over.
+  // Settled work is stored before the client learns that the turn is over.
   await state.persist();
   context.metrics.recoveries.inc({ plan: 'R2', mode: 'none', outcome: 'succeeded' });
   const lost = [...notMadeAgain(before, state.transcript.closedCalls), ...cancel];

@@ -33,7 +33,7 @@ export interface StoredFailure {
   readonly retryable: boolean;
 }
 
-/** What an error says of a run that failed. */
+/** What an error reports of a failed run. */
 interface FailedRun {
   readonly run: RunId;
   /** `undefined` when its journal has lost that. */
@@ -74,7 +74,7 @@ export function failureEvent(
   };
 }
 
-/** The error event of a run that is told from the store: `cause` says what ended it. */
+/** The error event of a run that is replayed from the store: `cause` says what ended it. */
 export function storedFailureEvent(
   run: RunId,
   journal: JournalFold,
@@ -161,7 +161,7 @@ function reasonOf({ cause, evidence, status, message }: Interruption): string {
   return message ? `${cause} (${detail}): ${message}` : `${cause} (${detail})`;
 }
 
-/** The `holdfast` object of the error that ends a stream: everything a client needs to save what there is. */
+/** The `holdfast` object of the error that ends a stream: everything a client needs to save the partial answer. */
 function failureDetails(failed: FailedRun, partial: PartialAnswer): object {
   const { run, created_at_ms, stream_id, attempts, cause, retryable, retry_after_ms, message } = failed;
   const said = partial.text || partial.refusal;

@@ -7,7 +7,7 @@ type Show = (deltas: readonly Delta[], event: AnswerEvent, intact: boolean) => v
 
 /**
  * JSON for a client that asked for no stream, held back until it is whole: until then it can be asked for again as if
- * nothing had been said. What is cut loses nothing by it, since such an answer is only ever told again from its beginning.
+ * nothing had been said. Cutting it loses nothing, since such an answer is only ever generated again from its beginning.
  */
 export class HeldDocument {
   readonly #events: Parameters<Show>[] = [];

@@ -20,7 +20,7 @@ const LEASE_RETRY_MS = 500;
 
 /**
  * The journal of a run from the relay's side: takes events from the first moment on, although the store may still
- * be busy handing out the lease, and goes on without a store that does not.
+ * be busy handing out the lease, and continues without a store that does not answer.
  */
 export class RunJournal {
   /** When the run began, on whatever replica. */

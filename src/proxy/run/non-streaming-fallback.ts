@@ -29,7 +29,7 @@ export async function answerWithoutStream(
   if (!isAnswered && !refusesToStream(refusal)) return undefined;
   if (isAnswered) unstreamed.answer(target, refusal);
   else unstreamed.passOn(target);
-  // The journal has nothing of it: whoever sends the request again is to be answered anew.
+  // The journal does not have this answer: a repetition of the request must be answered anew.
   await inTime(state.close({ status: 'cancelled' }), time, CLOSE_WAIT_MAX_MS);
   return isAnswered ? 'complete' : 'rejected';
 }
@@ -41,7 +41,7 @@ function isAnswer({ status, body }: Refusal, wire: Wire): boolean {
 }
 
 const REFUSALS: ReadonlySet<number> = new Set([400, 404, 405, 422, 501]);
-/** Whoever quotes that sentence of another provider may do so at some length. */
+/** A gateway may quote the provider's sentence within a long message. */
 const LOOKED_AT_BYTES = 16_384;
 
 /**

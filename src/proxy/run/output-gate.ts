@@ -125,7 +125,7 @@ export class OutputGate {
     this.#answer.forward(event);
   }
 
-  /** The attempt that this tells of begins: what is sent from now on is of it. */
+  /** The attempt of `segment` begins: what is sent from now on belongs to it. */
   begin(segment: Segment): void {
     this.#segment = segment;
   }
@@ -230,7 +230,7 @@ export class OutputGate {
     let said = this.#segment ? this.#withSegment(this.#segment, deltas) : deltas;
     if (this.#silent.length > 0) {
       said = [...this.#silent, ...said];
-      // Only the journal tells a call that was cancelled unseen from one that was closed.
+      // Only the journal distinguishes a call that was cancelled unseen from one that was closed.
       this.#needsStored ||= events === 'comments' && this.#silent.some(isCancel);
       this.#silent = [];
     }
@@ -257,7 +257,7 @@ export class OutputGate {
     this.#cancelTimer = time.after(KEEP_ALIVE_MS, () => this.#keepAlive());
   }
 
-  /** While a recovery takes long: an event that says nothing. False where the wire has none, or nothing is recovered from. */
+  /** Sends an empty event during a long recovery. False if the wire has none, or if no recovery is under way. */
   #breakSilence(): boolean {
     if (!this.#options.isRecovering() || !this.#answer.breakSilence()) return false;
     // After so long a silence the run may be another replica's, which would give this ordinal to another event.

@@ -54,7 +54,7 @@ export async function relay(
     return outcome;
   } catch (error) {
     watch?.ended({ outcome: 'failed' });
-    // While this replica lives, nobody takes from it what it holds.
+    // While this replica lives, no other one takes over what it holds.
     await state.release();
     throw error;
   } finally {

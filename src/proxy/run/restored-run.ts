@@ -111,7 +111,7 @@ export class RestoredRun {
     return brought;
   }
 
-  /** Who said what is brought was told in what was lost of the journal. */
+  /** The part of the journal that was lost said which attempt produced the brought events. */
   #withSegment(deltas: readonly Delta[]): readonly Delta[] {
     if (this.#broughtContent || !deltas.some(partOf)) return deltas;
     this.#broughtContent = true;

@@ -25,7 +25,7 @@ interface Recovery {
 
 type Recovered = Extract<Advisory, { readonly type: 'Recovered' }>;
 
-/** The attempts of one run: whom each was made at and how, what it cost, and how long the client felt that it was made. */
+/** The attempts of one run: the target and mode of each, what it cost, and the silence that the client felt. */
 export class RunAttempts {
   readonly #run: Run;
   readonly #context: RunContext;
@@ -55,7 +55,7 @@ export class RunAttempts {
     this.#context = context;
     this.#watch = watch;
     this.started_ms = context.time.now();
-    // A run of which nothing was sent may have had attempts, but nobody can see any of them.
+    // A run that sent nothing may have had attempts, but the journal shows none of them.
     const known = restored && restored.seq > 0 ? restored : undefined;
     this.#before = known ? known.attempts - 1 : 0;
     if (!known) return;
@@ -68,7 +68,7 @@ export class RunAttempts {
     return this.#before + this.#ledgers.length;
   }
 
-  /** Who is asked, or was last. */
+  /** The upstream that is asked, or was asked last. */
   get upstream(): string {
     return this.#segment?.upstream ?? this.#run.target.name;
   }
@@ -135,7 +135,7 @@ export class RunAttempts {
     return this.#recovery?.interrupted_at_ms ?? this.#context.time.wall();
   }
 
-  /** New content has come: what there is to say of the recovery that it ends, if it ends one. */
+  /** New content has come. Returns the advisory of the recovery that it ends, if it ends one. */
   recovered(): Recovered | undefined {
     if (!this.#recovery || !this.#segment) return undefined;
     const { plan, cause, from } = this.#recovery;

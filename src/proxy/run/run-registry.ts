@@ -28,7 +28,7 @@ export class RunRegistry {
     return active;
   }
 
-  /** The run is delivered here from now on: nobody else has to see to it while `active` lasts. */
+  /** The run is delivered here from now on: salvage leaves it alone while `active` lasts. */
   hold(run: RunId, active: ActiveRun): void {
     this.#held.set(run, active);
     void active.ended.then(() => {
@@ -36,7 +36,7 @@ export class RunRegistry {
     });
   }
 
-  /** Who delivers the run on this replica. */
+  /** The delivery of the run on this replica, if there is one. */
   holder(run: RunId): ActiveRun | undefined {
     return this.#held.get(run);
   }
@@ -58,15 +58,15 @@ export class RunRegistry {
 /** Every run ends with it: a reason of our own spares each of them an exception with its stack. */
 const CANCELLED = Symbol('cancelled');
 
-/** How long a run goes on without its client. */
+/** How long a run continues without its client. */
 export interface DetachTimeout {
   readonly time: Time;
   readonly detached_ms: number;
-  /** Whether somebody reads the run meanwhile, here or elsewhere: then the time starts again. */
+  /** Whether another client reads the run meanwhile, here or elsewhere: then the time starts again. */
   isRead(run: RunId, owner: Owner): Promise<boolean>;
 }
 
-/** What those who count runs are told. */
+/** Counts the runs of an owner. */
 interface RunCounter {
   /** Called once: the client waits for nothing of the run any more. */
   onAnswered(): void;
@@ -98,7 +98,7 @@ export class ActiveRun {
     return this.#over.signal;
   }
 
-  /** From now on the run goes on for a while when its client leaves: it asked to be resumable. */
+  /** From now on the run continues for a while when its client leaves: it asked to be resumable. */
   outlive(run: RunId, grace: DetachTimeout): void {
     this.#outlives = { run, grace };
   }

@@ -41,8 +41,8 @@ export function createRunSalvage({ configuration, store, time, random, metrics, 
 }
 
 /**
- * What the results of a salvaged run's settled calls have to tell: its replica was lost while it held others, or while
- * the provider ran a tool. `unfinished`: those calls.
+ * The note for requests that bring results of a salvaged run's settled calls: its replica was lost while it held
+ * other calls, or while the provider ran a tool. `unfinished`: the held calls.
  */
 function salvagedCallNote(
   { run, journal, givenUp }: SalvagedRun,

@@ -50,9 +50,9 @@ export class RunState {
   readonly attempts: RunAttempts;
   /** What other replicas made of the run before this one. */
   readonly restored: RestoredRun | undefined;
-  /** Aborts when this replica is not to go on: nobody waits any more, {@link SUPERSEDED} or `HAND_OVER`. */
+  /** Aborts when this replica must stop: no client waits any more, {@link SUPERSEDED} or `HAND_OVER`. */
   readonly signal: AbortSignal;
-  /** Is told what becomes of the run, if anybody wants to know. */
+  /** Observes the run; undefined without observers. */
   readonly watch: RunObservation | undefined;
   readonly #context: RunContext;
   readonly #journal: RunJournal;
@@ -181,7 +181,7 @@ export class RunState {
     };
   }
 
-  /** What reads an attempt's events: one that comes back to an answer goes on with what the last one has read. */
+  /** The reader of an attempt's events. An attempt that resumes an answer continues with the last attempt's reader. */
   readerFor({ mode }: PlannedAttempt): WireReader {
     const { wire, request } = this.run;
     if (mode !== 'resume' || !this.#reader)
@@ -208,11 +208,11 @@ export class RunState {
   /** Closes calls whose arguments prove that they are whole. */
   settle(calls: readonly ToolCall[]): void {
     const closes = calls.map(({ index }): Delta => ({ kind: 'tool_close', index, proof: 1 }));
-    // They are of whoever said them: an attempt that was made since has added nothing, and recovered nothing.
+    // The calls belong to the attempt that produced them: a later attempt has added nothing, and recovered nothing.
     if (this.#event) this.output.show(this.#fold(closes), this.#event, false);
   }
 
-  /** The answer starts anew: says so if anything of it could be seen. */
+  /** The answer starts anew. Announces that if the client has seen any of it. */
   announceReset(reason: string): void {
     const { reasoning, text } = this.transcript;
     if (reasoning === '' && text === '') return;
@@ -248,12 +248,12 @@ export class RunState {
     return this.#spare !== undefined;
   }
 
-  /** The attempt under way has told a whole answer that is not what was asked for, and nothing of it was shown. */
+  /** The attempt under way has produced a whole answer that does not fit the request, and nothing of it was shown. */
   keepSpare(show: () => Answer): void {
     this.#spare = { show, segment: this.#segment };
   }
 
-  /** Ends the answer with the last one that was kept: it was paid for, and is better than none. False if there is none. */
+  /** Ends the answer with the last spare, which is better than none. False if no spare was kept. */
   async finishWithSpare(): Promise<boolean> {
     const spare = this.#spare;
     if (!spare || this.output.begun) return false;

@@ -14,7 +14,7 @@ import { Summariser } from './summariser.ts';
 /** Of one run. */
 const COMPRESSIONS_MAX = 2;
 
-/** The plan to carry out, and who may be asked for it. */
+/** The plan to carry out, and the targets that may be asked for it. */
 export interface CompressedPlan {
   readonly plan: Plan;
   readonly left: readonly RunTarget[];
@@ -25,7 +25,7 @@ export interface CompressedPlan {
 /** An attempt that was interrupted. */
 export interface Failed {
   readonly interruption: Interruption;
-  /** Who may be asked next. */
+  /** The targets that may be asked next. */
   readonly left: readonly RunTarget[];
   /** Characters delivered so far. */
   readonly offset: number;
@@ -40,8 +40,8 @@ interface ComposedRequests {
 }
 
 /**
- * The way out for a run whose conversation has become too long for all of its targets: the middle of it is summarised, and
- * the run goes on with the summary in its place. Where that is not configured, or fails, all is as it would be without.
+ * Shortens a conversation that has become too long for all targets of its run: a model summarises the middle, and the
+ * run continues with the summary in its place. If that is not configured, or fails, the run ends as it would without.
  */
 export class Compressions {
   readonly #run: Run;

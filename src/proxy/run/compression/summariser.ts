@@ -8,11 +8,11 @@ import type { RunCompression } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 import { type ProbeAnswer, probe } from '../probe.ts';
 
-/** What the request says besides what is to be summarised. */
+/** The instruction in the request, besides the text to summarise. */
 const INSTRUCTION_TOKENS = 300;
 /** Of each request. */
 const TRIES_MAX = 2;
-/** More would take longer than anybody waits for an answer. */
+/** More requests would take longer than clients wait for an answer. */
 const PIECES_MAX = 16;
 
 /** Has a model summarise what was said in a conversation, as the configuration has it. */
@@ -27,7 +27,7 @@ export class Summariser {
     this.#log = log;
   }
 
-  /** `undefined` if there is none: the log says why. `signal` aborts when nobody waits for it any more. */
+  /** `undefined` if no summary could be had: the log says why. `signal` aborts when the run no longer needs it. */
   async summarise(
     sayings: readonly Saying[],
     tokens_max: number,
@@ -36,7 +36,7 @@ export class Summariser {
     const { time, configuration } = this.#context;
     const pieces = piecesOf(sayings, this.#pieceCharacters(tokens_max));
     if (pieces.length > PIECES_MAX) return this.#failed({ pieces: pieces.length });
-    // Whoever would give up without progress does not wait for a summary any longer either.
+    // A run that would be given up for lack of progress does not wait longer for a summary either.
     const until_ms = time.now() + configuration.recovery.no_progress_ms;
     let before: string | undefined;
     for (const piece of pieces) {

@@ -15,7 +15,7 @@ export interface AttemptReport {
   readonly end: AttemptEnd;
   /** Characters that it added to the run. */
   readonly added: number;
-  /** Raw position in the answer up to which it has told it, what the client had already included; `undefined` if it said nothing. */
+  /** Raw position in the answer that it has reached, what the client had already included; `undefined` without output. */
   readonly position: number | undefined;
   /** How long it had said nothing when it ended. */
   readonly silent_ms: number;
@@ -27,7 +27,7 @@ export interface AttemptReport {
   readonly usage?: Usage | undefined;
   /** What its provider calls the answer, on a wire where later requests may name it. */
   readonly answer_id?: string | undefined;
-  /** Where its provider goes on with it, below the base URL of the upstream; nowhere if it cannot. */
+  /** Where its provider continues it, below the base URL of the upstream; undefined if it cannot. */
   readonly resume_path?: string | undefined;
   /** Parts of what it said that its provider takes back only as they were. */
   readonly sealed?: readonly object[] | undefined;

@@ -9,12 +9,12 @@ import type { Resumption, Run } from './run.ts';
 import type { RunContext } from './run-context.ts';
 
 /**
- * Is told of runs as this replica delivers them: traces and the status page are made of it. Told at attempts,
- * interruptions and seams, never per event. What it is handed never quotes a prompt, an answer or a key, but for
+ * Observes runs as this replica delivers them, for traces and the status page. Called at attempts,
+ * interruptions and seams, never per event. Its arguments never quote a prompt, an answer or a key, except for
  * {@link LiveAnswer.text}.
  */
 export interface RunObserver {
-  /** A run begins here, or is taken over from another replica. `undefined`: nobody watches this one. */
+  /** A run begins here, or is taken over from another replica. `undefined`: the run is not observed. */
   begin(run: ObservedRun): RunObservation | undefined;
 }
 
@@ -52,21 +52,21 @@ export interface ObservedRun {
   /** W3C trace context of the client's request, unchecked. */
   readonly traceparent?: string;
   readonly tracestate?: string;
-  /** For as long as the run goes on. */
+  /** For as long as the run lasts. */
   readonly answer: LiveAnswer;
 }
 
-/** What there is of an answer at the time of reading. */
+/** The answer so far, at the time of reading. */
 export interface LiveAnswer {
   /** UTF-16 units of text, reasoning and arguments. */
   readonly characters: number;
   /** Tool calls begun and not cancelled. */
   readonly tool_calls: number;
-  /** Content: not to be shown to anybody who has not asked for it in the configuration. */
+  /** Content: shown only where the configuration asks for it. */
   readonly text: string;
 }
 
-/** Whom the attempt is made at and how. */
+/** The target and the mode of an attempt. */
 export interface ObservedAttempt extends AttemptSegment {
   /** The model that is asked for. */
   readonly asked_model: string;
@@ -103,14 +103,14 @@ export interface ObservedRecovery {
 
 export interface ObservedEnd {
   readonly outcome: Outcome;
-  /** The finish reason that the client was told, if it was told one. */
+  /** The finish reason that the client got, if it got one. */
   readonly finish?: string;
 }
 
-/** Nobody watches. */
+/** Observes no run. */
 export const NO_OBSERVER: RunObserver = { begin: () => undefined };
 
-/** All of them see every run; of the headers that they want sent, those of the last one stand. */
+/** All of them observe every run; if several return headers to send, the last one wins. */
 export function observers(all: readonly RunObserver[]): RunObserver {
   const [first, second] = all;
   if (!second) return first ?? NO_OBSERVER;
@@ -157,9 +157,9 @@ class Watches implements RunObservation {
   }
 }
 
-/** A run as it is delivered under the eyes of whoever watches it. */
+/** A run with its observation, if it has one. */
 interface ObservedRelay {
-  /** Undefined where nobody does. */
+  /** Undefined without observers. */
   readonly watch: RunObservation | undefined;
   /** That of the process; what is logged in it can be joined to what the watch makes of the run. */
   readonly context: RunContext;

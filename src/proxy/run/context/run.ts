@@ -34,13 +34,13 @@ export interface Run {
   readonly thread?: string;
   /** `Holdfast-Deadline-Ms`: counted from the beginning of the run. */
   readonly deadline_ms?: number;
-  /** Aborts when nobody waits for the answer any more, or with {@link HAND_OVER} as its reason. */
+  /** Aborts when no client waits for the answer any more, or with {@link HAND_OVER} as its reason. */
   readonly signal: AbortSignal;
 }
 
 /** How the conversation of a run is put in fewer words if it has to be. */
 export interface RunCompression extends Omit<ModelCompression, 'target'> {
-  /** Who is asked for the summary. */
+  /** The target that makes the summary. */
   readonly target: RunTarget & { readonly model: string };
 }
 

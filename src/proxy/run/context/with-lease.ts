@@ -4,8 +4,8 @@ import { inTime } from '../../../lib/time.ts';
 import type { RunContext } from './run-context.ts';
 
 /**
- * Does what the lease was taken for. When that fails, the run is let go: nobody else takes over what is held by a
- * replica that lives, whether it delivers it or not.
+ * Does what the lease was taken for. When that fails, releases the run: no other replica takes over what a
+ * living replica holds, whether that one delivers it or not.
  */
 export async function withLease<Result>(
   lease: Lease,

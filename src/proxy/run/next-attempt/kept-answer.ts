@@ -9,11 +9,11 @@ import type { Keeping } from '../../wires/common/dialect.ts';
 import type { AttemptReport } from '../context/attempt-report.ts';
 import type { RunContext } from '../context/run-context.ts';
 
-/** Whoever knows the name of an answer can read it, so nobody may guess one. */
+/** The name of an answer is enough to read it, so it must be impossible to guess. */
 const ID_BYTES = 16;
 const URL_SAFE = /^[\w-]+$/;
 
-/** An answer that its provider may keep for those who lose the connection to it, over all connections to it. */
+/** An answer that its provider may keep after a lost connection, over all connections to it. */
 export class KeptAnswer {
   readonly #keeping: Keeping;
   readonly #base_url: string;
@@ -64,7 +64,7 @@ export class KeptAnswer {
     return { url, position: this.#position };
   }
 
-  /** What to `DELETE` once nobody wants it any more, while its provider may still be at it. */
+  /** What to `DELETE` once the answer is not needed any more, while its provider may still be generating it. */
   get stop_url(): string | undefined {
     if (this.#isOver || this.#id === undefined || !this.#position.isBegun) return undefined;
     return this.#keeping.stopUrl?.(this.#base_url, this.#id);
@@ -95,8 +95,8 @@ function isOver(end: AttemptEnd): boolean {
 const STOP_WAIT_MAX_MS = 2_000;
 
 /**
- * Has a provider stop at an answer that nobody waits for any more, by a `DELETE` of this address. False where it cannot be
- * told to; `undefined` if nobody knows whether it was.
+ * Stops an answer that is not needed any more, by a `DELETE` of this address. False if the provider does not support
+ * that; `undefined` if it is unknown whether the provider has stopped.
  */
 export async function stopAnswer(
   url: string,
@@ -116,7 +116,7 @@ export async function stopAnswer(
       connect_ms,
     });
     await body.consume(() => undefined);
-    // A server in trouble says nothing of what it could do.
+    // A server error does not show whether the server supports it.
     return status < 300 ? true : status < 500 ? false : undefined;
   } catch (error) {
     if (!(error instanceof TransportFailure)) throw error;

@@ -24,11 +24,11 @@ export interface Remedy {
   /** What interrupted the answer: never that a way of asking for the rest was refused. */
   readonly cause: Cause;
   readonly retry_after_ms: number | undefined;
-  /** Who may be asked for the rest, the best first. */
+  /** The targets that may be asked for the rest, the best first. */
   readonly left: readonly RunTarget[];
   /** The request that comes back to the very answer, where its provider has it. */
   readonly resumed: PlannedAttempt | undefined;
-  /** What failed says nothing against the target that was asked. */
+  /** The failure does not speak against the target that was asked. */
   readonly isBlameless: boolean;
 }
 

@@ -33,7 +33,7 @@ export class PrefillKnowledge {
     return wire.dialect ?? this.#context.capabilities.dialect(this.#target, this.model) ?? DIALECTS.generic;
   }
 
-  /** What was learnt of this model comes before what its dialect says of all. */
+  /** What was learnt about this model comes before what its dialect says about all. */
   get manner(): PrefillManner | undefined {
     return this.#learnt ?? mannerOf(this.dialect, this.model);
   }

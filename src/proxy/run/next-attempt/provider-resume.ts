@@ -15,7 +15,7 @@ const ENDS_OF_IT: ReadonlySet<Evidence['kind']> = new Set(['clean_eof', 'clock']
 /** Connections in a row that got no further, after which the rest is asked for in another way. */
 const FUTILE_MAX = 2;
 
-/** The way back to the answer of one target, where the provider goes on with it although the connection is lost. */
+/** Resumes the answer of one target, if its provider keeps generating it although the connection is lost. */
 export class ProviderResume {
   readonly #target: RunTarget;
   readonly #run: Run;
@@ -43,7 +43,7 @@ export class ProviderResume {
     return this.#kept?.asked(request) ?? request;
   }
 
-  /** Takes how far an attempt has come, and what its provider says about coming back. */
+  /** Takes in how far an attempt has come, and what its provider reports about resuming. */
   observe({ mode, request }: PlannedAttempt, report: AttemptReport): void {
     this.#kept?.observe(report);
     if (mode === 'resume') this.#futile = this.#rest(report)?.url === request.url ? this.#futile + 1 : 0;
@@ -61,7 +61,7 @@ export class ProviderResume {
   tail(planned: PlannedAttempt, report: AttemptReport): PlannedAttempt | undefined {
     const { ending, end } = report;
     if (!ending?.cutShort || planned.ending || !this.#facts.usageAsked) return undefined;
-    // Who has fallen silent after the end has no more to say.
+    // A provider that fell silent after the end has nothing more to send.
     if (end.kind === 'broken' && end.clock !== undefined) return undefined;
     if ([ending.finish, ...ending.after].some((event) => event?.deltas.some(isUsage))) return undefined;
     const request = this.request(planned, report);
@@ -79,7 +79,7 @@ export class ProviderResume {
     return isGone;
   }
 
-  /** Nothing more is wanted of the answer. Resolves once its provider knows, or is not to be told. */
+  /** Nothing more is needed of the answer. Resolves once its provider is stopped, or need not be. */
   release(): Promise<void> {
     const url = this.#kept?.stop_url;
     this.#kept = undefined;
@@ -89,7 +89,7 @@ export class ProviderResume {
 
   async #stop(url: string): Promise<void> {
     const isStopped = await stopAnswer(url, this.#target, this.#context);
-    // Whoever keeps answers and cannot be told to stop would go on with every one that is cancelled.
+    // A server that keeps answers and cannot be stopped would finish every answer that is cancelled.
     if (isStopped === false)
       this.#context.capabilities.rememberKeeping(this.#target.name, this.#model, false);
   }

@@ -123,7 +123,7 @@ export class TargetRequests {
     this.#comeback.observe(planned, report);
     this.#accepted ||= phase !== 'connect';
     this.#first ??= traces.events[0];
-    // The answer rests on the thoughts it was begun with: those of who goes on with it are not shown.
+    // The answer rests on the thoughts of its beginning: those of a continuation are not shown.
     if (!asksForRest(mode)) this.#sealed = sealed;
     this.#context.capabilities.recognise(this.#target, this.#prefill.model, traces);
   }
@@ -138,7 +138,7 @@ export class TargetRequests {
     return this.#comeback.tail(planned, report);
   }
 
-  /** Nobody comes back to the answer any more. Resolves once its provider knows, or is not to be told. */
+  /** The answer is not resumed any more. Resolves once its provider is stopped, or need not be. */
   release(): Promise<void> {
     return this.#comeback.release();
   }

@@ -83,7 +83,7 @@ export class RunRequests {
 
   /** True if this target takes back what the tools of the provider have done. */
   carries(target: RunTarget, transcript: Transcript): boolean {
-    // A target that is only considered has not been asked: it says nothing about whose answer this is.
+    // A target that is only considered has not been asked, so it has no part in the answer.
     const requests = this.#targets.get(target) ?? this.#requestsTo(target);
     return requests.carries(transcript);
   }

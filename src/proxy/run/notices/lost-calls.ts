@@ -36,7 +36,7 @@ interface Pointer {
 
 export const lostCallKey = (name: RunId | string) => ({ kind: 'lost_call', name }) as const;
 
-/** `undefined` when nobody could be told: no call was lost, or none was delivered whose result would come back. */
+/** `undefined` when no call was lost, or when none was delivered whose result could bring the notice. */
 export function lostCallNote(
   run: RunId,
   delivered: readonly SettledCall[],
@@ -58,7 +58,7 @@ export async function leaveLostCallNote(
   { run, lost, unknown, delivered, answers }: LostCallNote,
   ttl_ms: number,
 ): Promise<void> {
-  // Before the pointers: a result that finds nothing behind one takes the calls for told.
+  // Before the pointers: a reader that finds nothing behind a pointer assumes that the notice was delivered.
   await notes.put(
     owner,
     lostCallKey(run),
@@ -73,7 +73,7 @@ export async function leaveLostCallNote(
   await Promise.all(pointers);
 }
 
-/** The run that one of these calls was delivered by beside one that was lost, if that is not told yet. */
+/** The run that delivered one of these calls and lost another one, if the model does not know that yet. */
 export async function runWithLostCall(
   notes: Notes,
   owner: Owner,
@@ -103,7 +103,7 @@ export function notMadeAgain(cut: readonly ToolCall[], delivered: readonly ToolC
   });
 }
 
-/** What the model is told, as its user, by what was left under the id of the run. */
+/** The text for the model, in the role of the user, from the note under the id of the run. */
 export function lostCallNoteText(value: string): string {
   const left = JSON.parse(value) as readonly string[] | Pick<LostCallNote, 'lost' | 'unknown'>;
   if (!('unknown' in left)) return lostCallText(left);
@@ -131,7 +131,7 @@ function pointsTo({ digest, answers = [] }: Pointer, call: AnsweredCall): boolea
   return call.answer === undefined || answers.includes(shortDigest(call.answer));
 }
 
-/** Clients parse arguments and write them anew: the order of fields and white space say nothing. */
+/** Clients parse arguments and write them anew: the order of fields and white space are not significant. */
 const digestOf = ({ name, arguments: text }: SettledCall): string =>
   shortDigest(JSON.stringify([name, comparableJson(normalisedArguments(text))]));
 

@@ -8,7 +8,7 @@ import { lostCallKey, lostCallNoteText, runWithLostCall } from './lost-calls.ts'
 import { claimNotice, type NoticeContext, PendingNotices, type TakenNote } from './pending-notices.ts';
 import { readThreadNote, threadKey, threadNoticeText } from './thread-notice.ts';
 
-/** A request that may have to tell the model something. */
+/** A request that may have to carry a notice. */
 export interface NoticedRequest {
   readonly owner: Owner;
   readonly thread?: string | undefined;
@@ -25,7 +25,7 @@ export function wantsNotices(header: string | string[] | undefined, { resume }: 
   return header !== 'none' && resume.notices;
 }
 
-/** Finds what models have to be told. A store that fails or is slow delays no request for long, and few of them. */
+/** Finds pending notices. A store that fails or is slow delays few requests, and none for long. */
 export class NoticeBoard {
   readonly #context: NoticeContext;
   readonly #patience: BestEffortStore;
@@ -35,7 +35,7 @@ export class NoticeBoard {
     this.#patience = new BestEffortStore(context, 'models are told of nothing that was cut off');
   }
 
-  /** What there is to tell with this request, if anything. Taken, nobody else will tell it. Never rejects. */
+  /** The notices for this request, if any. Claimed notices go into no other request. Never rejects. */
   async claim({ owner, thread, of_model, answered }: NoticedRequest): Promise<PendingNotices | undefined> {
     const { store } = this.#context;
     if ((thread === undefined && answered.length === 0) || this.#patience.isResting) return undefined;
@@ -48,7 +48,7 @@ export class NoticeBoard {
     return notes.length === 0 ? undefined : new PendingNotices(notes, this.#context);
   }
 
-  /** The note unless it is told already. One of which that is not known is put back. */
+  /** The note, unless the model has it already. If that cannot be found out, the note is put back. */
   async #toTell(lookup: Promise<TakenNote | undefined>): Promise<TakenNote | undefined> {
     const { store, configuration } = this.#context;
     const note = await lookup;

@@ -3,7 +3,7 @@ import type { Relay } from '../context/run-context.ts';
 import type { NoticeBoard } from './notice-board.ts';
 import { NoticeForm } from './notice-form.ts';
 
-/** Relays a new run whose model may have to be told something. `isDerived`: its client has not named the thread itself. */
+/** Relays a new run, with pending notices for its model. `isDerived`: its client has not named the thread itself. */
 export const noticedRelay =
   (relay: Relay, board: NoticeBoard, isDerived = false): Relay =>
   async (run, client, context) => {
@@ -19,7 +19,7 @@ export const noticedRelay =
       }));
     if (!pending) return relay(run, client, context);
     const dialects = targets.map((each) => context.capabilities.dialect(each, request.model));
-    // The strictest of those who may be asked decides: what it takes, all do.
+    // The strictest target that may be asked decides: every target accepts what it accepts.
     const dialect = dialects.find((each) => each?.answersToolResults) ?? dialects[0];
     const form = new NoticeForm(pending.notices, notices, dialect);
     const transport = new NoticedTransport(context.transport, form);

@@ -15,7 +15,7 @@ export interface NoticeContext {
   readonly log: Logger;
 }
 
-/** A note that was taken from the store, and what it has to say. */
+/** A note that was taken from the store, and the notice in it. */
 export interface TakenNote {
   readonly run: RunId;
   readonly owner: Owner;
@@ -48,12 +48,12 @@ export class PendingNotices {
     await inTime(Promise.all(this.#taken.map((note) => this.#putBack(note))), time, STORE_WAIT_MAX_MS);
   }
 
-  /** Leaves the note to another request to tell, unless there is a newer one by now. */
+  /** Leaves the note to another request, unless there is a newer one by now. */
   async #putBack(note: TakenNote): Promise<void> {
     const { store, configuration, log } = this.#context;
     const { owner, key, value } = note;
     try {
-      // A note that is found while it is claimed would be taken for told.
+      // A reader that finds a claimed note would assume that it was delivered.
       await store.notes.consume(owner, toldKey(note));
       await store.notes.claim(owner, key, value, configuration.checkpoint.ttl_s * 1000);
     } catch (error) {
@@ -66,8 +66,8 @@ export class PendingNotices {
 }
 
 /**
- * Whether the request that has taken the note is to tell it. A note is left before its run is ended, and left again when
- * that fails: by then the first one may have been told.
+ * Whether the request that has taken the note must carry it. A note is left before its run is ended, and left again when
+ * that fails: by then the model may have the first one.
  */
 export async function claimNotice(notes: Notes, taken: TakenNote, ttl_ms: number): Promise<boolean> {
   const claim = randomUUID();

@@ -12,7 +12,7 @@ import type { RunContext } from '../context/run-context.ts';
 import { leaveLostCallNote, lostCallNote } from './lost-calls.ts';
 import { leaveThreadNote, type ThreadNote, threadNote } from './thread-notice.ts';
 
-/** What notices say of a run, as it is when they are left. */
+/** What notices contain of a run, at the time when they are left. */
 export interface NoticedRun {
   readonly run: Run;
   readonly transcript: Transcript;
@@ -26,7 +26,7 @@ export interface NoticedRun {
   readonly signal: AbortSignal;
 }
 
-/** What the thread of a run that ends early has to be told, if it is of one and there is anything to tell. */
+/** The note for the thread of a run that ends early; undefined without a thread, and if nothing was said. */
 export function cutNote(
   {
     run,
@@ -40,7 +40,7 @@ export function cutNote(
 ): ThreadNote | undefined {
   const { text, refusal, closedCalls, providerTools } = transcript;
   const calls = [...closedCalls, ...forwardedCalls.settled];
-  // An answer that a filter has stopped is not one to go on with.
+  // An answer that a filter has stopped must not be continued.
   if (run.thread === undefined || end.cause === 'content_filter') return undefined;
   if (!isPartial(transcript) && calls.length === 0) return undefined;
   const { id, request } = run;
@@ -57,7 +57,7 @@ export function cutNote(
   });
 }
 
-/** Leaves what the next request of the run's thread has to tell: its answer was cut off. */
+/** Leaves a note for the next request of the run's thread: its answer was cut off. */
 export async function leaveCutNote(ended: NoticedRun, end: JournalEnd, context: RunContext): Promise<void> {
   const { owner, thread } = ended.run;
   const note = cutNote(ended, end);
@@ -66,8 +66,8 @@ export async function leaveCutNote(ended: NoticedRun, end: JournalEnd, context: 
 }
 
 /**
- * Leaves what the results of the delivered calls have to tell: other calls were cut, or a tool of the provider was. `finished`: what the provider calls
- * the answer, if it has finished it.
+ * Leaves a note for requests that bring results of the delivered calls: other calls were cut, or a tool of the provider
+ * was. `finished`: the provider's id of the answer, if it has finished it.
  */
 export async function leaveLostCalls(
   ended: NoticedRun,

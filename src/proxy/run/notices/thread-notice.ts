@@ -18,7 +18,7 @@ const RESULT_CHARACTERS_MAX = 200;
 /** An answer that was cut off, as its thread remembers it. */
 export interface ThreadNote {
   readonly run: RunId;
-  /** When the run began: of two runs of a thread, the model is told about the later one. */
+  /** When the run began: of two runs of a thread, the notice is about the later one. */
   readonly created_at_ms: number;
   readonly status: FinalStatus;
   /** When the answer was cut off, ISO 8601. */
@@ -37,9 +37,9 @@ export interface ThreadNote {
 /** A tool that its provider ran, for the model that has had it run. */
 export interface ToolRun {
   readonly name: string;
-  /** `unknown`: nobody knows whether it has had its effect. */
+  /** `unknown`: it may or may not have had its effect. */
   readonly result: 'settled' | 'unknown';
-  /** The beginning of what it returned, as its provider tells it. */
+  /** The beginning of what it returned, in the provider's words. */
   readonly output?: string;
 }
 
@@ -126,7 +126,7 @@ export async function withdrawThreadNote(
   if (taken !== undefined && readThreadNote(taken).run !== run) await notes.claim(owner, key, taken, ttl_ms);
 }
 
-/** What a salvaged run has to tell its thread, if it is of one and there is anything to tell. */
+/** The note for the thread of a salvaged run; undefined without a thread, and if nothing was said. */
 export function salvageNote(
   { run, end, journal, givenUp }: SalvagedRun,
   unfinished: readonly NamedCall[] = [],
@@ -142,7 +142,7 @@ export function salvageNote(
 
 export const readThreadNote = (value: string): ThreadNote => JSON.parse(value) as ThreadNote;
 
-/** What the model is told. The form is fixed: clients look for it in what they sent. */
+/** The text for the model. Its form is fixed: clients look for it in requests. */
 export function threadNoticeText({ run: _run, created_at_ms: _created, ...told }: ThreadNote): string {
   const sentences = [
     SENTENCE,

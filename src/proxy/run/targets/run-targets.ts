@@ -46,7 +46,7 @@ export interface NextTargets {
 /** A provider that asks every run to stay away asks for no longer than this. */
 const LEFT_ALONE_MAX_MS = 86_400_000;
 
-/** Failures that speak against the target, whoever asks it. */
+/** Failures that speak against the target in every run. */
 const DISCREDITING: ReadonlySet<Reaction> = new Set(['again', 'next', 'silent', 'misconfigured']);
 
 /**
@@ -108,7 +108,7 @@ export class RunTargets {
     return this.current;
   }
 
-  /** It is asked next. From now until its attempt is over, nobody else finds out whether it is up. */
+  /** It is asked next. Until its attempt is over, no other run tests whether it is up. */
   ask(target: RunTarget): RunTarget {
     this.release();
     this.#current = this.#targets.indexOf(target);
@@ -116,7 +116,7 @@ export class RunTargets {
     return target;
   }
 
-  /** The attempt says something, or has ended well without a word. */
+  /** The attempt has produced something, or has ended well without output. */
   answered(): void {
     if (!this.#inquiry?.answered(this.#time.now())) return;
     this.#log.info(this.#label, 'target is up');
@@ -149,7 +149,7 @@ export class RunTargets {
     return { left: chosen.map((left) => this.#at(left)), target, moves, isTooLate };
   }
 
-  /** The request is shorter now: who may be asked, the one for which it was too long last before the others. */
+  /** The request is shorter now. Returns the targets that may be asked, first the one for which it was too long last. */
   compressed(offset: number): readonly RunTarget[] {
     this.#isCompressed = true;
     this.#standings = afterCompression(this.#standings);
@@ -158,7 +158,7 @@ export class RunTargets {
     return chooseTargets({ ...this.#situation, offset, failure }).map((position) => this.#at(position));
   }
 
-  /** The failure that the client is told of if nothing is left, and the provider's own answer to it. */
+  /** The failure that the client gets if nothing is left, and the provider's own answer to it. */
   get told(): ReportedFailure {
     if (!this.#told) throw new Error('no attempt has failed yet');
     return this.#told;
@@ -183,11 +183,11 @@ export class RunTargets {
     this.#inquiry = undefined;
   }
 
-  /** What the failure says about the target to everybody. */
+  /** Shares with all runs what the failure shows about the target. */
   #learn(reaction: Reaction, interruption: Interruption): void {
     if (DISCREDITING.has(reaction)) this.#discredit(interruption);
     if (reaction === 'outgrown' || reaction === 'refused') this.answered();
-    // Where there is no other target, the client is told.
+    // If there is no other target, the client gets the failure.
     if (reaction === 'misconfigured' && this.#targets.length > 1) {
       const { cause, status } = interruption;
       this.#log.error({ ...this.#label, cause, status }, 'the configuration of a target is at fault');
@@ -198,9 +198,9 @@ export class RunTargets {
   #discredit(interruption: Interruption): void {
     const { health, upstream } = this.current;
     const isLimit = interruption.cause === 'rate_limited';
-    // What the key of one client is refused for says nothing about another's.
+    // A refusal of one client's key does not concern another's.
     if (isLimit && upstream.api_key === undefined) return;
-    // A server that says goodbye is replaced by another.
+    // A server that sends GOAWAY is replaced by another.
     if (interruption.cause === 'goaway') return;
     const ready_at_ms = this.#readyAt(interruption);
     if (ready_at_ms !== undefined)
@@ -246,7 +246,7 @@ export class RunTargets {
   }
 }
 
-/** A failure that the client may have to be told of. */
+/** A failure that the client may have to get. */
 export interface ReportedFailure {
   readonly interruption: Interruption;
   readonly report: AttemptReport;
@@ -257,8 +257,8 @@ export interface ReportedFailure {
 }
 
 /**
- * Which of two failures is told when nothing is left. What came of asking for the rest, or of asking another target,
- * must not mask why that was done.
+ * Which of two failures the client gets when nothing is left. A failed request for the rest, or a failure of another
+ * target, must not mask the failure that led to it.
  */
 export function moreInformative(before: ReportedFailure | undefined, now: ReportedFailure): ReportedFailure {
   const { interruption, reaction, target, isCompressed } = now;
@@ -267,7 +267,7 @@ export function moreInformative(before: ReportedFailure | undefined, now: Report
   const same = target === before.target && !isCompressed ? { ...before, report: now.report } : before;
   if (reaction === 'ours' && interruption.evidence.kind !== 'replica_lost') return same;
   if (!isPermanent(interruption.cause)) return now;
-  // The operator's fault is nobody else's business; what ends everything is.
+  // The operator's fault does not concern the client; a final failure does.
   const isFinal = reaction === 'final' && target !== before.target;
   return before.reaction === 'misconfigured' || isFinal ? now : same;
 }
