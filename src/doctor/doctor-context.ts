@@ -1,7 +1,7 @@
 import type { CertificateAuthorities } from '../config/certificates.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { systemTime } from '../lib/time.ts';
-import { type ProbeAnswer, probe } from '../proxy/run/probe.ts';
+import { type ProbeAnswer, probe } from '../proxy/run/context/probe.ts';
 import { type Headers, revivedRequestHeaders } from '../proxy/upstream/headers.ts';
 import type { Target } from '../proxy/upstream/target.ts';
 import type { Transport } from '../proxy/upstream/transport.ts';

@@ -1,7 +1,7 @@
 import type { Cause } from '../interrupts/interruption.ts';
 import { PROBE, probedManner } from '../plans/seam/mode.ts';
+import type { ProbeAnswer } from '../proxy/run/context/probe.ts';
 import { prefillBody } from '../proxy/run/next-attempt/prefill-probe.ts';
-import type { ProbeAnswer } from '../proxy/run/probe.ts';
 import type { Target } from '../proxy/upstream/target.ts';
 import type { ChatRequest } from '../proxy/wires/common/chat-request.ts';
 import { forModel } from '../proxy/wires/common/dialect.ts';

@@ -1,6 +1,6 @@
 import { suggestion } from '../config/problem.ts';
 import type { Interruption } from '../interrupts/interruption.ts';
-import type { ProbeAnswer } from '../proxy/run/probe.ts';
+import type { ProbeAnswer } from '../proxy/run/context/probe.ts';
 import type { Target } from '../proxy/upstream/target.ts';
 import type { ChatRequest } from '../proxy/wires/common/chat-request.ts';
 import { questionRequest } from '../proxy/wires/common/dialect.ts';

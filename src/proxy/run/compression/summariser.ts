@@ -4,9 +4,9 @@ import { sleep } from '../../../lib/time.ts';
 import { piecesOf, type Saying, summaryRequest } from '../../../plans/compression.ts';
 import { charactersIn } from '../../../plans/tokens.ts';
 import { questionRequest } from '../../wires/common/dialect.ts';
+import { type ProbeAnswer, probe } from '../context/probe.ts';
 import type { RunCompression } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
-import { type ProbeAnswer, probe } from '../probe.ts';
 
 /** The instruction in the request, besides the text to summarise. */
 const INSTRUCTION_TOKENS = 300;

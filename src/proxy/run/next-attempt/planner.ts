@@ -9,7 +9,6 @@ import { Compressions } from '../compression/compressions.ts';
 import type { AttemptReport } from '../context/attempt-report.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
-import type { RunAttempts } from '../run-attempts.ts';
 import type { RunTargets } from '../targets/run-targets.ts';
 import { PROBE_MAX_MS } from './prefill-probe.ts';
 import type { PlannedAttempt } from './recovery-request.ts';
@@ -47,7 +46,8 @@ export interface PlannedRun {
   readonly output: Pick<AnswerWriter, 'begun' | 'thoughts'>;
   /** Tokens that the client's limit leaves; infinite without one. */
   readonly tokens_left: number;
-  readonly attempts: Pick<RunAttempts, 'started_ms' | 'work_tokens'>;
+  /** When the run began here, by the clock that only runs forward, and the tokens that all attempts have generated. */
+  readonly attempts: { readonly started_ms: number; readonly work_tokens: number };
   /** Until the deadline of the run; infinite without one. */
   readonly left_ms: number;
   readonly signal: AbortSignal;

@@ -4,8 +4,8 @@ import { chatWire } from '../../wires/chunks/chat-wire.ts';
 import type { ChatRequest } from '../../wires/common/chat-request.ts';
 import { type Dialect, questionRequest } from '../../wires/common/dialect.ts';
 import { refusesPrefill } from '../../wires/dialects/prefill-evidence.ts';
+import { type ProbeAnswer, probe } from '../context/probe.ts';
 import type { RunContext } from '../context/run-context.ts';
-import { type ProbeAnswer, probe } from '../probe.ts';
 
 /** A client waits for it, in the middle of its answer. */
 export const PROBE_MAX_MS = 3000;

@@ -1,18 +1,18 @@
 import type { EventSourceMessage } from 'eventsource-parser';
-import { classify } from '../../interrupts/classify.ts';
-import { limitsFor, UNAIDED } from '../../interrupts/clocks.ts';
-import type { Interruption } from '../../interrupts/interruption.ts';
-import type { Time } from '../../lib/time.ts';
-import type { Metrics } from '../../metrics/metrics.ts';
-import type { Usage } from '../../plans/delta.ts';
-import { tokenCount, tokensOfDeltas } from '../../plans/tokens.ts';
-import { upstreamUrl } from '../upstream/address.ts';
-import { Attempt } from '../upstream/attempt.ts';
-import type { RunTarget } from '../upstream/target.ts';
-import { ChatCompletionsReader } from '../wires/chunks/chat-completions.ts';
-import { chatWire } from '../wires/chunks/chat-wire.ts';
-import type { Samples } from '../wires/common/fingerprint.ts';
-import type { RunContext } from './context/run-context.ts';
+import { classify } from '../../../interrupts/classify.ts';
+import { limitsFor, UNAIDED } from '../../../interrupts/clocks.ts';
+import type { Interruption } from '../../../interrupts/interruption.ts';
+import type { Time } from '../../../lib/time.ts';
+import type { Metrics } from '../../../metrics/metrics.ts';
+import type { Usage } from '../../../plans/delta.ts';
+import { tokenCount, tokensOfDeltas } from '../../../plans/tokens.ts';
+import { upstreamUrl } from '../../upstream/address.ts';
+import { Attempt } from '../../upstream/attempt.ts';
+import type { RunTarget } from '../../upstream/target.ts';
+import { ChatCompletionsReader } from '../../wires/chunks/chat-completions.ts';
+import { chatWire } from '../../wires/chunks/chat-wire.ts';
+import type { Samples } from '../../wires/common/fingerprint.ts';
+import type { RunContext } from './run-context.ts';
 
 /** After the finish reason only a usage report and `[DONE]` are expected. */
 const FINISH_WAIT_MS = 2000;
