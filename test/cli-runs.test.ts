@@ -176,7 +176,7 @@ it('runs tail: comes back where it was when the connection breaks', async () => 
   expect(tail.printed.stdout).toBe('Hello');
 });
 
-it('runs tail: goes on when the replica that delivered the run is lost', async () => {
+it('runs tail: continues when the replica that delivered the run is lost', async () => {
   const provider = providerRequests();
   const root = await startProvider(provider.listener);
   const store = `file:${temporaryDirectory()}`;

@@ -71,7 +71,7 @@ it('--version and --help', async () => {
   });
 });
 
-it('COMMAND --help tells what the command takes', async () => {
+it('COMMAND --help says what the command takes', async () => {
   const { stdout } = await runCli(['runs', 'tail', '--help']);
   expect(stdout).toMatch(/^holdfast runs tail \[options\] ID: /);
   expect(stdout).toContain('--key-file FILE');
@@ -80,7 +80,7 @@ it('COMMAND --help tells what the command takes', async () => {
   expect(group.status).toBe(0);
 });
 
-it('output that nobody wants any more ends the command', async () => {
+it('output that is not read any more ends the command', async () => {
   const child = startCli(['--help']);
   child.stdout?.destroy();
   expect(await once(child, 'exit')).toEqual([0, null]);

@@ -5,7 +5,7 @@ import { newRunId } from './fixtures.ts';
 
 const DAMAGE: Damage = { record: 3, seq: 5, reason: 'checksum mismatch' };
 
-test('damage is told once per run, again when it is another, and whenever a run goes on from it', () => {
+test('damage is reported once per run, again when it is different, and whenever a run continues after it', () => {
   const told: string[] = [];
   const reports = new DamageReports((error) => told.push(error.message));
   const [run, other] = [newRunId(), newRunId()];

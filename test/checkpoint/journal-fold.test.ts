@@ -32,7 +32,7 @@ describe('a folded journal', () => {
     });
   });
 
-  test('puts tool calls together and tells closed from open', () => {
+  test('puts tool calls together and distinguishes closed from open', () => {
     const fold = foldJournal([
       recordOf(
         { kind: 'tool_start', index: 0, id: 'call_a', name: 'f', extra: { signature: 's' } },

@@ -86,7 +86,7 @@ describe('the sound part of a run', () => {
   });
 });
 
-describe('records that nobody asked for', () => {
+describe('records before the requested part', () => {
   test('are gone past', () => {
     const prefix = new JournalPrefix();
     for (const seq of [0, 3]) prefix.pass(seq);
@@ -110,7 +110,7 @@ describe('records that nobody asked for', () => {
 });
 
 describe('a successor', () => {
-  test('makes up for damage behind the event it goes on from', () => {
+  test('makes up for damage behind the event it continues from', () => {
     const prefix = prefixOf([...SMALL_RUN.slice(0, 3), UNREADABLE]);
     expect(prefix.rewind(3)).toBe(true);
     expect(prefix).toMatchObject({ records: SMALL_RUN.slice(0, 2), seq: 3, damage: undefined });
@@ -118,7 +118,7 @@ describe('a successor', () => {
     expect(prefix.seq).toBe(4);
   });
 
-  test('cannot go on from an event that is missing', () => {
+  test('cannot continue from an event that is missing', () => {
     const prefix = prefixOf([...SMALL_RUN.slice(0, 2), UNREADABLE]);
     expect(prefix.rewind(5)).toBe(false);
     expect(prefix.damage).toEqual({
@@ -128,7 +128,7 @@ describe('a successor', () => {
     });
   });
 
-  test('can go on from nothing at all', () => {
+  test('can continue from nothing at all', () => {
     const prefix = prefixOf([UNREADABLE]);
     expect(prefix.rewind(-1)).toBe(true);
     for (const record of SMALL_RUN) prefix.add({ value: record });

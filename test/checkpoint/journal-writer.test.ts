@@ -267,7 +267,7 @@ describe('a store that fails', () => {
 });
 
 describe('a lease that was taken over', () => {
-  test('is told once, and the journal stays quiet from then on', async () => {
+  test('is reported once, and the journal stays quiet from then on', async () => {
     const situation = new Situation();
     const journal = await situation.open();
     journal.record(textEvent('a'));

@@ -18,7 +18,7 @@ describe('an orphan', () => {
     expect(watch.due([lost], true, 6001)).toEqual([lost]);
   });
 
-  test('that found somebody in between is watched anew', () => {
+  test('that had a holder in between is watched anew', () => {
     const watch = new OrphanWatch(AFTER_MS);
     const lost = orphan();
     watch.due([lost], true, 0);

@@ -69,7 +69,7 @@ describe.each(Object.keys(deployments))('the index of the %s store', (name) => {
     ]);
   });
 
-  test('tells threads apart', async () => {
+  test('distinguishes threads', async () => {
     const [store, other = store] = await openReplicas(2);
     const thread = 'conversation 🌊 / "1"';
     const one = await begin(store, 1, { thread });

@@ -77,7 +77,7 @@ describe('an orphan ends as', () => {
   });
 });
 
-test('it is known whether the client was told', () => {
+test('it is known whether the client got the error', () => {
   const givenUp = (...events: JournalEvent[]) =>
     salvagedRun(newRunId(), OWNER, stored(saying(...events)), AT_MS).givenUp;
   expect(givenUp(textEvent('Kelp'))).toBe(false);

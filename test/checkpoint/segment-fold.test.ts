@@ -23,8 +23,8 @@ const recordOf = (...events: readonly Delta[][]): JournalRecord => ({
 const segmentsOf = (...events: readonly Delta[][]): readonly FoldedSegment[] =>
   foldJournal([recordOf(...events)]).segments;
 
-describe('who said what', () => {
-  test('is told from the first event of a segment on to the last one that shows something of it', () => {
+describe('the segments of an answer', () => {
+  test('spans the first event of a segment to the last one that shows something of it', () => {
     const segments = segmentsOf(
       [],
       [begins(FIRST), says('Kelp')],
@@ -51,7 +51,7 @@ describe('who said what', () => {
     ]);
   });
 
-  test('tells text from reasoning, refusals and the arguments of calls', () => {
+  test('distinguishes text from reasoning, refusals and the arguments of calls', () => {
     const [segment] = segmentsOf(
       [begins(FIRST), { kind: 'reasoning', text: 'Hm.' }],
       [says('Yes')],

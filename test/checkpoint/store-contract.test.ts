@@ -69,7 +69,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
     });
 
   describe('appending and reading', () => {
-    test('gives back what was appended, while the run goes on and after it', async () => {
+    test('gives back what was appended, while the run lasts and after it', async () => {
       const store = await open();
       const run = newRunId();
       const lease = await store.acquire(run, OWNER);
@@ -133,7 +133,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       expect(await storedText(store, lease.run)).toBe('abc');
     });
 
-    test('refuses a gap and goes on from where it was', async () => {
+    test('refuses a gap and continues from where it was', async () => {
       const store = await open();
       const lease = await begin(store);
       await expect(store.append(lease, [textRecord(3, 'd')])).rejects.toBeInstanceOf(JournalGapError);
@@ -153,7 +153,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       expect(await storedText(store, lease.run)).toBe('abcdefghij');
     });
 
-    test('goes on behind an append that was refused', async () => {
+    test('continues behind an append that was refused', async () => {
       const store = await open();
       const lease = await begin(store);
       const appends = [
@@ -218,7 +218,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       expect(await other.read(run, OWNER, 0)).toBeNull();
     });
 
-    test('purges nothing that is running, somebody else’s, or unknown', async () => {
+    test('purges nothing that is running, another owner’s, or unknown', async () => {
       const store = await open();
       const [running, finished] = [await begin(store), await begin(store)];
       await store.finish(finished, COMPLETE);
@@ -242,7 +242,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
     });
   });
 
-  describe('who may append', () => {
+  describe('the replica that may append', () => {
     test.each([
       'run_../../../etc/passwd.......',
       'run_short',
@@ -339,7 +339,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
   });
 
   describe('the holder of a run', () => {
-    test('is alive while its store is open, and tells other replicas', async () => {
+    test('is alive while its store is open, and shows that to other replicas', async () => {
       const [first, second] = await openPair();
       const { run } = await begin(first);
       const { holder } = await read(second, run);
@@ -370,7 +370,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       expect(new Set(orphans)).toEqual(new Set(runs.map((run) => ({ run, owner: OWNER, epoch: 1 }))));
     });
 
-    test('is the one who took the run over', async () => {
+    test('is the replica that took the run over', async () => {
       const [first, second] = await openPair();
       const { run } = await begin(first);
       await first.close();
@@ -384,7 +384,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       expect(await second.orphans(10)).toEqual([]);
     });
 
-    test('can hand runs over while others look for orphans, who find all of them in the end', async () => {
+    test('can hand runs over while others look for orphans and find all of them in the end', async () => {
       const [first, second] = await openPair();
       const leases = await Promise.all(Array.from({ length: 100 }, () => begin(first)));
       let isOver = false;
@@ -451,7 +451,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
     });
   });
 
-  test('tells where every successor began', async () => {
+  test('says where every successor began', async () => {
     const store = await open();
     const { run } = await begin(store);
     await takeOver(store, run);
@@ -497,7 +497,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       expect(await first.notes.get(OWNER, KEY)).toBe('two');
     });
 
-    test('is nobody else’s, and no other note', async () => {
+    test('is no other owner’s, and no other note', async () => {
       const store = await open();
       await store.notes.put(OWNER, KEY, 'mine', NOTE_TTL_MS);
       expect(await store.notes.get(STRANGER, KEY)).toBeUndefined();
@@ -598,7 +598,7 @@ describe.each(sealed)('a note in the %s store whose key is gone', (name) => {
     return { before, after, told };
   }
 
-  test('counts as none, which every replica tells once', async () => {
+  test('counts as none, which every replica reports once', async () => {
     const { before, after, told } = await rotate();
     await before.put(OWNER, KEY, 'old', NOTE_TTL_MS);
     for (let time = 0; time < 3; time++)
@@ -613,7 +613,7 @@ describe.each(sealed)('a note in the %s store whose key is gone', (name) => {
     expect(told[0]).toHaveLength(2);
   });
 
-  test('is replaced by one that is put, and removed by whoever takes it', async () => {
+  test('is replaced by one that is put, and removed by the caller that takes it', async () => {
     const { before, after } = await rotate();
     await before.put(OWNER, KEY, 'old', NOTE_TTL_MS);
     await after[0].put(OWNER, KEY, 'new', NOTE_TTL_MS);
@@ -623,7 +623,7 @@ describe.each(sealed)('a note in the %s store whose key is gone', (name) => {
     expect(await before.get(OWNER, KEY)).toBeUndefined();
   });
 
-  test('gives way to one that is claimed, the same for all who claim it at once', async () => {
+  test('gives way to one that is claimed, the same for all that claim it at once', async () => {
     const { before, after, told } = await rotate();
     for (let round = 0; round < 20; round++) {
       const key: NoteKey = { kind: 'idempotency', name: `round ${round}` };

@@ -201,7 +201,7 @@ describe('a stream that breaks', () => {
     expect(body).toBe(`${': hb\n'.repeat(10)}${framesOf(EVENTS)}`);
   });
 
-  test('goes on as long as it gets on', async () => {
+  test('continues as long as it makes progress', async () => {
     const { fleet, fetch } = await start({}, { max_retries: 1 });
     fleet.script(...EVENTS.slice(1).map(() => cut(within(1), 'eof')));
     expect(await (await fetch(fleet.chatUrl, request())).text()).toBe(framesOf(EVENTS));
@@ -524,7 +524,7 @@ describe('a run whose request is not stored', () => {
   const brought = ({ asked }: Fleet) => asked.map(({ body }) => Object.hasOwn(body as object, 'request'));
   const unknown = refuse(409, 'not_resumable');
 
-  test('nor anything else of it, goes on with everything that the client has', async () => {
+  test('nor anything else of it, continues with everything that the client has', async () => {
     const { fleet, fetch } = await start();
     fleet.script(cut(within(4), 'eof'), refuse(404, 'run_not_found'), reset);
     expect(await (await fetch(fleet.chatUrl, request())).text()).toBe(framesOf(EVENTS));
@@ -544,7 +544,7 @@ describe('a run whose request is not stored', () => {
     expect(brought(fleet)).toEqual([no, no, yes, yes, no, yes, no, no, yes, no]);
   });
 
-  test('and that cannot be gone on with all the same, is given up', async () => {
+  test('and that cannot be continued all the same, is given up', async () => {
     const { fleet, fetch } = await start();
     fleet.script(cut(within(4), 'eof'), unknown, failing('not_resumable'));
     const events = framesOf(EVENTS.slice(0, 4));

@@ -69,7 +69,7 @@ const WIRES = [
 const FAILURES: readonly Failure[] = ['append', 'acquire'];
 const CASES = WIRES.flatMap((wire) => FAILURES.map((failure) => ({ ...wire, failure })));
 
-test.each(CASES)('a run whose store fails to $failure goes on at another replica: $path', async (wire) => {
+test.each(CASES)('a run whose store fails to $failure continues at another replica: $path', async (wire) => {
   const { first, second, provider, client, bodies } = await deployment('w10', wire.failure);
   const body = JSON.stringify({ model: 'm', stream: true, ...wire.asking });
   const headers = { 'content-type': 'application/json', authorization: 'Bearer client-key' };

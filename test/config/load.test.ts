@@ -445,7 +445,7 @@ routes: [{ model: a, targets: [{ upstream: first }, { upstream: local }, { upstr
     expect(route({ second: ', api_key: key' })).toEqual([]);
   });
 
-  it("a credential of the client's that only who summarises would get", () => {
+  it("a credential of the client's that only the summarising upstream would get", () => {
     const route = (target: string, key = '') =>
       load(`
 upstreams:

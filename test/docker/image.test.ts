@@ -82,7 +82,7 @@ describe('the container image', { timeout: 120_000, ...needs(enclosures()) }, ()
     expect(Object.keys(devDependencies).filter(installed)).toEqual([]);
   });
 
-  test('says what it is, and for whom it may run', () => {
+  test('says what it is, and under which users it may run', () => {
     const { configuration } = image;
     expect(configuration).toMatchObject({ user: `${USER}:${USER}`, stopSignal: 'SIGTERM', ports: ['8080'] });
     expect(configuration.labels.get('org.opencontainers.image.licenses')).toBe('Apache-2.0');
@@ -134,7 +134,7 @@ describe('the container image', { timeout: 120_000, ...needs(enclosures()) }, ()
     expect(log.map(({ msg }) => msg)).toEqual(expect.arrayContaining(['draining', 'stopped']));
   });
 
-  test('the health check finds the port by the command, and fails when nobody answers there', async () => {
+  test('the health check finds the port by the command, and fails when no process answers there', async () => {
     const port = await freePort();
     const flags = ['serve', '--upstream', 'http://127.0.0.1:9/v1', '--admin-port', String(port)];
     const { admin, health, pid } = await container({}, [...flags, '--host', '0.0.0.0']);
@@ -163,7 +163,7 @@ describe('the container image', { timeout: 120_000, ...needs(enclosures()) }, ()
     expect((await health()).status).toBe(0);
   });
 
-  test('a store that cannot be written is told, and ends it', async () => {
+  test('a store that cannot be written is logged, and ends it', async () => {
     const directory = temporaryDirectory();
     chmodSync(directory, 0o555);
     const environment = {

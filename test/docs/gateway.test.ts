@@ -152,7 +152,7 @@ describe.each(['haproxy', 'nginx'] as const)('%s, as the page has it', (name) =>
     expect(textOf(read)).toBe(TEXT);
   });
 
-  test('turns nobody away while a replica stops', { timeout: 60_000, ...needs(program, redis) }, async () => {
+  test('refuses no client while a replica stops', { timeout: 60_000, ...needs(program, redis) }, async () => {
     const { provider, replicas } = await startReplicas(2);
     const url = await start(name, replicas);
     provider.respond(() => ({ parts: [{ text: TEXT }] }));

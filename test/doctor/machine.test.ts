@@ -99,7 +99,7 @@ it('a directory that is none, and a secret that others can read', async () => {
   expect(open.of('store').secret).toMatchObject({ status: 'warn', remedy: `chmod 600 ${file}` });
 });
 
-it('replicas with the same secret show the same name, which does not tell it', async () => {
+it('replicas with the same secret show the same name, which does not reveal it', async () => {
   const [one, same, other] = await Promise.all(
     ['the secret of all replicas', 'the secret of all replicas', 'another secret altogether'].map((secret) =>
       diagnose({ ...TREE, secret }),

@@ -199,7 +199,7 @@ describe('one doctor for many upstreams', () => {
     ['forgetful', 'ok', 'does not continue the prefix', 'generic'],
     ['counting', 'ok', 'does not continue the prefix', 'generic'],
     ['misnamed', 'warn', 'refused', 'vllm'],
-  ])('%s: a model that does not go on from a prefix', (upstream, status, seen, dialect) => {
+  ])('%s: a model that does not continue from a prefix', (upstream, status, seen, dialect) => {
     const figures = { dialect, result: 'nudge' };
     expect(found(upstream).prefill).toMatchObject({ status, seen: expect.stringContaining(seen), figures });
   });
@@ -268,7 +268,7 @@ it('shows the key of a client to no other provider than the one it is for', asyn
   expect(seen).toEqual({ one: [], other: [`Bearer ${KEY}`] });
 });
 
-it('asks for the model it is told, which the provider may not have', async () => {
+it('asks for the configured model, which the provider may not have', async () => {
   const { url } = await provided();
   const { status, of } = await diagnose(single(url), ['--model', 'countre']);
   expect(of('upstream main').streaming).toMatchObject({

@@ -99,7 +99,7 @@ describe('a client that leaves takes its upstream request with it', () => {
     expect(deployment.requests(question)).toHaveLength(1);
   });
 
-  test('and nobody else: another run on the same HTTP/2 connection goes on', async () => {
+  test('and no other: another run on the same HTTP/2 connection continues', async () => {
     deployment.plan('stays', { parts: [{ text: TEXT.repeat(4) }], delay_ms: 10 });
     deployment.plan('goes', { parts: [{ text: TEXT }], faults: [{ kind: 'silence', at: IN_TEXT }] });
     const from = deployment.holdfast.log.length;

@@ -96,7 +96,7 @@ describe.each(MESSAGE_WIRES)('on %s, a conversation that is too long', (wire) =>
     expect(askedFor(model)).toEqual([]);
   });
 
-  test('is gone on with in fewer words, before the first token', async () => {
+  test('is continued in fewer words, before the first token', async () => {
     const model = modelOf('short', wire, 'first');
     const request = requestOn(wire, model, historyFor(wire, model));
     deployment.say('main', model, takes(sizeOf(request as SentBody) - 1000, wire, whole));
@@ -127,7 +127,7 @@ describe.each(MESSAGE_WIRES)('on %s, a conversation that is too long', (wire) =>
     expect(Number(line.characters_after)).toBeLessThan(Number(line.characters_before) / 2);
   });
 
-  test('is gone on with in the middle of the answer', async () => {
+  test('is continued in the middle of the answer', async () => {
     const model = modelOf('short', wire, 'recovery');
     const request = requestOn(wire, model, historyFor(wire, model));
     // There is room for the question, but for no word besides.

@@ -32,7 +32,7 @@ describe('a call that is cut behind text (R3)', () => {
     return { answer, asked };
   }
 
-  test('is made again from the text before it by a target that goes on exactly', async () => {
+  test('is made again from the text before it by a target that continues exactly', async () => {
     const { answer, asked } = await ask('vllm', { prefill: 'vllm' });
     expect(asked).toMatchObject([{ role: 'user' }, { role: 'assistant', content: SAID.trimEnd() }]);
     expect(answer).toMatchObject({ text: SAID, toolCalls: [CALL], finish: 'tool_calls', done: true });

@@ -27,7 +27,7 @@ test('a run whose client leaves is over at once', async () => {
   expect(await endOf(client.run)).toMatchObject({ outcome: 'cancelled' });
 });
 
-test('a resumable one goes on for a while', async () => {
+test('a resumable one continues for a while', async () => {
   const client = await beginTalk(deployment, 'resumable', RESUMABLE);
   const left_ms = Date.now();
   client.leave();

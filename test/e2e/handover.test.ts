@@ -27,7 +27,7 @@ async function start(limits: object): Promise<Deployment> {
 const stateOf = async (deployment: Deployment, { run }: StreamClient) =>
   (await fetchRun(deployment.other, run)).json();
 
-test('a replica that is stopped hands over what it cannot finish, and others go on at once', async () => {
+test('a replica that is stopped hands over what it cannot finish, and others continue at once', async () => {
   const deployment = await start({ drain_ms: DRAIN_MS });
   const { holdfast } = deployment;
   const resuming = await beginTalk(deployment, 'resumed', RESUMABLE);

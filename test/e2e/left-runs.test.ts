@@ -151,7 +151,7 @@ describe('the same request', () => {
     expectPaidOnce('left, then whole', TEXT, seen);
   });
 
-  test('is attached to a run that goes on without its client', async () => {
+  test('is attached to a run that continues without its client', async () => {
     const client = await beginTalk(deployment, 'detached', RESUMABLE, TALK);
     client.leave();
     const again = await repeated(deployment.other, 'detached', RESUMABLE);
@@ -277,7 +277,7 @@ describe.each(Object.keys(PLACES))('a complete run whose journal is damaged, in 
   test.each<[string, Record<string, string>, 'POST' | 'GET']>([
     ['whose request comes again with its key', { 'idempotency-key': 'damaged' }, 'POST'],
     ['whose request was kept', RESUMABLE, 'GET'],
-  ])('%s keeps what is valid, and goes on from there', async (what, headers, method) => {
+  ])('%s keeps what is valid, and continues from there', async (what, headers, method) => {
     const question = `damaged, ${what}`;
     damaged.plan(question, TEXT_TALK);
     const { run } = await repeatTalk(damaged.holdfast, question, headers);
@@ -301,7 +301,7 @@ describe.each(Object.keys(PLACES))('a complete run whose journal is damaged, in 
 });
 
 describe('a request whose replica was killed and whose run was salvaged', () => {
-  test('has what was delivered, and the answer goes on from there; its model is told of nothing', async () => {
+  test('has what was delivered, and the answer continues from there; its model gets no notice', async () => {
     const killed = await deployment.addReplica();
     const thread = { 'holdfast-thread': 'salvaged' };
     const client = await beginTalk(deployment, 'salvaged', thread, TALK, killed);

@@ -43,7 +43,7 @@ describe('how the rest is asked for', () => {
   const fault = { kind: 'reset', at: afterDeltas(parts, 'text_delta', 9) } as const;
   const thinking = { type: 'enabled', budget_tokens: 2048 } as const;
 
-  test('a model that goes on from a prefix is given one, without thinking', async () => {
+  test('a model that continues from a prefix is given one, without thinking', async () => {
     const question = 'prefill';
     deployment.plan(question, { parts, faults: [fault] });
     const message = await connect()
@@ -105,7 +105,7 @@ test.each(['chunks', 'comments'])(
   },
 );
 
-test('a message goes on at another replica when its own is killed', async () => {
+test('a message continues at another replica when its own is killed', async () => {
   const words = Array.from({ length: 150 }, (_, index) => `w${index} 🌊`).join(' ');
   const parts = [REASONING, { text: words }, { tool: callTo('call_brest', 'Brest') }];
   deployment.plan('killed', { parts, delay_ms: 8 });

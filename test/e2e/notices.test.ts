@@ -94,7 +94,7 @@ describe('a call that was cut beside one that was delivered', () => {
   // It would say so if its provider had refused any request.
   afterAll(() => deployment.close());
 
-  test.each(SDKS)('is told once to $name', async (sdk) => {
+  test.each(SDKS)('is reported once to $name', async (sdk) => {
     const question = `half called: ${sdk.name}`;
     deployment.plan(question, cutInCall(sdk.wire, 'call_lorient', CALLED));
     const { holdfast, other } = deployment;
@@ -191,7 +191,7 @@ describe('an answer whose replica was killed', () => {
     expect(told).toEqual({ ...own, ...noticed(sdk, questions[0]) });
   }
 
-  test.each(THREADS)('is told once in its thread, to $name', async (sdk) => {
+  test.each(THREADS)('is reported once in its thread, to $name', async (sdk) => {
     const thread = `partial, same: ${sdk.name}`;
     deployment.plan(`${thread}, elsewhere`, SHORT);
     await sdk.say(`${thread}, elsewhere`, living.url, 'another thread');

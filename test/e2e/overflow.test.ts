@@ -64,7 +64,7 @@ describe.each(ON_WIRES)('on %s, an answer whose rest is too long to be asked for
     expect(reading.text).not.toBe(TEXT);
   });
 
-  test('goes on at a target that takes more', async () => {
+  test('continues at a target that takes more', async () => {
     const model = modelOf('two', wire, 'larger');
     deployment.say('main', model, cutAndFull(wire));
     deployment.say('larger', model, () => says());

@@ -42,7 +42,7 @@ describe('the id of an answer', () => {
   const sent = (question: string) =>
     deployment.requests(question).map(({ body }) => (body as Record<string, unknown>).previous_response_id);
 
-  test('is what the provider calls it, wherever the client goes on from it', async () => {
+  test('is what the provider calls it, wherever the client continues from it', async () => {
     const { shown, finished } = await recovered();
     for (const replica of deployment.replicas) {
       const client = clientOf(replica);

@@ -104,7 +104,7 @@ interface ShownSegment {
 
 vi.setConfig({ maxConcurrency: 8 });
 
-describe('a text that one target begins, another goes on with, and the first one ends', () => {
+describe('a text that one target begins, another continues, and the first one ends', () => {
   let deployment: RouteDeployment;
   beforeAll(async () => {
     deployment = await RouteDeployment.start(

@@ -90,7 +90,7 @@ describe('the configuration that is rendered', () => {
     expect(Object.keys(parse(configurationOf(resources)).upstreams)).toEqual(['zeta', 'azure', 'openai']);
   });
 
-  it('keeps runs for as long as the place has room for, unless it is told how long', async () => {
+  it('keeps runs for as long as the place has room for, unless it is configured', async () => {
     const ttl_s = async (values: Values) =>
       parse(configurationOf(await chart.renderWith(values))).checkpoint.ttl_s;
     const secret = { existingSecret: 'holdfast' };

@@ -19,7 +19,7 @@ describe('the files of the chart', () => {
     expect(execFileSync(process.execPath, [script, '--check'], { encoding: 'utf8' })).toBe('');
   });
 
-  it('name no registry: whoever installs it says where the image is', () => {
+  it('name no registry: the installation says where the image is', () => {
     const images = ['values.yaml', ...EXAMPLES.map((example) => join('examples', example))].flatMap((file) =>
       [
         ...readFileSync(join(CHART, file), 'utf8').matchAll(

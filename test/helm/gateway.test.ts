@@ -156,7 +156,7 @@ describe('the admin port', () => {
     expect(only(resources, 'Service', 'release-holdfast').metadata.labels).not.toMatchObject(selector);
   });
 
-  it('is open to nobody, or to whom it is said to be', async () => {
+  it('is closed, or open to the configured peers', async () => {
     const peers = [{ namespaceSelector: {} }];
     const ingress = async (networkPolicy: object) =>
       only(await chart.renderWith({ networkPolicy }), 'NetworkPolicy').spec?.ingress;
@@ -238,7 +238,7 @@ describe('the Valkey of the chart', () => {
     ]);
   });
 
-  it('is found by the gateway, and by nobody else', async () => {
+  it('is found by the gateway only', async () => {
     const resources = await chart.render('gateway-valkey.yaml');
     const gateway = podOf(resources).metadata.labels;
     const { ingress } = specOf<{ ingress: { from: { podSelector: { matchLabels: object } }[] }[] }>(

@@ -89,7 +89,7 @@ describe('the policy that injects the sidecar', { timeout: TEST_LIMIT_MS }, () =
     ]);
   });
 
-  it('puts it before other init containers, and tells all containers that do not know better where it is', async () => {
+  it('puts it before other init containers, and gives its address to all containers that have none', async () => {
     const own = { name: 'OPENAI_BASE_URL', value: 'http://elsewhere/v1' };
     const spec = await injected({
       initContainers: [{ name: 'first', image: 'first' }],

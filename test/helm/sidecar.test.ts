@@ -21,7 +21,7 @@ function block(language: string, text: string): string {
 }
 
 describe('a sidecar', () => {
-  it('is an init container that goes on, with the API for its own pod only', async () => {
+  it('is an init container that keeps running, with the API for its own pod only', async () => {
     const resources = await chart.renderApplication();
     const { spec } = podOf(resources);
     expect(spec.initContainers?.map(({ name, restartPolicy }) => ({ name, restartPolicy }))).toEqual([
@@ -42,7 +42,7 @@ describe('a sidecar', () => {
     expect(kindsOf(await chart.render('sidecar.yaml'))).toEqual(['ConfigMap']);
   });
 
-  it('waits for no new requests when it goes, unless it is told to', async () => {
+  it('waits for no new requests when it goes, unless it is configured to', async () => {
     const limits = async (given: object) =>
       parse(configurationOf(await chart.renderApplication({ holdfast: { config: { limits: given } } })))
         .limits;

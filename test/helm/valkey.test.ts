@@ -32,32 +32,28 @@ async function startValkey(path: string, words: readonly string[], port: number)
   return client;
 }
 
-it(
-  'the Valkey of the chart starts as it is told to, and is what the gateway is told of',
-  needs(valkey),
-  async () => {
-    if ('missing' in valkey) return;
-    const resources = await chart.render('gateway-valkey.yaml');
-    const container = podOf(resources, 'StatefulSet').spec.containers[0];
-    const port = await freePort();
-    const client = await startValkey(valkey.path, container?.args ?? [], port);
+it('the Valkey of the chart starts as configured, and is what the gateway uses', needs(valkey), async () => {
+  if ('missing' in valkey) return;
+  const resources = await chart.render('gateway-valkey.yaml');
+  const container = podOf(resources, 'StatefulSet').spec.containers[0];
+  const port = await freePort();
+  const client = await startValkey(valkey.path, container?.args ?? [], port);
 
-    const settings = await client.config('GET', 'append*', 'maxmemory*', 'save');
-    expect(settings).toEqual(
-      expect.arrayContaining(['appendonly', 'yes', 'appendfsync', 'everysec', 'noeviction', '805306368']),
-    );
+  const settings = await client.config('GET', 'append*', 'maxmemory*', 'save');
+  expect(settings).toEqual(
+    expect.arrayContaining(['appendonly', 'yes', 'appendfsync', 'everysec', 'noeviction', '805306368']),
+  );
 
-    const file = join(temporaryDirectory(), 'holdfast.yaml');
-    const configuration = configurationOf(resources);
-    expect(configuration).toContain('@release-holdfast-valkey:6379/0');
-    writeFileSync(file, configuration.replace('@release-holdfast-valkey:6379/', `@127.0.0.1:${port}/`));
-    const { admin } = await startReplicaProcess(['--config', file], {
-      HOLDFAST_SECRET: 'correct horse battery staple',
-      HOLDFAST_VALKEY_PASSWORD: PASSWORD,
-      HOLDFAST_LISTEN_HOST: '127.0.0.1',
-      HOLDFAST_LISTEN_ADMIN_HOST: '127.0.0.1',
-    });
-    expect(await (await fetch(`${admin}/readyz`)).json()).toEqual({ status: 'ready' });
-    expect(await client.keys('holdfast:*')).not.toEqual([]);
-  },
-);
+  const file = join(temporaryDirectory(), 'holdfast.yaml');
+  const configuration = configurationOf(resources);
+  expect(configuration).toContain('@release-holdfast-valkey:6379/0');
+  writeFileSync(file, configuration.replace('@release-holdfast-valkey:6379/', `@127.0.0.1:${port}/`));
+  const { admin } = await startReplicaProcess(['--config', file], {
+    HOLDFAST_SECRET: 'correct horse battery staple',
+    HOLDFAST_VALKEY_PASSWORD: PASSWORD,
+    HOLDFAST_LISTEN_HOST: '127.0.0.1',
+    HOLDFAST_LISTEN_ADMIN_HOST: '127.0.0.1',
+  });
+  expect(await (await fetch(`${admin}/readyz`)).json()).toEqual({ status: 'ready' });
+  expect(await client.keys('holdfast:*')).not.toEqual([]);
+});

@@ -415,7 +415,7 @@ describe('errors within a stream, as providers send them', () => {
     expect(interruption.evidence.kind).toBe('error_event');
   });
 
-  test('the evidence names what it was decided on; the message is told, but never decided on', () => {
+  test('the evidence names what it was decided on; the message is kept, but never decided on', () => {
     const error = { type: 'overloaded_error', message: 'You are not authorised, quota, context length' };
     expect(inBand({ error })).toEqual({
       cause: 'provider_5xx',

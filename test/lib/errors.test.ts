@@ -27,7 +27,7 @@ it('a thrown error knows its status and body', () => {
   expect(error.body).toBe(errorBody('shutting_down'));
 });
 
-it('a client that may ask again is told when, in both units', () => {
+it('a client that may ask again learns when, in both units', () => {
   const retry = { 'retry-after': '1', 'retry-after-ms': '1000' };
   for (const error of [
     apiError('shutting_down'),

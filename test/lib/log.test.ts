@@ -18,7 +18,7 @@ it('a line is JSON with its level by name, its time and its fields', () => {
   });
 });
 
-it('an error is told with its code and its causes, and without what libraries hang on it', () => {
+it('an error is logged with its code and its causes, and without what libraries attach to it', () => {
   const cause = Object.assign(new TypeError('inner'), { code: 'ECONNRESET', request: { headers: ['sk-1'] } });
   const line = logged((log) => log.error({ err: new Error('outer', { cause }) }, 'failed'));
   expect(line.err).toMatchObject({

@@ -27,7 +27,7 @@ describe.skipIf(inject('llamaServer') === '')('the model that recites', () => {
   });
 
   test.each(Object.keys(TEXTS) as TextName[])(
-    'goes on with %s from any prefix exactly where it ends, and the server adds and removes nothing',
+    'continues %s from any prefix exactly where it ends, and the server adds and removes nothing',
     async (name) => {
       const text = TEXTS[name];
       const characters = charactersOf(text);

@@ -70,7 +70,7 @@ it('what can be counted is there before it is, so that the first of its kind is 
   expect([...(await seriesOf(metrics)).keys()]).toEqual([...before.keys()]);
 });
 
-it('what does not make sense is not told of', async () => {
+it('combinations that make no sense have no series', async () => {
   const metrics = new Metrics();
   metrics.begin(CONFIGURED);
   const series = [...(await seriesOf(metrics)).keys()];
@@ -91,7 +91,7 @@ it('says whether the replica is ready and whether its store works, as things are
   expect(later.get('holdfast_store_up')).toBe('0');
 });
 
-it('a scraper that prefers OpenMetrics is told the run behind a value, and others are not', async () => {
+it('a scraper that prefers OpenMetrics gets the run behind a value, and others do not', async () => {
   const metrics = new Metrics();
   metrics.begin(CONFIGURED);
   metrics.recoveryGap.observe(metrics.ofRun(RUN, 0.3));
@@ -130,7 +130,7 @@ it.each([
   expect((await new Metrics().exposition(accept)).type.split(';')[0]).toBe(type);
 });
 
-it('tells no run where that is not wanted', async () => {
+it('names no run where that is not wanted', async () => {
   const metrics = new Metrics();
   metrics.exemplars = false;
   metrics.recoveryGap.observe(metrics.ofRun(RUN, 0.3));

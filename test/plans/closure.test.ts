@@ -59,7 +59,7 @@ describe('something else begins', () => {
     expect(closedBefore(text('So'), transcript, SCHEMAS, 1)).toEqual([close(0, 2)]);
   });
 
-  test('is enough for those who ask for 2, not for those who ask for 3', () => {
+  test('is enough for a policy of 2, not for a policy of 3', () => {
     const transcript = transcriptOf(call(0, 'weather', WHOLE));
     expect(closedAt(transcript, text('So'), 2)).toEqual([0]);
     expect(closedAt(transcript, text('So'), 3)).toEqual([]);

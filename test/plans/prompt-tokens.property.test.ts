@@ -103,7 +103,7 @@ describe.each(Object.entries(MANNERS))('a provider that counts %s', (_, manner) 
     return { off: Math.abs(found - own), own };
   }
 
-  test(`is told apart from what was added to its prompt, within 2 % (seed ${SEED})`, () => {
+  test(`is distinguished from what was added to its prompt, within 2 % (seed ${SEED})`, () => {
     fc.assert(
       fc.property(askedAtLength, (each) => {
         const { off, own } = offBy(each);
@@ -140,7 +140,7 @@ describe.each(Object.entries(MANNERS))('a provider that counts %s', (_, manner) 
   });
 });
 
-test('a prompt that nobody reported has its tools in it, and is never empty', () => {
+test('a prompt without a report counts its tools, and is never empty', () => {
   const size = promptSize(['Tides?'], [{ name: 'tides', description: 'x'.repeat(400) }]);
   expect(promptTokens([attempt('first', {})], size)).toBe(estimatedPromptTokens(size));
   expect(estimatedPromptTokens(size)).toBeGreaterThan(100);

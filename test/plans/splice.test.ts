@@ -63,7 +63,7 @@ describe('an answer that cannot be joined', () => {
   test.each([
     ['text', [reasoning('Hm.'), text(' the rock.')]],
     ['a call', [reasoning('Hm.'), start(0, 'now')]],
-  ])('is none that goes on with %s after it', (_, deltas) => {
+  ])('is none with %s after it', (_, deltas) => {
     const splice = spliceOf();
     spliced(splice, ...deltas);
     expect(splice.rejection).toBeUndefined();
@@ -109,12 +109,12 @@ describe('reasoning', () => {
     expect(passed(spliceOf(), reasoning('a'), start(0, 'now'), reasoning('b'))).toEqual(['tool_start', 'b']);
   });
 
-  test('goes on where the dialect goes on with it', () => {
+  test('continues where the dialect continues it', () => {
     const thinking = { text: '', reasoning: 'Let me', continuesReasoning: true };
     expect(passed(spliceOf(thinking), reasoning(' see.'))).toEqual([' see.']);
   });
 
-  test('is swallowed after text even where the dialect goes on with it', () => {
+  test('is swallowed after text even where the dialect continues it', () => {
     expect(passed(spliceOf({ continuesReasoning: true }), reasoning(' see.'))).toEqual([]);
   });
 
@@ -151,7 +151,7 @@ describe('reasoning', () => {
       expect(splice.isOpen).toBe(true);
     });
 
-    test('goes on in the middle of a delta', () => {
+    test('continues in the middle of a delta', () => {
       expect(passed(restarted('Let me'), reasoning('Let me see'), reasoning('.'))).toEqual([' see', '.']);
     });
 

@@ -7,7 +7,7 @@ const said = (text: string, label = 'user'): Saying => ({ label, text });
 const output = (text: string): Saying => ({ label: 'result of call_1', text, isOutput: true });
 
 describe('what is to be summarised', () => {
-  it('is told with who says it, in order', () => {
+  it('has the role of each message, in order', () => {
     expect(piecesOf([said('When is high tide?'), said('At six.', 'assistant')], 10_000)).toEqual([
       '[user]\nWhen is high tide?\n\n[assistant]\nAt six.\n\n',
     ]);
@@ -71,7 +71,7 @@ describe('what is asked for', () => {
     expect(request).not.toContain('<summary>');
   });
 
-  it('goes on from a summary of what came before', () => {
+  it('continues from a summary of what came before', () => {
     const request = summaryRequest({ piece, before: 'On parle de marées.', tokens_max: 1000 });
     expect(request).toContain('<summary>\nOn parle de marées.\n</summary>');
   });

@@ -359,7 +359,7 @@ describe('a request that has become shorter', () => {
     return chooseTargets({ ...route, failure: { target, reaction: 'ours', interruption: overflow } });
   };
 
-  it('may go to whom it was too long for, the last of them first', () => {
+  it('may go to targets for which it was too long, the last of them first', () => {
     const route = scene(8000, 32_000, 4000);
     expect(route.after(0, overflow)).toEqual([1]);
     expect(route.after(1, overflow)).toEqual([]);
@@ -372,7 +372,7 @@ describe('a request that has become shorter', () => {
     expect(shorter(route, 0)).toEqual([0]);
   });
 
-  it('does not go to whom nothing may go any more', () => {
+  it('does not go to targets that may not be asked any more', () => {
     const route = scene(8000, 32_000);
     route.after(0, interruption({ cause: 'unauthorised' }), { own: OPERATORS });
     expect(route.after(1, overflow)).toEqual([]);

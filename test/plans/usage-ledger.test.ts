@@ -208,7 +208,7 @@ describe('what recovery is judged by', () => {
   });
 });
 
-test('who did how much of it is told apart', () => {
+test('the parts of each upstream are distinguished', () => {
   const attempts = [
     attempt('first', { text: tokens(7) }),
     attempt('first', { upstream: 'one', text: tokens(20), tools: tokens(3) }),

@@ -116,7 +116,7 @@ async function series(): Promise<ReadonlySet<string>> {
   return new Set(all.filter((name) => /^(holdfast|gen_ai)_/.test(name)));
 }
 
-test(`${NAMES} models that nobody knows bring no series of their own`, async () => {
+test(`${NAMES} unknown models bring no series of their own`, async () => {
   // Everything that can be told of such requests has been told after these.
   const all_ways = 4 * ANSWERED.length * ODD.length;
   await sendAll(0, all_ways);

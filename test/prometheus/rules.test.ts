@@ -48,7 +48,7 @@ test('alerts fire when they should, and only then', needs(binaries), async () =>
   expect((await promtool(tool, 'test', 'rules', UNIT_TESTS)).stdout).toContain('SUCCESS');
 });
 
-test('what a replica tells is as Prometheus would have it', needs(binaries), async () => {
+test('what a replica exposes is as Prometheus would have it', needs(binaries), async () => {
   const { body } = await ALL.exposition(undefined);
   // Node.js has names of its own.
   const ours = body.split('\n\n').filter((family) => /^# HELP (holdfast|gen_ai)_/.test(family));

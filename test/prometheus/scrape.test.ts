@@ -137,7 +137,7 @@ describe('a Prometheus that scrapes replicas in trouble', needs(prometheusFound,
     expect(await seriesOf(0)).toEqual(before);
   });
 
-  test('reads what they tell, in the format with exemplars', async () => {
+  test('reads what they expose, in the format with exemplars', async () => {
     const errors = await prometheus.scrapeErrors();
     const ofLiving = deployment.admins.slice(0, 2).map((host) => errors.get(`http://${host}/metrics`));
     expect(ofLiving).toEqual(['', '']);

@@ -102,7 +102,7 @@ describe.each(['prefill', 'nudge'] as const)('after a %s', (by) => {
     expect({ calls, finish }).toEqual({ calls: [], finish: ['stop'] });
   });
 
-  test('rethinks begins with the reasoning, then goes on', () => {
+  test('rethinks begins with the reasoning, then continues', () => {
     const { text, reasoning, body } = goOn(by, 'Grüße', manner('obedient', { rethinks: true }));
     expect({ text, reasoning }).toEqual({ text: TEXT.slice('Grüße'.length), reasoning: 'Thinking.' });
     expect(body.indexOf('reasoning_content')).toBeLessThan(body.indexOf('"content":" aus"'));
@@ -157,7 +157,7 @@ describe('a model whose words are written out', () => {
     expect(ask({ ...PLAN, says }, [QUESTION, said, nudge]).text).toBe(`some\n"words|${rest}`);
   });
 
-  test('goes on as ever where there are none for such a request', () => {
+  test('works as ever where there are none for such a request', () => {
     const { nudge } = says;
     expect(goOn('prefill', prefix, { ...PLAN, says: { nudge } }).text).toBe(rest);
   });

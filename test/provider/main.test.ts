@@ -36,7 +36,7 @@ async function start(...options: string[]): Promise<{ url: string; ca_file?: str
 
 const REQUEST = JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'hi' }] });
 
-test('says where it listens, tells the scenario, and leaves when told to', async () => {
+test('says where it listens, follows the scenario, and ends on a signal', async () => {
   const { url, ca_file } = await start();
   expect(ca_file).toBeUndefined();
   const ask = async () =>

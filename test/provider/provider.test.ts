@@ -33,7 +33,7 @@ async function answerTo(model: string, content: string): Promise<string> {
 }
 
 describe('which plan a request gets', () => {
-  test('the one for its model, with the fault of its attempt, whoever else is asking', async () => {
+  test('the one for its model, with the fault of its attempt, whatever else is asked', async () => {
     expect(await answerTo('faulty', 'a')).toBe('503');
     expect(await answerTo('faulty', 'b')).toBe('503');
     expect(await answerTo('faulty', 'a')).toBe('faulty');
@@ -63,7 +63,7 @@ describe('which plan a request gets', () => {
   test.each<Fault>([
     { kind: 'status', status: 500 },
     { kind: 'clean_eof', at: { event: 2 } },
-  ])('a run that was not told to its end keeps its plan while another waits: %j', async (fault) => {
+  ])('a run whose answer was cut keeps its plan while another waits: %j', async (fault) => {
     provider.next(saying('first'), [fault]);
     await answerTo('m', 'a');
     provider.next(saying('second'));
@@ -129,7 +129,7 @@ describe('what is known of a request', () => {
 });
 
 describe('signs of life', () => {
-  test('comments go on until the client leaves', async () => {
+  test('comments continue until the client leaves', async () => {
     const abort = new AbortController();
     const response = await ask('talkative', 'hello', abort.signal);
     let body = '';

@@ -57,7 +57,7 @@ describe.each(['interval', 'write_ahead'] as const)('with %s durability', (durab
     },
   );
 
-  test('a replica that keeps its run goes on after any silence', async () => {
+  test('a replica that keeps its run continues after any silence', async () => {
     const fleet = new Fleet(PAUSED, { configuration });
     const { client, outcome } = fleet.begin(fleet.replica(), { resumable: false });
 
@@ -80,7 +80,7 @@ describe.each(['interval', 'write_ahead'] as const)('with %s durability', (durab
     expect(paused.client.ended).toBe(false);
   });
 
-  test('a store that fails keeps nobody from going on', async () => {
+  test('a failing store keeps no run from continuing', async () => {
     const fleet = new Fleet(PAUSED, { configuration });
     const replica = fleet.replica();
     const { client, outcome } = fleet.begin(replica, { resumable: false });

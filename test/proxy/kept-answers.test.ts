@@ -297,7 +297,7 @@ describe('Cloudflare is not asked for the rest of an answer', () => {
     expect(cut.asked).toEqual(['POST', 'POST']);
   });
 
-  test('where the client has left: it goes on with it, and cannot be told to stop', async () => {
+  test('where the client has left: the provider continues it, and cannot be stopped', async () => {
     const deployment = await KeptDeployment.begin({ dialect: 'cloudflare' });
     const leaves = new AbortController();
     const plan = { ...planOf('cloudflare', [TEXT]), delay_ms: 2 };

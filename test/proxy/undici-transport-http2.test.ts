@@ -166,7 +166,7 @@ describe('GOAWAY', () => {
     expect(seen).toEqual(cutShort('ERR_HTTP2_SESSION_ERROR', CODE.internal_error));
   });
 
-  test('is told to every stream of its session, and to no other', async () => {
+  test('reaches every stream of its session, and no other', async () => {
     const STREAMS = 5;
     await serve(begin);
     let begun = 0;

@@ -86,7 +86,7 @@ if ('missing' in binary) {
       expect(lines.join('\n')).not.toContain(PASSWORD);
     });
 
-    test('speaks TLS to a Redis whose certificate authority it is told, and to no other', async () => {
+    test('speaks TLS to a Redis whose certificate authority is configured, and to no other', async () => {
       const { key, cert } = await certificate();
       const directory = temporaryDirectory();
       const [key_file, authority] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];

@@ -30,7 +30,7 @@ const OPTIONS = {
 // They mostly wait.
 describe('behind a load balancer', { concurrent: true, ...needs(redis, haproxy) }, () => {
   test(
-    'replicas are replaced one by one: nobody is refused, and nobody is cut off before the drain is over',
+    'replicas are replaced one by one: no client is refused, and none is cut off before the drain is over',
     async () => {
       const { faults, ...findings } = await rehearseRollout(OPTIONS);
       expect(faults).toEqual([]);

@@ -131,7 +131,7 @@ describe('the order of the layers', () => {
     expect(orderViolations(importsOf(sourceFiles(ROOT)))).toEqual([]);
   });
 
-  it('is what the linter is told', () => {
+  it('is what the linter enforces', () => {
     const { overrides } = JSON.parse(readFileSync(`${ROOT}/biome.json`, 'utf8')) as { overrides: unknown };
     expect(overrides).toEqual(linterOverrides());
   });

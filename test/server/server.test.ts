@@ -128,7 +128,7 @@ describe('a draining replica', () => {
     expect(run.signal.reason).toBe(HAND_OVER);
   });
 
-  it('whose readiness nobody has asked for has nobody to wait for', async () => {
+  it('whose readiness was never asked for has no balancer to wait for', async () => {
     const replica = await startReplica({
       ...UPSTREAM,
       limits: { drain_delay_ms: 600_000, drain_ms: 600_000 },

@@ -6,7 +6,7 @@ import { createLogger } from '../../src/lib/log.ts';
 import { systemTime } from '../../src/lib/time.ts';
 import { routeDiagnostics } from '../../src/tracing/export-reports.ts';
 
-test('each warning of the library is told once a minute, and what is an error to it is no news', async () => {
+test('each warning of the library is logged once a minute, and its errors are no news', async () => {
   const lines = new PassThrough();
   let now_ms = 0;
   routeDiagnostics(createLogger('info', lines), { ...systemTime, now: () => now_ms });

@@ -31,7 +31,7 @@ async function receiver(manner: Manner): Promise<PoorReceiver> {
   return started;
 }
 
-describe('a replica goes on as ever', () => {
+describe('a replica works as ever', () => {
   let provider: Provider;
   beforeAll(async () => {
     provider = await startProvider({ scripts: { '*': { parts: [{ text: TEXT }] } } });
@@ -60,7 +60,7 @@ describe('a replica goes on as ever', () => {
     vi.waitFor(() => expect(told(lines, message)).toBe(1), { timeout: 30_000, interval: 20 });
 
   test.each<Manner>(['unavailable', 'refusing', 'silent', 'dripping'])(
-    'by one that is %s, which is told once',
+    'by one that is %s, which is logged once',
     async (manner) => {
       const poor = await receiver(manner);
       const { api, lines, child, exit, stderr } = await start(poor.url);
@@ -77,7 +77,7 @@ describe('a replica goes on as ever', () => {
     },
   );
 
-  test('without one, and tells when there is one again', async () => {
+  test('without one, and logs when there is one again', async () => {
     const gone = await PoorReceiver.start('taking');
     const { url } = gone;
     await gone.close();
@@ -88,7 +88,7 @@ describe('a replica goes on as ever', () => {
     expect(JSON.parse(lost ?? '')).toMatchObject({ level: 'warn', err: { code: 'ECONNREFUSED' } });
   });
 
-  test('and tells when the receiver works again, with what was lost', async () => {
+  test('and logs when the receiver works again, with what was lost', async () => {
     const poor = await receiver('unavailable');
     const { api, lines } = await start(poor.url);
     await ask(api);

@@ -60,7 +60,7 @@ test.each([
   { ratio: 0, traceparent: undefined, flags: '00' },
   { ratio: 0, traceparent: `00-${TRACE}-b7ad6b7169203331-01`, flags: '01' },
   { ratio: 1, traceparent: `00-${TRACE}-b7ad6b7169203331-00`, flags: '00' },
-])('of %o the rest of the way is told', ({ ratio, traceparent, flags }) => {
+])('of %o the rest of the way is traced', ({ ratio, traceparent, flags }) => {
   const { watch, spans } = traced(traceparent === undefined ? {} : { traceparent }, ratio);
   expect(watch.attempt(ATTEMPT).traceparent).toMatch(
     new RegExp(`^00-${traceparent ? TRACE : '[\\da-f]{32}'}-[\\da-f]{16}-${flags}$`),
@@ -129,7 +129,7 @@ test('a run that failed by a mistake of ours has no cause', () => {
   });
 });
 
-test('it is told who was asked for what, and not under which account', () => {
+test('the span names the upstream and the model, and not the account', () => {
   const { watch, spans } = traced();
   watch.attempt(ATTEMPT);
   watch.ended({ outcome: 'cancelled' });

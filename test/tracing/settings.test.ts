@@ -34,7 +34,7 @@ describe('whether and where', () => {
     expect(of(traces, { endpoint: 'http://configured' }).settings?.url).toBe('http://configured/v1/traces');
   });
 
-  test('a variable that is no address is told, without it, and starts nothing', () => {
+  test('a variable that is no address is logged, without its value, and starts nothing', () => {
     const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317/secret' };
     expect(of(environment)).toEqual({
       warnings: ['OTEL_EXPORTER_OTLP_ENDPOINT: not an http: or https: URL, ignored.'],
@@ -53,7 +53,7 @@ describe('whether and where', () => {
     },
   );
 
-  test('what is not spoken here is told', () => {
+  test('a protocol that is not supported is logged', () => {
     const warningsOf = (more: NodeJS.ProcessEnv) => of({ ...BASE, ...more }).warnings;
     expect(
       warningsOf({ OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf', OTEL_TRACES_EXPORTER: 'otlp' }),

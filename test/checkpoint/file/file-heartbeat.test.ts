@@ -32,7 +32,7 @@ test('beats again when its file was swept while the process stood still', async 
   await untilTouchedAfter(path, 1000);
 });
 
-test('tells once that it fails, and again when it fails another time', async () => {
+test('reports once that it fails, and again when it fails another time', async () => {
   const dir = temporaryDirectory();
   const errors: Error[] = [];
   const { path } = start(dir, errors);

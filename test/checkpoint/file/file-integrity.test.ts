@@ -127,7 +127,7 @@ describe('the reason', () => {
     expect(damage).toMatchObject({ record, reason });
   });
 
-  test('is told once, with the run and the event it goes on after, however often it is read', async () => {
+  test('is reported once, with the run and the event it continues after, however often it is read', async () => {
     const { run, intact } = await damagedOf('a finished run', 'plain');
     const dir = temporaryDirectory();
     const errors: Error[] = [];
@@ -161,7 +161,7 @@ describe('the reason', () => {
 
 describe('a damaged run that is taken over', () => {
   test.each(Object.keys(SEALS))(
-    'goes on after its last sound record, and the log says so (%s)',
+    'continues after its last sound record, and the log says so (%s)',
     async (seal) => {
       const { run, intact } = await damagedOf('a run whose replicas were killed one after the other', seal);
       const dir = temporaryDirectory();

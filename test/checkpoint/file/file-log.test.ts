@@ -40,7 +40,7 @@ describe('a disk that fails', () => {
     ['in the middle of a line', [17]],
     ['several times at different places', [3, 0, 20, 1]],
     ['to make what was written durable', ['sync', 'sync']],
-  ])('%s is told, and leaves no half line behind', (_, failures) => {
+  ])('%s is reported, and leaves no half line behind', (_, failures) => {
     const dir = temporaryDirectory();
     const run = newRunId();
     const pending: (number | 'sync')[] = [];
@@ -116,7 +116,7 @@ describe('a disk that fails', () => {
   });
 });
 
-test('files beyond the limit are closed and opened again when their run goes on', () => {
+test('files beyond the limit are closed and opened again when their run continues', () => {
   const dir = temporaryDirectory();
   const open = new Set<number>();
   let most = 0;

@@ -53,7 +53,7 @@ describe('at every moment', () => {
     ['was there before', (notes) => notes.put(DIGEST, 'old', anHourAgo())],
     ['cannot be read', (notes) => notes.put(DIGEST, 'unreadable', inAnHour()), 'unreadable'],
     ['is damaged', (_, dir) => node_fs.writeFileSync(join(dir, DIGEST), 'no note'), ''],
-  ])('two who claim a note that %s keep the same', (_, prepare, in_place_of) => {
+  ])('two processes that claim a note that %s keep the same', (_, prepare, in_place_of) => {
     interrupt(
       prepare,
       (notes) => notes.claim(DIGEST, 'one', inAnHour(), in_place_of),
@@ -65,7 +65,7 @@ describe('at every moment', () => {
     );
   });
 
-  test('one of two who take a note has it', () => {
+  test('one of two processes that take a note has it', () => {
     interrupt(
       (notes) => notes.put(DIGEST, 'told once', inAnHour()),
       (notes) => notes.take(DIGEST),
@@ -121,7 +121,7 @@ test('a sweep removes what is over, is damaged, or was left behind, once it has 
   expect(node_fs.readdirSync(dir).sort()).toEqual([kept, fresh]);
 });
 
-test('a damaged note is none, which the store tells once, and makes way for a new one', async () => {
+test('a damaged note counts as none, is reported once, and makes way for a new one', async () => {
   const dir = temporaryDirectory();
   const errors: Error[] = [];
   const settings = { fsync: 'never', ttl_ms: 3_600_000, lease_ms: 3000 } as const;

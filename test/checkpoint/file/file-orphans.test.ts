@@ -127,7 +127,7 @@ test('no more are given than were asked for', () => {
   expect(situation.find(7)).toHaveProperty('size', 7);
 });
 
-test('a call looks into a bounded number of runs, and the next one goes on from there', () => {
+test('a call looks into a bounded number of runs, and the next one continues from there', () => {
   const situation = new Situation();
   for (let i = 0; i < 700; i++) situation.acquire(newRunId());
   situation.beat(LEASE_MS + 100);

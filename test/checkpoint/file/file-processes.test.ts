@@ -106,7 +106,7 @@ test('a killed process has lost its runs when its lease is over, and not before'
   expect(await store.orphans(10)).toEqual([{ run, owner: OWNER, epoch: 1 }]);
 });
 
-test('a process that was stopped falls silent, and is refused when it goes on after a takeover', async () => {
+test('a process that was stopped falls silent, and is refused when it continues after a takeover', async () => {
   const { store, replica, run } = await beginElsewhere();
   replica.signal('SIGSTOP');
   await untilLost(store, run);
@@ -118,7 +118,7 @@ test('a process that was stopped falls silent, and is refused when it goes on af
   expect(textOf((await store.read(run, OWNER, 0))?.records ?? [])).toBe('ab');
 });
 
-test('a process that was stopped and not superseded goes on', async () => {
+test('a process that was stopped and not superseded continues', async () => {
   const { store, replica, run } = await beginElsewhere();
   replica.signal('SIGSTOP');
   await untilLost(store, run);

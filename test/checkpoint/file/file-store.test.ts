@@ -123,7 +123,7 @@ describe('the files of a run', () => {
     }
   });
 
-  test('under the name of another run belong to nobody', async () => {
+  test('under the name of another run have no owner', async () => {
     const dir = temporaryDirectory();
     const store = openIn(dir);
     const run = newRunId();

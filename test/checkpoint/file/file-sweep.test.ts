@@ -135,7 +135,7 @@ test('what dead processes leave behind is removed', () => {
   expect(sweepAll(dir, 99 * HOUR_MS)).toEqual(new Set(kept));
 });
 
-test('a pass looks at a bounded number of entries and the next one goes on from there', () => {
+test('a pass looks at a bounded number of entries and the next one continues from there', () => {
   const dir = temporaryDirectory();
   const { sweep, names } = open(dir, HOUR_MS);
   const count = 1100;

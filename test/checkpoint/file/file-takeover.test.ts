@@ -15,7 +15,7 @@ async function atEveryCall(scenario: (at_call: number) => Promise<boolean>): Pro
 }
 
 describe('a takeover at any moment', () => {
-  test('of an append keeps what was acknowledged and lets one of the two go on', async () => {
+  test('of an append keeps what was acknowledged and lets one of the two continue', async () => {
     await atEveryCall(async (at_call) => {
       const dir = temporaryDirectory();
       const run = newRunId();
@@ -38,7 +38,7 @@ describe('a takeover at any moment', () => {
     });
   });
 
-  test('of a finish leaves either a finished run or one that goes on', async () => {
+  test('of a finish leaves either a finished run or one that continues', async () => {
     await atEveryCall(async (at_call) => {
       const dir = temporaryDirectory();
       const run = newRunId();
@@ -67,7 +67,7 @@ describe('a takeover at any moment', () => {
     });
   });
 
-  test('that the holder does not know of yet keeps what the holder is told is stored', async () => {
+  test('that the holder does not know of yet keeps what was acknowledged to the holder', async () => {
     await atEveryCall(async (at_call) => {
       const dir = temporaryDirectory();
       const run = newRunId();
@@ -89,7 +89,7 @@ describe('a takeover at any moment', () => {
     });
   });
 
-  test('of a takeover leaves the one who came last, and every acknowledged event', async () => {
+  test('of a takeover leaves the last successor, and every acknowledged event', async () => {
     await atEveryCall(async (at_call) => {
       const dir = temporaryDirectory();
       const run = newRunId();
@@ -114,7 +114,7 @@ describe('a takeover at any moment', () => {
     });
   });
 
-  test('by two who follow the same epoch lets one of them have it', async () => {
+  test('by two replicas that follow the same epoch lets one of them have it', async () => {
     await atEveryCall(async (at_call) => {
       const dir = temporaryDirectory();
       const run = newRunId();

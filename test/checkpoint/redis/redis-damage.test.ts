@@ -157,7 +157,7 @@ function describeDamage(path: string): void {
     return { run, damage };
   }
 
-  test('is told of once, however often it is read, and again when more is found to be wrong', async () => {
+  test('is reported once, however often it is read, and again when more is found to be wrong', async () => {
     const observed = await ObservedStore.open(server.url);
     const { store, damages } = observed;
     const { run, damage } = await damagedLog(observed, 3);
@@ -181,7 +181,7 @@ function describeDamage(path: string): void {
     expect(other.damages).toHaveLength(1);
   });
 
-  test('is told of by who takes it over without having read it', async () => {
+  test('is reported by the replica that takes it over without having read it', async () => {
     const observed = await ObservedStore.open(server.url);
     const { run } = await damagedLog(observed, 3);
     await observed.store.acquire(run, OWNER, 2);
@@ -190,7 +190,7 @@ function describeDamage(path: string): void {
     ]);
   });
 
-  test('is gone on with after its sound part, and sound from then on', async () => {
+  test('is continued after its sound part, and sound from then on', async () => {
     const observed = await ObservedStore.open(server.url);
     const { store, damages } = observed;
     const { run } = await damagedLog(observed, 2);

@@ -40,7 +40,7 @@ function describeDegradation(binary: string): void {
     expect(observed.damages).toEqual([]);
   }
 
-  test('goes on when the server is killed and comes back with its data', async () => {
+  test('continues when the server is killed and comes back with its data', async () => {
     const { server, observed, journal } = await start('appendonly yes', 'appendfsync always');
     await server.kill();
     journal.record('meanwhile, ');
@@ -90,7 +90,7 @@ function describeDegradation(binary: string): void {
     expect(journal.stale).toEqual([]);
   });
 
-  test('goes on when the server hangs for a while', async () => {
+  test('continues when the server hangs for a while', async () => {
     const { server, observed, journal } = await start();
     server.pause();
     journal.record('meanwhile, ');
@@ -103,7 +103,7 @@ function describeDegradation(binary: string): void {
     await expectAllIsWell(observed, journal);
   });
 
-  test('goes on when a server that was full has room again, and its replica never seemed dead', async () => {
+  test('continues when a server that was full has room again, and its replica never seemed dead', async () => {
     const { server, observed, journal } = await start();
     const other = await ObservedStore.open(server.url);
     await server.admin.config('SET', 'maxmemory', '1');
@@ -125,7 +125,7 @@ function describeDegradation(binary: string): void {
     await expectAllIsWell(observed, journal);
   });
 
-  test('goes on when a master that has become a replica is a master again', async () => {
+  test('continues when a master that has become a replica is a master again', async () => {
     const { server, observed, journal } = await start();
     const successor = await RedisServer.start({ binary });
     onTestFinished(() => successor.stop());
@@ -143,14 +143,14 @@ function describeDegradation(binary: string): void {
     await expectAllIsWell(observed, journal);
   });
 
-  test('goes on after the server has forgotten its scripts', async () => {
+  test('continues after the server has forgotten its scripts', async () => {
     const { server, observed, journal } = await start();
     await server.admin.script('FLUSH');
     await expectAllIsWell(observed, journal);
     expect(journal.errors).toEqual([]);
   });
 
-  test('that has lost its tail is told so, and goes on under another lease only', async () => {
+  test('that has lost its tail learns so, and continues under another lease only', async () => {
     const { server, observed } = await start();
     const { store } = observed;
     const [cut, ended] = [await store.acquire(newRunId(), OWNER), await store.acquire(newRunId(), OWNER)];
@@ -263,7 +263,7 @@ function describeDegradation(binary: string): void {
     expect(observed.recoveries).toBe(1);
   });
 
-  test('of a cluster goes on when a master is killed and comes back with its data', async () => {
+  test('of a cluster continues when a master is killed and comes back with its data', async () => {
     const cluster = await RedisCluster.start(binary, ['appendonly yes', 'appendfsync always']);
     onTestFinished(() => cluster.stop());
     const observed = await ObservedStore.open(cluster.url);

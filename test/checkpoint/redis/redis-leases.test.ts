@@ -69,7 +69,7 @@ function describeReturning(path: string): void {
   const wasTried = async ({ run }: Lease): Promise<boolean> =>
     (await server.admin.srem(runsKey(RELEASED), `${run}:2`)) === 1;
 
-  test('get a try each, whatever becomes of the others, until they are given back or never can be', async () => {
+  test('get a try each, whatever happens to the others, until they are given back or never can be', async () => {
     const [leases, other] = [await connect('one'), await connect('another')];
     const [broken, lost, taken, ...sound] = (await open(leases, 6)) as [Lease, Lease, Lease, ...Lease[]];
     const mend = await putAside(broken);

@@ -73,7 +73,7 @@ function describeStore(path: string): void {
   describe('leaves it to Redis to refuse', () => {
     const SMALLER = /ID specified in XADD is equal or smaller/;
 
-    test('whoever still writes in an older epoch', async () => {
+    test('a writer in an older epoch', async () => {
       const { store } = await open();
       const { run } = await begin(store);
       await store.acquire(run, OWNER, 1);
@@ -81,7 +81,7 @@ function describeStore(path: string): void {
         await expect(server.admin.xadd(logOf(run), id, 'l', 'x')).rejects.toThrow(SMALLER);
     });
 
-    test('whoever still writes after the end', async () => {
+    test('a writer after the end', async () => {
       const { store } = await open();
       const lease = await begin(store);
       await store.finish(lease, COMPLETE);
@@ -90,7 +90,7 @@ function describeStore(path: string): void {
     });
   });
 
-  test('gives an orphan to exactly one of two who race for it, and mixes nothing', async () => {
+  test('gives an orphan to exactly one of two replicas that race for it, and mixes nothing', async () => {
     const [first, second] = await openPair();
     const dead = await ObservedStore.open(`${server.url}/${databases - 1}`);
     const runs: RunId[] = [];
@@ -128,7 +128,7 @@ function describeStore(path: string): void {
     expect(new Set(winners)).toEqual(new Set(['x', 'y']));
   });
 
-  test('takes a run from a holder that goes on appending', async () => {
+  test('takes a run from a holder that keeps appending', async () => {
     const [{ store: holder }, { store }] = await openPair();
     const lease = await begin(holder);
     let seq = 2;
@@ -236,7 +236,7 @@ function describeStore(path: string): void {
     expect(dumped.join('\n')).not.toMatch(/legible|gpt-test|name of a thread/);
   });
 
-  test('makes way for a note in the place of one that is damaged, and tells of that once', async () => {
+  test('replaces a damaged note by a new one, and reports that once', async () => {
     const [{ store, damages }, other] = await openPair();
     const key = { kind: 'idempotency', name: 'a key' } as const;
     await store.notes.put(OWNER, key, 'old', 10_000);
@@ -310,7 +310,7 @@ function describeStore(path: string): void {
       });
     });
 
-    test('but not a run that goes on', async () => {
+    test('but not a run that is under way', async () => {
       const observed = await open({ ttl_ms: 400 });
       const { store } = observed;
       const lease = await begin(store);

@@ -147,7 +147,7 @@ it.each<ObservedEnd['outcome']>(['superseded', 'handed_over', 'replayed'])(
   },
 );
 
-it('the first token of a run that is taken over was told elsewhere, unless there was none', async () => {
+it('the first token of a run that is taken over was counted elsewhere, unless there was none', async () => {
   const observed = new Observed();
   for (const after_event of [0, 12]) {
     const run = observed.begin({ taken_over: { epoch: 2, after_event } });

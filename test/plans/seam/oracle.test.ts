@@ -113,7 +113,7 @@ describe('a model that does not do as it is asked', () => {
   );
 });
 
-describe('a model that goes on from a prefix in a way of which nothing is known', () => {
+describe('a model that continues from a prefix in a way of which nothing is known', () => {
   const ways = DISOBEDIENT_WAYS.length;
   test.each(DISOBEDIENT_WAYS)(
     `loses no character, and shows none twice where a text repeats nothing: it $title (${CASES} cases among ${ways}, seed ${SEED})`,

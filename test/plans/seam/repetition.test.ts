@@ -33,7 +33,7 @@ describe('a head that says again what was delivered', () => {
     expect(followed(delivered, head)).toMatchObject({ alignments, beginning });
   });
 
-  test('goes on as long as it may say more of it, and for the character that shows whether it ends', () => {
+  test('continues as long as it may say more of it, and for the character that shows whether it ends', () => {
     expect(followed('abcd', '').isGoingOn).toBe(true);
     expect(followed('abcd', 'bc').isGoingOn).toBe(true);
     expect(followed('abcd', 'bcd').isGoingOn).toBe(true);

@@ -375,7 +375,7 @@ describe('a prefill of which nothing is known', () => {
     ['from the top shows that the target answers anew', LONG, `${LONG.slice(0, 80)} tree`, 'new_turn'],
     ['in similar words as the beginning shows nothing', LONG, 'The holdfast of a tree', undefined],
     ['with a lead-in shows that the target answers anew', LONG, 'Sure, here is the rest:\nno', 'new_turn'],
-  ])('an answer that goes on %s', (_, delivered, says, manner) => {
+  ])('an answer that continues %s', (_, delivered, says, manner) => {
     const seam = new Seam(seamOptions(delivered, { mode: 'prefill' }));
     for (const piece of pieces(says, [1])) if (!seam.isOpen) seam.push(piece);
     expect(seam.manner).toBe(manner);

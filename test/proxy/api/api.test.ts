@@ -289,7 +289,7 @@ describe('a stream that can be resumed', () => {
     await left.finished;
   });
 
-  it('goes on without its client to its end', async () => {
+  it('continues without its client to its end', async () => {
     const left = await leftRun({ 'holdfast-resume': '1' }, 60_000);
     await vi.waitFor(() => expect(left.client.write('')).toBe(true));
     expect(left.run.signal.aborted).toBe(false);
@@ -298,7 +298,7 @@ describe('a stream that can be resumed', () => {
     expect(await outcomes(left)).toEqual(['outcome="complete"']);
   });
 
-  it('goes on for detached_ms, and then for as long as somebody reads it', async () => {
+  it('continues for detached_ms, and then for as long as a client reads it', async () => {
     const left = await leftRun({ 'holdfast-resume': '1' }, 50);
     const { replica, run } = left;
     await replica.store.notes.put(run.owner, { kind: 'reader', name: run.id }, '', 400);

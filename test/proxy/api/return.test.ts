@@ -82,7 +82,7 @@ describe('a run that a client comes back to', () => {
     }
   });
 
-  it('goes on where it was begun, with the other targets of its route behind that', async () => {
+  it('continues where it was begun, with the other targets of its route behind that', async () => {
     const { replica, begin, readers } = await deploy({}, TWO_TARGETS);
     const { run } = await begin(textRun);
     await (await postChat(replica, { 'holdfast-run-id': run })).text();
@@ -242,7 +242,7 @@ describe('a run that was begun while its store failed, so that nothing is known 
     }
   });
 
-  it('does not go on after the beginning of a call that was to be told whole', async () => {
+  it('does not continue after the beginning of a call that was to be shown whole', async () => {
     const { replica, run } = await orphaned();
     const call = { type: 'tool_use', id: 'toolu_1', name: 'forecast', input: {} };
     const start = JSON.stringify({ type: 'content_block_start', index: 0, content_block: call });

@@ -219,7 +219,7 @@ describe('pages of runs', () => {
     expect(idsOf(await list(replica, `?limit=3&after=${first.next}`))).toEqual(runs.slice(3));
   });
 
-  it('look into so many runs and no more, and say where to go on', async () => {
+  it('look into so many runs and no more, and say where to continue', async () => {
     const deployment = await deploy();
     const { replica, other } = deployment;
     const [oldest] = (await beginMany(deployment, 1)) as [RunId];

@@ -224,7 +224,7 @@ describe('resuming with what the client has', () => {
     );
     const request = { path: '/v1/chat/completions', body: BODY };
 
-    it('goes on with the request and all of its events', async () => {
+    it('continues if the client brings the request and all of its events', async () => {
       const { replica, readers } = await deploy();
       const run = newRunId();
       const response = await resume(replica, run, { cursor: 2, tail, request });

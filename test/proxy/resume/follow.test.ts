@@ -73,7 +73,7 @@ describe('a finished run', () => {
     });
   });
 
-  test.each([0, 1, 5, 13, 14])('goes on after %i events', async (cursor) => {
+  test.each([0, 1, 5, 13, 14])('continues after %i events', async (cursor) => {
     const { fleet, body } = await finished();
     const whole = payloadsOf(body);
     const { client, outcome } = await fleet.follow(fleet.replica(), { cursor });
@@ -112,7 +112,7 @@ describe('a run that another replica delivers', () => {
     expect(fleet.provider.requests).toHaveLength(1);
   });
 
-  test('is told apart from silence: keep-alives come while nothing else does', async () => {
+  test('is distinguished from silence: keep-alives come while nothing else does', async () => {
     const silence = { kind: 'silence', at: { event: 4 }, for_ms: 35_000 } as const;
     const fleet = new Fleet({ ...PLAN, faults: [silence] });
     const first = fleet.begin(fleet.replica());
@@ -184,7 +184,7 @@ describe('a run that another replica delivers', () => {
 });
 
 describe('a run that lost its replica', () => {
-  test('goes on in the same response, and asks only for the rest', async () => {
+  test('continues in the same response, and asks only for the rest', async () => {
     const { fleet, had } = await lost(PLAN, 5);
     const { client, outcome } = await fleet.follow(fleet.replica());
 
@@ -230,7 +230,7 @@ describe('a run that lost its replica', () => {
       expect(Number(after[outcome]) - Number(before[outcome] ?? 0), outcome).toBe(1);
   });
 
-  test('goes on after the cursor, with ids of the epoch that an event was delivered in', async () => {
+  test('continues after the cursor, with ids of the epoch that an event was delivered in', async () => {
     const { fleet } = await lost(PLAN, 5);
     const cursor = (await fleet.stored()).seq - 2;
     const { client, outcome } = await fleet.follow(fleet.replica(), { cursor, resumable: true });
@@ -400,7 +400,7 @@ describe('a run that was never stored, and whose client brings its request', () 
   const framed = (payloads: readonly string[], wire: WireName) =>
     payloads.map((payload) => eventFrame(payload, WIRES[wire])).join('');
 
-  test.each(Object.keys(WIRES) as WireName[])('goes on wherever it was lost (%s)', async (wire) => {
+  test.each(Object.keys(WIRES) as WireName[])('continues wherever it was lost (%s)', async (wire) => {
     const options = { wire };
     const whole = new Fleet(PLAN, options);
     const first = whole.begin(whole.replica());
@@ -593,7 +593,7 @@ describe('a run that kills its replicas', () => {
 });
 
 describe('a replica that shuts down', () => {
-  test('lets go of its run with everything it delivered, and another goes on at once', async () => {
+  test('lets go of its run with everything it delivered, and another continues at once', async () => {
     const fleet = new Fleet(PLAN, { pace_ms: PACE_MS });
     const first = fleet.begin(fleet.replica());
     await fleet.pass(PACE_MS * 6);

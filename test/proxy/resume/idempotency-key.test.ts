@@ -69,7 +69,7 @@ describe('an idempotency key', () => {
     expect(await setting.find(apart)).toBeUndefined();
   });
 
-  it('stands for the run that goes on with another one, once that is opened', async () => {
+  it('stands for the run that continues another one, once that is opened', async () => {
     const setting = lookupOf();
     await first(setting);
     const successor = await begin(setting, 'Hello');

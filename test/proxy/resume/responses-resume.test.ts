@@ -76,7 +76,7 @@ const at = (payloads: readonly string[], type: string, nth = 1): number => {
 const ARGUMENTS = 'response.function_call_arguments.delta';
 
 describe('a response whose replica is lost', () => {
-  test('is gone on with wherever it was stored and however much of it its client has', async () => {
+  test('is continued wherever it was stored and however much of it its client has', async () => {
     const { payloads } = await told();
     for (let stored = 0; stored <= payloads.length; stored++) {
       for (const had of [stored, Math.max(0, stored - 3)]) {
@@ -127,7 +127,7 @@ describe('a response whose replica is lost', () => {
     expect(asked).toBe(0);
   });
 
-  test('goes on for a client that has half a call, if the other half is stored', async () => {
+  test('continues for a client that has half a call, if the other half is stored', async () => {
     const { payloads } = await told();
     const half = at(payloads, ARGUMENTS, 2);
     const { comeBack } = await lostAfter(payloads.length - 1);

@@ -129,7 +129,7 @@ describe('a run whose client has left it', () => {
     expect(setting.time.now()).toBeLessThan(200);
   });
 
-  it('is found while it goes on, and when it has come to its end meanwhile', async () => {
+  it('is found while it lasts, and when it has ended meanwhile', async () => {
     const setting = lookupOf();
     const lease = await begin(setting, 'Hello');
     setting.lookup.leave(setting.ask(), lease.run, 'detached');

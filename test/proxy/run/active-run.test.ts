@@ -35,7 +35,7 @@ describe('a run whose client leaves', () => {
     expect(run.signal.reason).toBe(LEFT);
   });
 
-  it('goes on for detached_ms if it is resumable', async () => {
+  it('continues for detached_ms if it is resumable', async () => {
     const { time, run, asked } = detachedRun(0);
     expect(run.signal.aborted).toBe(false);
     await time.drive(aborted(run));
@@ -44,7 +44,7 @@ describe('a run whose client leaves', () => {
     expect(asked).toEqual([[RUN, OWNER]]);
   });
 
-  it('goes on for detached_ms from the last time that somebody read it', async () => {
+  it('continues for detached_ms from the last time that a client read it', async () => {
     const { time, run } = detachedRun(3);
     await time.drive(aborted(run));
     expect(time.now()).toBe(4 * DETACHED_MS);

@@ -33,7 +33,7 @@ function situation(notes?: Partial<Notes>) {
   return { inPlace, leave };
 }
 
-describe('the answer that a request goes on from', () => {
+describe('the answer that a request continues from', () => {
   test('is named as its provider knows it', async () => {
     const { inPlace, leave } = situation();
     await leave('resp_2');

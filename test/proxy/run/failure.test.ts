@@ -48,7 +48,7 @@ describe('in a stream', () => {
     call(1, 'now', '{'),
   );
 
-  test('tells what became of the answer, and what is in the client’s hands', () => {
+  test('has the outcome of the answer, and what the client has of it', () => {
     expect(failureEvent(run, transcript, failure(reset))).toEqual({
       message:
         'The stream was interrupted and could not be recovered: connection_reset (ECONNRESET); gave up: attempts',

@@ -51,7 +51,7 @@ async function cut(kind: string, at: Position, continuation: Continuation): Prom
 
 describe(`an answer of ${EVENTS} events and ${BYTES} bytes`, () => {
   test.each(FAULT_KINDS)(
-    'cut by %s at every event, however it goes on',
+    'cut by %s at every event, however it continues',
     { timeout: 60_000 },
     async (kind) => {
       for (const continuation of CONTINUATIONS) {

@@ -6,7 +6,7 @@ import { onResponses } from '../../simulation/responses-cases.ts';
 
 const FEWER_CASES = caseShare(5);
 
-describe('whatever is cut, wherever, by whatever, however it goes on', { timeout: PROPERTY_MAX_MS }, () => {
+describe('whatever is cut, wherever, by whatever, however it continues', { timeout: PROPERTY_MAX_MS }, () => {
   test(`the invariants hold (${CASES} cases, seed ${SEED})`, async () => {
     const outcomes = await outcomesOf(chatCases, CASES);
     expectShares(outcomes, CASES, { recovered: 1 / 10, salvaged: 1 / 100, failed: 1 / 400 });

@@ -119,7 +119,7 @@ describe('a target that is not known to continue a prefix', () => {
     expect(second.requests.map(({ body }) => body.messages.at(-1)?.role)).toEqual(['user', 'user']);
   });
 
-  test('is not told to the client as what interrupted its answer', async () => {
+  test('is not reported to the client as what interrupted its answer', async () => {
     const plan = { ...cutText(reset(6)), continuation: 'rejects_prefill' } as const;
     const { stream } = await simulate(plan, { dialect: 'generic', events: 'chunks' });
     expect(stream.advisories).toMatchObject([
@@ -272,7 +272,7 @@ describe('tool calls', () => {
     expect(stream.toolCalls).toEqual([forecast('call_a')]);
   });
 
-  test('R3: a target that goes on exactly comes to the call again by itself', async () => {
+  test('R3: a target that continues exactly comes to the call again by itself', async () => {
     const plan: Plan = {
       parts: [{ text: 'Let me look.' }, { tool: forecast('call_a') }],
       faults: [reset(6)],
@@ -385,7 +385,7 @@ describe('reasoning (R4)', () => {
   });
 });
 
-test('who said an answer is recorded once, with the first words of an attempt', async () => {
+test('the origin of an answer is recorded once, with the first words of an attempt', async () => {
   const told = async (...faults: Fault[]) => {
     const { journal } = await simulate(cutText(...faults));
     const kinds = journal.events.map(({ deltas }) => deltas.map(({ kind }) => kind).join());
@@ -578,7 +578,7 @@ describe('waiting', () => {
   });
 });
 
-test('the log tells every interruption and recovery, and nothing of what was said or quoted', async () => {
+test('the log has every interruption and recovery, and no content', async () => {
   const lines: Record<string, unknown>[] = [];
   const log = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) });
   const busy: Fault = {

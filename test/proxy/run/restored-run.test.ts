@@ -227,7 +227,7 @@ describe('what the client brings', () => {
     expect(healed({ tail, forwarded: true })).toEqual([{ kind: 'text', text: 'Kelp' }]);
   });
 
-  test('is said by nobody that is known, whoever spoke before, and from its first content on', () => {
+  test('has no known origin, from its first content on, whatever came before', () => {
     const first: Delta = { kind: 'segment', attempt: 3, upstream: 'a', mode: 'first' };
     const text: Delta = { kind: 'text', text: 'Kelp' };
     const run = restored({

@@ -20,7 +20,7 @@ describe('a request', () => {
     expect(passed('another secret')).not.toBe(via);
   });
 
-  it('that has been at another deployment goes on, and says both', () => {
+  it('that has been at another deployment continues, and says both', () => {
     const first = passed('one secret');
     expect(passed('another secret', `1.1 proxy, ${first}`)).toBe(`${first}, ${passed('another secret')}`);
   });

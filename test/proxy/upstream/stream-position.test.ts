@@ -109,7 +109,7 @@ describe('events', () => {
     }
   });
 
-  test('go on from one connection to the next', () => {
+  test('continue from one connection to the next', () => {
     const { position } = read('events', [Buffer.from('data: a\n\ndata: b\n')]);
     expect(read('events', [Buffer.from('data: b\n\ndata: c\n\n')], position).position.value).toBe(3);
   });

@@ -38,7 +38,7 @@ describe('a completion', () => {
     expect(requests[0]?.url).toBe('http://provider.test/v1/completions');
   });
 
-  test('goes on from its prompt and what it has said', async () => {
+  test('continues from its prompt and what it has said', async () => {
     const { stream, requests, outcome } = await ask(cut, { max_tokens: 50 });
     expect(outcome).toBe('recovered');
     expect(stream).toMatchObject({ text: TEXT, finish: 'stop', done: true, violations: [] });

@@ -251,7 +251,7 @@ describe('an answer without a fault', () => {
   });
 });
 
-describe('what the model cannot go on with', () => {
+describe('what the model cannot continue', () => {
   test('arguments that a limit has cut: the call is left out, and what follows takes its place', async () => {
     const cut = [toolStart(1, 'toolu_1'), input(1, '{"port": "Br'), blockStop(1)];
     const { stream, client } = await ask([
@@ -329,7 +329,7 @@ describe('what the model cannot go on with', () => {
 describe('an answer that was cut', () => {
   const CUT_IN_TEXT = [start(), textStart(0), text(0, 'Kelp holds fast to'), CUT];
 
-  test('goes on in the block in which it was cut', async () => {
+  test('continues in the block in which it was cut', async () => {
     const rest = [
       start({ id: 'msg_2' }),
       ping,
@@ -492,7 +492,7 @@ describe('an answer that was cut', () => {
     });
   });
 
-  test('a stop sequence across the seam ends it, and is told', async () => {
+  test('a stop sequence across the seam ends it, and is reported', async () => {
     const cut = [start(), textStart(0), text(0, 'Kelp holds. EN'), CUT];
     const rest = [start(), ...textBlock(0, 'D of it, and more.'), end('end_turn'), stop];
     const { client, stream } = await ask([cut, rest], { stop: ['STOP', 'END'], model: 'claude-sonnet-4-5' });
@@ -502,7 +502,7 @@ describe('an answer that was cut', () => {
     });
   });
 
-  test('a stop sequence that the provider has found is told as it was', async () => {
+  test('a stop sequence that the provider has found is reported as it was', async () => {
     const rest = [
       start(),
       ...textBlock(0, ' the rock. '),
@@ -569,14 +569,14 @@ describe('errors', () => {
     expect(requests).toHaveLength(2);
   });
 
-  test('in the middle: the answer goes on', async () => {
+  test('in the middle: the answer continues', async () => {
     const cut = [start(), textStart(0), text(0, 'Kelp holds fast to'), OVERLOADED];
     const rest = [start(), ...textBlock(0, 'Kelp holds fast to the rock.'), end('end_turn'), stop];
     const { stream } = await ask([cut, rest]);
     expect(stream).toMatchObject({ violations: [], text: 'Kelp holds fast to the rock.', done: true });
   });
 
-  test('for good: the client is told in the shape of the wire, with what became of the run', async () => {
+  test('for good: the client gets an error in the shape of the wire, with the outcome of the run', async () => {
     const cut = [start(), textStart(0), text(0, 'Kelp holds fast to'), OVERLOADED];
     const { client, stream, outcome } = await ask([
       cut,

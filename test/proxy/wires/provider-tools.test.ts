@@ -46,7 +46,7 @@ const inputOf = (asked: readonly Record<string, unknown>[]) => asked[0]?.input a
 describe('a ticket that was made on /v1/responses', () => {
   const made = [...begin(1), ...message('msg_1', 0, ['Let me file that.']), ...createTicket(1)];
 
-  test('is given back with the text before it, and the answer goes on from there', async () => {
+  test('is given back with the text before it, and the answer continues from there', async () => {
     const { outcome, asked, stream, events } = await tellResponses([
       made,
       answer(2, message('msg_2', 0, ['It is ticket 7.'])),
@@ -103,7 +103,7 @@ describe('a ticket that was made on /v1/responses', () => {
     expect(stream.text).toBe('{"ticket":7}');
   });
 
-  test('is the end of the answer where a document was begun: it cannot be gone on with', async () => {
+  test('is the end of the answer where a document was begun: it cannot be continued', async () => {
     const begun = [...begin(1), ...createTicket(0), ...message('msg_1', 1, ['{"tick']).slice(0, 3)];
     const { outcome, stream, asked } = await tellResponses([begun, answer(2)], {
       asked: { text: { format: { type: 'json_object' } } },
@@ -137,7 +137,7 @@ describe('a ticket that was made on /v1/responses', () => {
     expect(JSON.stringify(stream.error)).toContain('ticket 7');
   });
 
-  test('is not made again by a model that thinks before it goes on with another one', async () => {
+  test('is not made again by a model that thinks before it makes another one', async () => {
     const again = { ...SETTLED, id: 'mcp_2', output: 'ticket 8' };
     const second = createTicket(1).map((event) => ({
       ...event,
@@ -225,7 +225,7 @@ describe('a tool that was run on /v1/messages', () => {
     ).toEqual(['text', 'mcp_tool_use', 'mcp_tool_result', 'text']);
   });
 
-  test('comes before the text that was cut after it, which a model goes on from at the very token', async () => {
+  test('comes before the text that was cut after it, which a model continues from at the very token', async () => {
     const cut = [...made.slice(0, -1), textStart(3), text(3, 'It is number seven of ni'), CUT];
     const { requests, stream } = await ask([cut, rest('ne.')], { model: 'claude-sonnet-4-5' });
     expect(requests[1]?.messages).toMatchObject([

@@ -211,7 +211,7 @@ describe('a recovered answer', () => {
     ]);
   });
 
-  test('keeps the thoughts that come after it has gone on, under the name that their secret goes with', async () => {
+  test('keeps the thoughts that come after it has continued, under the name that their secret goes with', async () => {
     const long = `${'and goes out again as often, '.repeat(20)}always.`;
     const rest = answer(
       2,
@@ -352,7 +352,7 @@ describe('thoughts', () => {
     ]);
   });
 
-  test('that were finished are kept, however the same ones go on', async () => {
+  test('that were finished are kept, however the same ones continue', async () => {
     const more = answer(
       2,
       reasoning('rs_2', 0, ['They ask about the sea.', ' And the moon.']),
@@ -463,7 +463,7 @@ describe('calls', () => {
     expect(JSON.stringify(told.asked[0]?.input)).toContain('Your call to `patch` was cut off');
   });
 
-  test('without arguments are told none', async () => {
+  test('without arguments get none', async () => {
     const told = await tellResponses([answer(1, call('a', 0, []))]);
     expect(told.stream).toMatchObject({ violations: [], toolCalls: [{ arguments: '{}' }] });
   });
@@ -521,7 +521,7 @@ describe('calls', () => {
   });
 });
 
-describe('what nobody can go on with', () => {
+describe('what cannot be continued', () => {
   test('is failed with an error at the top and in the response, which keeps its identity', async () => {
     const told = await tellResponses([[...begin(1), ...message('msg_1', 0, SEA).slice(0, 4)]]);
     expect(told.outcome).toBe('failed');

@@ -50,7 +50,7 @@ class Notebook implements RunObserver {
 }
 
 describe('an observer', () => {
-  test('is told of every attempt of a run that is cut twice, and of how it goes on', async () => {
+  test('sees every attempt of a run that is cut twice, and how it continues', async () => {
     const notebook = new Notebook();
     await simulate({ ...cutText(reset(4), reset(3)), continuation: 'straight_on' }, { observer: notebook });
 
@@ -103,7 +103,7 @@ describe('an observer', () => {
     });
   });
 
-  test('is told that settled calls end the answer', async () => {
+  test('sees that settled calls end the answer', async () => {
     const call = (id: string) => ({ id, name: 'forecast', arguments: '{"city":"Paris"}' });
     const notebook = new Notebook();
     const plan: Plan = { parts: [{ tool: call('a') }, { tool: call('b') }], faults: [reset(6)] };
@@ -114,7 +114,7 @@ describe('an observer', () => {
     ]);
   });
 
-  test('is told why a run is given up', async () => {
+  test('sees why a run is given up', async () => {
     const notebook = new Notebook();
     await simulate(cutText(reset(4)), { observer: notebook, recovery: { max_attempts: 1 } });
     expect(notebook.told.slice(-2)).toEqual([
@@ -123,7 +123,7 @@ describe('an observer', () => {
     ]);
   });
 
-  test('is told where a run is taken over, and that its replica was lost', async () => {
+  test('sees where a run is taken over, and that its replica was lost', async () => {
     const notebook = new Notebook();
     const takeover = {
       manner: 'wrapper',
@@ -144,7 +144,7 @@ describe('an observer', () => {
     expect(successor?.told.at(-1)).toEqual(['ended', { outcome: 'recovered', finish: 'stop' }]);
   });
 
-  test('is told of the end when the client leaves in the middle of an attempt', async () => {
+  test('sees the end when the client leaves in the middle of an attempt', async () => {
     const notebook = new Notebook();
     await simulate(cutText(), { observer: notebook, onWrite: (_client, leave) => leave() });
     expect(notebook.kinds).toEqual(['attempt', 'answering', 'ended']);
@@ -163,7 +163,7 @@ describe('an observer', () => {
     ]);
   });
 
-  test('is told the trace context that the client sent', async () => {
+  test('gets the trace context that the client sent', async () => {
     const notebook = new Notebook();
     const headers = { traceparent: '00-a-b-01', tracestate: 'x=y' };
     await simulate(cutText(), { observer: notebook, headers });

@@ -39,7 +39,7 @@ async function run(plan: Plan | ((attempt: number) => Plan), options: Simulation
 }
 
 describe('a target of which nothing is known, with recovery.probe: on_first_cut', () => {
-  test('that goes on exactly is asked by prefill at once, however short the prefix', async () => {
+  test('that continues exactly is asked by prefill at once, however short the prefix', async () => {
     const { asked, stream, learnt, requests } = await run(
       probed({ parts: [{ text: COUNTED }], prefilled: 'exact' }, { prefilled: 'exact' }),
     );

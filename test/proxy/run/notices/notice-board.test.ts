@@ -86,7 +86,7 @@ const textsOf = (pending: PendingNotices | undefined) => pending?.notices.map(({
 const told = (partial: string) => [expect.stringContaining(`"partial_tail":"${partial}"`)];
 
 describe('a thread', () => {
-  test('is told once', async () => {
+  test('is reported once', async () => {
     const replica = new Replica();
     await replica.leave();
     const pending = await replica.take({ thread: 'thread' });
@@ -95,7 +95,7 @@ describe('a thread', () => {
     expect(await replica.take({ thread: 'thread' })).toBeUndefined();
   });
 
-  test('is told once, however many ask at the same time', async () => {
+  test('is reported once, however many ask at the same time', async () => {
     const replica = new Replica();
     await replica.leave();
     const asked = Array.from({ length: 20 }, () => replica.take({ thread: 'thread' }));
@@ -130,7 +130,7 @@ describe('a thread', () => {
     expect(textsOf(await replica.take({ thread: 'thread' }))).toEqual(told('newer'));
   });
 
-  test('is told once what is left once more after that', async () => {
+  test('is reported once what is left once more after that', async () => {
     const replica = new Replica();
     const run = newRunId();
     await replica.leave({ run });
@@ -164,7 +164,7 @@ describe('a thread', () => {
 });
 
 describe('a lost call', () => {
-  test('is told once, with the result of a call beside it', async () => {
+  test('is delivered once, with the result of a call beside it', async () => {
     const replica = new Replica();
     await replica.loseCall();
     expect(await replica.take()).toBeUndefined();
@@ -172,7 +172,7 @@ describe('a lost call', () => {
     expect(await replica.take({ answered: [CALL] })).toBeUndefined();
   });
 
-  test('is told once, however many requests bring results', async () => {
+  test('is reported once, however many requests bring results', async () => {
     const replica = new Replica();
     await replica.loseCall();
     const asked = Array.from({ length: 20 }, () => replica.take({ answered: [CALL] }));
@@ -187,7 +187,7 @@ describe('a lost call', () => {
     expect(textsOf(await replica.take({ answered: [CALL] }))).toHaveLength(1);
   });
 
-  test('is told once, left twice', async () => {
+  test('is reported once, left twice', async () => {
     const replica = new Replica();
     const run = newRunId();
     await replica.loseCall(run);
@@ -232,7 +232,7 @@ describe('the store', () => {
     expect(textsOf(await replica.take({ thread: 'thread' }))).toEqual(told('Kelp'));
   });
 
-  test('may fail: nobody is told, nothing is thrown, and the log says so', async () => {
+  test('may fail: no notice is delivered, nothing is thrown, and the log says so', async () => {
     const replica = new Replica();
     await replica.leave();
     replica.store.failing = true;
@@ -240,7 +240,7 @@ describe('the store', () => {
     expect(replica.lines.map(({ msg }) => msg)).toEqual([SILENT]);
   });
 
-  test('may fail to say who is to tell: the next request does', async () => {
+  test('may fail to say which request carries the notice: the next one does', async () => {
     const replica = new Replica();
     await replica.leave();
     vi.spyOn(replica.store.notes, 'claim').mockRejectedValueOnce(new Error('no route to store'));
@@ -264,7 +264,7 @@ describe('the store', () => {
     expect(textsOf(await replica.take({ thread: 'thread' }))).toEqual(told('Kelp'));
   });
 
-  test('may fail to take a notice back, or take its time: nobody waits', async () => {
+  test('may fail to take a notice back, or take its time: no request waits', async () => {
     const replica = new Replica();
     await replica.leave();
     const pending = await replica.take({ thread: 'thread' });

@@ -219,7 +219,7 @@ describe('on other wires', () => {
     expect(client.body).toContain('surge');
   });
 
-  test('nothing is told where there is only a prompt, and it is left to be told', async () => {
+  test('a request with only a prompt carries no notice, which waits for another one', async () => {
     const { replica, bodies } = await told(WHOLE, { wire: 'completions' });
     expect(JSON.stringify(bodies)).not.toContain('last_partial_recovery');
     expect(await replica.store.notes.get(OWNER, threadKey('thread'))).toBeDefined();

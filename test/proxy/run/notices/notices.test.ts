@@ -179,7 +179,7 @@ describe('on another wire, a request that is passed through', () => {
   });
 
   test.each(WIRES)(
-    'tells nothing to whoever is not to be told, and leaves it to be told, on %s',
+    'adds no notice to a request that does not want it, and leaves it to the next one, on %s',
     async (path, fields, told) => {
       const { replica, asked } = await start();
       const body = { ...ASK, ...fields };
@@ -200,7 +200,7 @@ describe('on another wire, a request that is passed through', () => {
     expect(asked[0]?.body).toEqual(body);
   });
 
-  test('tells nothing where there is only a prompt, and leaves it to be told', async () => {
+  test('adds no notice to a request with only a prompt, and leaves it to the next one', async () => {
     const { replica, asked } = await start();
     const body = { model: 'gpt', prompt: 'Tell me.' };
     await (await post(replica, {}, body, '/completions')).text();

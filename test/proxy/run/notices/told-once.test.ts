@@ -112,28 +112,31 @@ describe.each(Object.keys(deployments))('a call that was lost, left in the %s st
     (BRINGING[wire.name] ?? []).map((request) => ({ wire, request })),
   );
 
-  test.each(requests)('is told once by any replica, on $wire.name: $request', async ({ wire, request }) => {
-    const open = deployments[name]?.() as OpenReplica;
-    const stores = await Promise.all([open(), open()]);
-    onTestFinished(async () => void (await Promise.all(stores.map((store) => store.close()))));
-    const [first, second] = stores as [Store, Store];
-    const note = lostCallNote(newRunId(), [CALL], transcriptOf(call(1, 'tides')).toolCalls, ['resp_a']);
-    if (!note) throw new Error('there is nothing to leave');
-    await leaveLostCallNote(first.notes, OWNER, note, TTL_MS);
-    const told = async (store: Store, owner = OWNER): Promise<number> => {
-      const board = new NoticeBoard({ ...contextOf(store), time: PATIENCE });
-      const pending = await board.claim({
-        owner,
-        answered: wire.notices?.answeredCalls({ ...request }) ?? [],
-      });
-      await pending?.settle('told');
-      return pending?.notices.length ?? 0;
-    };
-    expect(await told(second, STRANGER)).toBe(0);
-    const [one, other] = await Promise.all([told(first), told(second)]);
-    expect(one + other).toBe(1);
-    expect(await told(first)).toBe(0);
-  });
+  test.each(requests)(
+    'is reported once by any replica, on $wire.name: $request',
+    async ({ wire, request }) => {
+      const open = deployments[name]?.() as OpenReplica;
+      const stores = await Promise.all([open(), open()]);
+      onTestFinished(async () => void (await Promise.all(stores.map((store) => store.close()))));
+      const [first, second] = stores as [Store, Store];
+      const note = lostCallNote(newRunId(), [CALL], transcriptOf(call(1, 'tides')).toolCalls, ['resp_a']);
+      if (!note) throw new Error('there is nothing to leave');
+      await leaveLostCallNote(first.notes, OWNER, note, TTL_MS);
+      const told = async (store: Store, owner = OWNER): Promise<number> => {
+        const board = new NoticeBoard({ ...contextOf(store), time: PATIENCE });
+        const pending = await board.claim({
+          owner,
+          answered: wire.notices?.answeredCalls({ ...request }) ?? [],
+        });
+        await pending?.settle('told');
+        return pending?.notices.length ?? 0;
+      };
+      expect(await told(second, STRANGER)).toBe(0);
+      const [one, other] = await Promise.all([told(first), told(second)]);
+      expect(one + other).toBe(1);
+      expect(await told(first)).toBe(0);
+    },
+  );
 });
 
 describe.each(Object.keys(deployments))('a partial that is salvaged in the %s store', (name) => {
@@ -194,7 +197,7 @@ describe.each(Object.keys(deployments))('a partial that is salvaged in the %s st
     expect(await ask()).toBe(0);
   });
 
-  test('is told once, when the store fails to seal it and it is salvaged again', async () => {
+  test('is reported once, when the store fails to seal it and it is salvaged again', async () => {
     const { run, store, ask } = await deploy();
     const told: number[] = [];
     const failed = failOnce(store, async () => told.push(await ask()));
@@ -204,7 +207,7 @@ describe.each(Object.keys(deployments))('a partial that is salvaged in the %s st
     expect([...told, await ask()]).toEqual([1, 0]);
   });
 
-  test('is told once, when another replica salvages it again', async () => {
+  test('is reported once, when another replica salvages it again', async () => {
     const { run, store, open, ask } = await deploy();
     const told: number[] = [];
     const failed = failOnce(store, async () => told.push(await ask()));
@@ -216,7 +219,7 @@ describe.each(Object.keys(deployments))('a partial that is salvaged in the %s st
     expect([...told, await ask()]).toEqual([1, 0]);
   });
 
-  test('is told once, when the request that was to tell it failed meanwhile', async () => {
+  test('is reported once, when the request that was to tell it failed meanwhile', async () => {
     const { run, store, ask } = await deploy();
     const failed = failOnce(store, () => ask('unseen'));
     sweep(store);

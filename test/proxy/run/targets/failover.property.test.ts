@@ -41,7 +41,7 @@ const cases: fc.Arbitrary<Case> = fc
     },
   }));
 
-test(`whoever goes on with an answer, the invariants hold (${CASES} cases, seed ${SEED})`, {
+test(`whichever target continues an answer, the invariants hold (${CASES} cases, seed ${SEED})`, {
   timeout: PROPERTY_MAX_MS,
 }, async () => {
   const outcomes: Record<string, number> = {};

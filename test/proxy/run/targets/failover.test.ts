@@ -312,7 +312,7 @@ describe('in the middle of an answer', () => {
     expect(order).toEqual(['primary', 'second', 'primary']);
   });
 
-  it('thoughts of another model are not its own to go on with', async () => {
+  it('thoughts of another model are not its own to continue', async () => {
     const thinks = (faults: (Fault | null)[]): Plan => ({
       parts: [{ reasoning: 'Tides come and go.' }, { text: TEXT }],
       faults,

@@ -92,7 +92,7 @@ describe('what a chunk says', () => {
     expect(deltasOf(chunkOf({ content: 'Hi' }, { finish_reason }))).toEqual([{ kind: 'text', text: 'Hi' }]);
   });
 
-  test('a finish reason that nobody knows is one', () => {
+  test('an unknown finish reason is one', () => {
     expect(deltasOf(chunkOf({}, { finish_reason: 'eos_token' }))).toEqual([
       { kind: 'finish', reason: 'eos_token' },
     ]);

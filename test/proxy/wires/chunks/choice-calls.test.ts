@@ -20,7 +20,7 @@ const chunk = (
   ],
 });
 
-test('the calls of several choices are told apart, however their fragments are interleaved', () => {
+test('the calls of several choices are distinguished, however their fragments are interleaved', () => {
   const calls = new ChoiceCalls(SCHEMAS);
   for (const part of [
     chunk(0, 'call_a', 'forecast', '{"city":'),

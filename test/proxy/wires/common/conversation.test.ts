@@ -64,7 +64,7 @@ describe('a chat', () => {
     expect(chat.partOf(message)).toMatchObject({ kind, sayings });
   });
 
-  it('tells calls by their ids, or by their names', () => {
+  it('identifies calls by their ids, or by their names', () => {
     expect(chat.partOf({ role: 'assistant', tool_calls: [call] }).calls).toEqual(['call_1']);
     expect(chat.partOf({ role: 'tool', tool_call_id: 'call_1' }).results).toEqual(['call_1']);
     const legacy = { role: 'assistant', function_call: { name: 'tides' } };
@@ -214,7 +214,7 @@ describe('the input of a response', () => {
     expect(responses.partOf(item)).toMatchObject({ kind, sayings });
   });
 
-  it('tells calls by their ids', () => {
+  it('identifies calls by their ids', () => {
     expect(responses.partOf({ type: 'mcp_approval_request', id: 'mcpr_1' }).calls).toEqual(['mcpr_1']);
     expect(
       responses.partOf({ type: 'mcp_approval_response', approval_request_id: 'mcpr_1' }).results,

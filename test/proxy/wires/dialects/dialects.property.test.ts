@@ -16,7 +16,7 @@ const isSigned = (fixture: Fixture) => (run: Simulation) => {
   if (fixture.signsCalls) for (const { id } of toolCalls) expect(signed).toContain(id);
 };
 
-describe('whatever is cut, wherever, by whatever, however it goes on', { timeout: PROPERTY_MAX_MS }, () => {
+describe('whatever is cut, wherever, by whatever, however it continues', { timeout: PROPERTY_MAX_MS }, () => {
   test.each(ALL)(`$name: the invariants hold (${CHAT_CASES} cases, seed ${SEED})`, async ({ fixture }) => {
     const outcomes = await outcomesOf(spokenAs(fixture, chatCases), CHAT_CASES, isSigned(fixture));
     expectShares(outcomes, CHAT_CASES, { recovered: 1 / 10, salvaged: 1 / 100, failed: 1 / 400 });

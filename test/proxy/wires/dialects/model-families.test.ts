@@ -7,7 +7,7 @@ import {
   isMistral,
 } from '../../../../src/proxy/wires/dialects/model-families.ts';
 
-describe('Claude goes on from a trailing assistant message', () => {
+describe('Claude continues from a trailing assistant message', () => {
   test.each([
     'claude-sonnet-4-5',
     'claude-sonnet-4-5-20250929',
@@ -48,7 +48,7 @@ describe('Claude goes on from a trailing assistant message', () => {
   });
 });
 
-describe('Gemini goes on from a trailing model turn', () => {
+describe('Gemini continues from a trailing model turn', () => {
   test.each([
     'gemini-2.0-flash',
     'gemini-2.5-flash',

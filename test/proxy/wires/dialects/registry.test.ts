@@ -228,7 +228,7 @@ describe('an answer that was kept is asked for', () => {
     expect(DIALECTS.cloudflare.keeps?.resumeUrl(base_url, 'a', 7)).toBe(url);
   });
 
-  test('and whoever has answers kept can have them ended', () => {
+  test('and a dialect that has answers kept can have them ended', () => {
     for (const { keeps } of Object.values(DIALECTS)) {
       if (keeps?.id.in === 'request') expect(keeps.stopUrl).toBeDefined();
     }

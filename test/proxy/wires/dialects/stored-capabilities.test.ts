@@ -143,7 +143,7 @@ function clock() {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('what is stored', () => {
-  test('belongs to nobody who has a key, and has no address in it', async () => {
+  test('belongs to no client, and has no address in it', async () => {
     const { notes, put } = observed();
     const upstreams = { local: { base_url: 'https://user:secret-key@llm.internal/v1?key=secret-key' } };
     processWith(notes, { upstreams }).capabilities.rememberPrefill('local', 'llama', 'exact');

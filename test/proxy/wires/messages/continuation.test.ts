@@ -78,7 +78,7 @@ describe('prefill', () => {
         { type: 'text', text: SENT },
       ],
     ],
-  ])("goes on with the client's own prefill, given as %s", (_, content, whole) => {
+  ])("continues the client's own prefill, given as %s", (_, content, whole) => {
     const messages = [...REQUEST.messages, { role: 'assistant', content }];
     expect(added({ request: { messages } })).toEqual([{ role: 'assistant', content: whole }]);
   });

@@ -99,8 +99,8 @@ describe('payloads', () => {
   });
 });
 
-describe('an answer that another replica goes on with', () => {
-  test('goes on in the block that is open', () => {
+describe('an answer that another replica continues', () => {
+  test('continues in the block that is open', () => {
     const { writer, sent } = restored([
       stored(start()),
       stored(textStart(0)),
@@ -158,7 +158,7 @@ describe('an answer that another replica goes on with', () => {
     ]);
   });
 
-  test('a call that is shown while it comes goes on in its block', () => {
+  test('a call that is shown while it comes continues in its block', () => {
     const begun = stored(toolStart(0, 'toolu_1'), {
       kind: 'tool_start',
       index: 0,
@@ -235,7 +235,7 @@ describe('what a client brings', () => {
     ]);
   });
 
-  test('of what nobody knows, nothing is said', () => {
+  test('of what is unknown, nothing is said', () => {
     const unknown = [
       event({ type: 'tomorrow' }),
       blockDelta(0, { type: 'citations_delta', citation: {} }),
@@ -283,7 +283,7 @@ describe('the end of an answer that was finalised', () => {
   });
 });
 
-test('a client with the beginning of a call that its store has lost is not told an end of it', async () => {
+test('a client with the beginning of a call that its store has lost gets no end of it', async () => {
   const plan: Plan = {
     parts: [
       { text: 'Kelp holds fast to the rock.' },

@@ -92,7 +92,7 @@ describe('a block', () => {
     ]);
   });
 
-  test('of a kind that is not known goes on in the same way', () => {
+  test('of a kind that is not known continues in the same way', () => {
     expect(
       contentOf(
         block(

@@ -79,7 +79,7 @@ describe('events as they were delivered', () => {
 });
 
 describe('text that was stored without its event', () => {
-  test('is told as it was', () => {
+  test('is replayed as it was', () => {
     const events = payloadsOf([...begin(1), ...message('msg_1', 0, text)]);
     const rebuilder = delivered.rebuilder();
     for (const payload of events.slice(0, 4)) rebuilder.add(payload);
@@ -89,7 +89,7 @@ describe('text that was stored without its event', () => {
   });
 });
 
-describe('the end of an answer that nobody goes on with', () => {
+describe('the end of an answer that no replica continues', () => {
   const told = [...begin(1), ...message('msg_1', 0, text)];
 
   test('has the calls that were settled, and ends what was begun', () => {
@@ -114,7 +114,7 @@ describe('the end of an answer that nobody goes on with', () => {
     expect(ending.at(-1)?.deltas).toEqual([{ kind: 'finish', reason: 'tool_calls' }]);
   });
 
-  test('is an error and a failure, which go on with the numbers', () => {
+  test('is an error and a failure, which continue the numbers', () => {
     const error = { message: 'lost', type: 'stream_interrupted', holdfast: { cause: 'connection_reset' } };
     const failure = delivered.failure(error, sent(told));
     expect(failure.map((payload) => JSON.parse(payload) as unknown)).toMatchObject([
@@ -132,7 +132,7 @@ describe('the end of an answer that nobody goes on with', () => {
     ]);
   });
 
-  test('is only the failure where the error was told and its replica was lost before the rest', () => {
+  test('is only the failure where the error was sent and its replica was lost before the rest', () => {
     const error = { message: 'lost', type: 'stream_interrupted', holdfast: { cause: 'connection_reset' } };
     const [first = ''] = delivered.failure(error, sent(told));
     const rest = delivered.failure(error, [...sent(told), { deltas: [], payload: first }]);
@@ -141,7 +141,7 @@ describe('the end of an answer that nobody goes on with', () => {
     ]);
   });
 
-  test('is one, too, where nothing was told', () => {
+  test('is one, too, where nothing was sent', () => {
     const error = { message: 'lost', holdfast: { run_id: 'run_x', stream_id: null, created_at: 7 } };
     const [first = '', last = ''] = delivered.failure(error, []);
     expect(JSON.parse(first)).toMatchObject({ type: 'error', sequence_number: 0 });
@@ -152,7 +152,7 @@ describe('the end of an answer that nobody goes on with', () => {
   });
 });
 
-test('a failure of which another replica has told the error is told with that one', () => {
+test('a failure whose error another replica has sent is sent with that one', () => {
   const response = { id: 'resp_1', object: 'response', status: 'in_progress', output: [] };
   const error = { type: 'stream_interrupted', code: 'stream_interrupted', message: 'the first word on it' };
   const sent = [

@@ -188,7 +188,7 @@ describe('the calls that a request brings results of', () => {
     expect(responsesNotices.answeredCalls({ input })).toEqual(expected);
   });
 
-  test('are known by the answer that the request goes on from', () => {
+  test('are known by the answer that the request continues from', () => {
     const request = { previous_response_id: 'resp_1', input: [resultOf('a')] };
     expect(responsesNotices.answeredCalls(request)).toEqual([{ id: 'a', answer: 'resp_1' }]);
     expect(responsesNotices.answeredCalls({ ...request, previous_response_id: 7 })).toEqual([{ id: 'a' }]);

@@ -321,7 +321,7 @@ describe('what goes wrong', () => {
 });
 
 describe('where it can be come back to', () => {
-  test('after the last event, of an answer that goes on in the background', () => {
+  test('after the last event, of an answer that continues in the background', () => {
     const { own, read } = reader(true);
     expect(own.resume_path).toBeUndefined();
     for (const event of begin(1)) read(event);
