@@ -1,5 +1,5 @@
 import { type AnswerPart, type Delta, type Proof, partOf, type Segment, type Usage } from '../plans/delta.ts';
-import { type ProviderTool, ProviderTools } from '../plans/provider-tools.ts';
+import { foldProviderTool, type ProviderTool } from '../plans/provider-tools.ts';
 import type { SettledCall } from '../plans/tool-call.ts';
 import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
 
@@ -82,7 +82,7 @@ export function foldJournal(records: readonly JournalRecord[]): JournalFold {
     seq: fold.events.length,
     tool_calls,
     cancelled_calls,
-    providerTools: tools.all,
+    providerTools: tools,
     segments: segments.folded,
   };
 }
@@ -94,7 +94,7 @@ interface OpenFold {
   refusal: string;
   reasoning: string;
   calls: Map<number, OpenToolCall>;
-  tools: ProviderTools;
+  readonly tools: ProviderTool[];
   /** The upstream whose words are folded. */
   upstream: string | undefined;
   finish?: string;
@@ -113,7 +113,7 @@ const emptyFold = (): OpenFold => ({
   refusal: '',
   reasoning: '',
   calls: new Map(),
-  tools: new ProviderTools(),
+  tools: [],
   upstream: undefined,
   segments: new SegmentFold(),
   choiceCalls: [],
@@ -146,10 +146,10 @@ function foldEvent(fold: OpenFold, event: JournalEvent): void {
         break;
       }
       case 'provider_tool_start':
-        fold.tools.start(delta, fold.text.length, fold.upstream);
+        foldProviderTool(fold.tools, delta, fold.text.length, fold.upstream);
         break;
       case 'provider_tool_end':
-        fold.tools.end(delta, fold.text.length, fold.upstream);
+        foldProviderTool(fold.tools, delta, fold.text.length, fold.upstream);
         break;
       case 'segment':
         fold.upstream = delta.upstream;

@@ -1,11 +1,14 @@
-import { type AttemptUsage, filledUp, sumOf, tokenCounter } from './attempt-usage.ts';
 import {
+  type AttemptUsage,
   charactersIn,
   estimatedMessageTokens,
   estimatedPromptTokens,
   estimatedTokens,
+  filledUp,
   type PromptSize,
+  sumOf,
   TOKENS_PER_MESSAGE,
+  tokenCounter,
 } from './tokens.ts';
 
 /** How well the words of a nudge are counted, and what a template puts around them. */

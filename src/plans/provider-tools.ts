@@ -20,16 +20,19 @@ type End = Extract<Delta, { kind: 'provider_tool_end' }>;
 export const isOfProviderTool = ({ kind }: Delta): boolean =>
   kind === 'provider_tool_start' || kind === 'provider_tool_end';
 
-/** The tools that the provider ran for one answer, in the order in which they began. */
-export class ProviderTools {
-  readonly #tools: ProviderTool[] = [];
-
-  get all(): readonly ProviderTool[] {
-    return this.#tools;
-  }
-
-  start({ id, name }: Start, offset: number, upstream: string | undefined): void {
-    this.#tools.push({
+/**
+ * Adds what a delta says to the tools that the provider ran for one answer, which are in the order in which they began. A
+ * result whose use was never announced is one all the same.
+ */
+export function foldProviderTool(
+  tools: ProviderTool[],
+  delta: Start | End,
+  offset: number,
+  upstream: string | undefined,
+): void {
+  const { id, name } = delta;
+  if (delta.kind === 'provider_tool_start') {
+    tools.push({
       id,
       name,
       state: 'running',
@@ -37,18 +40,14 @@ export class ProviderTools {
       ...(upstream !== undefined && { upstream }),
       items: [],
     });
+    return;
   }
-
-  /** A result whose use was never announced is one all the same. */
-  end(end: End, offset: number, upstream: string | undefined): void {
-    const { id, name, items } = end;
-    const isMeant = (tool: ProviderTool) => tool.id === id && tool.state === 'running';
-    const found = this.#tools.findLastIndex(isMeant);
-    if (found === -1) this.start({ kind: 'provider_tool_start', id, name }, offset, upstream);
-    const place = found === -1 ? this.#tools.length - 1 : found;
-    const tool = this.#tools[place];
-    if (tool) this.#tools[place] = { ...tool, state: 'settled', items };
-  }
+  const isMeant = (tool: ProviderTool) => tool.id === id && tool.state === 'running';
+  if (!tools.some(isMeant))
+    foldProviderTool(tools, { kind: 'provider_tool_start', id, name }, offset, upstream);
+  const place = tools.findLastIndex(isMeant);
+  const tool = tools[place];
+  if (tool) tools[place] = { ...tool, state: 'settled', items: delta.items };
 }
 
 /** An answer as it is given back to its provider in parts, because tools ran in the middle of it. */

@@ -1,9 +1,7 @@
 import { speakable } from '../lib/text.ts';
 import type { Delta, Usage } from './delta.ts';
-import { type ProviderTool, ProviderTools } from './provider-tools.ts';
+import { foldProviderTool, type ProviderTool } from './provider-tools.ts';
 import type { ToolCall } from './tool-call.ts';
-
-const NO_CALLS: readonly ToolCall[] = [];
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -16,8 +14,10 @@ export class Transcript {
   usage: Usage | undefined;
   /** UTF-16 units held in memory, for the limit on a run's size. */
   size = 0;
+  /** Read before every delta, so it is kept rather than filtered out. */
+  openCalls: readonly ToolCall[] = [];
   readonly #toolCalls: Mutable<ToolCall>[] = [];
-  readonly #providerTools = new ProviderTools();
+  readonly #providerTools: ProviderTool[] = [];
   /** The upstream whose words are folded, where that is known. */
   #upstream: string | undefined;
 
@@ -32,7 +32,7 @@ export class Transcript {
       case 'text':
         this.text += delta.text;
         this.size += delta.text.length;
-        this.#follow('text');
+        if (this.#toolCalls.length > 0) this.#follow('text');
         return;
       case 'refusal':
         this.refusal += delta.text;
@@ -46,6 +46,7 @@ export class Transcript {
         const { index, id, name } = delta;
         this.#follow('call');
         this.#toolCalls.push({ index, id, name, arguments: '', state: 'open', followed: undefined });
+        this.#keepOpen();
         return;
       }
       case 'tool_arguments':
@@ -54,15 +55,17 @@ export class Transcript {
         return;
       case 'tool_close':
         this.#call(delta.index).state = 'closed';
+        this.#keepOpen();
         return;
       case 'tool_cancel':
         this.#call(delta.index).state = 'cancelled';
+        this.#keepOpen();
         return;
       case 'provider_tool_start':
-        this.#providerTools.start(delta, this.text.length, this.#upstream);
+        foldProviderTool(this.#providerTools, delta, this.text.length, this.#upstream);
         return;
       case 'provider_tool_end':
-        this.#providerTools.end(delta, this.text.length, this.#upstream);
+        foldProviderTool(this.#providerTools, delta, this.text.length, this.#upstream);
         this.size += JSON.stringify(delta.items).length;
         return;
       case 'segment':
@@ -80,12 +83,6 @@ export class Transcript {
     return this.#toolCalls;
   }
 
-  get openCalls(): readonly ToolCall[] {
-    // Asked before every delta, and nearly always there are no calls at all.
-    if (this.#toolCalls.length === 0) return NO_CALLS;
-    return this.#toolCalls.filter((call) => call.state === 'open');
-  }
-
   get closedCalls(): readonly ToolCall[] {
     return this.#toolCalls.filter((call) => call.state === 'closed');
   }
@@ -97,7 +94,7 @@ export class Transcript {
 
   /** Tools that the provider ran for the answer, or runs. */
   get providerTools(): readonly ProviderTool[] {
-    return this.#providerTools.all;
+    return this.#providerTools;
   }
 
   /** Text that a continuation could hang on: not white space alone, which some providers refuse, nor half a character. */
@@ -107,6 +104,10 @@ export class Transcript {
 
   #follow(by: 'text' | 'call'): void {
     for (const call of this.#toolCalls) if (call.followed !== 'text') call.followed = by;
+  }
+
+  #keepOpen(): void {
+    this.openCalls = this.#toolCalls.filter(({ state }) => state === 'open');
   }
 
   #call(index: number): Mutable<ToolCall> {

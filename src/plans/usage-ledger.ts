@@ -1,7 +1,6 @@
-import { type AttemptUsage, type Count, tokenCounter } from './attempt-usage.ts';
 import type { Usage } from './delta.ts';
 import { promptTokens } from './prompt-tokens.ts';
-import { type PromptSize, tokensOfDeltas } from './tokens.ts';
+import { type AttemptUsage, type Count, type PromptSize, tokenCounter, tokensOfDeltas } from './tokens.ts';
 
 const REPORTS_ALL: ReadonlySet<AttemptUsage['mode']> = new Set(['first', 'resume', 'replay', 'restart']);
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Logger } from 'pino';
 import { isRedisUrl } from '../checkpoint/redis/address.ts';
 import { loadOrCreateSecret } from '../checkpoint/secret-file.ts';
 import { StoreConfigurationError } from '../checkpoint/store.ts';
@@ -11,7 +12,8 @@ import { VERSION } from '../lib/version.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { relay } from '../proxy/run/relay.ts';
 import { createUndiciTransport } from '../proxy/upstream/undici-transport.ts';
-import { startTracing } from '../tracing/start-tracing.ts';
+import { tracingSettings } from '../tracing/settings.ts';
+import type { Tracing } from '../tracing/tracing.ts';
 import { fileStoreDirectory, openStore } from './open-store.ts';
 import { createServer } from './server.ts';
 
@@ -45,7 +47,7 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
   });
   const secret = await resolveSecret(configuration);
   const transport = createUndiciTransport({ ca });
-  const tracing = await startTracing(configuration, process.env, log, systemTime);
+  const tracing = await startTracing(configuration, log);
   const server = createServer(configuration, {
     ...{ relay, store, transport, secret, log, metrics },
     ...(tracing && { observers: [tracing.observer] }),
@@ -93,4 +95,15 @@ function firstSignal(): Promise<NodeJS.Signals> {
     };
     for (const signal of SIGNALS) process.on(signal, onSignal);
   });
+}
+
+/** Loads the OpenTelemetry SDK only where traces are asked for. */
+async function startTracing(configuration: Configuration, log: Logger): Promise<Tracing | undefined> {
+  const { settings, warnings } = tracingSettings(configuration.tracing, process.env);
+  for (const warning of warnings) log.warn(warning);
+  if (!settings) return undefined;
+  const { createTracing } = await import('../tracing/tracing.ts');
+  const { sampling, url } = settings;
+  log.info({ receiver: new URL(url).host, sampling }, 'traces are exported');
+  return createTracing(settings, configuration, log, systemTime);
 }

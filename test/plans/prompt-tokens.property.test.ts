@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { AttemptUsage, Count } from '../../src/plans/attempt-usage.ts';
 import { nudgeText } from '../../src/plans/continuation.ts';
 import { promptTokens } from '../../src/plans/prompt-tokens.ts';
-import { estimatedPromptTokens } from '../../src/plans/tokens.ts';
+import { type AttemptUsage, type Count, estimatedPromptTokens } from '../../src/plans/tokens.ts';
 import { promptSize } from '../../src/proxy/wires/common/prompt-size.ts';
 import { CASES, seedOr } from '../cases.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { AttemptUsage } from '../../src/plans/attempt-usage.ts';
 import type { Usage } from '../../src/plans/delta.ts';
-import type { PromptSize } from '../../src/plans/tokens.ts';
+import type { AttemptUsage, PromptSize } from '../../src/plans/tokens.ts';
 import {
   deliveredTokens,
   logicalUsage,

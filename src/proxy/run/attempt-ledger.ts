@@ -1,5 +1,5 @@
-import { type AttemptUsage, type Count, sumOf } from '../../plans/attempt-usage.ts';
 import type { Delta, Usage } from '../../plans/delta.ts';
+import { type AttemptUsage, type Count, sumOf } from '../../plans/tokens.ts';
 import type { PlannedAttempt } from './next-attempt/recovery-request.ts';
 
 /** Deltas of one kind: how many came, how many characters, and how many of these became part of the run. */
