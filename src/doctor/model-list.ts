@@ -1,6 +1,5 @@
 import { isObject, parsedJson } from '../lib/json.ts';
-import { upstreamUrl } from '../proxy/upstream/address.ts';
-import type { Target } from '../proxy/upstream/target.ts';
+import { type Target, upstreamUrl } from '../proxy/upstream/target.ts';
 import { TransportFailure } from '../proxy/upstream/transport.ts';
 import { chatWire } from '../proxy/wires/chunks/chat-wire.ts';
 import type { Wire } from '../proxy/wires/common/wire.ts';

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isRedisUrl } from '../checkpoint/redis/address.ts';
 import type { Configuration } from '../config/configuration.ts';
-import { loopGuard } from '../proxy/upstream/loop-guard.ts';
+import { loopGuard } from '../proxy/upstream/headers.ts';
 import { fileStoreDirectory } from '../server/open-store.ts';
 import { examineDirectory } from './file-store.ts';
 import { type Finding, Findings } from './finding.ts';

@@ -1,4 +1,5 @@
 import type { StoredRun } from '../../checkpoint/store.ts';
+import { inTime, type Time } from '../../lib/time.ts';
 import type { Outcome } from '../../plans/outcome.ts';
 import type { Client } from '../downstream/client.ts';
 import type { Reader } from '../resume/reader.ts';
@@ -10,7 +11,6 @@ import type { RunRegistry } from '../run/run-registry.ts';
 import type { HealthRegistry } from '../upstream/health-registry.ts';
 import type { RouteTable } from '../upstream/route-table.ts';
 import type { StreamRefusals } from '../upstream/stream-refusals.ts';
-import type { ActiveWork } from './active-work.ts';
 import type { PassThrough } from './passthrough.ts';
 
 /** Delivers a stored run from a cursor on; see follow.ts. */
@@ -38,4 +38,27 @@ export interface ApiContext extends RunContext {
   readonly lookup: RunLookup;
   readonly notices: NoticeBoard;
   readonly answerIds: AnswerIds;
+}
+
+/** What is under way and has to end before the process may. */
+export class ActiveWork {
+  readonly #promises = new Set<Promise<unknown>>();
+
+  get count(): number {
+    return this.#promises.size;
+  }
+
+  async track<Result>(work: Promise<Result>): Promise<Result> {
+    this.#promises.add(work);
+    try {
+      return await work;
+    } finally {
+      this.#promises.delete(work);
+    }
+  }
+
+  /** Resolves when nothing is under way, or after `limit_ms`. */
+  async settled(time: Time, limit_ms: number): Promise<void> {
+    await inTime(Promise.allSettled(this.#promises), time, limit_ms);
+  }
 }

@@ -4,7 +4,7 @@ import type { RunId } from '../../checkpoint/store.ts';
 import type { UpstreamConfiguration } from '../../config/configuration.ts';
 import { apiError } from '../../lib/errors.ts';
 import { type JsonBody, readJsonBody, takeJsonBodies } from '../../lib/json-body.ts';
-import { lastEventOf, NO_EVENTS } from '../resume/cursor.ts';
+import { lastEventOf, NO_EVENTS } from '../resume/reader.ts';
 import { requestDigest } from '../resume/request-digest.ts';
 import type { Ask, Left } from '../resume/run-lookup.ts';
 import type { Run } from '../run/context/run.ts';
@@ -23,8 +23,7 @@ import { detachTimeoutOf } from './detach-timeout.ts';
 import { streamedRequest } from './document-request.ts';
 import { attend, beforehand, type WantedDocument } from './respond.ts';
 import { returnToRun } from './return.ts';
-import { type RunOptions, runOptions } from './run-options.ts';
-import { threadOf } from './thread.ts';
+import { type RunOptions, runOptions, threadOf } from './run-options.ts';
 
 /**
  * What every wire answers: streams are relayed as runs, and so are requests for one document that can be put together

@@ -18,7 +18,7 @@ import { errorBodyOn } from '../wires/common/wire.ts';
 import { WIRES } from '../wires/registry.ts';
 
 /** One client and the run it is delivered: a new one, or one that it comes back to. */
-export interface RunSession {
+interface RunSession {
   readonly run: RunId;
   readonly wire: WireName;
   readonly active: ActiveRun;

@@ -6,7 +6,7 @@ import { WIRES } from '../wires/registry.ts';
 import type { RepeatedRequest } from './return.ts';
 
 /** What a client brings that may be ahead of the checkpoint. */
-export interface ResumeBody {
+interface ResumeBody {
   /** How many events of the run it has. */
   readonly cursor: number;
   /** Payloads of the last events it has, oldest first, the last one being event `cursor`. */

@@ -1,9 +1,63 @@
-import { type IndexedRun, newestFirst } from '../../checkpoint/run-index.ts';
-import type { Owner, StoredRun } from '../../checkpoint/store.ts';
+import { decodeEntry, encodeEntry, type IndexedRun, newestFirst } from '../../checkpoint/run-index.ts';
+import { FINAL_STATUSES, type Owner, type RunStatus, type StoredRun } from '../../checkpoint/store.ts';
+import { apiError } from '../../lib/errors.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import type { RunContext } from '../run/context/run-context.ts';
-import { type ListQuery, positionOf } from './list-query.ts';
+import { THREAD_CHARACTERS_MAX } from './run-options.ts';
 import { runSummary } from './run-status.ts';
+
+const LIMIT_DEFAULT = 20;
+const LIMIT_MAX = 100;
+const STATES: readonly RunStatus[] = ['running', ...FINAL_STATUSES];
+
+/** Which of an owner's runs are asked for. */
+interface ListQuery {
+  readonly thread?: string;
+  readonly state?: RunStatus;
+  readonly limit: number;
+  /** The last one that was looked at for the page before. */
+  readonly after?: Position;
+}
+
+/** Where a run is among those of its owner, whether it is still there or not. */
+type Position = Pick<IndexedRun, 'run' | 'created_at_ms'>;
+
+const positionOf = ({ run, created_at_ms }: Position): string => encodeEntry(run, created_at_ms);
+
+/** `?thread=…&state=…&limit=…&after=…`. Throws `invalid_field`. */
+export function listQuery({ thread, state, limit, after }: Readonly<Record<string, unknown>>): ListQuery {
+  return {
+    limit: limit === undefined ? LIMIT_DEFAULT : limitOf(limit),
+    ...(thread !== undefined && { thread: threadOf(thread) }),
+    ...(state !== undefined && { state: stateOf(state) }),
+    ...(after !== undefined && { after: afterOf(after) }),
+  };
+}
+
+function threadOf(value: unknown): string {
+  if (typeof value === 'string' && value !== '' && value.length <= THREAD_CHARACTERS_MAX) return value;
+  throw invalid('thread', `one thread of 1 to ${THREAD_CHARACTERS_MAX} characters`);
+}
+
+function stateOf(value: unknown): RunStatus {
+  const state = STATES.find((known) => known === value);
+  if (state === undefined) throw invalid('state', `one of ${STATES.join(', ')}`);
+  return state;
+}
+
+function limitOf(value: unknown): number {
+  const limit = typeof value === 'string' && /^\d{1,3}$/.test(value) ? Number(value) : 0;
+  if (limit < 1 || limit > LIMIT_MAX) throw invalid('limit', `a whole number from 1 to ${LIMIT_MAX}`);
+  return limit;
+}
+
+function afterOf(value: unknown): Position {
+  const position = typeof value === 'string' ? decodeEntry(value) : undefined;
+  if (position === undefined) throw invalid('after', 'the `next` of the page before');
+  return position;
+}
+
+const invalid = (param: string, expected: string) => apiError('invalid_field', { param, expected });
 
 /** Runs that one page looks into, however few of them are in the state that is asked for. */
 const LOOKED_INTO_MAX = 100;

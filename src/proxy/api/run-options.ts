@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isRunId, type RunId } from '../../checkpoint/store.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
-import { runOfLastEvent } from '../resume/cursor.ts';
+import { isObject } from '../../lib/json.ts';
+import type { Fields } from '../../lib/json-body.ts';
+import { runOfLastEvent } from '../resume/reader.ts';
 import type { EventsMode } from '../wires/common/advisory.ts';
 
 /** What a request asks for in its headers, besides what the wire has fields for. */
@@ -43,7 +45,7 @@ export function runOptions(headers: IncomingHttpHeaders): RunOptions {
 }
 
 /** `Holdfast-Thread`. */
-export function headerThread(headers: IncomingHttpHeaders): string | undefined {
+function headerThread(headers: IncomingHttpHeaders): string | undefined {
   const thread = single(headers['holdfast-thread']);
   if (thread !== undefined && thread.length > THREAD_CHARACTERS_MAX) {
     throw invalid('Holdfast-Thread', `at most ${THREAD_CHARACTERS_MAX} characters`);
@@ -52,7 +54,7 @@ export function headerThread(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /** `Holdfast-Resume: 1`. */
-export function asksToResume(headers: IncomingHttpHeaders): boolean {
+function asksToResume(headers: IncomingHttpHeaders): boolean {
   const resume = single(headers['holdfast-resume']);
   if (resume !== undefined && resume !== '1') throw invalid('Holdfast-Resume', '1');
   return resume === '1';
@@ -79,3 +81,41 @@ const single = (header: string | string[] | undefined): string | undefined =>
   header === undefined || header === '' ? undefined : String(header);
 
 const invalid = (param: string, expected: string): ApiError => apiError('invalid_field', { param, expected });
+
+/** The conversation that a request belongs to. */
+export interface Thread {
+  readonly name: string;
+  /**
+   * The client did not name it for this purpose. Programs ask several models in one session, one for the answer and one
+   * for its title, so what there is to tell waits for a request to the same model.
+   */
+  readonly isDerived: boolean;
+}
+
+/** `Holdfast-Thread`, or with `derive` what the client calls its session. Throws `invalid_field`. */
+export function threadOf(headers: IncomingHttpHeaders, fields: Fields, derive: boolean): Thread | undefined {
+  const named = headerThread(headers);
+  if (named !== undefined) return { name: named, isDerived: false };
+  const name = derive ? [claudeCodeThread(headers), ...sessionFields(fields)].find(isName) : undefined;
+  return name === undefined ? undefined : { name, isDerived: true };
+}
+
+/** A sub-agent has a conversation of its own in the session of the agent that started it. */
+function claudeCodeThread(headers: IncomingHttpHeaders): unknown {
+  const session = headers['x-claude-code-session-id'];
+  const agent = headers['x-claude-code-agent-id'];
+  return isName(session) && isName(agent) ? `${session}/${agent}` : session;
+}
+
+/** The most specific first. */
+function sessionFields({ prompt_cache_key, conversation, metadata, user }: Fields): readonly unknown[] {
+  return [
+    prompt_cache_key,
+    isObject(conversation) ? conversation.id : conversation,
+    isObject(metadata) ? metadata.session_id : undefined,
+    user,
+  ];
+}
+
+const isName = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= THREAD_CHARACTERS_MAX;

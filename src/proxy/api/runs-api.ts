@@ -4,15 +4,16 @@ import { isRunId, type Owner, type RunId, type StoredRun } from '../../checkpoin
 import { apiError } from '../../lib/errors.ts';
 import { readJsonBody, takeJsonBodies } from '../../lib/json-body.ts';
 import { inTime } from '../../lib/time.ts';
-import { lastEventOf, NO_EVENTS, startingAfter } from '../resume/cursor.ts';
+import { lastEventOf, NO_EVENTS, startingAfter } from '../resume/reader.ts';
 import { answerOf, cancelStored, makeKnown, readRun, runOfKey } from '../resume/stored-runs.ts';
-import { readHeldCalls } from '../run/notices/held-calls.ts';
+import type { RunContext } from '../run/context/run-context.ts';
+import { forgetHeldCalls, readHeldCalls } from '../run/notices/held-calls.ts';
+import { lostCallKey } from '../run/notices/lost-calls.ts';
+import { withdrawThreadNote } from '../run/notices/thread-notice.ts';
 import type { ApiContext } from './api-context.ts';
-import { listQuery } from './list-query.ts';
-import { purgeStored } from './purge.ts';
 import { resumeBody } from './resume-body.ts';
 import { type Return, returnToRun } from './return.ts';
-import { runList } from './run-list.ts';
+import { listQuery, runList } from './run-list.ts';
 import { runOptions } from './run-options.ts';
 import { runStatus } from './run-status.ts';
 
@@ -145,4 +146,24 @@ async function cancelHere(run: RunId, { registry, time }: ApiContext): Promise<v
   if (!active) return;
   active.cancel();
   await inTime(active.ended, time, CANCEL_MS_MAX);
+}
+
+/**
+ * Forgets a run that has ended, and what is noted of what it said: the end of a partial answer, and the names of calls.
+ * Other notes name a run, and say nothing of it; a run that goes on with this one is a run of its own.
+ * Throws `store_unavailable`.
+ */
+async function purgeStored(run: RunId, owner: Owner, context: RunContext): Promise<void> {
+  const { store, configuration, log } = context;
+  const { records } = await readRun(run, owner, context);
+  const thread = records[0]?.header?.thread;
+  const ttl_ms = configuration.checkpoint.ttl_s * 1000;
+  const notes = [
+    store.notes.consume(owner, lostCallKey(run)),
+    forgetHeldCalls(store.notes, owner, run),
+    ...(thread === undefined ? [] : [withdrawThreadNote(store.notes, owner, thread, run, ttl_ms)]),
+  ];
+  await answerOf(Promise.all(notes), context);
+  await answerOf(store.purge(run, owner), context);
+  log.info({ run }, 'run purged');
 }

@@ -13,12 +13,11 @@ import { storedFailureEvent } from '../run/failure.ts';
 import { relay } from '../run/relay.ts';
 import { errorBodyOn, type Wire } from '../wires/common/wire.ts';
 import { wireIn, wireOf } from '../wires/registry.ts';
-import { agrees, replacedFrom } from './reachable.ts';
+import { agrees, replacedFrom, unreachable } from './reachable.ts';
 import type { Position, Reader } from './reader.ts';
 import { Replay } from './replay.ts';
 import { withEnding } from './stored-ending.ts';
 import { takeOver } from './takeover.ts';
-import { unreachable } from './unreachable.ts';
 
 /** How often the store is asked for more: fast while there is some, and ever less often while there is none. */
 const POLL_MS_MIN = 20;

@@ -1,6 +1,7 @@
 import { type EpochName, epochNames, FIRST_EPOCH_NAME } from '../../checkpoint/epoch.ts';
 import type { JournalEvent, JournalRecord } from '../../checkpoint/journal.ts';
 import type { StoredRun, Takeover } from '../../checkpoint/store.ts';
+import { type ApiError, apiError } from '../../lib/errors.ts';
 import { RestoredRun, readableTail } from '../run/restored-run.ts';
 import { type DeliveredReader, textOf } from '../wires/common/delivered-events.ts';
 import type { Wire } from '../wires/common/wire.ts';
@@ -87,4 +88,16 @@ function saysTheSame(event: JournalEvent, payload: string | undefined, reader: D
   if (event.payload !== undefined) return event.payload === payload;
   const read = reader.read(payload, 0);
   return read !== undefined && textOf(read.deltas) === textOf(event.deltas);
+}
+
+/** Why what the client has cannot be joined to what is stored, and what it could bring to change that. */
+export function unreachable(
+  { seq: stored_seq, takeovers }: Pick<StoredRun, 'seq' | 'takeovers'>,
+  { run, cursor, epoch, tail }: Pick<Position, 'run' | 'cursor' | 'epoch' | 'tail'>,
+): ApiError {
+  const seq = Math.min(stored_seq, replacedFrom(takeovers, epoch));
+  if (tail.length === 0) return apiError('cursor_ahead', { run, cursor, seq });
+  const missing_to = cursor - tail.length;
+  if (missing_to > seq) return apiError('tail_incomplete', { run, seq, missing_from: seq + 1, missing_to });
+  return apiError('tail_mismatch', { run, cursor });
 }

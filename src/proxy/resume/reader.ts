@@ -1,7 +1,53 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { EpochName } from '../../checkpoint/epoch.ts';
 import type { RunHeader } from '../../checkpoint/journal.ts';
 import type { Owner, RunId } from '../../checkpoint/store.ts';
+import { type ApiError, apiError } from '../../lib/errors.ts';
 import type { Run } from '../run/context/run.ts';
+
+/** How much of a run a client has. */
+export interface Cursor {
+  /** The ordinal of its last event; 0 when it has none. */
+  readonly seq: number;
+  /** The epoch that event was delivered under, where the client was told. */
+  readonly epoch?: EpochName;
+}
+
+export const NO_EVENTS: Cursor = { seq: 0 };
+
+/** The `id:` of an event: `<run>.<epoch>.<seq>`. */
+const EVENT_ID = /^(run_[\w-]+)\.(\d{1,15}(?:-[\da-f]{1,32})?)\.(\d{1,15})$/;
+const ORDINAL = /^\d{1,15}$/;
+
+/** The run that the last event was of, where its id says so. */
+export const runOfLastEvent = ({ 'last-event-id': id }: IncomingHttpHeaders): string | undefined =>
+  EVENT_ID.exec(String(id))?.[1];
+
+/** `Last-Event-ID`: what {@link EVENT_ID} says, or the ordinal alone. `undefined` when there is none. */
+export function lastEventOf({ 'last-event-id': id }: IncomingHttpHeaders, run: RunId): Cursor | undefined {
+  if (id === undefined || id === '') return undefined;
+  if (typeof id !== 'string') throw invalidEventId(run);
+  if (ORDINAL.test(id)) return { seq: Number(id) };
+  const [, of, epoch, seq] = EVENT_ID.exec(id) ?? [];
+  if (of !== run || epoch === undefined) throw invalidEventId(run);
+  return { seq: Number(seq), epoch };
+}
+
+/** `?starting_after=N`. `undefined` when it is not given. */
+export function startingAfter(value: unknown): Cursor | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === 'string' && ORDINAL.test(value)) return { seq: Number(value) };
+  throw apiError('invalid_field', {
+    param: 'starting_after',
+    expected: 'the number of events that you have, 0 for none',
+  });
+}
+
+const invalidEventId = (run: RunId): ApiError =>
+  apiError('invalid_field', {
+    param: 'Last-Event-ID',
+    expected: `the number of events that you have, or the id of the last one: ${run}.<epoch>.<number>`,
+  });
 
 /** What a client says it has of a run. */
 export interface Position {

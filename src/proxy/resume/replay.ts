@@ -12,7 +12,7 @@ const PIECE_CHARACTERS = 65_536;
 /** What a client is told about a call that was cancelled before it came back: the journal does not say what cut it. */
 const CANCELLED_BEFORE = 'interrupted';
 
-export interface ReplayOptions {
+interface ReplayOptions {
   readonly run: RunId;
   /** Events carry their ids. */
   readonly resumable: boolean;

@@ -6,8 +6,7 @@ import { sleep } from '../../lib/time.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 import type { RunRegistry } from '../run/run-registry.ts';
 import { wireOf } from '../wires/registry.ts';
-import { isLeftOver, isUnfinished } from './left-over.ts';
-import { withEnding } from './stored-ending.ts';
+import { isLeftOver, isUnfinished, withEnding } from './stored-ending.ts';
 
 /** How long the run of a known key may take to be in the store: it begins right after the key was claimed. */
 const BEGIN_MAX_MS = 250;

@@ -13,7 +13,7 @@ const BEGIN_MAX_MS = 1000;
 const BEGIN_POLL_MS = 20;
 const NEVER = new AbortController().signal;
 
-export interface Succession {
+interface Succession {
   readonly run: RunId;
   readonly owner: Owner;
   /** As it was left; see `isLeftOver`. */

@@ -26,17 +26,17 @@ export interface AttemptRequest {
 }
 
 /** Those of the clocks, and of the transport. */
-export interface AttemptClockLimits extends Limits {
+interface AttemptClockLimits extends Limits {
   readonly connect_ms: number;
 }
 
-export interface AttemptLimits {
+interface AttemptLimits {
   readonly clocks: AttemptClockLimits;
   readonly event_bytes: number;
 }
 
 /** Takes the events that came together. May return a promise to hold the provider back. */
-export type TakeEvents = (events: readonly EventSourceMessage[]) => Promise<void> | undefined;
+type TakeEvents = (events: readonly EventSourceMessage[]) => Promise<void> | undefined;
 
 /** The provider's answer as it came, when it was not a stream. */
 export interface Refusal {

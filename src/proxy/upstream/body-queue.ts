@@ -7,7 +7,7 @@ const LET_GO_BELOW_BYTES = HELD_BACK_ABOVE_BYTES / 2;
 const PIECE_OVERHEAD_BYTES = 256;
 
 /** The provider's side of a response body. */
-export interface BodySource {
+interface BodySource {
   pause(): void;
   resume(): void;
   /** The consumer left before the end. */

@@ -1,7 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type ClientHttp2Session, type ClientHttp2Stream, constants } from 'node:http2';
 import type { Socket } from 'node:net';
-import { limitSilence } from './session-liveness.ts';
 
 /** undici's, for HTTP/1.1 and HTTP/2 alike. */
 const HEADERS_SENT = 'undici:client:sendHeaders';
@@ -103,4 +102,31 @@ export class ConnectionObserver {
     });
     return observed;
   }
+}
+
+/** How often a session is asked whether it is still there, and how long it may take to answer. */
+const PING_EVERY_MS = 5_000;
+
+/** The peer, or Node itself, has lost the session without anybody being told. */
+class SessionLostError extends Error {
+  override readonly name = 'SessionLostError';
+  readonly code = 'ECONNRESET';
+}
+
+/**
+ * Destroys the connection of a session that does not answer a ping. Besides peers that vanish, this is for Node 22 and
+ * 24 themselves: when a write to a reset connection fails before the read does, TLSWrap takes that write to be under
+ * way for ever, HTTP/2 stops reading until it ends, and every later stream waits on a connection that is gone.
+ */
+function limitSilence(session: ClientHttp2Session, socket: Socket): void {
+  let waiting = false;
+  const timer = setInterval(() => {
+    if (session.closed || session.destroyed) return;
+    if (waiting) socket.destroy(new SessionLostError('the HTTP/2 session does not answer'));
+    else
+      waiting = session.ping(() => {
+        waiting = false;
+      });
+  }, PING_EVERY_MS).unref();
+  session.once('close', () => clearInterval(timer));
 }

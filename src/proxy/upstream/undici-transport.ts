@@ -9,7 +9,7 @@ import {
   type TransportResponse,
 } from './transport.ts';
 
-export interface UndiciTransportOptions {
+interface UndiciTransportOptions {
   /** PEM of a certificate authority to trust besides the system's, by origin (`https://llm.internal:8443`). */
   readonly ca?: Readonly<Record<string, string>>;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { threadOf } from '../../../src/proxy/api/thread.ts';
+import { threadOf } from '../../../src/proxy/api/run-options.ts';
 
 const SESSION = { 'x-claude-code-session-id': 'session' };
 const ALL = {

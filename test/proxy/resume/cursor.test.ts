@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lastEventOf, startingAfter } from '../../../src/proxy/resume/cursor.ts';
+import { lastEventOf, startingAfter } from '../../../src/proxy/resume/reader.ts';
 import { newRunId } from '../../checkpoint/fixtures.ts';
 
 const RUN = newRunId();

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { requestHeaders } from '../../../src/proxy/upstream/headers.ts';
-import { loopGuard } from '../../../src/proxy/upstream/loop-guard.ts';
+import { loopGuard, requestHeaders } from '../../../src/proxy/upstream/headers.ts';
 
 const UPSTREAM = { base_url: 'http://x/v1' };
 

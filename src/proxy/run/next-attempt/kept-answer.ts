@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { AttemptEnd } from '../../../interrupts/classify.ts';
-import { upstreamUrl } from '../../upstream/address.ts';
 import type { AttemptRequest } from '../../upstream/attempt.ts';
 import { newPosition, type StreamPosition } from '../../upstream/stream-position.ts';
-import type { RunTarget } from '../../upstream/target.ts';
+import { type RunTarget, upstreamUrl } from '../../upstream/target.ts';
 import { TransportFailure } from '../../upstream/transport.ts';
 import type { Keeping } from '../../wires/common/dialect.ts';
 import type { AttemptReport } from '../context/attempt-report.ts';

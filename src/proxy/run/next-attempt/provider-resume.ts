@@ -1,8 +1,7 @@
 import type { Evidence, Interruption } from '../../../interrupts/interruption.ts';
 import { isUsage } from '../../../plans/delta.ts';
-import { upstreamUrl } from '../../upstream/address.ts';
 import type { AttemptRequest } from '../../upstream/attempt.ts';
-import type { RunTarget } from '../../upstream/target.ts';
+import { type RunTarget, upstreamUrl } from '../../upstream/target.ts';
 import type { RequestFacts } from '../../wires/common/request-facts.ts';
 import type { AttemptReport } from '../context/attempt-report.ts';
 import type { Run } from '../context/run.ts';

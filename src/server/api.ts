@@ -1,0 +1,124 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
+import { ApiError, apiError } from '../lib/errors.ts';
+import { passThroughRoutes, wireRoutes } from '../proxy/api/api.ts';
+import type { ActiveWork, ApiContext } from '../proxy/api/api-context.ts';
+import { runRoutes } from '../proxy/api/runs-api.ts';
+import { loopGuard } from '../proxy/upstream/headers.ts';
+import { errorBodyOn, type Wire } from '../proxy/wires/common/wire.ts';
+import { wireAt } from '../proxy/wires/registry.ts';
+
+/** How often connections are looked over for headers and requests that take too long. */
+const CONNECTION_CHECK_MS_MAX = 1000;
+
+/** How far the replica is on its way to its end. */
+interface ServerState {
+  /** It is about to stop. */
+  draining(): boolean;
+  /** It takes no new requests. */
+  refusing(): boolean;
+  /** It hands over, and begins nothing any more. */
+  closing(): boolean;
+  readonly requests: ActiveWork;
+}
+
+/** `/v1`, `/holdfast/v1`, and an answer to everything else. */
+export function createApiServer(context: ApiContext & ServerState): FastifyInstance {
+  const { limits } = context.configuration;
+  const api = fastify({
+    bodyLimit: limits.body_bytes,
+    requestTimeout: limits.request_ms,
+    keepAliveTimeout: limits.keep_alive_ms,
+    forceCloseConnections: true,
+    // What is too long to be the id of a run is told so by the same answer as any other that is none.
+    routerOptions: { maxParamLength: limits.header_bytes },
+    http: {
+      headersTimeout: Math.min(limits.header_ms, limits.request_ms),
+      connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS_MAX, limits.header_ms),
+      maxHeaderSize: limits.header_bytes,
+    },
+    frameworkErrors: (_error, _request, reply) => sendError(apiError('bad_request'), reply),
+    clientErrorHandler: (error, socket) => answerUnparsable(error, socket, limits.header_bytes),
+  });
+  api.server.maxConnections = limits.connections;
+
+  // A connection that is kept would bring more requests here, or be closed as the next one is on its way.
+  const announceEnd = ({ raw }: FastifyReply) => {
+    if (context.draining()) raw.setHeader('connection', 'close');
+  };
+  const guard = loopGuard(context.secret);
+  api.addHook('onRequest', ({ headers }, reply, done) => {
+    announceEnd(reply);
+    if (context.refusing()) throw apiError('shutting_down');
+    void context.requests.track(new Promise<void>((resolve) => reply.raw.once('close', resolve)));
+    guard(headers);
+    done();
+  });
+  // The body may have taken its time.
+  api.addHook('preHandler', (_request, reply, done) => {
+    announceEnd(reply);
+    if (context.closing()) throw apiError('shutting_down');
+    done();
+  });
+  api.setErrorHandler((error: FastifyError, request, reply) => {
+    const refusal = refusalOf(error, request, limits.body_bytes);
+    if (refusal.code === 'internal_error') context.log.error({ err: error }, 'request failed');
+    // A client still sending its body would see the connection reset instead of the answer; the rest is discarded
+    // as it comes, and request_ms ends it.
+    if (refusal.code === 'body_too_large') reply.removeHeader('connection').raw.removeHeader('connection');
+    return sendError(refusal, reply, wireAt(request.url));
+  });
+  api.setNotFoundHandler(({ method, url }, reply) =>
+    sendError(apiError('not_found', { method, path: url }), reply),
+  );
+  // Each in a scope of its own, because they read bodies differently.
+  for (const routes of [wireRoutes, runRoutes, passThroughRoutes]) {
+    api.register((scope, _options, done) => {
+      routes(scope, context);
+      done();
+    });
+  }
+  return api;
+}
+
+const sendError = ({ status, headers, body }: ApiError, reply: FastifyReply, wire?: Wire) =>
+  reply.code(status).headers(headers).send(errorBodyOn(wire, body));
+
+function refusalOf(error: FastifyError, { method, url }: FastifyRequest, limit_bytes: number): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return apiError('body_too_large', { limit_bytes });
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return apiError('unsupported_media_type');
+  if (error.statusCode === 404) return apiError('not_found', { method, path: url });
+  return (error.statusCode ?? 500) < 500 ? apiError('bad_request') : apiError('internal_error');
+}
+
+/** Answers what never became a request; on a connection that carried a response before, silence is safer. */
+function answerUnparsable(error: NodeJS.ErrnoException, socket: Socket, limit_bytes: number): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
+    socket.destroy();
+    return;
+  }
+  const { status, body } = unparsable(error.code, limit_bytes);
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      'content-type: application/json; charset=utf-8',
+      `content-length: ${Buffer.byteLength(body)}`,
+      'connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+}
+
+function unparsable(code: string | undefined, limit_bytes: number): ApiError {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return apiError('request_timeout');
+  if (code === 'HPE_HEADER_OVERFLOW') return apiError('headers_too_large', { limit_bytes });
+  return apiError('bad_request');
+}
