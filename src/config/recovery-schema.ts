@@ -1,4 +1,4 @@
-import { choice, flag, integer, milliseconds, section, withoutDefault } from './schema-terms.ts';
+import { choice, flag, integer, milliseconds, section, text, withoutDefault } from './schema-terms.ts';
 
 export const RECOVERY_SCHEMA = section('What may be done about an interruption.', {
   plans: {
@@ -139,7 +139,7 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
       'Secrets of 32 characters or more. What is stored is encrypted with the first (AES-256-GCM) and can be read with any, so that a new key is put in front and an old one removed after `ttl_s`. Without keys, stored output is readable by whoever can read the store.',
     default: [],
     uniqueItems: true,
-    items: { type: 'string', description: 'A secret.', minLength: 32 },
+    items: text('A secret.', 32),
   },
   ttl_s: integer(604_800, [1, 31_536_000], 'How long runs are kept. Seconds.'),
   complete_ttl_s: {

@@ -50,6 +50,9 @@ export const port = (preset: number, description: string) =>
 export const flag = (preset: boolean, description: string) =>
   ({ type: 'boolean', description, default: preset }) as const;
 
+export const text = (description: string, minLength = 1) =>
+  ({ type: 'string', description, minLength }) as const;
+
 export const choice = <const Values extends readonly string[]>(
   preset: Values[number],
   values: Values,

@@ -9,6 +9,7 @@ import {
   port,
   type Schema,
   section,
+  text,
 } from './schema-terms.ts';
 import { CLOCKS_SCHEMA, ROUTE_SCHEMA, UPSTREAM_SCHEMA } from './target-schema.ts';
 
@@ -70,7 +71,7 @@ const STATUS_SCHEMA = section('What the status page shows, and to whom.', {
       'Public names under which the status page may be asked for. Addresses, names without a dot, and those that end in `.localhost`, `.local`, `.internal` or `.svc` always may.',
     default: [],
     uniqueItems: true,
-    items: { type: 'string', description: 'A name, without a port.', minLength: 1 },
+    items: text('A name, without a port.'),
   },
 });
 
@@ -87,11 +88,7 @@ const TRACING_SCHEMA = section('Traces of runs, sent by OTLP over HTTP.', {
     type: 'object',
     description: 'Headers that are sent to the receiver, by name.',
     propertyNames: NAMES,
-    additionalProperties: {
-      type: 'string',
-      description: 'A header that is sent to the receiver. Never printed.',
-      minLength: 1,
-    },
+    additionalProperties: text('A header that is sent to the receiver. Never printed.'),
   },
   sample_ratio: {
     type: 'number',
@@ -100,12 +97,9 @@ const TRACING_SCHEMA = section('Traces of runs, sent by OTLP over HTTP.', {
     minimum: 0,
     maximum: 1,
   },
-  service_name: {
-    type: 'string',
-    description:
-      'The name of the service in traces. Without it, that of `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES`, else `holdfast`.',
-    minLength: 1,
-  },
+  service_name: text(
+    'The name of the service in traces. Without it, that of `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES`, else `holdfast`.',
+  ),
 });
 
 const METRICS_SCHEMA = section('What `/metrics` tells besides what it always does.', {

@@ -1,5 +1,13 @@
 import { DIALECT_NAMES } from './dialect-names.ts';
-import { choice, integer, milliseconds, section, withoutDefault, withoutDefaults } from './schema-terms.ts';
+import {
+  choice,
+  integer,
+  milliseconds,
+  section,
+  text,
+  withoutDefault,
+  withoutDefaults,
+} from './schema-terms.ts';
 
 /** How long is waited for a silent target depends on whether another one can take its place, where nothing is set. */
 const waiting = (description: string, alone_ms: number) =>
@@ -54,11 +62,7 @@ export const UPSTREAM_SCHEMA = {
       examples: [`\${OPENAI_API_KEY}`],
       minLength: 1,
     },
-    ca_file: {
-      type: 'string',
-      description: "PEM file of a certificate authority to trust besides the system's.",
-      minLength: 1,
-    },
+    ca_file: text("PEM file of a certificate authority to trust besides the system's."),
     clocks: {
       type: 'object',
       description: 'Overrides of `clocks` for this upstream.',
@@ -90,12 +94,8 @@ export const ROUTE_SCHEMA = {
         additionalProperties: false,
         required: ['upstream'],
         properties: {
-          upstream: { type: 'string', description: 'Its name under `upstreams`.', minLength: 1 },
-          model: {
-            type: 'string',
-            description: "The model name to ask it for, when it differs from the client's.",
-            minLength: 1,
-          },
+          upstream: text('Its name under `upstreams`.'),
+          model: text("The model name to ask it for, when it differs from the client's."),
           context_tokens: {
             type: 'integer',
             description:
@@ -118,13 +118,10 @@ export const ROUTE_SCHEMA = {
       additionalProperties: false,
       required: ['upstream', 'model'],
       properties: {
-        upstream: {
-          type: 'string',
-          description:
-            'Turns it on that the middle of conversations which are too long for all targets is summarised: who is asked for that, by chat completions. A name under `upstreams`. See docs/recovery.md.',
-          minLength: 1,
-        },
-        model: { type: 'string', description: 'The model that summarises.', minLength: 1 },
+        upstream: text(
+          'Turns it on that the middle of conversations which are too long for all targets is summarised: who is asked for that, by chat completions. A name under `upstreams`. See docs/recovery.md.',
+        ),
+        model: text('The model that summarises.'),
         keep_messages: integer(
           8,
           [1, 1_000_000],

@@ -31,23 +31,10 @@ export function foldProviderTool(
   upstream: string | undefined,
 ): void {
   const { id, name } = delta;
-  if (delta.kind === 'provider_tool_start') {
-    tools.push({
-      id,
-      name,
-      state: 'running',
-      offset,
-      ...(upstream !== undefined && { upstream }),
-      items: [],
-    });
-    return;
-  }
-  const isMeant = (tool: ProviderTool) => tool.id === id && tool.state === 'running';
-  if (!tools.some(isMeant))
-    foldProviderTool(tools, { kind: 'provider_tool_start', id, name }, offset, upstream);
-  const place = tools.findLastIndex(isMeant);
-  const tool = tools[place];
-  if (tool) tools[place] = { ...tool, state: 'settled', items: delta.items };
+  const ended = delta.kind === 'provider_tool_end' && ({ state: 'settled', items: delta.items } as const);
+  const place = ended ? tools.findLastIndex((tool) => tool.id === id && tool.state === 'running') : -1;
+  const begun = tools[place] ?? { id, name, offset, ...(upstream !== undefined && { upstream }) };
+  tools.splice(place === -1 ? tools.length : place, 1, { state: 'running', items: [], ...begun, ...ended });
 }
 
 /** An answer as it is given back to its provider in parts, because tools ran in the middle of it. */
