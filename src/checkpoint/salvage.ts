@@ -139,7 +139,7 @@ export class Salvage {
     this.#claims.delete(run);
   }
 
-  /** Alive, this replica would keep them from everybody else. */
+  /** As long as this replica lives, its leases block other replicas. */
   async #releaseClaims(): Promise<void> {
     await Promise.allSettled([...this.#claims.values()].map((lease) => this.#options.store.release(lease)));
   }

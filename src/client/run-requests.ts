@@ -29,7 +29,7 @@ export class RunRequests {
     const { wire, body: asked } = this.#request;
     const headers = this.#headersWithout('content-length');
     headers.set('content-type', 'application/json');
-    // By the epoch in it, events that were lost with a log are told from those that took their place.
+    // Its epoch distinguishes events that were lost with a log from those that took their place.
     if (id !== '') headers.set('last-event-id', id);
     const request = isWhole ? { path: `/v1${wire.path}`, body: asked } : undefined;
     const body = JSON.stringify({ cursor, tail, request });

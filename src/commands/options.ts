@@ -51,7 +51,7 @@ export const ADMIN_OPTION: OptionDescription = {
   says: `admin port of the replica (HOLDFAST_ADMIN_URL, else ${DEFAULT_ADMIN_URL})`,
 };
 
-/** How the owner of a run is told: never as an argument, which every user of the machine can see. */
+/** How the owner of a run is given: never as an argument, which every user of the machine can see. */
 export const OWNER_OPTIONS: readonly OptionDescription[] = [
   {
     name: 'api',

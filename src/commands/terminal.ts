@@ -26,7 +26,7 @@ export const widthOfOutput = ({ isTTY, columns }: Output): number =>
 /** Controls and separators of lines, and what turns the direction of the text around it: terminals obey them. */
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
-/** Somebody else's words on one line: what a terminal would obey is spelled out. */
+/** Foreign text on one line: control characters are spelled out. */
 export const printable = (text: string): string => text.toWellFormed().replace(CONTROLS, spelled);
 
 /** The same of text that may have several lines. */

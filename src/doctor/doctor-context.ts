@@ -17,7 +17,7 @@ export interface DoctorContext {
   readonly capabilities: CapabilityMemory;
   /** Sent to an upstream that has no `api_key`, as clients send theirs. */
   readonly client_key: string | undefined;
-  /** There is a key of a client, and nobody has said that it is for this upstream. */
+  /** There is a client's key, but nothing says that it is for this upstream. */
   readonly withheld?: boolean;
   /** As clients name it. */
   readonly model: string | undefined;

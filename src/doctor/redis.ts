@@ -113,7 +113,7 @@ async function examinePersistence(
   server: Redis,
 ): Promise<Finding> {
   if (field('aof_enabled') === '1') return findings.ok('persistence', `${name} keeps an append-only file`);
-  // Users who may not ask are told what can be told without.
+  // A user without the rights for it still gets the other findings.
   const save = await server.config('GET', 'save').then(
     (reply) => String((reply as unknown[])[1] ?? ''),
     () => undefined,
@@ -172,7 +172,7 @@ async function examineClock(findings: Findings, name: string, server: Redis): Pr
 const LIMIT_MS = 15_000;
 /** What the probe leaves behind is gone soon. */
 const PROBE_TTL_S = 60;
-/** Of nobody: no credential has this digest. */
+/** An owner that no credential has. */
 const NOBODY = 'doctor'.padEnd(64, '-') as Owner;
 
 /** Whether a run can be begun, ended and read: every script and right that a replica needs. */

@@ -9,7 +9,7 @@ const USER_INFORMATION = /^[\w+]+:\/\/(.*)@/s;
 interface Secrets {
   /** Sent to providers, which may quote parts of them. */
   readonly keys: readonly string[];
-  /** Never sent to anybody who answers in words. */
+  /** Never sent to a model. */
   readonly others: readonly string[];
 }
 

@@ -16,7 +16,7 @@ const REFUSALS: ReadonlySet<Cause> = new Set(['invalid_request', 'model_not_foun
 const NUDGE =
   'interrupted answers are asked for by a nudge, which costs a few tokens more and joins less exactly';
 
-/** Whether the model goes on from the beginning of an answer, asked as its dialect has it. */
+/** Whether the model continues the beginning of an answer, asked in the form of its dialect. */
 export async function examinePrefill(
   findings: Findings,
   context: DoctorContext,

@@ -5,7 +5,7 @@ interface ErrorDescription {
   readonly retry_after_ms?: number;
 }
 
-/** What a client is told to wait before it asks again, here or at another replica. */
+/** How long a client should wait before it asks again, here or at another replica. */
 const RETRY_AFTER_MS = 1000;
 
 /**

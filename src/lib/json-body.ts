@@ -39,7 +39,7 @@ export function readJsonBody(bytes: Buffer = NO_BYTES): JsonBody {
   return { text, fields };
 }
 
-/** The parser quotes the text around the fault, which is the client's prompt: only its position is told. */
+/** The parser quotes the text around the fault, which is the client's prompt: the error has only its position. */
 function placeOf(error: unknown, text: string): string {
   if (text === '') return 'it is empty.';
   const [, position] = /at position (\d+)/.exec((error as SyntaxError).message) ?? [];

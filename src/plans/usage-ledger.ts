@@ -29,7 +29,7 @@ export function repaidTokens(attempts: readonly AttemptUsage[]): number {
 export function logicalUsage(attempts: readonly AttemptUsage[], size: PromptSize): Usage {
   const last = attempts.at(-1);
   const reported = last?.reported;
-  // What is told in these modes is the whole answer, so their own report is that of the whole answer.
+  // These modes produce the whole answer, so their own report covers the whole answer.
   const whole = reported && REPORTS_ALL.has(last.mode) ? reported : undefined;
   if (whole && whole.prompt_tokens > 0) return whole;
   const prompt_tokens = promptTokens(attempts, size);

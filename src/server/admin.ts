@@ -5,7 +5,7 @@ import { VERSION } from '../lib/version.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { type StatusContext, statusRoutes } from '../status/status-routes.ts';
 
-/** Nobody sends bodies here. */
+/** Requests to this port have no bodies. */
 const BODY_BYTES_MAX = 1024;
 const REQUEST_MS = 10_000;
 
@@ -16,7 +16,7 @@ export interface AdminContext extends Omit<StatusContext, 'brief'> {
   readonly storeRequired: boolean;
   /** True from the first signal to stop. */
   draining(): boolean;
-  /** Somebody goes by whether this replica is ready. */
+  /** A supervisor or balancer asks whether this replica is ready. */
   onReadinessAsked(): void;
   /** Requests under way on the API port. */
   active(): number;

@@ -36,7 +36,7 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
     requestTimeout: limits.request_ms,
     keepAliveTimeout: limits.keep_alive_ms,
     forceCloseConnections: true,
-    // What is too long to be the id of a run is told so by the same answer as any other that is none.
+    // An id that is too long gets the same answer as any other invalid id.
     routerOptions: { maxParamLength: limits.header_bytes },
     http: {
       headersTimeout: Math.min(limits.header_ms, limits.request_ms),

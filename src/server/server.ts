@@ -183,7 +183,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
 
     async drain() {
       draining = true;
-      // Whoever has not yet noticed that this replica is not ready goes on sending requests.
+      // Balancers that have not yet noticed that this replica is not ready keep sending requests.
       const delay_ms = isWatched ? Math.min(drain_delay_ms, drain_ms) : 0;
       if (delay_ms > 0) await sleep(time, delay_ms, refusing.signal);
       refusing.abort();
@@ -196,7 +196,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
       closing = true;
       refusing.abort();
       if (work.count > 0) log.warn({ active_requests: work.count }, 'requests cut off');
-      // Before the connections close: a client that moves on finds nobody in its way.
+      // Before the connections close, so that a client that moves on finds its run free.
       await Promise.all([registry.handOver(time, CUT_OFF_MS), salvage.close()]);
       api.server.closeAllConnections();
       await work.settled(time, CUT_OFF_MS);

@@ -30,7 +30,7 @@ export class RunBoard implements RunObserver {
   readonly #events: BoardEvents;
   #keys = 0;
   #unwatched = 0;
-  /** Collects what changes, while anybody wants to know. */
+  /** Collects what changes, while there are viewers. */
   changes: BoardChanges | undefined;
 
   constructor({ time, content }: { readonly time: Time; readonly content: boolean }) {

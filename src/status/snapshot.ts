@@ -7,7 +7,7 @@ import type { Segment } from '../plans/delta.ts';
 import type { Outcome } from '../plans/outcome.ts';
 
 /**
- * What the admin port tells of runs, as JSON. Fields and kinds may be added; whatever else a reader could trip over
+ * What the admin port shows of runs, as JSON. Fields and kinds may be added; any change that could break a reader
  * raises this number. Times ending in `_at_ms`, and `now_ms`, are milliseconds since 1970 by the clock of the replica.
  */
 export const STATUS_VERSION = 1;
@@ -93,7 +93,7 @@ export interface RunSummary {
   readonly wire: WireName;
   /** As the client names it, shortened, and without control characters. Hostile all the same. */
   readonly model: string;
-  /** Who is, or was last, asked. */
+  /** The upstream that is asked, or was asked last. */
   readonly upstream: string;
   /** Of the run, whichever replica made them; 0 before the first one. */
   readonly attempt: number;

@@ -17,7 +17,7 @@ interface StatusFeedParts {
 }
 
 /**
- * Tells viewers what happens, at most once a second. Every message is made once, whoever it is for; what a slow viewer
+ * Sends viewers what happens, at most once a second. Every message is made once for all of them; what a slow viewer
  * misses is made up for by a snapshot. Without viewers nothing is collected and no timer runs.
  */
 export class StatusFeed {
@@ -103,7 +103,7 @@ export class StatusFeed {
   }
 }
 
-/** One who is sent events as they come. Holds no more than one message that was not taken yet. */
+/** A viewer that gets events as they come. Holds no more than one message that was not taken yet. */
 class Viewer {
   readonly #response: ServerResponse;
   #behind_since_ms: number | undefined;

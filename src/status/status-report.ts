@@ -59,7 +59,7 @@ interface StoreProbeParts {
   readonly time: Time;
 }
 
-/** How the store does, found out when somebody wants to know. */
+/** The state of the store, found out on request. */
 class StoreProbe {
   readonly #parts: StoreProbeParts;
   #asked_ms = Number.NEGATIVE_INFINITY;

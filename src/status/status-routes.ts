@@ -29,7 +29,7 @@ export interface StatusContext {
   readonly time: Time;
   /** Public names under which the port may be asked. */
   readonly hosts: readonly string[];
-  /** What `GET /` gives to whoever does not ask for HTML. */
+  /** The response to `GET /` for clients that do not ask for HTML. */
   brief(): object;
 }
 
@@ -76,13 +76,13 @@ export function statusRoutes(scope: FastifyInstance, context: StatusContext): vo
   });
 }
 
-/** Names that nobody can have of a registrar: those without a dot, and the ends that are set aside for private use. */
+/** Names that cannot be registered: those without a dot, and the suffixes that are reserved for private use. */
 const PRIVATE_NAME = /^[^.]+$|\.(localhost|local|internal|svc)$/;
 
 const NAME_AND_PORT = /^([\w.-]+|\[[\da-f:.]+\])(:\d+)?$/i;
 
 /**
- * Whether a request with this `Host` header may be told of runs. Under a public name, a page that somebody visits could
+ * Whether a request with this `Host` header may see runs. Under a public name, a malicious page in a browser could
  * point its own name at this port and read along; addresses and private names cannot be pointed anywhere.
  */
 function isAllowedHost(header: string | undefined, allowed: readonly string[]): boolean {

@@ -94,7 +94,7 @@ export const attemptAttributes = (
   ...(configured && { [ATTRIBUTE.provider]: providerName(upstream, configured), ...addressOf(configured) }),
 });
 
-/** Of the path nothing is told: there are providers that have an account in it. */
+/** Without the path: some providers have an account in it. */
 function addressOf({ base_url }: UpstreamConfiguration): Attributes {
   const { protocol, hostname, port } = new URL(base_url);
   const address = hostname.replace(/^\[|\]$/g, '');

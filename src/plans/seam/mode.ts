@@ -1,7 +1,7 @@
 import { speakable } from '../../lib/text.ts';
 
 /**
- * How a continuation asks for the rest. `resume` comes back to the very answer, which its provider has gone on with.
+ * How a continuation asks for the rest. `resume` returns to the same answer, which its provider has continued to make.
  * `restart` re-issues the original because nothing is worth keeping (R4).
  */
 export const MODES = ['resume', 'prefill', 'nudge', 'replay', 'restart'] as const;

@@ -125,7 +125,7 @@ async function documentAnswer(
   if (reply.raw.headersSent && reply.raw.statusCode < 300) remember(left);
 }
 
-/** A run that the request was sent for before goes on; otherwise a new one begins. */
+/** Continues the run of an earlier request, if this one repeats it; otherwise begins a new run. */
 async function streamAnswer(
   wire: Wire,
   body: JsonBody,

@@ -4,7 +4,7 @@ import type { RunContext } from '../run/context/run-context.ts';
 import type { DetachTimeout } from '../run/run-registry.ts';
 
 /**
- * How long a run goes on without its client on this replica. A reader anywhere leaves a note that it is there; while
+ * How long a run continues without its client on this replica. A reader anywhere leaves a note that it is there; while
  * the store does not say, there may be one.
  */
 export const detachTimeoutOf = ({ configuration, store, time }: RunContext): DetachTimeout => ({

@@ -121,7 +121,7 @@ async function outcomeOf(session: Attendance, context: RunContext): Promise<Outc
   }
 }
 
-/** The run was taken from its client: handed over or taken over, it goes on elsewhere; cancelled, it does not. */
+/** The run was taken from its client: handed over or taken over, it continues elsewhere; cancelled, it does not. */
 async function breakOff(session: Attendance, context: RunContext): Promise<void> {
   const { run, active, client } = session;
   const { aborted, reason } = active.signal;
@@ -132,7 +132,7 @@ async function breakOff(session: Attendance, context: RunContext): Promise<void>
   else refuse(session, apiError('run_taken_over'));
 }
 
-/** By whoever took it over: to ask for it again would begin it again. */
+/** By the replica that took it over: a repeated request would begin it again. */
 async function wasCancelled(run: RunId, owner: Owner, context: RunContext): Promise<boolean> {
   const stored = await readRun(run, owner, context).catch(() => undefined);
   return stored?.status === 'cancelled';

@@ -117,7 +117,7 @@ const asOf = (run: RunId, back: Return): Return => ({ ...back, run, last: { seq:
 const isLate = ({ status, holder, seq }: StoredRun, { cursor, tail }: Reader): boolean =>
   status === 'running' && holder.state === 'alive' && seq < cursor - tail.length;
 
-/** Nobody delivers it any more, and nobody knows what it was asked for, or on which wire. */
+/** No replica delivers it any more, and neither its request nor its wire is known. */
 const isUnknown = (stored: StoredRun, reader: Reader): boolean =>
   stored.status === 'running' &&
   stored.holder.state !== 'alive' &&
@@ -149,14 +149,14 @@ function isSameRequest(
   return header.digest === requestDigest(secret, { ...repeated, events: header.events });
 }
 
-/** From now on the run goes on here, for a while even without a client, if one of them asked for that. */
+/** From now on the run continues here, for a while even without a client, if a client asked for that. */
 function hold({ records }: StoredRun, { run, active, options }: Return, context: ApiContext): void {
   context.registry.hold(run, active);
   const wasResumable = records[0]?.header?.body !== undefined;
   if (options.resumable || wasResumable) active.outlive(run, detachTimeoutOf(context));
 }
 
-/** The run as this replica would go on with it; `undefined` when nobody knows what was asked for, or no route serves it. */
+/** The run as this replica would continue it; `undefined` when its request is unknown, or no route serves it. */
 function revive(header: RunHeader | undefined, back: Return, context: ApiContext): Run | undefined {
   const { run, active, options } = back;
   const body = header?.body ?? back.repeated?.body;

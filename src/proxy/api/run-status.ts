@@ -7,7 +7,7 @@ import { partsOf } from '../wires/common/answer-parts.ts';
 
 /**
  * A stored run as its owner is shown it. Only calls that are proven closed are listed with their arguments: half a call
- * is of no use to anybody but by its name. `held`: as noted.
+ * is of no use except for its name. `held`: as noted.
  */
 export function runStatus(run: RunId, stored: StoredRun, held?: HeldCalls): object {
   const journal = foldJournal(stored.records);

@@ -109,7 +109,7 @@ async function resume(
   context: ApiContext,
 ): Promise<void> {
   const options = runOptions(headers);
-  // Whoever has been told an epoch was sent ids, and needs them to come back once more.
+  // A client that knows an epoch got ids, and needs them to come back once more.
   const resumable = options.resumable || possession.last.epoch !== undefined;
   const active = context.registry.begin(ownerOf(context.secret, headers));
   try {
@@ -129,7 +129,7 @@ async function resume(
   }
 }
 
-/** Cancels a run of this owner, whoever delivers it. Its state after that. */
+/** Cancels a run of this owner, whichever replica delivers it. Returns its state after that. */
 async function cancel(run: RunId, owner: Owner, context: ApiContext): Promise<object> {
   await cancelHere(run, context);
   return statusOf(run, owner, await cancelStored(run, owner, context), context);
@@ -150,7 +150,7 @@ async function cancelHere(run: RunId, { registry, time }: ApiContext): Promise<v
 
 /**
  * Forgets a run that has ended, and what is noted of what it said: the end of a partial answer, and the names of calls.
- * Other notes name a run, and say nothing of it; a run that goes on with this one is a run of its own.
+ * Other notes name a run, without its content; a run that continues this one is a run of its own.
  * Throws `store_unavailable`.
  */
 async function purgeStored(run: RunId, owner: Owner, context: RunContext): Promise<void> {

@@ -168,7 +168,7 @@ export class ClientResponse implements Client {
 
 /**
  * Resolves when the connection is this response's to write to, false if it closed first. A pipelined request waits
- * here for the responses before it: a run whose output nobody can take yet would only fill memory.
+ * here for the responses before it: a run whose output cannot be taken yet would only fill memory.
  */
 export function responseTurn(response: ServerResponse): Promise<boolean> {
   return new Promise((resolve) => {

@@ -5,7 +5,7 @@ import type { Target } from '../upstream/target.ts';
 export interface Client {
   /** True once response headers were sent; from then on there is no other status. */
   readonly opened: boolean;
-  /** True once something was sent, or kept for a client that is sent all of it at once: then a failure is told as an event. */
+  /** True once something was sent, or kept for a client that gets all of it at once: then a failure is sent as an event. */
   readonly begun: boolean;
   /** Sends status 200 and the event-stream headers together with the next write. */
   open(headers: Readonly<Record<string, string>>): void;

@@ -48,7 +48,7 @@ export class DocumentResponse implements Client {
   #headers: Readonly<Record<string, string>> = {};
   #more: Readonly<Record<string, string>> | undefined;
   #last: string | undefined;
-  /** The response is somebody else's to write. */
+  /** Another writer owns the response. */
   #isLeft: boolean = false;
 
   constructor(response: DocumentSink, options: DocumentResponseOptions) {
@@ -83,7 +83,7 @@ export class DocumentResponse implements Client {
     return this.#isLeft || this.#response.over;
   }
 
-  /** Resolves when the client has taken the response, or is gone, or the response is written by somebody else. */
+  /** Resolves when the client has taken the response, or is gone, or another writer owns the response. */
   get closed(): Promise<void> {
     return this.#isLeft ? Promise.resolve() : this.#response.closed;
   }

@@ -9,7 +9,7 @@ export const KEEP_ALIVE = ': hb\n';
 
 /**
  * Names an event: `<run>.<epoch>.<ordinal>`. By the epoch, an event which was
- * lost with its log is told from the one that has its ordinal now.
+ * lost with its log is distinguished from the one that has its ordinal now.
  */
 export const eventId = (run: RunId, epoch: EpochName, seq: number): string => `${run}.${epoch}.${seq}`;
 

@@ -29,7 +29,7 @@ const READER_NOTE_MS = 30_000;
 
 /**
  * Delivers a stored run to a client from its cursor on: what is stored at once, then what its replica appends, for as
- * long as that lives; then this replica takes the run over and goes on with it, in the same response.
+ * long as that lives; then this replica takes the run over and continues it, in the same response.
  *
  * `stored`: the whole run, read from 0, and `reachable` by the reader. The response is opened at once, unless events
  * that the client has must be waited for; it is ended, rejected, or destroyed.
@@ -148,7 +148,7 @@ class Following {
     this.#blocked = false;
   }
 
-  /** A replica that delivers the run for a client that has gone goes on while somebody reads it elsewhere. */
+  /** A replica that delivers the run for a client that has left continues while it is read elsewhere. */
   #noteReader(): void {
     const { store, time, log } = this.#context;
     const { run, owner } = this.#reader;
@@ -216,7 +216,7 @@ class Following {
   }
 
   async #goOn(run: Run, resumption: Resumption): Promise<Outcome> {
-    // Nobody has been told yet that the run may outlive its client.
+    // The delivering replica does not know yet that the run may outlive its client.
     if (this.#reader.signal.aborted) {
       await releaseLease(resumption.lease, this.#context);
       return this.#leave();

@@ -12,7 +12,7 @@ import { withEnding } from './stored-ending.ts';
 type Possession = Pick<Position, 'cursor' | 'tail' | 'asked'>;
 
 /**
- * False when going on would leave a gap or splice two logs: the client has events that neither the store nor its own
+ * False when continuing would leave a gap or splice two logs: the client has events that neither the store nor its own
  * tail has, or others than the store. To be answered with `cursor_ahead` before a response is opened.
  * `stored`: the whole run, read from 0.
  */
@@ -50,7 +50,7 @@ export function restoredAt(stored: StoredRun, position: Possession): RestoredRun
 }
 
 /**
- * Who is told whole calls has the beginning of one of which nobody has the rest: it was told before it was stored, by a
+ * A client that gets whole calls has the beginning of a call whose rest is lost: it was sent before it was stored, by a
  * replica whose store failed.
  */
 function endsWithinCall(stored: StoredRun, position: Possession): boolean {
@@ -76,7 +76,7 @@ export function agrees(
 
 /**
  * The last event that the log cannot have had otherwise in the client's time. A client that only counts may have been
- * told everything by the first epoch, and nobody knows what a log had that has lost an epoch.
+ * sent everything by the first epoch, and the contents of a log that has lost an epoch are unknown.
  */
 export function replacedFrom(takeovers: readonly Takeover[], epoch: EpochName = FIRST_EPOCH_NAME): number {
   const place = epochNames(takeovers).indexOf(epoch);

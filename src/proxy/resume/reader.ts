@@ -54,11 +54,11 @@ export interface Position {
   readonly run: RunId;
   /** How many events of the run the client has. */
   readonly cursor: number;
-  /** The epoch in the id of the client's last event, where it was told: events of a lost log are told by it. */
+  /** The epoch in the id of the client's last event, if it sent one: it identifies events of a lost log. */
   readonly epoch?: EpochName;
   /** Payloads of the last events the client has, oldest first, the last one being event `cursor`. May be empty. */
   readonly tail: readonly string[];
-  /** How the run was asked for, where the client brings its request: of a log without a header nobody else can tell. */
+  /** How the run was asked for, if the client brings its request: a log without a header does not say. */
   readonly asked?: Pick<RunHeader, 'wire' | 'events'>;
 }
 

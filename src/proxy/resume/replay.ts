@@ -9,7 +9,7 @@ import { WIRES } from '../wires/registry.ts';
 
 /** What is put together before it is written: a slow client holds no more of a run in memory than this, and a socket's buffer. */
 const PIECE_CHARACTERS = 65_536;
-/** What a client is told about a call that was cancelled before it came back: the journal does not say what cut it. */
+/** The reason for a call that was cancelled before the client came back: the journal does not say what cut it. */
 const CANCELLED_BEFORE = 'interrupted';
 
 interface ReplayOptions {

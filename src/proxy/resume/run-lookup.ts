@@ -49,7 +49,7 @@ export type Left = 'detached' | 'ending';
 export class RunLookup {
   readonly #context: RunContext;
   readonly #registry: RunRegistry;
-  /** Of no account to those who bring a key: they are looked up all the same. */
+  /** Does not apply to requests with a key, which are looked up all the same. */
   readonly #patience: BestEffortStore;
 
   constructor(context: RunContext, registry: RunRegistry) {
@@ -70,7 +70,7 @@ export class RunLookup {
     return this.#ofRequest(ask);
   }
 
-  /** The answer to this request has begun to be delivered: whoever repeats it may be in want of the rest. */
+  /** The answer to this request has begun to be delivered: a repetition may need the rest. */
   remember(ask: Ask, run: RunId): void {
     // A key was claimed for the run before that was begun, unless it is the successor of another one.
     if (ask.key === undefined || run !== ask.fresh) this.#note(ask, { run });
@@ -114,7 +114,7 @@ export class RunLookup {
       if (known.digest !== digest) throw apiError('idempotency_mismatch');
       const stored = await this.#begun(known.run, owner, ask.signal);
       if (stored && (await this.#isOfUse(ask, known, stored))) return known.run;
-      // Of all who find this run to be of no use, one begins the run that takes its place.
+      // Of all requests that cannot use this run, one begins the run that takes its place.
       note = successorNote(known.run);
     }
     return undefined;
@@ -167,7 +167,7 @@ export class RunLookup {
     }
   }
 
-  /** The note is taken, so that of several who repeat a request one gets the run, and the others get one of their own. */
+  /** The note is taken, so that of several repetitions one gets the run, and the others get one of their own. */
   async #ofRequest(ask: Ask): Promise<RunId | undefined> {
     const { owner, digest, signal } = ask;
     const taken = await this.#patience.answerOf(
@@ -192,7 +192,7 @@ export class RunLookup {
 
   /**
    * A holder elsewhere that looks alive may just have died: either it gives another sign of life, or its lease lapses.
-   * Nobody waits for a run without content, of which nothing could be kept: many samples of one prompt are asked for
+   * A run without content is not waited for, since nothing of it could be kept: many samples of one prompt are asked for
    * at once.
    */
   async #isOrphaned(run: RunId, owner: Owner, first: StoredRun, signal: AbortSignal): Promise<boolean> {

@@ -15,12 +15,12 @@ import { type KnownRun, keyNote } from './run-lookup.ts';
 const ANSWER_MAX_MS = 5000;
 /** How often a store is asked whether a run has come further. */
 const POLL_MS = 50;
-/** Somebody else takes the run over in every round: more of them than this means that something is wrong. */
+/** Another replica takes the run over in every round: more of them than this means that something is wrong. */
 const CANCEL_ROUNDS_MAX = 5;
 
 /**
- * The whole run. Throws `run_not_found` for one that is unknown, expired, or somebody else's, and
- * `store_unavailable` when there is no telling.
+ * The whole run. Throws `run_not_found` for one that is unknown, expired, or another owner's, and
+ * `store_unavailable` when that cannot be found out.
  */
 export async function readRun(run: RunId, owner: Owner, context: RunContext): Promise<StoredRun> {
   const stored = await answerOf(context.store.read(run, owner, 0), context);
@@ -56,7 +56,7 @@ export async function readUpTo(
 
 /**
  * Makes a run known that its store has never heard of, because it was away for as long as the run had a replica: an orphan
- * without a record, which can be taken over like any other. One that is known, or somebody else's, stays as it is.
+ * without a record, which can be taken over like any other. One that is known, or another owner's, stays as it is.
  */
 export async function makeKnown(run: RunId, owner: Owner, context: RunContext): Promise<void> {
   const { store } = context;
@@ -64,7 +64,7 @@ export async function makeKnown(run: RunId, owner: Owner, context: RunContext): 
   await answerOf(begun.catch(ignoreLostRace), context);
 }
 
-/** Ends the run as cancelled, whoever delivers it: a live holder elsewhere finds itself fenced. */
+/** Ends the run as cancelled, whichever replica delivers it: a live holder elsewhere finds itself fenced. */
 export async function cancelStored(run: RunId, owner: Owner, context: RunContext): Promise<StoredRun> {
   const { store, time } = context;
   for (let round = 0; round < CANCEL_ROUNDS_MAX; round++) {

@@ -25,8 +25,8 @@ interface Succession {
 }
 
 /**
- * The run that goes on with what is left of one that has ended. Ended runs stay as they are: what was delivered becomes
- * the beginning of a new run, an orphan that can be taken over like any other. Of all who ask, one begins it.
+ * The run that continues what is left of one that has ended. Ended runs stay as they are: what was delivered becomes
+ * the beginning of a new run, an orphan that can be taken over like any other. Of all callers, one begins it.
  * Throws `store_unavailable`.
  */
 export async function successorOf(left: Succession, context: RunContext): Promise<RunId> {
@@ -50,7 +50,7 @@ export async function successorOf(left: Succession, context: RunContext): Promis
   return fresh;
 }
 
-/** Who has claimed the successor begins it at once. */
+/** The replica that has claimed the successor begins it at once. */
 async function isBegun(run: RunId, owner: Owner, context: RunContext): Promise<boolean> {
   const { store, time } = context;
   const until_ms = time.now() + BEGIN_MAX_MS;
@@ -82,7 +82,7 @@ async function begin(fresh: RunId, left: Succession, context: RunContext): Promi
   } finally {
     await releaseLease(lease, context);
   }
-  // The answer goes on: its model need not be told that it was cut.
+  // The answer continues: its model needs no notice that it was cut.
   const { thread } = header;
   if (thread === undefined) return;
   const withdrawn = withdrawThreadNote(store.notes, owner, thread, run, ttl_ms);

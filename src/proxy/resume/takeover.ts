@@ -11,9 +11,9 @@ import type { Position, Reader } from './reader.ts';
 /** What came of an orphan that a reader waits for. */
 export type Takeover =
   | { readonly kind: 'won'; readonly run: Run; readonly resumption: Resumption }
-  /** Somebody delivers it after all, or it has ended. */
+  /** A replica delivers it after all, or it has ended. */
   | { readonly kind: 'lost' }
-  /** The client has events that nobody else has any more. */
+  /** The client has events that no replica has any more. */
   | { readonly kind: 'unreachable'; readonly stored: StoredRun }
   /** Nothing can be asked for in its name, and there is nothing that has to be delivered without. */
   | { readonly kind: 'not_resumable'; readonly stored: StoredRun };
@@ -49,7 +49,7 @@ async function underWay(
 ): Promise<Takeover> {
   // Until it was fenced, its holder may have appended more.
   const stored = await store.read(reader.run, reader.owner, 0);
-  // Who cancels a run does not wait for it to be an orphan.
+  // A cancellation does not wait for the run to become an orphan.
   const isOurs = stored?.status === 'running' && stored.epoch === lease.epoch;
   if (stored && !isOurs) return LOST;
   if (!stored || !reachable({ ...stored, holder: orphan.holder }, position)) {

@@ -72,7 +72,7 @@ export class Attempt {
   #end: AttemptEnd | undefined;
   #expired: Clock | undefined;
 
-  /** `client` aborts when nobody wants the answer any more. */
+  /** `client` aborts when no client wants the answer any more. */
   constructor(
     transport: Transport,
     request: AttemptRequest,
@@ -138,7 +138,7 @@ export class Attempt {
     else if (this.#end?.kind !== 'eof') this.#abort.abort();
   }
 
-  /** `leave` is called when nothing more will be taken although the body goes on. */
+  /** `leave` is called when nothing more will be taken although the body has not ended. */
   async #consume(take: TakeEvents, leave: (waiting?: Promise<void>) => void): Promise<void> {
     try {
       await this.#body?.consume((part, isFollowed) => {

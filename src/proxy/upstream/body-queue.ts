@@ -70,13 +70,13 @@ export class BodyQueue implements ResponseBody {
     if (this.#ready) this.#settle();
   }
 
-  /** The connection broke. What came before is still handed over, then the consumer is told. */
+  /** The connection broke. The consumer still gets what came before, then the failure. */
   fail(failure: TransportFailure): void {
     this.#failure = failure;
     this.end();
   }
 
-  /** As {@link fail}, but nobody wants what is queued any more. */
+  /** As {@link fail}, but drops what is queued. */
   discard(failure: TransportFailure): void {
     this.#clear();
     this.fail(failure);

@@ -107,7 +107,7 @@ export class ConnectionObserver {
 /** How often a session is asked whether it is still there, and how long it may take to answer. */
 const PING_EVERY_MS = 5_000;
 
-/** The peer, or Node itself, has lost the session without anybody being told. */
+/** The peer, or Node itself, has lost the session without any event. */
 class SessionLostError extends Error {
   override readonly name = 'SessionLostError';
   readonly code = 'ECONNRESET';

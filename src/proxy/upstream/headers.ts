@@ -29,8 +29,8 @@ const HOP_BY_HOP = [
 /**
  * What else stays here on the way up. `host` and `content-length` are the transport's; `expect` was answered by
  * this server; cookies belong to this host, and a page's session is not the provider's business; forwarding
- * headers are neither trusted nor added, because providers are not ours to tell who our clients are. Of `via` only our
- * own entries go on, which tell a request that goes round in circles.
+ * headers are neither trusted nor added, because providers must not learn who our clients are. Of `via` only our
+ * own entries are passed on, by which a request in a loop is recognised.
  */
 const NOT_FORWARDED = ['host', 'content-length', 'expect', 'cookie', 'forwarded', 'via', 'x-real-ip'];
 const NOT_FORWARDED_PREFIXES = ['holdfast-', 'x-forwarded-'];
@@ -110,7 +110,7 @@ const namedByConnection = (connection: string | string[] | undefined): string[] 
 const ENTRY = /^1\.1 holdfast-[\w-]{16}$/;
 const NAME_CHARACTERS = 16;
 
-/** Entries of a `Via` header that Holdfasts have made: the others are nobody's business upstream. */
+/** Entries of a `Via` header that Holdfasts have made: the others do not concern an upstream. */
 const holdfastsIn = (via: string | undefined): readonly string[] =>
   (via ?? '')
     .split(',')

@@ -10,7 +10,7 @@ const NONE: readonly Target[] = [];
 
 /** How conversations with a model are put in fewer words if they have to be. */
 export interface ModelCompression extends Omit<CompressionConfiguration, 'upstream' | 'model'> {
-  /** Who is asked for the summary. */
+  /** The target that makes the summary. */
   readonly target: Target & { readonly model: string };
 }
 

@@ -76,7 +76,7 @@ class BytePosition implements StreamPosition {
 
 /**
  * Events as providers count them that keep whole ones: what is between two blank lines. Where that is not what was read,
- * because of comments for example, nobody knows what they would count.
+ * because of comments for example, it is unknown what they would count.
  */
 class EventPosition implements StreamPosition {
   isBegun = false;

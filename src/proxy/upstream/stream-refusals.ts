@@ -2,7 +2,7 @@ import type { Owner } from '../../checkpoint/store.ts';
 import type { Time } from '../../lib/time.ts';
 import type { Target } from './target.ts';
 
-/** Whoever gets permission to stream a model is told that it takes a quarter of an hour; nobody waits for long. */
+/** The permission to stream a model takes a quarter of an hour to become effective, so this need not be longer. */
 const REMEMBERED_FOR_MS = 60 * 60 * 1000;
 /** Models are named by clients, so the table must not grow with them. */
 const ENTRIES_MAX = 10_000;

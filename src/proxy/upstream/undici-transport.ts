@@ -43,7 +43,7 @@ class UndiciTransport implements Transport {
     return this.#upstream(url.origin, request.connect_ms).open(request, url);
   }
 
-  /** Breaks what is still open: whoever closes the transport has drained its runs before. */
+  /** Breaks what is still open: the runs were drained before. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#observer.close();

@@ -64,7 +64,7 @@ function show() {
   turnable(byId('next'), view.page < pages - 1);
 }
 
-/** Not `disabled`: that would take the focus from whoever turns to the last page. */
+/** Not `disabled`: that would take the focus from a reader who turns to the last page. */
 const turnable = (button, isTurnable) => button.setAttribute('aria-disabled', String(!isTurnable));
 
 function turn(button, by) {

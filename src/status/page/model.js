@@ -39,7 +39,7 @@ export class Model {
       return;
     }
     this.live.delete(run.key);
-    // A snapshot may have told of it already.
+    // A snapshot may have had it already.
     if (this.ended.some(({ key }) => key === run.key)) return;
     this.ended = [run, ...this.ended].slice(0, ENDED_MAX);
   }

@@ -41,7 +41,7 @@ const ORDERS = {
   attempt: (one, other) => one.attempt - other.attempt,
   characters: (one, other) => one.characters - other.characters,
   tool_calls: (one, other) => one.tool_calls - other.tool_calls,
-  // Of the live, who began last is the youngest.
+  // Of the live runs, the last to begin is the youngest.
   age: (one, other) => lasting(one) - lasting(other),
 };
 

@@ -7,7 +7,7 @@ const body = table.tBodies[0];
 /** Rows that are in the table, by the keys of their runs. */
 const rows = new Map();
 
-/** `onChoose` is told the run of a row that somebody has chosen. */
+/** `onChoose` gets the run of the chosen row. */
 export function listenToRows(onChoose) {
   body.addEventListener('click', ({ target }) => {
     const row = target.closest('tr');
@@ -43,7 +43,7 @@ export function showRuns(runs, now_ms, chosen) {
   if (focusedIndex !== -1) keepFocus(focused, focusedIndex);
 }
 
-/** A row that moves loses it, and one that leaves takes it along; whoever uses the keyboard would begin at the top. */
+/** A row that moves loses the focus, and a row that leaves takes it along; keyboard users would begin at the top. */
 function keepFocus(focused, index) {
   if (document.activeElement === focused) return;
   const near = body.rows[Math.min(index, body.rows.length - 1)]?.querySelector('button');

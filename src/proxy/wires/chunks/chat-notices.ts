@@ -25,7 +25,7 @@ export const chatNotices: WireNotices = {
       form === 'joined' && isObject(before) ? withText(before.content, text, 'text') : undefined;
     if (isObject(before) && content !== undefined)
       return { ...request, messages: messages.with(index - 1, { ...before, content }) };
-    // Whoever gives instructions as `developer` talks to a model that takes them from nobody else.
+    // A client that gives instructions as `developer` talks to a model that accepts them in no other role.
     const role = place === 'tool_results' ? 'user' : roleOf(before) === 'developer' ? 'developer' : 'system';
     return { ...request, messages: messages.toSpliced(index, 0, { role, content: text }) };
   },

@@ -71,7 +71,7 @@ class ChunkRebuilder implements Rebuilder {
 }
 
 class ChunkDeliveredReader implements DeliveredReader {
-  /** Calls are not read by it: in what was delivered they are told by their positions alone. */
+  /** Not used for calls: in delivered events their positions alone identify them. */
   readonly #reader: WireReader<ChunkEvent>;
 
   constructor(reader: WireReader<ChunkEvent>) {

@@ -6,7 +6,7 @@ import type { ChunkEvent } from './chunk-reader.ts';
 
 /**
  * What all chunks of one answer share: `id`, `created`, `model` and whatever else the first chunk had at its top.
- * Taken from the first chunk that is delivered, it stays the same whichever attempt goes on with the answer.
+ * Taken from the first chunk that is delivered, it stays the same whichever attempt continues the answer.
  */
 export abstract class ChunkEnvelope {
   readonly #first: ChatChunk;

@@ -50,7 +50,7 @@ export function completionFactsOf(request: CompletionRequest): RequestFacts {
   };
 }
 
-/** The prompt with the answer so far at its end: going on with that is what the wire is for. */
+/** The prompt with the answer so far at its end: continuing that is the purpose of the wire. */
 export function completionContinuationOf({
   request,
   mode,

@@ -32,7 +32,7 @@ export type Advisory =
       readonly attempt: number;
       /** Silence the client felt, in milliseconds. */
       readonly gap_ms: number;
-      /** Who goes on with the answer, where it is not who was interrupted. */
+      /** The upstream that continues the answer, if it is not the interrupted one. */
       readonly upstream?: string;
     };
 

@@ -3,7 +3,7 @@ import type { WireRequest } from './wire.ts';
 
 /** One message of a conversation, or one item where a wire has those. */
 export interface ConversationPart extends Part {
-  /** What it says, for whoever summarises it. */
+  /** Its content, for the summary. */
   readonly sayings: readonly Saying[];
 }
 

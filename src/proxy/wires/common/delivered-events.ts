@@ -26,7 +26,7 @@ export interface DeliveredEvents<Event extends AnswerEvent = AnswerEvent> {
   readonly showsCloses?: true;
 }
 
-/** Is told of all events of a run in order: of those that were stored with their payloads, and of the others. */
+/** Takes all events of a run in order: those that were stored with their payloads, and the others. */
 export interface Rebuilder {
   add(payload: string): void;
   /** The payload of an event of which only the deltas were stored. */

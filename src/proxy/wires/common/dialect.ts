@@ -25,7 +25,7 @@ export interface Interrupted {
   readonly first: Readonly<Record<string, unknown>>;
 }
 
-/** How a provider keeps an answer for those who lost the connection to it, on the wires that speak in chunks. */
+/** How a provider keeps an answer after a lost connection, on the wires that speak in chunks. */
 export interface Keeping {
   /** What a place in the answer is counted in. */
   readonly counts: PositionUnit;
@@ -36,13 +36,13 @@ export interface Keeping {
   readonly id: { readonly in: 'request' | 'response'; readonly header: string };
   /** Where the rest is to be had, from that place on. `id` is fit for a URL. */
   resumeUrl(base_url: string, id: string, from: number): string;
-  /** What to `DELETE` so that the answer is not gone on with: a provider that keeps it does not stop for a lost connection. */
+  /** What to `DELETE` to stop the answer: a provider that keeps it does not stop for a lost connection. */
   stopUrl?(base_url: string, id: string): string;
 }
 
 /** For the documentation. */
 export interface About {
-  /** Who speaks the dialect. */
+  /** The providers and servers that speak the dialect. */
   readonly speakers: string;
   /** Names of models that its rules tell apart. */
   readonly models?: readonly string[];
@@ -65,7 +65,7 @@ export interface Dialect {
   readonly echoes: ByModel<boolean | undefined>;
   /** A prefix that ends in white space is continued behind that. Elsewhere it is refused, or the white space dropped. */
   readonly keepsSpace: boolean;
-  /** A prefill carries the reasoning too, and the model goes on with it. */
+  /** A prefill carries the reasoning too, and the model continues it. */
   readonly continuesReasoning: boolean;
   /** The trailing assistant message of a prefill. */
   assistantMessage(partial: PartialAnswer): ChatMessage;

@@ -57,7 +57,7 @@ export function goOn(known: OpenFields, pieces: Readonly<Record<string, unknown>
   return added;
 }
 
-/** Where a thought is told in pieces, the field of each that has its text. */
+/** If a thought comes in pieces, the field of each that has its text. */
 const THOUGHTS: Readonly<Record<string, string>> = {
   'reasoning.text': 'text',
   'reasoning.summary': 'summary',

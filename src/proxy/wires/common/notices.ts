@@ -2,7 +2,7 @@ import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import type { SettledCall } from '../../../plans/tool-call.ts';
 
-/** What the model is told besides what its client sends: the same text on every wire, which knows how to put it. */
+/** An instruction to the model besides the client's request: the same text on every wire, in the form of the wire. */
 export interface Notice {
   /** `instructions`: with those of the client. `tool_results`: after the last tool result. */
   readonly place: 'instructions' | 'tool_results';
@@ -27,7 +27,7 @@ interface KeptCall {
 /** A call whose result a request brings. */
 export type AnsweredCall = SettledCall | KeptCall;
 
-/** How a model is told something besides in the requests of one wire. Their fields are whatever the client has put there. */
+/** How notices are added to the requests of one wire. The fields of a request are unchecked: the client wrote them. */
 export interface WireNotices {
   /** The calls of the latest turn whose results the request brings. */
   answeredCalls(request: Fields): readonly AnsweredCall[];

@@ -30,7 +30,7 @@ export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends W
   readonly keyHeader?: 'x-api-key';
   /** Headers that its providers insist on, for clients that come back to a run without them. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** How models are told something besides, where its requests have a place for it. */
+  /** How notices are added to its requests, if these have a place for them. */
   readonly notices?: WireNotices;
   /** Ways of asking for the rest that it has. */
   readonly modes: readonly Mode[];
@@ -38,9 +38,9 @@ export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends W
   readonly isOrdered?: true;
   /** How all providers go on with a prefix, where that is part of the wire. */
   readonly dialect?: Dialect;
-  /** Its answers may be kept by their provider, as the dialect says, for those who lose the connection. */
+  /** Its provider may keep answers, as the dialect says, after a lost connection. */
   readonly isKept?: true;
-  /** The field of a request that names the answer it goes on from, on a wire whose providers keep answers. */
+  /** The field of a request that names the answer it continues, on a wire whose providers keep answers. */
   readonly previousAnswer?: string;
   /** Checks what a run relies on; everything else is left to the provider to judge. Throws an `ApiError`. */
   request(fields: Fields): Request;
@@ -65,7 +65,7 @@ export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends W
   readonly document: WireDocument;
 }
 
-/** The body of an error of ours, `{"error": …}`, as it is told on this wire. */
+/** The body of an error of ours, `{"error": …}`, in the form of this wire. */
 export function errorBodyOn(wire: Pick<Wire, 'errorBody'> | undefined, body: string): string {
   if (!wire?.errorBody) return body;
   const { error } = JSON.parse(body) as { readonly error: object };
@@ -79,7 +79,7 @@ export interface WireReader<Event extends AnswerEvent = AnswerEvent> {
   readonly sealed?: readonly object[];
   /** What the provider calls the answer, on a wire where later requests may name it. */
   readonly answer_id?: string | undefined;
-  /** Where the provider goes on with the answer after what was read, below its base URL; nowhere if it cannot. */
+  /** Where the provider continues the answer after what was read, below its base URL; undefined if it cannot. */
   readonly resume_path?: string | undefined;
   read(event: EventSourceMessage): WireEvent<Event>;
 }
@@ -99,7 +99,7 @@ export type WireEvent<Answer extends AnswerEvent = AnswerEvent> =
 export interface AnswerEvent {
   readonly kind: 'answer';
   readonly deltas: readonly Delta[];
-  /** It says nothing to anybody but us. */
+  /** It has no meaning for the client. */
   readonly ping?: true;
   /** The provider is at work, although no delta says so. */
   readonly progress?: 'thinking' | 'work';
@@ -135,7 +135,7 @@ export interface AnswerSink {
   comment(text: string): void;
   /** A delta without an event of its own: recorded with the next one. */
   keep(delta: Delta): void;
-  /** Nobody may have what was sent last before the journal has it: it begins what only the journal has the rest of. */
+  /** What was sent last must be stored before it leaves: it begins something that only the journal could complete. */
   storeFirst(): void;
 }
 

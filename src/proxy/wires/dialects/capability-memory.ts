@@ -37,7 +37,7 @@ export class CapabilityMemory {
   }
 
   /**
-   * Has `ask` find out about prefill, and remembers that. Of several who want to know it of one model the first one asks, and what
+   * Has `ask` find out about prefill, and remembers that. Of several callers for one model only the first one asks, and what
    * could not be found out is not asked for again for a while. Never rejects.
    */
   probe(upstream: string, model: string, ask: () => Promise<PrefillManner | undefined>): Promise<void> {
@@ -125,7 +125,7 @@ export class CapabilityMemory {
   #adopt(subject: Subject, found: Capabilities, for_ms: number): void {
     const known = this.#known(subject);
     const until_ms = this.#time.now() + for_ms;
-    // Nothing is remembered for longer by having been told of it.
+    // Learning it from the store does not extend its time.
     if (known) this.#set(subject, merged(known, found), Math.min(known.until_ms, until_ms));
     else this.#set(subject, found, until_ms);
   }

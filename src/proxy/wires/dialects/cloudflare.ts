@@ -10,7 +10,7 @@ const sign: Fingerprint = {
 /** The gateway, without the part of it that an upstream is: `…/v1/<account>/<gateway>/compat`. */
 const gatewayOf = (base_url: string): string => base_url.replace(/(\/v1\/[^/]+\/[^/]+)\/.*$/, '$1');
 
-/** Has other providers' models answer, to the end whoever listens, and some of these answers it keeps for a while. */
+/** A gateway to other providers. It reads every answer to its end, also without a client, and keeps some for a while. */
 export const cloudflare: Dialect = {
   ...PLAIN,
   name: 'cloudflare',

@@ -3,7 +3,7 @@ import { eventFingerprint } from '../common/fingerprint.ts';
 
 const REASONS = /gpt-oss|qwen|deepseek-r1|qwq/;
 
-/** Any text-to-text model goes on from a trailing assistant message. */
+/** Any text-to-text model continues a trailing assistant message. */
 export const groq: Dialect = {
   ...PLAIN,
   name: 'groq',

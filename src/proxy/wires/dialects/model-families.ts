@@ -1,7 +1,7 @@
 /** The version in a name: `claude-3-5-sonnet-20241022`, `anthropic/claude-4.5-sonnet`, `claude-opus-4-1@20250805`. */
 const CLAUDE_VERSION = /claude-(?:[a-z]+-)*?v?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?/;
 
-/** Claude up to 4.5 goes on from a trailing assistant message; later ones, and names without a version, refuse it. */
+/** Claude up to 4.5 continues a trailing assistant message; later ones, and names without a version, refuse it. */
 export function claudeContinues(model: string): boolean {
   const [, major, minor] = CLAUDE_VERSION.exec(model.toLowerCase()) ?? [];
   if (major === undefined) return false;
@@ -17,7 +17,7 @@ const MISTRAL = /(?:mis|minis|magis|mix|pix|devs|codes)tral/;
 /** Models that repeat a prefix before they go on from it. */
 export const isMistral = (model: string): boolean => MISTRAL.test(model.toLowerCase());
 
-/** GPT and Grok answer a trailing assistant message anew. The open-weight GPT is continued by whoever serves it. */
+/** GPT and Grok answer a trailing assistant message anew. Servers of the open-weight GPT continue it. */
 const STARTS_ANEW = /(?:^|[/.])(?:gpt-(?!oss)|chatgpt|o\d|grok)/;
 
 /**
@@ -33,5 +33,5 @@ export function familyMayContinue(model: string): false | undefined {
   return isRefused ? false : undefined;
 }
 
-/** Families that still call tools in an answer that goes on from a prefix. */
+/** Families that still call tools in an answer that continues a prefix. */
 export const familyCallsTools = (model: string): boolean => /claude|gemini/.test(model.toLowerCase());

@@ -16,7 +16,7 @@ function routing({ request, first }: Interrupted): Readonly<Record<string, unkno
   return { provider: { ...wanted, order: [slugOf(first.provider)] } };
 }
 
-/** Hands a trailing assistant message on: what becomes of it depends on the model. */
+/** Passes a trailing assistant message on: its effect depends on the model. */
 export const openrouter: Dialect = {
   ...PLAIN,
   name: 'openrouter',

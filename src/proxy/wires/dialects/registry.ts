@@ -24,8 +24,8 @@ import { vllm } from './vllm.ts';
 const generic: Dialect = { ...PLAIN, name: 'generic', about: { speakers: 'anything else' } };
 
 /**
- * Every dialect, by the name it has in the configuration; `scripts/generate-reference.mjs` tells the configuration of a
- * new one. The order is that in which signs are looked for: a gateway shows those of whom it stands in front of, too,
+ * Every dialect, by the name it has in the configuration; `scripts/generate-reference.mjs` makes the configuration know a
+ * new one. The order is that in which signs are looked for: a gateway also shows the signs of the servers behind it,
  * and OpenAI's are what others imitate.
  */
 export const DIALECTS: Readonly<Record<DialectName, Dialect>> = {

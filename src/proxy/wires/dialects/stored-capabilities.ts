@@ -141,7 +141,7 @@ export class StoredCapabilities {
   }
 
   /**
-   * What is asked of an upstream depends on its configured dialect, and who answers on its address: another one is
+   * Capabilities depend on the configured dialect of an upstream, and on the server at its address: another one is
    * another subject. There is a digest of the address, because addresses may have keys in them.
    */
   #nameOf({ upstream, model }: Subject): string {

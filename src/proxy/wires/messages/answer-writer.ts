@@ -70,7 +70,7 @@ export class MessagesAnswerWriter implements AnswerWriter<MessagesEvent> {
       if (!cancelled) continue;
       const { position, id, name } = cancelled;
       this.#options.sink.keep(cancelDelta(position, reason));
-      // Before its block ends: whoever acts on that must know by then.
+      // Before its block ends, since a client that acts on the end must know by then.
       this.advise({ type: 'ToolCallCancel', id, name, reason, attempt });
       this.#blocks.endCall(position);
     }
@@ -178,7 +178,7 @@ export class MessagesAnswerWriter implements AnswerWriter<MessagesEvent> {
   #showHeld(delta: ToolDelta, event: MessagesEvent): void {
     const shown = this.#calls.show(delta);
     if (!shown) return;
-    // What is still said of it concerns nobody any more.
+    // Later events about it are not needed any more.
     this.#calls.cancel(delta.index);
     this.#showPending();
     this.#blocks.call(shown, event);

@@ -20,7 +20,7 @@ export type Prose = Extract<Delta, { kind: 'text' | 'refusal' | 'reasoning' }>;
 
 /**
  * Writes the blocks of one message, one after the other, numbered without gaps. A block that an interruption has cut
- * stays open, and what goes on with it goes on in it.
+ * stays open, and its continuation is written into it.
  */
 export class MessagesBlockWriter {
   readonly #sink: AnswerSink;

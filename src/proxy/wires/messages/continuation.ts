@@ -93,7 +93,7 @@ function contentOf(blocks: readonly object[]): unknown {
   return blocks.length === 1 && isText(first) && Object.keys(first).length === 2 ? first.text : blocks;
 }
 
-/** The text that goes on with the text before it, as one block. */
+/** Joins a text to the text before it, as one block. */
 function joined(blocks: readonly object[]): readonly object[] {
   const [before, last] = blocks.slice(-2);
   if (!isText(before) || !isText(last)) return blocks;

@@ -76,7 +76,7 @@ class MessagesDeliveredReader implements DeliveredReader {
   /** Positions of calls by the indexes of their blocks; other blocks have none. */
   readonly #blocks = new Map<unknown, number | undefined>();
   readonly #providerTools = new MessagesProviderTools();
-  /** Blocks of tools that the provider runs while they are told, by index. */
+  /** Open blocks of tools that the provider runs, by index. */
   readonly #provided = new Map<
     unknown,
     { readonly start: Readonly<Record<string, unknown>>; json: string }

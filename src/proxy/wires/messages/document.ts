@@ -89,7 +89,7 @@ function contentOf({ fields, json }: OpenBlock): object | undefined {
   if (json === '') return fields;
   const input = parsedJson(json);
   if (input !== undefined) return { ...fields, input };
-  // What the provider does itself is nobody's to carry out.
+  // A client must not carry out what the provider does itself.
   return fields.type === 'tool_use' ? undefined : fields;
 }
 

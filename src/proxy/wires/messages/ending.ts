@@ -48,7 +48,7 @@ export function usageOf(report: unknown, start: unknown): Usage | undefined {
 
 /**
  * The report that goes with the end of an answer: what is `reported`, with the tokens of all of it, `usage`. The input is
- * that of the answer's own beginning, `start`, whoever went on with it.
+ * that of the answer's own beginning, `start`, whichever attempt continued it.
  */
 export function reportOf(usage: Usage | undefined, start: unknown, reported: unknown): MessagesUsage {
   const input = inputOf(start);

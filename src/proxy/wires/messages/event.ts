@@ -15,7 +15,7 @@ export interface MessagesPayload {
 
 /**
  * What a content block is to us. `sealed` ones, tools that the provider runs itself among them, say nothing that could
- * be gone on with: they pass as they come, and whole.
+ * be continued: they pass as they come, and whole.
  */
 export type BlockKind = 'text' | 'thinking' | 'tool' | 'sealed';
 
@@ -57,7 +57,7 @@ export function kindOf(type: string): BlockKind {
   }
 }
 
-/** At the head of a payload, as everybody writes them; anywhere else it may be the type of something within. */
+/** At the head of a payload, where all servers write it; anywhere else it may be the type of a nested object. */
 const LEADING_TYPE = /^\{\s*"type"\s*:\s*"([a-z_]+)"/;
 
 /** The type of an event, which is its name. Empty if it has none. */

@@ -152,7 +152,7 @@ export class ResponsesAnswerWriter implements AnswerWriter<ResponsesEvent> {
       this.#pending.push(event);
       return;
     }
-    // A sign of life is to keep the client waiting, who may take none but events for one.
+    // A keep-alive must reach a client that counts only events as signs of life.
     if (!isKeepalive || !continues) this.#flush();
     if (item) this.#output.pass(item, event);
     else if (!continues || isKeepalive) this.#sender.pass(event);

@@ -84,7 +84,7 @@ export class ResponseCalls {
     const close = deltas.find(
       (delta) => delta.kind === 'tool_close' && this.#itemOf.get(delta.index) === item,
     ) as Close | undefined;
-    // Arguments that are spelled as nothing are told in full, and so is the end of the call.
+    // Empty arguments are sent in full, and so is the end of the call.
     const isBare = close && this.#output.shownOf(item)?.item.arguments === '' && event.data.arguments === '';
     if (isBare) this.#closeLive(close);
     else this.#output.pass(item, event, this.#liveDeltas(item, deltas));
@@ -93,7 +93,7 @@ export class ResponseCalls {
     if (close && this.#output.continues && shown && !shown.isDone) this.#output.close(shown);
   }
 
-  /** What the journal is told of a call that is shown as it comes. */
+  /** The deltas for the journal of a call that is shown as it comes. */
   #liveDeltas(item: AttemptItem, deltas: readonly Delta[]): readonly Delta[] {
     return deltas.flatMap((delta): readonly Delta[] => {
       switch (delta.kind) {

@@ -21,7 +21,7 @@ export interface ShownItem {
 
 type Part = Record<string, unknown>;
 
-/** Of an event that says text; what obfuscates its length is no use to anybody who reads it later. */
+/** Of a text event, without the padding that obfuscates its length, which a later reader does not need. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'type',
   'sequence_number',
@@ -33,8 +33,8 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The response as the client has it: the fold of the events that it was sent. From this an answer is gone on with, by
- * whichever replica and attempt, and ended as if one attempt had told all of it.
+ * The response as the client has it: the fold of the events that it got. From this an answer is continued, by
+ * whichever replica and attempt, and ended as if one attempt had produced all of it.
  */
 export class ClientResponseState {
   /** As it was announced; it gives the answer its identity. */

@@ -31,7 +31,7 @@ const INSTRUCTIONS: ReadonlySet<unknown> = new Set(['system', 'developer']);
 
 function partOf(item: Item): ConversationPart {
   const { type, role, content } = item;
-  // What the provider has compressed itself can be read by nobody else.
+  // Only the provider can read what it has compressed itself.
   if (INSTRUCTIONS.has(role) || type === 'compaction')
     return { kind: 'pinned', calls: [], results: [], sayings: [] };
   if (role === 'user') return { kind: 'user', calls: [], results: [], sayings: [said('user', content)] };

@@ -67,7 +67,7 @@ const responseIn = (payload: string): Json | undefined => {
   return isObject(response) ? response : undefined;
 };
 
-/** The failure as a writer tells it that goes on after all that was sent. */
+/** The failure, written after everything that was sent. */
 function failureAfter(sent: readonly JournalEvent[], error: object): readonly string[] {
   const failure: string[] = [];
   const writer = new ResponsesAnswerWriter({

@@ -120,7 +120,7 @@ function usageIn(usage: unknown): Usage | undefined {
   };
 }
 
-/** The same as clients read it, who rely on the details. */
+/** The same for clients, which rely on the details. */
 function responsesUsage(usage: Usage): object {
   const { prompt_tokens, completion_tokens, total_tokens, ...details } = usage;
   return {

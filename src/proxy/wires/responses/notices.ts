@@ -53,7 +53,7 @@ function withInstruction(request: Fields, items: Items, text: string, isJoined: 
   // Nothing comes between a result and its call, which the provider may have.
   const said = items.slice(end).findIndex((item) => !isResult(item));
   const index = said === -1 ? items.length : end + said;
-  // Whoever gives instructions as `developer` talks to a model that takes them from nobody else.
+  // A client that gives instructions as `developer` talks to a model that accepts them in no other role.
   const role = isObject(before) && before.role === 'developer' ? 'developer' : 'system';
   return { ...request, input: items.toSpliced(index, 0, messageOf(role, text)) };
 }

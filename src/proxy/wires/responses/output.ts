@@ -20,13 +20,13 @@ export interface WholeCall {
   readonly fragment: ShownFragment;
 }
 
-/** An item that a continuation goes on with although its own was never announced. */
+/** An item that a continuation continues although its own was never announced. */
 const UNSEEN = {
   message: { kind: 'message', added: { type: 'message' }, lengthOf: () => 0 },
   reasoning: { kind: 'reasoning', added: { type: 'reasoning' }, lengthOf: () => 0 },
 } as const satisfies Record<string, AttemptItem>;
 
-/** How prose is told; thoughts as a summary where they were begun as one. */
+/** How prose is sent; thoughts as a summary if they were begun as one. */
 const PROSE = {
   text: { kind: 'message', type: 'output_text', event: 'response.output_text.delta' },
   refusal: { kind: 'message', type: 'refusal', event: 'response.refusal.delta' },
@@ -35,8 +35,8 @@ const PROSE = {
 } as const;
 
 /**
- * The items of one response as its client is told them. Those of the attempt that it began with keep their places and
- * their names; those of a later one go on with what was left open, or become new items after it.
+ * The items of one response as its client gets them. Those of the attempt that it began with keep their places and
+ * their names; those of a later one continue what was left open, or become new items after it.
  */
 export class ResponseOutput {
   readonly #sender: ResponsesSender;
@@ -52,7 +52,7 @@ export class ResponseOutput {
     this.#sender = sender;
   }
 
-  /** The attempt goes on with an answer that another one has begun. */
+  /** The attempt continues an answer that another one has begun. */
   get continues(): boolean {
     return this.#continues;
   }
@@ -131,7 +131,7 @@ export class ResponseOutput {
     this.#sender.emit(said, [delta]);
   }
 
-  /** Shows a whole call, unless there is a message that is still to be gone on with: it comes after that. */
+  /** Shows a whole call, unless a message is still open and will be continued: it comes after that. */
   tell(call: WholeCall): void {
     const isWithin =
       this.#continues && this.#sender.shown.openItems.some(({ item }) => kindOf(item) === 'message');
@@ -200,18 +200,18 @@ export class ResponseOutput {
     return normalisedArguments(restored.length > said.length ? restored : said);
   }
 
-  /** An item that was not announced, or while nobody listened. */
+  /** An item that was not announced, or was announced before this replica read the stream. */
   #adopt(item: AttemptItem, event: ResponsesEvent): Place | undefined {
     if (!this.#continues)
       return this.#put(new Place(item, this.#sender.shown.itemOf(event.data), { isFirst: true }));
     const { kind } = item;
-    // What was told of it up to now, the client has already.
+    // The client already has what was sent of it up to now.
     const open = kind === 'message' || kind === 'reasoning' ? this.#joinable(kind) : undefined;
     if (open) return this.#join(item, open);
     return event.deltas.length > 0 || kind === 'other' ? this.#begin(item) : undefined;
   }
 
-  /** Where the client is told prose of this kind. */
+  /** Where the client gets prose of this kind. */
   #placeFor(kind: 'message' | 'reasoning', item: AttemptItem | undefined): Place {
     const known = item && this.#places.get(item);
     if (known && !known.shown.isDone) return known;
@@ -223,7 +223,7 @@ export class ResponseOutput {
     return this.#placeOf(open) ?? this.#join(own, open);
   }
 
-  /** An item of an earlier attempt that nothing of this one has gone on with. */
+  /** An item of an earlier attempt that this one has not continued. */
   #joinable(kind: 'message' | 'reasoning'): ShownItem | undefined {
     // Calls that were made before this come before it.
     if (!this.#continues || this.#waiting.length > 0) return undefined;
@@ -252,7 +252,7 @@ export class ResponseOutput {
     return this.#put(new Place(item, begun, { isFirst: !this.#continues }));
   }
 
-  /** What begins now comes after it: prose is told in turn, and its end may have gone unseen. */
+  /** What begins now comes after it: prose is sent in order, and its end may have gone unseen. */
   #isLeft(shown: ShownItem): boolean {
     const kind = kindOf(shown.item);
     return kind === 'message' || kind === 'reasoning' || !this.#placeOf(shown);

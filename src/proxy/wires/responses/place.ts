@@ -11,7 +11,7 @@ const ID_TAIL_CHARACTERS = 48;
 export class Place {
   readonly item: AttemptItem;
   readonly shown: ShownItem;
-  /** It goes on with what another attempt began. */
+  /** It continues what another attempt began. */
   readonly isJoined: boolean;
   /** The client was told something else of it than the attempt told. */
   isRebuilt: boolean;

@@ -37,7 +37,7 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
   #number: number | undefined;
   #isOver: boolean = false;
 
-  /** `nextCall` hands out the run's numbers for calls. `isBackground`: the provider goes on without us. */
+  /** `nextCall` hands out the run's numbers for calls. `isBackground`: the provider continues without us. */
   constructor(nextCall: () => number, isBackground = false) {
     this.#nextCall = nextCall;
     this.#isBackground = isBackground;

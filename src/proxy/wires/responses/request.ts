@@ -59,7 +59,7 @@ export function itemsOf({ input }: Pick<ResponsesRequest, 'input'>): readonly un
   return Array.isArray(input) ? input : [];
 }
 
-/** The provider keeps generating without us, and lets anybody who knows the id come back to it. */
+/** The provider keeps generating without us, and lets every client that knows the id come back to it. */
 export const isBackground = ({ background, store }: ResponsesRequest): boolean =>
   background === true && store !== false;
 

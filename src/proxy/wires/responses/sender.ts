@@ -40,7 +40,7 @@ export class ResponsesSender {
     this.#send(data, JSON.stringify(data), deltas);
   }
 
-  /** What begins here is several events, and nobody may have some of them while the rest could be lost. */
+  /** Several events begin here, and no client may have some of them while the rest could be lost. */
   storeFirst(): void {
     this.#sink.storeFirst();
   }
