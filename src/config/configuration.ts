@@ -14,6 +14,7 @@ export type CompressionConfiguration = NonNullable<RouteConfiguration['compressi
 export type RecoveryPolicy = Configuration['recovery'];
 export type ResumePolicy = Configuration['resume'];
 export type TracingConfiguration = Configuration['tracing'];
+export type BreakerLimits = Configuration['breaker'];
 export type ClockLimits = Configuration['clocks'];
 export type Limits = Configuration['limits'];
 

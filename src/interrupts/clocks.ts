@@ -1,6 +1,7 @@
+import type { ClockLimits } from '../config/configuration.ts';
 import type { Clock } from './interruption.ts';
 
-/** Limits in milliseconds; `clocks.*` in the configuration. */
+/** The limits that an attempt is held to, in milliseconds: `clocks.*` of the configuration, under its circumstances. */
 export interface Limits {
   readonly first_byte_ms: number;
   readonly first_token_ms: number;
@@ -11,10 +12,6 @@ export interface Limits {
   readonly progress_reasoning_ms: number;
   readonly attempt_ms: number;
 }
-
-/** Limits as they are configured: those that may be left out depend on the circumstances then. */
-export type ConfiguredLimits = Pick<Limits, 'progress_ms' | 'progress_reasoning_ms' | 'attempt_ms'> &
-  Partial<Pick<Limits, 'first_byte_ms' | 'first_token_ms' | 'idle_ms'>> & { readonly connect_ms: number };
 
 export interface Circumstances {
   /** Another target can be asked in place of one that is silent. */
@@ -42,9 +39,9 @@ const WITH_STAND_IN: Waits = { first_byte_ms: 30_000, first_token_ms: 30_000, id
 
 /** The limits of one attempt. What is configured stands, but nothing is waited for beyond the deadline of the run. */
 export function limitsFor(
-  { first_byte_ms, first_token_ms, idle_ms, ...configured }: ConfiguredLimits,
+  { first_byte_ms, first_token_ms, idle_ms, ...configured }: ClockLimits,
   { hasStandIn, thinks, unstreamed, left_ms }: Circumstances,
-): Limits & Pick<ConfiguredLimits, 'connect_ms'> {
+): Limits & Pick<ClockLimits, 'connect_ms'> {
   const { progress_reasoning_ms: thought_ms } = configured;
   const slow: Waits = unstreamed
     ? { first_byte_ms: thought_ms, first_token_ms: thought_ms, idle_ms: thought_ms }

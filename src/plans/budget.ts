@@ -1,12 +1,11 @@
+import type { RecoveryPolicy } from '../config/configuration.ts';
 import type { Interruption } from '../interrupts/interruption.ts';
 
-/** The limits a run's recovery is held to; all from `recovery.*` in the configuration. */
-export interface BudgetLimits {
-  readonly max_attempts: number;
-  readonly no_progress_ms: number;
-  readonly backoff_ms: number;
-  readonly backoff_max_ms: number;
-}
+/** The limits a run's recovery is held to. */
+export type BudgetLimits = Pick<
+  RecoveryPolicy,
+  'max_attempts' | 'no_progress_ms' | 'backoff_ms' | 'backoff_max_ms'
+>;
 
 /** `retry_after`: every target that is left asks for a longer wait than is allowed. */
 export type Exhaustion =

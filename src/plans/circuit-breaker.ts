@@ -1,14 +1,4 @@
-/** When a target counts as down; `breaker.*` in the configuration. */
-export interface BreakerLimits {
-  /** Failures in a row that open it. */
-  readonly failures: number;
-  /** Failures among the last `window` outcomes that open it, in percent. */
-  readonly failure_percent: number;
-  readonly window: number;
-  /** How long it stays open the first time; doubles every time the probe fails. */
-  readonly open_ms: number;
-  readonly open_max_ms: number;
-}
+import type { BreakerLimits } from '../config/configuration.ts';
 
 export const BREAKER_STATES = ['closed', 'open', 'half_open'] as const;
 export type BreakerState = (typeof BREAKER_STATES)[number];

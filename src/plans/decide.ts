@@ -1,11 +1,9 @@
+import type { RecoveryPolicy } from '../config/configuration.ts';
 import { type Interruption, isPermanent } from '../interrupts/interruption.ts';
 import type { Exhaustion } from './budget.ts';
-import type { Proof } from './delta.ts';
 import type { ToolCall } from './tool-call.ts';
 import { proofOf, type ToolSchemas } from './tool-proof.ts';
 import type { Transcript } from './transcript.ts';
-
-export type PlanName = 'R1' | 'R2' | 'R3' | 'R4';
 
 /** What to do about an interruption. `cancel` lists the calls that were cut and must be given up. */
 export type Plan =
@@ -39,10 +37,7 @@ export type GiveUp =
   | Exhaustion
   | Bar;
 
-export interface Policy {
-  readonly plans: readonly PlanName[];
-  /** The least proof with which a tool call counts as closed. */
-  readonly tool_proof: Proof;
+export interface Policy extends Pick<RecoveryPolicy, 'plans' | 'tool_proof'> {
   readonly schemas: ToolSchemas;
   /** False for requests whose output cannot be joined across attempts: `n > 1`, `logprobs`, audio. */
   readonly spliceable: boolean;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { ClockLimits } from '../../src/config/configuration.ts';
 import {
   type Circumstances,
-  type ConfiguredLimits,
   type Limits,
   limitsFor,
   nextDeadline,
@@ -28,13 +28,13 @@ const readings: Readings = {
 };
 
 describe('the limits of an attempt', () => {
-  const configured: ConfiguredLimits = {
+  const configured: ClockLimits = {
     connect_ms: 10_000,
     progress_ms: 300_000,
     progress_reasoning_ms: 600_000,
     attempt_ms: 1_800_000,
   };
-  const waits = (circumstances: Partial<Circumstances>, explicit: Partial<ConfiguredLimits> = {}) => {
+  const waits = (circumstances: Partial<Circumstances>, explicit: Partial<ClockLimits> = {}) => {
     const found = limitsFor({ ...configured, ...explicit }, { ...UNAIDED, ...circumstances });
     return [found.first_byte_ms, found.first_token_ms, found.idle_ms, found.idle_thinking_ms];
   };

@@ -1,6 +1,6 @@
-import type { Configuration } from '../../config/configuration.ts';
+import type { BreakerLimits, Configuration } from '../../config/configuration.ts';
 import type { TargetLabels, TargetState } from '../../metrics/metrics.ts';
-import type { BreakerLimits, BreakerState } from '../../plans/circuit-breaker.ts';
+import type { BreakerState } from '../../plans/circuit-breaker.ts';
 import type { Target } from './target.ts';
 import { TargetHealth } from './target-health.ts';
 

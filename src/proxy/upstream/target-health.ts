@@ -1,4 +1,5 @@
-import { type BreakerLimits, type BreakerState, CircuitBreaker } from '../../plans/circuit-breaker.ts';
+import type { BreakerLimits } from '../../config/configuration.ts';
+import { type BreakerState, CircuitBreaker } from '../../plans/circuit-breaker.ts';
 
 /** How a target has been doing lately, as all runs of this process know it. Times in milliseconds, monotonic. */
 export class TargetHealth {
