@@ -2,8 +2,7 @@ import { providerErrorIn } from '../interrupts/provider-error.ts';
 import { isObject, parsedJson } from '../lib/json.ts';
 import type { Delta } from '../plans/delta.ts';
 import type { Wire } from '../proxy/wires/common/wire.ts';
-import { printJsonLine } from './json-output.ts';
-import { type Output, printable, printableLines } from './terminal.ts';
+import { type Output, printable, printableLines, printJsonLine } from './terminal.ts';
 
 interface Call {
   readonly name: string;

@@ -3,7 +3,7 @@ import { readCertificateAuthorities } from '../config/certificates.ts';
 import { loadConfiguration } from '../config/load.ts';
 import { redacted } from '../config/redaction.ts';
 import { type Invocation, UsageError } from './command.ts';
-import { orProblems, printJson } from './json-output.ts';
+import { orProblems, printJson } from './terminal.ts';
 
 export async function run({ operands, switches }: Invocation): Promise<number> {
   const [file] = operands;

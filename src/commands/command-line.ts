@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { suggestion } from '../config/problem.ts';
-import { type CommandDescription, type Invocation, UsageError } from './command.ts';
+import { type CommandDescription, type Invocation, UsageError, type WordSource } from './command.ts';
 import { COMMANDS } from './table.ts';
 
 interface FoundCommand {
@@ -29,9 +29,7 @@ export const membersOf = (first: string): string[] =>
   COMMANDS.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => name.slice(first.length + 1));
 
 /** Each once, in order. */
-export const firstWords = (): string[] => [
-  ...new Set(COMMANDS.map(({ name }) => name.split(' ', 1)[0] ?? '')),
-];
+const firstWords = (): string[] => [...new Set(COMMANDS.map(({ name }) => name.split(' ', 1)[0] ?? ''))];
 
 /** Throws a {@link UsageError} for whatever the command does not take. */
 export function parseInvocation(
@@ -68,3 +66,44 @@ export function parseInvocation(
     switches: new Set(switches.map(([option]) => option)),
   };
 }
+
+/** One word that can be typed, and what it is. */
+export interface Suggestion {
+  readonly word: string;
+  readonly says: string;
+}
+
+/** What can come after `holdfast`. */
+export const firstSuggestions = (): Suggestion[] =>
+  firstWords().map((word) => ({
+    word,
+    says: COMMANDS.find(({ name }) => name === word)?.says ?? membersOf(word).join(', '),
+  }));
+
+/** First words that need a second one. */
+export const groups = (): string[] => firstWords().filter((word) => membersOf(word).length > 0);
+
+/** What can come after the first word of a group. */
+export const memberSuggestions = (group: string): Suggestion[] =>
+  membersOf(group).map((word) => ({
+    word,
+    says: COMMANDS.find(({ name }) => name === `${group} ${word}`)?.says ?? '',
+  }));
+
+/** Of a switch, `undefined`. */
+export const optionSuggestions = ({
+  options,
+}: CommandDescription): (Suggestion & { readonly completes: WordSource | undefined })[] => [
+  ...options.map(({ name, value, says, completes }) => ({
+    word: `--${name}`,
+    says,
+    completes: value === undefined ? undefined : (completes ?? ('nothing' as const)),
+  })),
+  { word: '--help', says: 'what the command takes', completes: undefined },
+];
+
+/** Options of `holdfast` itself. */
+export const OWN_OPTIONS: readonly Suggestion[] = [
+  { word: '--version', says: 'print the version' },
+  { word: '--help', says: 'what there is' },
+];

@@ -6,7 +6,7 @@ import {
   OWN_OPTIONS,
   optionSuggestions,
   type Suggestion,
-} from './completion-words.ts';
+} from './command-line.ts';
 import { COMMANDS } from './table.ts';
 
 /** A script that makes zsh complete `holdfast`: to be sourced after `compinit`, or a file `_holdfast` in `fpath`. */

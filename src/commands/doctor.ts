@@ -4,10 +4,9 @@ import { examine } from '../doctor/examine.ts';
 import type { Finding, FindingStatus } from '../doctor/finding.ts';
 import { redactor, secretsOf } from '../doctor/secrets.ts';
 import type { Invocation } from './command.ts';
-import { orProblems, printJson } from './json-output.ts';
 import { assignmentsOf } from './options.ts';
 import { givenKey } from './run-access.ts';
-import { painter, printable, type Style } from './terminal.ts';
+import { orProblems, painter, printable, printJson, type Style } from './terminal.ts';
 
 const STYLES: Readonly<Record<FindingStatus, Style>> = {
   ok: 'green',

@@ -1,9 +1,8 @@
 import { type Invocation, UsageError } from './command.ts';
-import { printJson } from './json-output.ts';
 import { askForRun } from './replica-documents.ts';
 import { ReplicaPort } from './replica-port.ts';
 import { KEY_VARIABLE, ownerHeaders, runOperand } from './run-access.ts';
-import { printable } from './terminal.ts';
+import { printable, printJson } from './terminal.ts';
 
 export async function run(invocation: Invocation): Promise<void> {
   const id = runOperand(invocation);

@@ -1,10 +1,9 @@
 import type { RunSummary } from '../status/snapshot.ts';
 import type { Invocation } from './command.ts';
-import { printJson } from './json-output.ts';
 import { readRuns } from './replica-documents.ts';
 import { ReplicaPort } from './replica-port.ts';
 import { durationText, stateOf } from './run-text.ts';
-import { painter, printable, widthOfOutput } from './terminal.ts';
+import { painter, printable, printJson, widthOfOutput } from './terminal.ts';
 import { type Column, textTable } from './text-table.ts';
 
 const COLUMNS: readonly Column[] = [

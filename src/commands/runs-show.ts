@@ -1,11 +1,10 @@
 import type { RunDetail } from '../status/snapshot.ts';
 import type { Invocation } from './command.ts';
-import { printJson } from './json-output.ts';
 import { askForRun, type RunStatusDocument, type RunStatusSegment, readRun } from './replica-documents.ts';
 import { ReplicaPort } from './replica-port.ts';
 import { ownerHeaders, runOperand } from './run-access.ts';
 import { durationText, stateOf, timelineLine } from './run-text.ts';
-import { painter, printable, printableLines, type Style } from './terminal.ts';
+import { painter, printable, printableLines, printJson, type Style } from './terminal.ts';
 
 type Fact = readonly [name: string, value: string];
 type Paint = (text: string, style: Style) => string;

@@ -6,11 +6,11 @@ import type { FeedEntry, FeedUpdate, RunDetail, TimelineEntry } from '../status/
 import { type AnswerOutput, failureIn, jsonAnswer, TextAnswer } from './answer-output.ts';
 import { CommandFailure, type Invocation } from './command.ts';
 import { followEvents } from './follow-events.ts';
-import { printJsonLine } from './json-output.ts';
 import { askForRun, readRun, requireVersion } from './replica-documents.ts';
 import { ReplicaPort } from './replica-port.ts';
 import { ownerHeaders, runOperand } from './run-access.ts';
 import { timelineLine } from './run-text.ts';
+import { printJsonLine } from './terminal.ts';
 
 export function run(invocation: Invocation): Promise<void> {
   const id = runOperand(invocation);

@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream';
+import { ConfigurationError } from '../config/problem.ts';
 
 const ESCAPE = '\u001b';
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
@@ -10,7 +11,7 @@ export interface Output extends Pick<Writable, 'write'> {
   readonly columns?: number;
 }
 
-/** Colours are for terminals, and not for those whose owner has said so (https://no-color.org). */
+/** Colours are for terminals, unless their user wants none (https://no-color.org). */
 export function painter(
   output: Output,
   environment: NodeJS.ProcessEnv,
@@ -19,7 +20,7 @@ export function painter(
   return (text, style) => (isPlain ? text : `${ESCAPE}[${CODES[style]}m${text}${ESCAPE}[0m`);
 }
 
-/** What is not a terminal takes lines of any length. */
+/** The columns of a terminal; every other output takes lines of any length. */
 export const widthOfOutput = ({ isTTY, columns }: Output): number =>
   isTTY === true && columns !== undefined && columns > 0 ? columns : Number.POSITIVE_INFINITY;
 
@@ -35,3 +36,22 @@ export const printableLines = (text: string): string =>
 
 const spelled = (control: string): string =>
   `\\u${(control.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
+
+/** One document. What a terminal would obey is escaped as JSON has it. */
+export const printJson = (document: object): void =>
+  void process.stdout.write(`${printableLines(JSON.stringify(document, undefined, 2))}\n`);
+
+/** One line of many. */
+export const printJsonLine = (line: object): void =>
+  void process.stdout.write(`${printableLines(JSON.stringify(line))}\n`);
+
+/** What `load` returns. Where the output is JSON, what is wrong with the configuration is printed as such: `undefined`. */
+export function orProblems<Loaded>(json: boolean, load: () => Loaded): Loaded | undefined {
+  try {
+    return load();
+  } catch (error) {
+    if (!json || !(error instanceof ConfigurationError)) throw error;
+    printJson({ ok: false, problems: error.problems });
+    return undefined;
+  }
+}

@@ -172,7 +172,7 @@ export type TimelineEntry = { readonly at_ms: number } & (
       readonly mode: Segment['mode'];
       readonly gap_ms: number;
     }
-  /** `finish`: the finish reason that the client was told. */
+  /** `finish`: the finish reason that the client got. */
   | { readonly kind: 'ended'; readonly outcome: Outcome; readonly finish?: string }
 );
 

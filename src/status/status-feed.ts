@@ -24,7 +24,7 @@ export class StatusFeed {
   readonly #parts: StatusFeedParts;
   readonly #viewers = new Set<Viewer>();
   #cancelTimer: (() => void) | undefined;
-  /** The status as it was told last, without its times. */
+  /** The status as it was sent last, without its times. */
   #told = '';
 
   constructor(parts: StatusFeedParts) {
@@ -107,7 +107,7 @@ export class StatusFeed {
 class Viewer {
   readonly #response: ServerResponse;
   #behind_since_ms: number | undefined;
-  /** Messages were kept from it: it needs a snapshot to go on. */
+  /** Messages were kept from it: it needs a snapshot before the next one. */
   isStale: boolean = true;
 
   constructor(response: ServerResponse) {

@@ -19,9 +19,8 @@ import { MODEL_CHARACTERS_MAX } from '../wires/common/request-checks.ts';
 import type { Wire } from '../wires/common/wire.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
-import { detachTimeoutOf } from './detach-timeout.ts';
 import { streamedRequest } from './document-request.ts';
-import { attend, beforehand, type WantedDocument } from './respond.ts';
+import { attend, beforehand, detachTimeoutOf, type WantedDocument } from './respond.ts';
 import { returnToRun } from './return.ts';
 import { type RunOptions, runOptions, threadOf } from './run-options.ts';
 

@@ -1,8 +1,10 @@
 import type { FastifyReply } from 'fastify';
+import { STORE_WAIT_MAX_MS } from '../../checkpoint/best-effort-store.ts';
 import type { WireName } from '../../checkpoint/journal.ts';
 import type { Owner, RunId } from '../../checkpoint/store.ts';
 import type { Limits } from '../../config/configuration.ts';
 import { type ApiError, apiError, errorObject } from '../../lib/errors.ts';
+import { inTime } from '../../lib/time.ts';
 import type { Outcome } from '../../plans/outcome.ts';
 import type { Client } from '../downstream/client.ts';
 import { ClientResponse, responseTurn } from '../downstream/client-response.ts';
@@ -12,7 +14,7 @@ import { readRun } from '../resume/stored-runs.ts';
 import { HAND_OVER } from '../run/context/run.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 import { withRunId } from '../run/failure.ts';
-import type { ActiveRun } from '../run/run-registry.ts';
+import type { ActiveRun, DetachTimeout } from '../run/run-registry.ts';
 import type { Target } from '../upstream/target.ts';
 import { errorBodyOn } from '../wires/common/wire.ts';
 import { WIRES } from '../wires/registry.ts';
@@ -150,3 +152,20 @@ function refuse({ client, wire, run }: Pick<Attendance, 'client' | 'wire' | 'run
   const body = errorBodyOn(WIRES[wire], withRunId(error.body, run));
   client.reject(error.status, { ...error.headers, 'holdfast-run-id': run }, body);
 }
+
+/**
+ * How long a run continues without its client on this replica. A reader anywhere leaves a note that it is there; while
+ * the store does not say, there may be one.
+ */
+export const detachTimeoutOf = ({ configuration, store, time }: RunContext): DetachTimeout => ({
+  time,
+  detached_ms: configuration.resume.detached_ms,
+  async isRead(run, owner) {
+    const note = store.notes.get(owner, { kind: 'reader', name: run });
+    const isNoted = note.then(
+      (value) => value !== undefined,
+      () => undefined,
+    );
+    return (await inTime(isNoted, time, STORE_WAIT_MAX_MS)) ?? true;
+  },
+});

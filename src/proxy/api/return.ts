@@ -18,8 +18,7 @@ import { compressionOfRun, targetsOfRun } from '../run/targets/targets-of-run.ts
 import { revivedRequestHeaders } from '../upstream/headers.ts';
 import { WIRES, wireOf } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
-import { detachTimeoutOf } from './detach-timeout.ts';
-import { attend, beforehand, type WantedDocument } from './respond.ts';
+import { attend, beforehand, detachTimeoutOf, type WantedDocument } from './respond.ts';
 import type { RunOptions } from './run-options.ts';
 
 /** The request of a run, as it comes again. */

@@ -90,7 +90,7 @@ const THE_KEY = 'that of the request whose run is to be cancelled';
 const THE_CREDENTIAL = 'the credential with which the runs were made';
 const PRIVATE = { 'cache-control': 'private, no-cache, no-store' };
 
-/** Nothing is missing of the run: not even its store would be needed to go on with it. */
+/** Nothing is missing of the run: not even its store would be needed to continue it. */
 const isAll = ({ last, tail, repeated }: Possession): boolean =>
   repeated !== undefined && tail.length === last.seq;
 

@@ -22,7 +22,7 @@ import { takeOver } from './takeover.ts';
 /** How often the store is asked for more: fast while there is some, and ever less often while there is none. */
 const POLL_MS_MIN = 20;
 const POLL_MS_MAX = 200;
-/** A store that cannot be read for so long ends the response: there is no telling what became of the run. */
+/** A store that cannot be read for so long ends the response: the state of the run is unknown. */
 const STORE_PATIENCE_MS = 30_000;
 /** For how long a reader is taken to be there; it says so again in half the time. */
 const READER_NOTE_MS = 30_000;

@@ -27,7 +27,7 @@ export function reachable(stored: StoredRun, position: Position): boolean {
     if (!isOnItsWay && (status !== 'running' || told_from > seq || endsWithinCall(stored, position)))
       return false;
   }
-  // An ending that was added afterwards may stand where the client was told something else.
+  // An ending that was added afterwards may stand where the client got something else.
   if (cursor > stored.seq && seq > stored.seq && told_from > stored.seq) return false;
   // What a later epoch put in place of the client's last events can only be compared with what it has of them.
   return replacedFrom(takeovers, epoch) >= told_from && agrees(records, { cursor, tail }, wire);

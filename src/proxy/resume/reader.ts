@@ -9,7 +9,7 @@ import type { Run } from '../run/context/run.ts';
 export interface Cursor {
   /** The ordinal of its last event; 0 when it has none. */
   readonly seq: number;
-  /** The epoch that event was delivered under, where the client was told. */
+  /** The epoch that event was delivered under, where the client knows it. */
   readonly epoch?: EpochName;
 }
 

@@ -56,7 +56,7 @@ export class Replay {
   }
 
   /**
-   * Frames of the events that the client has not got, in pieces. `records` must go on where the last ones ended, or
+   * Frames of the events that the client has not got, in pieces. `records` must begin where the last ones ended, or
    * overlap with them; the first ones must begin with the run. `takeovers`: of the run.
    */
   *pieces(records: readonly JournalRecord[], takeovers: readonly Takeover[]): Generator<string> {

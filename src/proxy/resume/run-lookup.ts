@@ -60,7 +60,7 @@ export class RunLookup {
 
   /**
    * The run to return to; `undefined` when `ask.fresh` is to be begun. A key stands for its run unless that ended without
-   * anything to go on with, and a request without one for its run if the client of that cannot have had all of it: its
+   * anything to continue, and a request without one for its run if the client of that cannot have had all of it: its
    * replica was lost, or the client has left. Throws `idempotency_mismatch`.
    */
   async find(ask: Ask): Promise<RunId | undefined> {

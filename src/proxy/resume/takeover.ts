@@ -8,7 +8,7 @@ import { wireOf } from '../wires/registry.ts';
 import { beyond, reachable, restoredAt } from './reachable.ts';
 import type { Position, Reader } from './reader.ts';
 
-/** What came of an orphan that a reader waits for. */
+/** The result of trying to take over an orphan that a reader waits for. */
 export type Takeover =
   | { readonly kind: 'won'; readonly run: Run; readonly resumption: Resumption }
   /** A replica delivers it after all, or it has ended. */

@@ -1,6 +1,6 @@
 import type { ResponseBody, TakePiece, TransportFailure } from './transport.ts';
 
-/** Bytes waiting for the consumer after which the provider is held back, and below which it may go on. */
+/** Bytes waiting for the consumer after which the provider is held back, and below which it may continue. */
 const HELD_BACK_ABOVE_BYTES = 256 * 1024;
 const LET_GO_BELOW_BYTES = HELD_BACK_ABOVE_BYTES / 2;
 /** What a piece costs besides its bytes; without it a flood of one-byte pieces would be all but free. */

@@ -7,7 +7,7 @@ const HEADERS_SENT = 'undici:client:sendHeaders';
 /** Node's. */
 const STREAM_CREATED = 'http2.client.stream.created';
 
-/** What carries one request, and what became of it. */
+/** The connection that carries one request, and its state. */
 export interface Connection {
   /** Why the socket broke, if it did. */
   readonly error: Error | null;

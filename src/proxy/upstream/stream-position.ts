@@ -11,7 +11,7 @@ export type PositionUnit = 'bytes' | 'events';
 export interface StreamPosition {
   /** Whether the answer was ever asked for. */
   readonly isBegun: boolean;
-  /** The place to go on from; `undefined` where it is not certain. */
+  /** The place to continue from; `undefined` where it is not certain. */
   readonly value: number | undefined;
   /** A connection begins, with a whole event. */
   begin(): void;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { detachTimeoutOf } from '../../../src/proxy/api/detach-timeout.ts';
+import { detachTimeoutOf } from '../../../src/proxy/api/respond.ts';
 import { Fleet } from '../../simulation/fleet.ts';
 import { OWNER, RUN } from '../../simulation/simulate.ts';
 
