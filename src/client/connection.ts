@@ -44,7 +44,7 @@ export class Connection {
 const EVENT_CHARACTERS_MAX = 16_777_216;
 const LINE_END = /\r\n|\r|\n/;
 
-export interface WholeEvents {
+interface WholeEvents {
   /** What the caller may read: events, each with its blank line, and comments. */
   readonly frames: string;
   /** The data of each of these events. */

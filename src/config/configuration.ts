@@ -12,7 +12,6 @@ export type RouteConfiguration = Configuration['routes'][number];
 export type TargetConfiguration = RouteConfiguration['targets'][number];
 export type CompressionConfiguration = NonNullable<RouteConfiguration['compression']>;
 export type RecoveryPolicy = Configuration['recovery'];
-export type ResumePolicy = Configuration['resume'];
 export type TracingConfiguration = Configuration['tracing'];
 export type BreakerLimits = Configuration['breaker'];
 export type ClockLimits = Configuration['clocks'];

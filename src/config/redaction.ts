@@ -16,4 +16,4 @@ export const isSecretKey = (key: string | number): boolean =>
 const USER_INFORMATION = /^([\w+]+:\/\/).*@/;
 
 /** The store as it may be printed. */
-export const redactedStore = (url: string): string => url.replace(USER_INFORMATION, '$1[redacted]@');
+const redactedStore = (url: string): string => url.replace(USER_INFORMATION, '$1[redacted]@');

@@ -1,5 +1,5 @@
 /** The code of an error on whose whole `cause` chain no code was found. */
-export const UNKNOWN_TRANSPORT_CODE = 'UNKNOWN';
+const UNKNOWN_TRANSPORT_CODE = 'UNKNOWN';
 
 /** Deep enough for every real chain; a limit because the errors are made by others. */
 const ERRORS_MAX = 32;

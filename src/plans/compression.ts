@@ -118,7 +118,7 @@ function shortened(text: string): string {
   return `${text.slice(0, half)}\n[… ${left_out} characters left out …]\n${text.slice(-half)}`;
 }
 
-export interface SummaryTask {
+interface SummaryTask {
   readonly piece: string;
   /** The summary of the pieces before it. */
   readonly before: string | undefined;

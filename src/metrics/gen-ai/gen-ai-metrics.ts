@@ -9,15 +9,15 @@ import type { Families, Labels } from '../families.ts';
 import { GenAiRun } from './gen-ai-run.ts';
 
 /** Those that the OpenTelemetry conventions recommend, and beyond them what a model that reasons takes. */
-const GEN_AI_DURATION_BUCKETS = [
+const DURATION_BUCKETS = [
   0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84, 327.68,
   655.36, 1310.72,
 ];
-const GEN_AI_FIRST_TOKEN_BUCKETS = [
+const FIRST_TOKEN_BUCKETS = [
   0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 320,
   640,
 ];
-const GEN_AI_TOKEN_BUCKETS = [
+const TOKEN_BUCKETS = [
   1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864,
 ];
 
@@ -60,13 +60,13 @@ export class GenAiMetrics implements RunObserver {
     this.operationDuration = families.histogram(
       'gen_ai_client_operation_duration_seconds',
       'Duration of a request to a provider; with an error_type where it did not end well.',
-      GEN_AI_DURATION_BUCKETS,
+      DURATION_BUCKETS,
       ERROR,
     );
     this.tokenUsage = families.histogram(
       'gen_ai_client_token_usage',
       'Tokens that a provider reported for a request.',
-      GEN_AI_TOKEN_BUCKETS,
+      TOKEN_BUCKETS,
       { ...OPERATION, gen_ai_token_type: ['input', 'output'] },
     );
     this.inputTokens = families.counter(
@@ -82,13 +82,13 @@ export class GenAiMetrics implements RunObserver {
     this.requestDuration = families.histogram(
       'gen_ai_server_request_duration_seconds',
       'Duration of a run as its client saw it, recoveries included; with an error_type where it did not end well.',
-      GEN_AI_DURATION_BUCKETS,
+      DURATION_BUCKETS,
       ERROR,
     );
     this.timeToFirstToken = families.histogram(
       'gen_ai_server_time_to_first_token_seconds',
       'From the beginning of a run to its first token.',
-      GEN_AI_FIRST_TOKEN_BUCKETS,
+      FIRST_TOKEN_BUCKETS,
       OPERATION,
     );
   }

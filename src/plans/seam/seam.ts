@@ -5,7 +5,7 @@ import { PrefillJoint } from './prefill-joint.ts';
 import { commonPrefixLength } from './repetition.ts';
 
 /** `emit` is what is new; `rejected` means that the attempt cannot be joined and must not be shown. */
-export interface SeamStep {
+interface SeamStep {
   readonly emit: string;
   readonly rejected?: SeamRejection;
 }
