@@ -39,7 +39,7 @@ export class ResumableRun {
   /** The replica that is asked. */
   #root: string;
   #connection: Connection;
-  /** Empty until a replica has told it. */
+  /** Empty until a replica has sent it. */
   #run: string;
   /** A replica cannot continue without the request: the next one is sent it. Otherwise none is, for it may be large. */
   #isRequestWanted = false;

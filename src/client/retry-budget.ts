@@ -35,7 +35,7 @@ export class RetryBudget {
     return this.#heard_ms + this.#limits.give_up_ms - performance.now();
   }
 
-  /** Something came, be it a keep-alive. */
+  /** Something came, possibly a keep-alive. */
   heard(): void {
     this.#heard_ms = performance.now();
   }

@@ -89,7 +89,7 @@ async function textOf(body: RequestInit['body'] | Request): Promise<string | und
 
 function inherited(request: Request | undefined): RequestInit {
   const init: Record<string, unknown> = {};
-  // Some runtimes have no such fields, and refuse to be told about them.
+  // Some runtimes have no such fields, and refuse an `init` that has them.
   for (const name of INHERITED) if (request?.[name] !== undefined) init[name] = request[name];
   return init;
 }

@@ -26,7 +26,7 @@ interface Listed {
   readonly body: unknown;
 }
 
-/** Whether the upstream takes the key, by asking for its models, which costs nothing; and their names, if it tells. */
+/** Whether the upstream takes the key, by asking for its models, which costs nothing; and their names, if it lists them. */
 export async function examineModelList(
   findings: Findings,
   context: DoctorContext,

@@ -19,7 +19,7 @@ const SLOW_MS = 20;
 /** Leases are counted by the clock of Redis; times that are shown are not. */
 const SKEW_MAX_MS = 2000;
 
-/** The servers of a Redis store, and whether leases can be had of it. */
+/** The servers of a Redis store, and whether it gives leases. */
 export async function examineRedis(findings: Findings, configuration: Configuration): Promise<void> {
   const { store } = configuration.checkpoint;
   if (!isRedisUrl(store)) return;

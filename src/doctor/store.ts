@@ -61,7 +61,7 @@ function examineSecretFile(findings: Findings, path: string): Finding {
   );
 }
 
-/** What a deployment calls itself upstream in any case: nothing of the secret can be told from it. */
+/** What a deployment calls itself upstream in any case: it reveals nothing of the secret. */
 function deploymentName(secret: string): string {
   const headers: { via?: string } = {};
   loopGuard(secret)(headers);

@@ -11,7 +11,7 @@ import { rounded_ms } from './measuring.ts';
 const TOKENS_MAX = 40;
 const QUESTION =
   'Write the numbers from one to twenty as English words, in order, separated by ", ". Begin with "one". Write nothing else.';
-/** From fewer events it cannot be told whether something has held them back. */
+/** Fewer events do not show whether something has held them back. */
 const EVENTS_MIN = 4;
 /** An answer that is there at once is held back by nothing. */
 const WAIT_MIN_MS = 50;

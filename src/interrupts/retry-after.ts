@@ -79,7 +79,7 @@ const EPOCH_S_MIN = 1e9;
 const EPOCH_MS_MIN = 1e12;
 const RESETS = ['x-ratelimit-reset', 'x-ratelimit-reset-requests', 'x-ratelimit-reset-tokens'] as const;
 
-/** Of several limits it is not told which one was hit: the last of them to be lifted. */
+/** Of several limits, the one that was hit is unknown: the last of them to be lifted. */
 function untilReset(headers: Readonly<Record<string, string>>): number | undefined {
   const delays = RESETS.map((name) => {
     const value = headers[name];

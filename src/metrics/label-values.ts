@@ -3,7 +3,7 @@ import type { FinalStatus } from '../checkpoint/store.ts';
 import type { Plan } from '../plans/decide.ts';
 import { MODES } from '../plans/seam/mode.ts';
 
-/** The compiler sees to it that none is missing. */
+/** The compiler ensures that none is missing. */
 const valuesOf = <Value extends string>(values: Readonly<Record<Value, true>>): readonly Value[] =>
   Object.keys(values) as Value[];
 

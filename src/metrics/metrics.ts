@@ -179,7 +179,7 @@ export class Metrics {
     return this.#families;
   }
 
-  /** Every series that can be told beforehand is there from now on. */
+  /** Every series that is known beforehand exists from now on. */
   begin(configured: ConfiguredNames): void {
     this.#families.begin(configured);
     for (const { upstream, model } of this.targets()) {

@@ -43,7 +43,7 @@ export class CircuitBreaker {
     return state === 'closed' || (state === 'half_open' && !this.#isProbed(now_ms));
   }
 
-  /** An attempt begins. True if it is the probe, whose end must be told. */
+  /** An attempt begins. True if it is the probe, whose end must be reported. */
   begin(now_ms: number): boolean {
     if (this.state(now_ms) !== 'half_open' || this.#isProbed(now_ms)) return false;
     this.#probe_ms = now_ms;
@@ -66,7 +66,7 @@ export class CircuitBreaker {
 
   /** True if that opened the breaker, or opened it again. */
   failed({ began_ms, now_ms, answered, probe }: FailedAttempt): boolean {
-    // What began before an outage, and is only now given up, tells nothing about the time after it.
+    // An attempt that began before an outage, and is only now given up, shows nothing about the time after it.
     if (began_ms < this.#closed_ms) return false;
     if (this.#openings > 0) return probe && this.#probe_ms === began_ms && this.#open(now_ms);
     this.#note(true);

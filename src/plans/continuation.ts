@@ -19,7 +19,7 @@ export interface ModeFacts {
   readonly failed: ReadonlySet<Mode>;
 }
 
-/** From a shorter prefix it could not be told whether the model continued it or began again. */
+/** A shorter prefix would not show whether the model continued it or began again. */
 const TRIAL_CHARACTERS = 16;
 
 /** The first mode in order of preference that the request and the target allow, or `undefined` when none is left. */

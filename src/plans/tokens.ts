@@ -67,7 +67,7 @@ export interface Count {
   readonly characters: number;
 }
 
-/** Less is too little to tell the density of an answer by. */
+/** Less text does not show the density of an answer. */
 const EVIDENCE_CHARACTERS = 24;
 /** Reports count tokens that are not shown: the end of the answer, the form of a call. */
 const TOLERANCE = 0.1;

@@ -21,7 +21,7 @@ const FINISH_CHARACTERS_MAX = 40;
 /** Of the end of the answer, where content is shown. */
 const TEXT_CHARACTERS_MAX = 4000;
 
-/** What a board wants to know of its runs. */
+/** What a board needs of its runs. */
 export interface BoardEvents {
   /** Something but the length of its answer has changed. */
   changed(run: BoardRun, entry: TimelineEntry): void;

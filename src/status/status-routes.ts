@@ -113,7 +113,7 @@ interface PageFile {
   readonly bytes: Buffer;
 }
 
-/** The page and what it is made of, by name. There is nothing else to be had of the disk. */
+/** The page and its parts, by name. No other file can be read. */
 const readPageFiles = (): ReadonlyMap<string, PageFile> =>
   new Map(
     readdirSync(DIRECTORY).map((name) => [

@@ -16,7 +16,7 @@ export class ReportedExporter implements SpanExporter {
   readonly #time: Time;
   #since_ms: number | undefined;
   #lost = 0;
-  /** When an outage was told last, and whether the present one was. */
+  /** When an outage was last reported, and whether the present one was. */
   #told_ms = Number.NEGATIVE_INFINITY;
   #isTold = false;
 

@@ -18,7 +18,7 @@ import type { RawEntry } from './scripts.ts';
  */
 
 const VERSION = 1;
-/** The highest number a stream can hold. Not to be had as a number of JavaScript. */
+/** The highest number a stream can hold. JavaScript cannot represent it as a number. */
 export const END_NUMBER = '18446744073709551615';
 
 export interface Opening {

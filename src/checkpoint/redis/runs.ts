@@ -49,7 +49,7 @@ export class RedisRuns {
     return reader;
   }
 
-  /** From the cursor `from` on; undefined when the whole log has to be read to tell what comes after it. */
+  /** From the cursor `from` on; undefined when the whole log has to be read to find out what comes after it. */
   async tail(run: RunId, from: number): Promise<LogReader | undefined> {
     const sound_seq = this.#sound.get(run);
     if (sound_seq === undefined) return undefined;

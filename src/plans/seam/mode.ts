@@ -33,7 +33,7 @@ export function prefixOf(delivered: string, keepsSpace: boolean): Prefix {
 
 /**
  * A question with the beginning of an answer that ends within a word: in a turn of its own a model begins with a word. Nor
- * would it begin an answer to this question as this one is begun, so that an echo can be told from an answer begun anew.
+ * would it begin an answer to this question as this one is begun, so that an echo is distinct from an answer begun anew.
  */
 export const PROBE = {
   question:

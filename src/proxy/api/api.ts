@@ -136,7 +136,7 @@ async function streamAnswer(
   const { configuration, registry, lookup, models, healths, secret } = context;
   const asked = wire.request(body.fields);
   const target = targetOf(asked.model, models);
-  // Whatever else could be told is nothing to put into a document.
+  // Other advisories have no place in a document.
   const thread = threadOf(headers, body.fields, configuration.resume.derive_thread);
   const options: RunOptions = {
     ...runOptions(headers),

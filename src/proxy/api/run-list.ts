@@ -72,7 +72,7 @@ interface Found {
 
 /**
  * One page of the owner's runs, newest first: of each what there is to tell without what it says. Their states are those of
- * now. A page may hold fewer than `limit` although there are more: `next` tells. Throws `store_unavailable`.
+ * now. A page may hold fewer than `limit` although there are more: `next` says so. Throws `store_unavailable`.
  */
 export async function runList(query: ListQuery, owner: Owner, context: RunContext): Promise<object> {
   const { index } = context.store;

@@ -99,7 +99,7 @@ class Following {
     this.#cancelTimer();
   }
 
-  /** Another replica went on from before what this client has: the log is not the one it was. */
+  /** Another replica continued from before what this client has: the log is not the one it was. */
   #isReplaced({ takeovers }: StoredRun): boolean {
     const replaced_from = replacedFrom(takeovers, this.#epoch);
     this.#takeovers = takeovers;
@@ -199,7 +199,7 @@ class Following {
     return epochNameAt(this.#replay.seq, this.#takeovers);
   }
 
-  /** How it went on; undefined if another replica has the run now. */
+  /** How it continued; undefined if another replica has the run now. */
   async #takeOver(): Promise<Outcome | undefined> {
     const takeover = await this.#patiently(() => takeOver(this.#reader, this.#position, this.#context));
     if (!takeover) return this.#reader.signal.aborted ? this.#leave() : this.#breakOff();

@@ -39,7 +39,7 @@ export const beyond = (
   { cursor, tail }: Pick<Position, 'cursor' | 'tail'>,
 ): readonly string[] => tail.slice(tail.length - Math.max(cursor - seq, 0));
 
-/** The run as its client has it, as far as that can be told without its request. */
+/** The run as its client has it, as far as that is known without its request. */
 export function restoredAt(stored: StoredRun, position: Possession): RestoredRun {
   const { asked } = position;
   const rules = { wire: wireOf(stored, asked), schemas: new Map(), tool_proof: 1, forwarded: false } as const;

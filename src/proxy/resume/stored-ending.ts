@@ -83,7 +83,7 @@ function failure(
 
 /**
  * Whether a run has ended early, without a word to its client, so that the same request may continue what there is of
- * it: its replica died, its client left, or part of its journal was damaged. A run that was given up has told its client.
+ * it: its replica died, its client left, or part of its journal was damaged. A run that was given up has sent an error.
  *
  * `stored`: the whole run.
  */

@@ -96,7 +96,7 @@ export class RestoredRun {
   }
 
   #takeStored(event: JournalEvent): void {
-    // What is brought may go on with a call of which the log has the beginning.
+    // Brought events may continue a call whose beginning the log has.
     if (this.#rules.wire.delivered.showsCloses && event.payload !== undefined)
       this.#reader.read(event.payload, this.transcript.toolCalls.length);
     for (const delta of event.deltas) this.#fold(delta);

@@ -21,7 +21,7 @@ export interface AttemptRequest {
   readonly headers: Readonly<Record<string, string | string[]>>;
   /** Without one, the request is a GET. */
   readonly body?: string;
-  /** Is told what is read of an answer that can be come back to. */
+  /** Counts what is read of an answer that can be resumed. */
   readonly position?: StreamPosition;
 }
 
@@ -290,7 +290,7 @@ export class Attempt {
         return undefined;
       });
     } catch (error) {
-      // The status has been told; a body cut short takes nothing from it.
+      // The status is known; a body cut short takes nothing from it.
       if (!(error instanceof TransportFailure)) throw error;
     }
     this.#abort.abort();

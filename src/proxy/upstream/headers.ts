@@ -63,7 +63,7 @@ export function requestHeaders(
 /** What a client says to us about its run. A provider could take the rest of an answer for the whole of it. */
 const OF_RUN = ['idempotency-key', 'last-event-id'];
 
-/** Same, for a stream we read: compressed events could not be told apart as they come. */
+/** Same, for a stream we read: compressed events could not be separated as they come. */
 export function streamRequestHeaders(
   headers: IncomingHttpHeaders,
   upstream: UpstreamConfiguration,
@@ -120,7 +120,7 @@ const holdfastsIn = (via: string | undefined): readonly string[] =>
 /**
  * Refuses requests that have come by this deployment before, and makes the others say so from now on (RFC 9110
  * §7.6.3): two that have each other for an upstream would pass a request on for ever. Replicas that share a secret are
- * one deployment; what its name upstream is derived from cannot be told from it. Throws `loop_detected`.
+ * one deployment; its name upstream does not reveal what it is derived from. Throws `loop_detected`.
  */
 export function loopGuard(secret: string): (headers: IncomingHttpHeaders) => void {
   const name = createHmac('sha256', secret).update('via').digest('base64url').slice(0, NAME_CHARACTERS);

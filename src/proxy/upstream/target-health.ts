@@ -38,13 +38,13 @@ export class TargetHealth {
     return !this.#breaker.admits(now_ms);
   }
 
-  /** An attempt begins. It must be told how it ends. */
+  /** An attempt begins. The caller must report how it ends. */
   ask(now_ms: number): HealthProbe {
     return new HealthProbe(this.#breaker, now_ms);
   }
 }
 
-/** One attempt, as far as it tells how its target is doing. */
+/** One attempt, as far as it shows the health of its target. */
 export class HealthProbe {
   readonly #breaker: CircuitBreaker;
   readonly #began_ms: number;

@@ -61,7 +61,7 @@ export class Compressions {
 
   /**
    * `choose` decides on a plan, given whether the conversation could be shorter. `signal` aborts when
-   * the run is not to go on here.
+   * the run must not continue here.
    */
   async planOrCompress(
     choose: (compressible: boolean) => Plan,

@@ -47,7 +47,7 @@ export interface RunCompression extends Omit<ModelCompression, 'target'> {
 /** The reason to abort a run with when its client has gone, and is not known to want nothing more of it. */
 export const LEFT = Symbol('left');
 
-/** The reason to abort a run with when its replica shuts down: what was delivered is stored, another one may go on. */
+/** The reason to abort a run with when its replica shuts down: what was delivered is stored, another one may continue. */
 export const HAND_OVER = Symbol('hand over');
 
 /** A run that another replica began, as the store has it, under a lease of ours. */

@@ -64,7 +64,7 @@ export class PrefillKnowledge {
       this.#doubt = new PrefillDoubt(splice.rejectedHead, splice.delivered);
   }
 
-  /** The answer went on, and is now `text`: what was only tried is known. */
+  /** The answer continued, and is now `text`: the result of a trial is known. */
   confirm({ mode, splice }: PlannedAttempt, text: string): void {
     if (this.manner !== undefined) return;
     const isProven = mode === 'nudge' && splice?.seam === 'anchored';

@@ -226,7 +226,7 @@ export class TargetRequests {
     return true;
   }
 
-  /** The answer went on, and is now `text`: what was only tried is known. */
+  /** The answer continued, and is now `text`: the result of a trial is known. */
   confirm(planned: PlannedAttempt, text: string): void {
     this.#prefill.confirm(planned, text);
   }

@@ -73,7 +73,7 @@ export class RunRequests {
     const cutTools = [...this.#cutTools];
     for (const target of targets) {
       const requests = this.#of(target);
-      // Thoughts of another model are not its own to go on with.
+      // A model cannot continue the thoughts of another.
       const isAuthor = this.#targets.size === 1;
       const planned = requests.recovery({ ...wanted, cutTools, isAuthor });
       if (planned) return planned;
@@ -93,7 +93,7 @@ export class RunRequests {
     return this.#of(planned.target).isRequestAtFault(planned, interruption);
   }
 
-  /** The answer went on, and is now `text`: what was only tried is known. */
+  /** The answer continued, and is now `text`: the result of a trial is known. */
   confirm(planned: PlannedAttempt, text: string): void {
     this.#of(planned.target).confirm(planned, text);
   }

@@ -31,7 +31,7 @@ export interface InterruptedAttempt {
   readonly offset: number;
 }
 
-/** Where a run may go on. */
+/** Where a run may continue. */
 export interface NextTargets {
   /** Those that may be asked for the rest, the best first. */
   readonly left: readonly RunTarget[];
@@ -123,7 +123,7 @@ export class RunTargets {
     this.#metrics.targetTransitions.inc({ ...labelsOf(this.current), state: 'closed' });
   }
 
-  /** The attempt was interrupted: where the run may go on. */
+  /** The attempt was interrupted. Returns the targets where the run may continue. */
   after({ interruption, report, isOurs, offset }: InterruptedAttempt): NextTargets {
     const target = this.#current;
     const asked = this.current;

@@ -26,7 +26,7 @@ export function partsOf(answer: PartialAnswer, characters_max = Number.POSITIVE_
   ];
 }
 
-/** `result` of a tool that was running: it may have had its effect. `items`: as its provider tells it. */
+/** `result` of a tool that was running: it may have had its effect. `items`: in the provider's own form. */
 function providerToolPart({ id, name, state, items }: ProviderTool, characters_max: number): object {
   const result = state === 'running' ? 'unknown' : 'settled';
   const isTooLong = items.length > 0 && JSON.stringify(items).length > characters_max;

@@ -39,7 +39,7 @@ export interface DeliveredReader {
 }
 
 export interface DeliveredEvent {
-  /** Calls are told by their positions. Cancels are not seen in events, nor closes unless the wire {@link DeliveredEvents.showsCloses shows} them. */
+  /** Positions identify calls. Events do not show cancels, nor closes unless the wire {@link DeliveredEvents.showsCloses shows} them. */
   readonly deltas: readonly Delta[];
   /** The id of a call that it says was cancelled. */
   readonly cancelled?: string;

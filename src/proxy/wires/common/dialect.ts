@@ -54,7 +54,7 @@ export interface About {
 export interface Dialect {
   readonly name: DialectName;
   readonly about: About;
-  /** Hosts of the provider, with a port where that is what tells; `*` stands for any characters. */
+  /** Hosts of the provider, with a port where only that identifies it; `*` stands for any characters. */
   readonly addresses: readonly string[];
   /** What gives a server away whose address says nothing. */
   readonly sign?: Fingerprint;

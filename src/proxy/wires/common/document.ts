@@ -63,7 +63,7 @@ const THOUGHTS: Readonly<Record<string, string>> = {
   'reasoning.summary': 'summary',
 };
 
-/** OpenRouter tells one thought as many of its kind and place; everything else is an item of its own. */
+/** OpenRouter sends one thought as many of its kind and place; everything else is an item of its own. */
 function goOnList(list: unknown[], item: unknown): void {
   const last = list.at(-1);
   const field = isObject(item) ? THOUGHTS[String(item.type)] : undefined;

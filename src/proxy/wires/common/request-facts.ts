@@ -9,7 +9,7 @@ export interface RequestFacts {
   readonly choices: number;
   /** False for output that cannot be joined across attempts: `n > 1`, `logprobs`, audio. */
   readonly spliceable: boolean;
-  /** Structured output and forced tools: asked to go on, a model starts such an answer anew. */
+  /** Structured output and forced tools: asked to continue, a model starts such an answer anew. */
   readonly onlyReplay: boolean;
   readonly expectsJson: boolean;
   readonly stops: readonly string[];

@@ -49,7 +49,7 @@ export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends W
   continuation(facts: ContinuationFacts<Request>): Continuation<Request>;
   /** How what was said before can be put in fewer words, on a wire that has it as messages. */
   readonly conversation?: Conversation<Request>;
-  /** The body that tells an error of ours, if that is not `{"error": …}`. `error`: in the OpenAI shape. */
+  /** The body of an error of ours, if that is not `{"error": …}`. `error`: in the OpenAI shape. */
   errorBody?(error: object): string;
   /** The name of the event that has this payload, on a wire whose events have names. */
   eventOf?(payload: string): string;

@@ -18,7 +18,7 @@ const SIGNATURES = [
 export const refusesPrefill = (message: string): boolean =>
   SIGNATURES.some((signature) => signature.test(message));
 
-/** From less text it could not be told how two answers compare. */
+/** Less text would not show how two answers compare. */
 const COMPARED_CHARACTERS = 16;
 
 /**

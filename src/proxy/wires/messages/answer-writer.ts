@@ -149,7 +149,7 @@ export class MessagesAnswerWriter implements AnswerWriter<MessagesEvent> {
     if (this.#pending.isEmpty) return;
     const wasBegun = this.begun;
     const events = this.#pending.drain(half);
-    // Half of a block that was held is of as little use to a client that is told it by another replica.
+    // Half of a block that was held is of as little use to a client that gets it from another replica.
     if (events.some(({ block }) => block && this.#pending.isHeld(block))) this.#options.sink.storeFirst();
     for (const event of events) this.#blocks.pass(event);
     if (wasBegun || !this.begun) return;

@@ -13,7 +13,7 @@ export interface ShownBlock {
   isSigned: boolean;
 }
 
-/** Where an answer stands, told by the events that its client was sent. */
+/** Where an answer stands, by the events that its client got. */
 export class ShownBlocks {
   /** `message_start` as it was sent, once it was. */
   start: MessagesPayload | undefined;

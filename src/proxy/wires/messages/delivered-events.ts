@@ -127,7 +127,7 @@ class MessagesDeliveredReader implements DeliveredReader {
     return { deltas: [{ kind: 'tool_arguments', index, text: partial_json }] };
   }
 
-  /** A block that began before the events that are told is that of the latest call, if it is of any. */
+  /** A block that began before the replayed events is that of the latest call, if it is of any. */
   #callAt({ index }: MessagesPayload, calls: number): number | undefined {
     if (this.#blocks.has(index)) return this.#blocks.get(index);
     return calls > 0 ? calls - 1 : undefined;

@@ -5,7 +5,7 @@ import type { MessagesPayload } from './event.ts';
 /** A content block that is being put together. */
 interface OpenBlock {
   readonly fields: OpenFields;
-  /** The JSON of its `input`, as far as it was told. */
+  /** The JSON of its `input`, as far as it was sent. */
   json: string;
 }
 

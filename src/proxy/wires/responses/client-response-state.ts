@@ -13,9 +13,9 @@ export interface ShownItem {
   /** With everything that was said of it up to now. */
   item: Json;
   isDone: boolean;
-  /** A call whose arguments were told to their end. */
+  /** A call whose arguments were sent to their end. */
   isWhole: boolean;
-  /** The part that is being told. */
+  /** The part that is open. */
   open: { readonly list: PartList; readonly index: number } | undefined;
 }
 
@@ -87,14 +87,14 @@ export class ClientResponseState {
     else if (data.type === 'error' && isObject(data.error)) this.error = data.error;
   }
 
-  /** An event that was sent, of which only the deltas are known: text of the part that is being told. */
+  /** An event that was sent, of which only the deltas are known: text of the open part. */
   say(deltas: readonly Delta[]): ResponsesData {
     const data = this.textEvent(deltas);
     this.add(data);
     return data;
   }
 
-  /** The event that says more text of the part that is being told. */
+  /** The event that adds text to the open part. */
   textEvent(deltas: readonly Delta[]): ResponsesData {
     return {
       type: 'response.output_text.delta',
@@ -231,7 +231,7 @@ function putPart(shown: ShownItem, at: NonNullable<ShownItem['open']>, part: unk
   shown.open = at;
 }
 
-/** What is being told; not every server announces it. */
+/** The open part; not every server announces it. */
 function partOf(shown: ShownItem, at: NonNullable<ShownItem['open']>, type: string): Part {
   const known = partsOf(shown, at.list)[at.index];
   if (!known || typeOf(known) !== type) putPart(shown, at, { type, ...EMPTY_PARTS[type] });

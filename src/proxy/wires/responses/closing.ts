@@ -24,7 +24,7 @@ export const partAdded = (shown: ShownItem, list: PartList, index: number, part:
   part,
 });
 
-/** The events that end the part of an item that is being told, with all that was said in it. */
+/** The events that end the open part of an item, with all of its content. */
 export function partClosing(shown: ShownItem): readonly Unnumbered[] {
   const { open } = shown;
   if (!open) return [];

@@ -20,14 +20,14 @@ export interface ResponsesData {
 }
 
 /**
- * An output item as one attempt tells it. `call`: something that the client is to carry out, which is shown when it is
+ * An output item as one attempt sends it. `call`: something that the client is to carry out, which is shown when it is
  * whole. `other`: something that the provider does itself, or that is not known.
  */
 export interface AttemptItem {
   readonly kind: 'message' | 'reasoning' | 'call' | 'other';
   /** As it was announced. */
   readonly added: Json;
-  /** Characters of the text at this `content_index` that the attempt has told so far. */
+  /** Characters of the text at this `content_index` that the attempt has sent so far. */
   lengthOf(content_index: number): number;
 }
 

@@ -32,7 +32,7 @@ interface Whole {
   readonly usage: Usage | undefined;
 }
 
-/** The response that ends an answer as if one attempt had told all of it. */
+/** The response that ends an answer as if one attempt had produced all of it. */
 export function wholeResponse({ first, last, output, reason, usage }: Whole): Json {
   const kept = Object.fromEntries(Object.entries(first).filter(([field]) => !CHANGING.has(field)));
   const incomplete = incompleteReasonOf(reason);
@@ -58,7 +58,7 @@ function incompleteReasonOf(reason: string): string | undefined {
   return reason === 'content_filter' ? reason : undefined;
 }
 
-/** What the last event tells of the end. `type`: of the event; `hasCalls`: the client has calls to carry out. */
+/** What the last event says about the end. `type`: of the event; `hasCalls`: the client has calls to carry out. */
 export function endOf(
   type: string,
   response: Json,

@@ -13,7 +13,7 @@ import type { ResponsesSender } from './sender.ts';
 
 export type Prose = Extract<Delta, { kind: 'text' | 'refusal' | 'reasoning' }>;
 
-/** A call that is proven closed, with the events in which its attempt told it. */
+/** A call that is proven closed, with the events in which its attempt sent it. */
 export interface WholeCall {
   readonly item: AttemptItem;
   readonly events: readonly ResponsesEvent[];
@@ -168,7 +168,7 @@ export class ResponseOutput {
     for (const call of waiting) this.#tell(call);
   }
 
-  /** As one attempt tells it from beginning to end. */
+  /** As one attempt sends it from beginning to end. */
   #tell({ item, events, fragment }: WholeCall): void {
     // The one before it is whole, too, and lacks no more than its end.
     this.#closeOpen((shown) => kindOf(shown.item) === 'call');
@@ -186,7 +186,7 @@ export class ResponseOutput {
     if (!isClosed) for (const event of callClosing(shown, fragment.arguments)) this.#sender.emit(event);
   }
 
-  /** The end of a call as its attempt told it is that of the call as it was shown. */
+  /** The end of a call as its attempt sent it is that of the call as it was shown. */
   #mayClose({ item }: ShownItem, { arguments: whole }: ShownFragment): boolean {
     const said = isCustom(item) ? item.input : item.arguments;
     return !this.#continues && said === argumentsOf(item, whole);
@@ -200,7 +200,7 @@ export class ResponseOutput {
     return normalisedArguments(restored.length > said.length ? restored : said);
   }
 
-  /** An item that was not announced, or was announced before this replica read the stream. */
+  /** An item that was not announced, or was announced before this attempt was read. */
   #adopt(item: AttemptItem, event: ResponsesEvent): Place | undefined {
     if (!this.#continues)
       return this.#put(new Place(item, this.#sender.shown.itemOf(event.data), { isFirst: true }));

@@ -9,7 +9,7 @@ import type { ResponsesSender } from './sender.ts';
 export interface AttemptPart {
   readonly list: PartList;
   readonly index: number;
-  /** Of the part, as far as the event tells. */
+  /** Of the part, as far as the event says. */
   readonly type: string;
 }
 
@@ -31,7 +31,7 @@ function impliedType(event: string): string {
   return event.startsWith('response.reasoning_text.') ? 'reasoning_text' : 'output_text';
 }
 
-/** Where a continuation tells more of this type: in the part that is open, or in a new one. */
+/** Where a continuation adds content of this type: in the part that is open, or in a new one. */
 export function openPart(place: Place, { list, type, index }: OpenedPart, sender: ResponsesSender): number {
   const { shown } = place;
   const { open } = shown;

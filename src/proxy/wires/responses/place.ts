@@ -13,7 +13,7 @@ export class Place {
   readonly shown: ShownItem;
   /** It continues what another attempt began. */
   readonly isJoined: boolean;
-  /** The client was told something else of it than the attempt told. */
+  /** The client got something else of it than the attempt sent. */
   isRebuilt: boolean;
   readonly #isFirst: boolean;
   readonly #parts = new Map<string, number>();
@@ -72,7 +72,7 @@ export class Place {
     return changes;
   }
 
-  /** Of an item that was told by this attempt alone, the id may be another. */
+  /** An item that only this attempt sent may have another id. */
   #renamed({ item }: ResponsesData, changes: Record<string, unknown>): Json {
     const { id } = this.shown.item;
     if (isObject(item) && item.id !== undefined && item.id !== id) changes.item = { ...item, id };
