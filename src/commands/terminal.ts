@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { ConfigurationError } from '../config/problem.ts';
+import { CONTROLS } from '../lib/text.ts';
 
 const ESCAPE = '\u001b';
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
@@ -23,9 +24,6 @@ export function painter(
 /** The columns of a terminal; every other output takes lines of any length. */
 export const widthOfOutput = ({ isTTY, columns }: Output): number =>
   isTTY === true && columns !== undefined && columns > 0 ? columns : Number.POSITIVE_INFINITY;
-
-/** Controls and separators of lines, and what turns the direction of the text around it: terminals obey them. */
-const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
 /** Foreign text on one line: control characters are spelled out. */
 export const printable = (text: string): string => text.toWellFormed().replace(CONTROLS, spelled);

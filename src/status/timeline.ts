@@ -1,4 +1,5 @@
 import type { Evidence } from '../interrupts/interruption.ts';
+import { CONTROLS } from '../lib/text.ts';
 import type { TimelineEntry } from './snapshot.ts';
 
 /** A run has a handful of entries; one that is tried a hundred times shows its first and its latest ones. */
@@ -58,9 +59,6 @@ function detailOf(evidence: Evidence): string | undefined {
       return undefined;
   }
 }
-
-/** Controls and separators of lines, and what turns the direction of the text around it: terminals and pages obey them. */
-const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
 /** Foreign text as it may be shown: on one line, and at most `characters_max` long. */
 export function shownText(text: string, characters_max: number): string {
