@@ -1,6 +1,6 @@
-import { cancelDelta, type Delta, isUsage, type Usage } from '../../../plans/delta.ts';
+import { type Delta, isUsage, type Usage } from '../../../plans/delta.ts';
 import { ShownCalls } from '../../../plans/shown-calls.ts';
-import type { Advisory } from '../common/advisory.ts';
+import { BaseAnswerWriter, type SeenCall } from '../common/base-answer-writer.ts';
 import type {
   AnswerWriter,
   AnswerWriterOptions,
@@ -14,22 +14,22 @@ import { type ChunkEnvelope, choicesWith, type EnvelopeMaker } from './chunk-env
 import type { ChunkEvent } from './chunk-reader.ts';
 
 /** Writes one answer as chunks. */
-export class ChunkAnswerWriter implements AnswerWriter<ChunkEvent> {
-  readonly #options: AnswerWriterOptions;
+export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<ChunkEvent> {
   readonly #envelopeOf: EnvelopeMaker;
   readonly #calls: ShownCalls;
   readonly #choiceCalls: ChoiceCalls;
   #envelope: ChunkEnvelope | undefined;
   /** Chunks of the current attempt that came before any content. */
   #early: ChunkEvent[] = [];
-  #advisories: Advisory[] = [];
+  /** The chunk that was found last to belong to this answer, and to say nothing but text: moulded events share one. */
+  #plain: ChatChunk | undefined;
 
   constructor(options: AnswerWriterOptions, envelopeOf: EnvelopeMaker) {
-    const { events, facts } = options;
-    this.#options = options;
+    super(options);
+    const { facts } = options;
     this.#envelopeOf = envelopeOf;
     this.#choiceCalls = new ChoiceCalls(facts.schemas);
-    this.#calls = new ShownCalls({ live: events !== 'none', legacy: facts.legacyFunctions });
+    this.#calls = new ShownCalls({ live: this.isLive, legacy: facts.legacyFunctions });
   }
 
   get begun(): boolean {
@@ -51,10 +51,17 @@ export class ChunkAnswerWriter implements AnswerWriter<ChunkEvent> {
   }
 
   show(deltas: readonly Delta[], event: ChunkEvent, intact: boolean): void {
+    const { chunk, payload, role } = event;
+    // Nearly every event is one of these.
+    if (chunk === this.#plain && intact && deltas.length === 1) {
+      this.sink.send(payload, deltas, false);
+      return;
+    }
     const envelope = this.#envelope;
-    if (envelope && intact && !event.role && envelope.fits(event.chunk) && isProse(deltas)) {
-      const isText = deltas.length === 1 && deltas[0]?.kind === 'text';
-      this.#send(event.payload, deltas, !isText || !envelope.rebuilds(event.chunk));
+    if (envelope && intact && !role && envelope.fits(chunk) && isProse(deltas)) {
+      const isPlain = deltas.length === 1 && deltas[0]?.kind === 'text' && envelope.rebuilds(chunk);
+      if (isPlain) this.#plain = chunk;
+      this.sink.send(payload, deltas, !isPlain);
       return;
     }
     if (deltas.length === 0) this.#showEmpty(event, intact);
@@ -66,42 +73,18 @@ export class ChunkAnswerWriter implements AnswerWriter<ChunkEvent> {
     this.#envelope ??= this.#envelopeOf(event.chunk);
     const settled = this.#choiceCalls.read(event.chunk);
     const text = event.deltas.filter((delta) => delta.kind === 'text');
-    this.#send(event.payload, [...text, ...settled], true);
+    this.#send(event.payload, [...text, ...settled]);
   }
 
   restart(): void {
     this.#early = [];
   }
 
-  cancelCalls(indexes: readonly number[], reason: string, attempt: number): void {
-    for (const index of indexes) {
-      const cancelled = this.#calls.cancel(index);
-      if (!cancelled) continue;
-      this.#options.sink.keep(cancelDelta(cancelled.position, reason));
-      this.advise({ type: 'ToolCallCancel', id: cancelled.id, name: cancelled.name, reason, attempt });
-    }
-  }
-
-  advise(advisory: Advisory): void {
-    const { events, sink } = this.#options;
-    if (events === 'none') return;
-    // Not before the role: clients take the first chunk for the beginning of the message.
-    if (!this.#envelope) this.#advisories.push(advisory);
-    else if (events === 'comments') sink.comment(`holdfast ${JSON.stringify(advisory)}`);
-    else this.#send(this.#envelope.emptyChunk(advisory), [], true);
-  }
-
-  breakSilence(): boolean {
-    if (!this.#envelope) return false;
-    this.#send(this.#envelope.emptyChunk(), [], true);
-    return true;
-  }
-
   finish({ reason, finish, after, usage, usageAsked }: Ending<ChunkEvent>): void {
     const role = finish ? this.#begin(finish) : false;
     const envelope = this.#require();
     const deltas: Delta[] = [{ kind: 'finish', reason }];
-    if (!finish) this.#send(envelope.finishChunk(reason, role), deltas, true);
+    if (!finish) this.#send(envelope.finishChunk(reason, role), deltas);
     else if (role || finish.deltas.some(isContent)) this.#sendRebuilt(finish, deltas, role, usage);
     else this.#sendTail(finish, deltas, usage);
     for (const event of after) this.#sendTail(unfinished(event), [], usage);
@@ -110,30 +93,38 @@ export class ChunkAnswerWriter implements AnswerWriter<ChunkEvent> {
   }
 
   finishRest(usage: Usage | undefined): void {
-    if (usage) this.#send(this.#require().usageChunk(usage), [{ kind: 'usage', usage }], true);
-    this.#send('[DONE]', [], true);
+    if (usage) this.#send(this.#require().usageChunk(usage), [{ kind: 'usage', usage }]);
+    this.#send('[DONE]');
   }
 
   finishForwarded(): void {
-    this.#send('[DONE]', [], true);
+    this.#send('[DONE]');
   }
 
   fail(error: object): void {
-    this.#send(JSON.stringify({ error }), this.#choiceCalls.unrecorded(), true);
+    this.#send(JSON.stringify({ error }), this.#choiceCalls.unrecorded());
+  }
+
+  protected override sendEmpty(holdfast?: object): void {
+    this.#send(this.#require().emptyChunk(holdfast));
+  }
+
+  protected override dropCall(index: number): SeenCall | undefined {
+    return this.#calls.cancel(index);
   }
 
   #showEmpty(event: ChunkEvent, intact: boolean): void {
     // A ping in the shape of an event is for us; the client's SDK would choke on it.
     if (!intact || event.ping) return;
     if (!this.#envelope) this.#early.push(event);
-    else this.#send(this.#envelope.payloadOf(event, false), [], true);
+    else this.#send(this.#envelope.payloadOf(event, false));
   }
 
   #showProse(deltas: readonly Delta[], event: ChunkEvent, intact: boolean): void {
     const role = this.#begin(event);
     const envelope = this.#require();
     const payload = intact ? envelope.payloadOf(event, role) : envelope.textChunk(deltas, role);
-    this.#send(payload, deltas, true);
+    this.#send(payload, deltas);
   }
 
   #showOne(delta: Delta, event: ChunkEvent): void {
@@ -149,9 +140,9 @@ export class ChunkAnswerWriter implements AnswerWriter<ChunkEvent> {
         const shown = this.#calls.show(delta);
         if (shown) {
           const role = this.#begin(event);
-          this.#send(this.#require().toolChunk(shown, role), shown.deltas, true);
+          this.#send(this.#require().toolChunk(shown, role), shown.deltas);
         } else if (this.#calls.live) {
-          this.#options.sink.keep(this.#calls.positioned(delta));
+          this.sink.keep(this.#calls.positioned(delta));
         }
       }
     }
@@ -165,13 +156,13 @@ export class ChunkAnswerWriter implements AnswerWriter<ChunkEvent> {
     const envelope = this.#envelopeOf(first.chunk, event.chunk);
     this.#envelope = envelope;
     const opening = this.#early.find(({ role }) => role);
-    if (opening) this.#send(envelope.payloadOf(opening, true), [], true);
+    if (opening) this.#send(envelope.payloadOf(opening, true));
     for (const early of this.#early) {
-      if (early !== opening && opening) this.#send(envelope.payloadOf(early, false), [], true);
+      if (early !== opening && opening) this.#send(envelope.payloadOf(early, false));
     }
     this.#early = [];
-    const advisories = this.#advisories;
-    this.#advisories = [];
+    const advisories = this.drainAdvisories();
+    // Not before the role.
     if (opening) for (const advisory of advisories) this.advise(advisory);
     return !opening;
   }
@@ -185,7 +176,7 @@ export class ChunkAnswerWriter implements AnswerWriter<ChunkEvent> {
   #sendTail(event: ChunkEvent, deltas: readonly Delta[], usage: Usage | undefined): void {
     const reports = event.deltas.filter(isUsage);
     if (usage && reports.length > 0) this.#sendRebuilt(event, deltas, false, usage);
-    else this.#send(this.#require().payloadOf(event, false), [...deltas, ...reports], true);
+    else this.#send(this.#require().payloadOf(event, false), [...deltas, ...reports]);
   }
 
   /** The same with nothing left of content, and with `usage` in place of what the event reports. */
@@ -198,11 +189,11 @@ export class ChunkAnswerWriter implements AnswerWriter<ChunkEvent> {
     const reports = said.filter(isUsage);
     const total = reports.length > 0 ? usage : undefined;
     const payload = this.#require().finishOf(chunk, role, total);
-    this.#send(payload, [...deltas, ...(total ? [{ kind: 'usage', usage: total } as const] : reports)], true);
+    this.#send(payload, [...deltas, ...(total ? [{ kind: 'usage', usage: total } as const] : reports)]);
   }
 
-  #send(payload: string, deltas: readonly Delta[], keepPayload: boolean): void {
-    this.#options.sink.send(payload, deltas, keepPayload);
+  #send(payload: string, deltas: readonly Delta[] = []): void {
+    this.sink.send(payload, deltas, true);
   }
 }
 

@@ -11,8 +11,6 @@ import type { ChunkEvent } from './chunk-reader.ts';
 export abstract class ChunkEnvelope {
   readonly #first: ChatChunk;
   readonly #fields: Readonly<Record<string, unknown>>;
-  /** The chunk that was {@link rebuilds looked at} last and found to be rebuilt: moulded events share one. */
-  #rebuilt: ChatChunk | undefined;
 
   /** `first` gives the identity; `object` says what its chunks are. */
   constructor(first: ChatChunk, object: string) {
@@ -49,14 +47,11 @@ export abstract class ChunkEnvelope {
 
   /** {@link textChunk} says all that this chunk does, which has text and {@link fits}. */
   rebuilds(chunk: ChatChunk): boolean {
-    if (chunk === this.#rebuilt) return true;
     const { choices: _choices, obfuscation: _obfuscation, ...fields } = chunk;
     const isShared = Object.entries(fields).every(
       ([name, value]) => isEmpty(value) || this.#shares(name, value),
     );
-    if (!isShared || !this.isPlain(chunk)) return false;
-    this.#rebuilt = chunk;
-    return true;
+    return isShared && this.isPlain(chunk);
   }
 
   usageChunk(usage: Usage): string {

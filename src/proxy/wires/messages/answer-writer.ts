@@ -1,31 +1,27 @@
 import { isObject } from '../../../lib/json.ts';
-import { cancelDelta, type Delta, type Usage } from '../../../plans/delta.ts';
+import type { Delta, Usage } from '../../../plans/delta.ts';
 import { isOfProviderTool } from '../../../plans/provider-tools.ts';
 import { ShownCalls } from '../../../plans/shown-calls.ts';
 import type { Advisory } from '../common/advisory.ts';
-import type { AnswerWriter, AnswerWriterOptions, Ending, ShownAnswer } from '../common/wire.ts';
+import { BaseAnswerWriter, type SeenCall, type WriterOptions } from '../common/base-answer-writer.ts';
+import type { AnswerWriter, Ending, ShownAnswer } from '../common/wire.ts';
 import { MessagesBlockWriter } from './block-writer.ts';
 import { type MessagesUsage, reportOf, usageOf } from './ending.ts';
 import { errorPayload, MESSAGE_STOP, type MessagesEvent, messageDelta, pingPayload } from './event.ts';
 import { PendingEvents } from './pending.ts';
 
-export type MessagesWriterOptions = Pick<AnswerWriterOptions, 'events' | 'sink'>;
 type ToolDelta = Extract<Delta, { kind: 'tool_start' | 'tool_arguments' | 'tool_close' }>;
 
 /** Writes one answer as a message. */
-export class MessagesAnswerWriter implements AnswerWriter<MessagesEvent> {
-  readonly #options: MessagesWriterOptions;
+export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWriter<MessagesEvent> {
   readonly #calls: ShownCalls;
   readonly #blocks: MessagesBlockWriter;
-  readonly #pending: PendingEvents;
-  #advisories: Advisory[] = [];
+  readonly #pending = new PendingEvents();
 
-  constructor(options: MessagesWriterOptions) {
-    this.#options = options;
-    const live = options.events !== 'none';
-    this.#calls = new ShownCalls({ live, legacy: false });
+  constructor(options: WriterOptions) {
+    super(options);
+    this.#calls = new ShownCalls({ live: this.isLive, legacy: false });
     this.#blocks = new MessagesBlockWriter(options.sink);
-    this.#pending = new PendingEvents();
   }
 
   get begun(): boolean {
@@ -49,7 +45,7 @@ export class MessagesAnswerWriter implements AnswerWriter<MessagesEvent> {
       if (intact) this.#showStructure(event, isLate);
       if (isOfTool && event.type === 'message_start') this.#showPending();
       // Another replica that does not know that it ran would have it run again.
-      if (isOfTool) this.#options.sink.storeFirst();
+      if (isOfTool) this.sink.storeFirst();
       return;
     }
     const isWhole = intact && deltas.length === 1;
@@ -62,32 +58,6 @@ export class MessagesAnswerWriter implements AnswerWriter<MessagesEvent> {
 
   restart(): void {
     this.#pending.forget();
-  }
-
-  cancelCalls(indexes: readonly number[], reason: string, attempt: number): void {
-    for (const index of indexes) {
-      const cancelled = this.#calls.cancel(index);
-      if (!cancelled) continue;
-      const { position, id, name } = cancelled;
-      this.#options.sink.keep(cancelDelta(position, reason));
-      // Before its block ends, since a client that acts on the end must know by then.
-      this.advise({ type: 'ToolCallCancel', id, name, reason, attempt });
-      this.#blocks.endCall(position);
-    }
-  }
-
-  advise(advisory: Advisory): void {
-    const { events, sink } = this.#options;
-    if (events === 'none') return;
-    if (!this.begun) this.#advisories.push(advisory);
-    else if (events === 'comments') sink.comment(`holdfast ${JSON.stringify(advisory)}`);
-    else this.#send(pingPayload(advisory));
-  }
-
-  breakSilence(): boolean {
-    if (!this.begun) return false;
-    this.#send(pingPayload());
-    return true;
   }
 
   finish({ reason, finish, after, usage, stop_sequence }: Ending<MessagesEvent>): void {
@@ -122,6 +92,20 @@ export class MessagesAnswerWriter implements AnswerWriter<MessagesEvent> {
     this.#send(errorPayload(error));
   }
 
+  protected override sendEmpty(holdfast?: object): void {
+    this.#send(pingPayload(holdfast));
+  }
+
+  protected override dropCall(index: number): SeenCall | undefined {
+    return this.#calls.cancel(index);
+  }
+
+  /** Before the block of the call ends, since a client that acts on the end must know by then. */
+  protected override announceCut(call: SeenCall, cancel: Advisory): void {
+    super.announceCut(call, cancel);
+    this.#blocks.endCall(call.position);
+  }
+
   #showStructure(event: MessagesEvent, isLate: boolean): void {
     const { type, block, ping } = event;
     const isWaiting = this.#pending.has(event);
@@ -150,12 +134,10 @@ export class MessagesAnswerWriter implements AnswerWriter<MessagesEvent> {
     const wasBegun = this.begun;
     const events = this.#pending.drain(half);
     // Half of a block that was held is of as little use to a client that gets it from another replica.
-    if (events.some(({ block }) => block && this.#pending.isHeld(block))) this.#options.sink.storeFirst();
+    if (events.some(({ block }) => block && this.#pending.isHeld(block))) this.sink.storeFirst();
     for (const event of events) this.#blocks.pass(event);
     if (wasBegun || !this.begun) return;
-    const advisories = this.#advisories;
-    this.#advisories = [];
-    for (const advisory of advisories) this.advise(advisory);
+    for (const advisory of this.drainAdvisories()) this.advise(advisory);
   }
 
   #showOne(delta: Delta, event: MessagesEvent, isWhole: boolean): void {
@@ -204,6 +186,6 @@ export class MessagesAnswerWriter implements AnswerWriter<MessagesEvent> {
   }
 
   #send(payload: string, deltas: readonly Delta[] = []): void {
-    this.#options.sink.send(payload, deltas, true);
+    this.sink.send(payload, deltas, true);
   }
 }

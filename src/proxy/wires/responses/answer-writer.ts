@@ -1,10 +1,11 @@
 import { isObject } from '../../../lib/json.ts';
-import { cancelDelta, type Delta, type Usage } from '../../../plans/delta.ts';
+import type { Delta, Usage } from '../../../plans/delta.ts';
 import { isOfProviderTool } from '../../../plans/provider-tools.ts';
 import type { Advisory } from '../common/advisory.ts';
-import type { AnswerWriter, AnswerWriterOptions, Ending, ShownAnswer } from '../common/wire.ts';
+import { BaseAnswerWriter, type SeenCall, type WriterOptions } from '../common/base-answer-writer.ts';
+import type { AnswerWriter, Ending, ShownAnswer } from '../common/wire.ts';
 import { ResponseCalls } from './calls.ts';
-import { cutOff, type Unnumbered } from './closing.ts';
+import { cutOff } from './closing.ts';
 import {
   type AttemptItem,
   type Json,
@@ -24,21 +25,19 @@ import { ResponsesSender } from './sender.ts';
  * Held back are, besides calls, events that say nothing yet, until something is said: of an attempt that is cut they are
  * then forgotten, so that its items neither begin nor end for nothing.
  */
-export class ResponsesAnswerWriter implements AnswerWriter<ResponsesEvent> {
-  readonly #options: AnswerWriterOptions;
+export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWriter<ResponsesEvent> {
   readonly #sender: ResponsesSender;
   readonly #output: ResponseOutput;
   readonly #calls: ResponseCalls;
   /** Events of the current attempt that say nothing yet. */
   #pending: ResponsesEvent[] = [];
   #last: ResponsesEvent | undefined;
-  #advisories: Advisory[] = [];
 
-  constructor(options: AnswerWriterOptions) {
-    this.#options = options;
-    this.#sender = new ResponsesSender(options.sink);
+  constructor(options: WriterOptions) {
+    super(options);
+    this.#sender = new ResponsesSender(this.sink);
     this.#output = new ResponseOutput(this.#sender);
-    this.#calls = new ResponseCalls(this.#output, this.#sender, options.events !== 'none');
+    this.#calls = new ResponseCalls(this.#output, this.#sender, this.isLive);
   }
 
   get begun(): boolean {
@@ -65,7 +64,7 @@ export class ResponsesAnswerWriter implements AnswerWriter<ResponsesEvent> {
     this.#last = event;
     if (isNew && event.item?.kind === 'call') {
       // While nothing of it is seen, what came before it need not be, either.
-      const isSeen = this.#options.events !== 'none' || this.#output.has(event.item);
+      const isSeen = this.isLive || this.#output.has(event.item);
       if (isSeen || deltas.some(({ kind }) => kind === 'tool_close')) this.#flush();
       this.#calls.show(event.item, event, deltas);
     } else if (isNew && intact) this.#showWhole(event);
@@ -83,32 +82,6 @@ export class ResponsesAnswerWriter implements AnswerWriter<ResponsesEvent> {
     this.#pending = [];
     this.#output.restart();
     this.#calls.restart();
-  }
-
-  cancelCalls(indexes: readonly number[], reason: string, attempt: number): void {
-    for (const index of indexes) {
-      const dropped = this.#calls.drop(index);
-      if (!dropped) continue;
-      const { position, id, name } = dropped;
-      this.#options.sink.keep(cancelDelta(position, reason));
-      const shown = this.#output.openCall(id);
-      if (shown) this.#sender.emit(cutOff(shown));
-      this.advise({ type: 'ToolCallCancel', id, name, reason, attempt });
-    }
-  }
-
-  advise(advisory: Advisory): void {
-    const { events, sink } = this.#options;
-    if (events === 'none') return;
-    if (!this.begun) this.#advisories.push(advisory);
-    else if (events === 'comments') sink.comment(`holdfast ${JSON.stringify(advisory)}`);
-    else this.#sender.emit(this.#inProgress({ holdfast: advisory }));
-  }
-
-  breakSilence(): boolean {
-    if (!this.begun) return false;
-    this.#sender.emit(this.#inProgress());
-    return true;
   }
 
   finish({ reason, finish, usage }: Ending<ResponsesEvent>): void {
@@ -137,6 +110,21 @@ export class ResponsesAnswerWriter implements AnswerWriter<ResponsesEvent> {
     if (!shown) this.#sender.emit({ type: 'error', error });
     // Another replica may have said the first of the two; both say the same.
     this.#sender.emit({ type: 'response.failed', ...failedResponse(first, shown ?? error) });
+  }
+
+  protected override sendEmpty(holdfast?: object): void {
+    const response = responseInProgress(this.#sender.shown.response ?? {});
+    this.#sender.emit({ type: 'response.in_progress', response, ...(holdfast && { holdfast }) });
+  }
+
+  protected override dropCall(index: number): SeenCall | undefined {
+    return this.#calls.drop(index);
+  }
+
+  protected override announceCut(call: SeenCall, cancel: Advisory): void {
+    const shown = this.#output.openCall(call.id);
+    if (shown) this.#sender.emit(cutOff(shown));
+    super.announceCut(call, cancel);
   }
 
   /** The event of an attempt, nothing of which was taken out. */
@@ -192,9 +180,7 @@ export class ResponsesAnswerWriter implements AnswerWriter<ResponsesEvent> {
       else this.#sender.pass(event);
     }
     if (!this.begun) return;
-    const advisories = this.#advisories;
-    this.#advisories = [];
-    for (const advisory of advisories) this.advise(advisory);
+    for (const advisory of this.drainAdvisories()) this.advise(advisory);
   }
 
   #endChanges({ data }: ResponsesEvent, reason: string, usage: Usage | undefined): Json {
@@ -206,11 +192,6 @@ export class ResponsesAnswerWriter implements AnswerWriter<ResponsesEvent> {
   #whole(last: Json, reason: string, usage: Usage | undefined): Json {
     const { response: first = last, output } = this.#sender.shown;
     return wholeResponse({ first, last, output, reason, usage });
-  }
-
-  #inProgress(more: object = {}): Unnumbered {
-    const response = responseInProgress(this.#sender.shown.response ?? {});
-    return { type: 'response.in_progress', response, ...more };
   }
 }
 

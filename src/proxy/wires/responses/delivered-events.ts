@@ -23,7 +23,6 @@ import {
 import { endOf } from './ending.ts';
 import { isCustom, isFunction, jsonPiece, kindOf, sealedIn } from './items.ts';
 import { ResponsesProviderTools } from './provider-tools.ts';
-import { responsesFactsOf } from './request.ts';
 
 const isThought = ({ kind }: Delta): boolean => kind === 'reasoning';
 
@@ -72,7 +71,6 @@ function failureAfter(sent: readonly JournalEvent[], error: object): readonly st
   const failure: string[] = [];
   const writer = new ResponsesAnswerWriter({
     events: 'none',
-    facts: responsesFactsOf({ model: '', stream: true }),
     sink: {
       send: (payload) => void failure.push(payload),
       comment: () => {},

@@ -1,0 +1,69 @@
+import { cancelDelta } from '../../../plans/delta.ts';
+import type { NamedCall } from '../../../plans/tool-call.ts';
+import type { Advisory } from './advisory.ts';
+import type { AnswerSink, AnswerWriterOptions } from './wire.ts';
+
+export type WriterOptions = Pick<AnswerWriterOptions, 'events' | 'sink'>;
+
+/** A call of which the client has seen something, and its place among those that it has seen. */
+export type SeenCall = NamedCall & { readonly position: number };
+
+/** What the answer writers of all wires have in common: advisories, calls that are cut, and events that only break a silence. */
+export abstract class BaseAnswerWriter {
+  protected readonly sink: AnswerSink;
+  readonly #events: AnswerWriterOptions['events'];
+  /** Those from before the answer began: clients take its first event for the beginning of the message. */
+  #advisories: readonly Advisory[] = [];
+
+  constructor({ events, sink }: WriterOptions) {
+    this.sink = sink;
+    this.#events = events;
+  }
+
+  /** Whether content was sent. */
+  abstract get begun(): boolean;
+
+  /** Sends a valid event that says nothing, with our own object in it, if any. */
+  protected abstract sendEmpty(holdfast?: object): void;
+  /** Gives a call up. Returns it if the client has seen something of it. */
+  protected abstract dropCall(index: number): SeenCall | undefined;
+
+  /** Tool calls are shown as they come. */
+  protected get isLive(): boolean {
+    return this.#events !== 'none';
+  }
+
+  cancelCalls(indexes: readonly number[], reason: string, attempt: number): void {
+    for (const index of indexes) {
+      const call = this.dropCall(index);
+      if (!call) continue;
+      const { position, id, name } = call;
+      this.sink.keep(cancelDelta(position, reason));
+      this.announceCut(call, { type: 'ToolCallCancel', id, name, reason, attempt });
+    }
+  }
+
+  advise(advisory: Advisory): void {
+    if (this.#events === 'none') return;
+    if (!this.begun) this.#advisories = [...this.#advisories, advisory];
+    else if (this.#events === 'comments') this.sink.comment(`holdfast ${JSON.stringify(advisory)}`);
+    else this.sendEmpty(advisory);
+  }
+
+  breakSilence(): boolean {
+    if (this.begun) this.sendEmpty();
+    return this.begun;
+  }
+
+  /** Says that a call was cut of which the client has seen the beginning. */
+  protected announceCut(_call: SeenCall, cancel: Advisory): void {
+    this.advise(cancel);
+  }
+
+  /** The answer has begun. Returns what was to be advised before. */
+  protected drainAdvisories(): readonly Advisory[] {
+    const advisories = this.#advisories;
+    this.#advisories = [];
+    return advisories;
+  }
+}
