@@ -1,6 +1,8 @@
 import type { Outcome } from '../../src/plans/outcome.ts';
 import { DocumentResponse } from '../../src/proxy/downstream/document-response.ts';
+import { eventFrame } from '../../src/proxy/downstream/event-frame.ts';
 import type { Target } from '../../src/proxy/upstream/target.ts';
+import type { Wire } from '../../src/proxy/wires/common/wire.ts';
 import { WIRES } from '../../src/proxy/wires/registry.ts';
 import type { Plan } from '../provider/script.ts';
 import { DEFAULTS, readingOf, type Simulation, type SimulationOptions, simulate } from './simulate.ts';
@@ -20,10 +22,11 @@ export interface DocumentSimulation {
 }
 
 class RecordedDocument extends DocumentResponse {
-  frames = '';
+  /** What was written: payloads, one a line, and comments. */
+  lines = '';
 
   override write(frames: string): boolean {
-    this.frames += frames;
+    this.lines += frames;
     return super.write(frames);
   }
 }
@@ -66,9 +69,18 @@ export async function simulateDocument(
   });
   const { rejection, rejectionHeaders: headers } = run.client;
   const { status, body = '{}' } = rejection ?? {};
-  const stream = readingOf(document?.frames ?? '', options);
+  const stream = readingOf(
+    streamOf(document?.lines ?? '', WIRES[options.wire ?? 'chat_completions']),
+    options,
+  );
   return { run, stream, outcome: run.outcome, status, headers, body: parsed(body), left };
 }
+
+/** The lines as frames. */
+const streamOf = (lines: string, wire: Wire): string =>
+  (lines.match(/[^\n]*\n/g) ?? [])
+    .map((line) => (line.startsWith(':') ? line : eventFrame(line.trimEnd(), wire)))
+    .join('');
 
 /** A provider may have refused with a page. */
 function parsed(body: string): Readonly<Record<string, unknown>> {

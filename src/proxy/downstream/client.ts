@@ -3,6 +3,8 @@ import type { Target } from '../upstream/target.ts';
 
 /** The client's side of a run. Frames are whole SSE events or comments, never parts of one. */
 export interface Client {
+  /** Makes the frame of an event for a client that is sent no stream. `payload`: on one line. */
+  readonly frameOf?: (payload: string) => string;
   /** True once response headers were sent; from then on there is no other status. */
   readonly opened: boolean;
   /** True once something was sent, or kept for a client that gets all of it at once: then a failure is sent as an event. */

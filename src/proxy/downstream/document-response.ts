@@ -1,4 +1,3 @@
-import { createParser } from 'eventsource-parser';
 import { errorObject } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import type { Refusal } from '../upstream/attempt.ts';
@@ -44,7 +43,6 @@ export class DocumentResponse implements Client {
   readonly #response: DocumentSink;
   readonly #options: DocumentResponseOptions;
   readonly #fold: DocumentFold;
-  readonly #parser = createParser({ onEvent: ({ data }) => this.#take(data) });
   #headers: Readonly<Record<string, string>> = {};
   #more: Readonly<Record<string, string>> | undefined;
   #last: string | undefined;
@@ -94,8 +92,15 @@ export class DocumentResponse implements Client {
     this.#headers = { ...this.#headers, ...headers };
   }
 
+  /** Payloads are one line each; what begins with a colon is a comment. */
+  readonly frameOf = (payload: string): string => `${payload}\n`;
+
   write(frames: string): boolean {
-    if (!this.over) this.#parser.feed(frames);
+    for (const line of frames.split('\n')) {
+      // Nothing more is wanted after an overflow.
+      if (this.over) break;
+      if (line !== '' && !line.startsWith(':')) this.#add(line);
+    }
     return true;
   }
 
@@ -124,9 +129,7 @@ export class DocumentResponse implements Client {
     this.#response.destroy();
   }
 
-  #take(payload: string): void {
-    // After an overflow.
-    if (this.over) return;
+  #add(payload: string): void {
     const { limits, onOverflow } = this.#options;
     this.#last = payload;
     this.#fold.add(payload);

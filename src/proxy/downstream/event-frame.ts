@@ -20,6 +20,6 @@ export function eventFrame(payload: string, wire: Wire, id?: string): string {
   return id === undefined ? named : `id: ${id}\n${named}`;
 }
 
-/** Events without ids. */
-export const eventFrames = (payloads: readonly string[], wire: Wire): string =>
-  payloads.map((payload) => eventFrame(payload, wire)).join('');
+/** Events without ids. `frameOf`: where the client has one of its own. */
+export const eventFrames = (payloads: readonly string[], wire: Wire, frameOf = eventFrame): string =>
+  payloads.map((payload) => frameOf(payload, wire)).join('');

@@ -68,7 +68,7 @@ class Following {
     this.#reader = reader;
     this.#client = client;
     this.#context = context;
-    this.#replay = new Replay(reader);
+    this.#replay = new Replay(reader, client.frameOf);
     this.#wire = wireOf(stored, reader.asked);
     this.#takeovers = stored.takeovers;
     this.#began_ms = context.time.now();
@@ -247,7 +247,8 @@ class Following {
       retryable: true,
     });
     this.#context.metrics.takeovers.inc({ outcome: 'refused' });
-    this.#client.end(eventFrames(wire.delivered.failure(error, journal.events), wire));
+    const payloads = wire.delivered.failure(error, journal.events);
+    this.#client.end(eventFrames(payloads, wire, this.#client.frameOf));
     return 'failed';
   }
 

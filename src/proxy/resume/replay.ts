@@ -26,6 +26,7 @@ interface ReplayOptions {
  */
 export class Replay {
   readonly #options: ReplayOptions;
+  readonly #frameOf: typeof eventFrame;
   readonly #calls = new Map<number, { readonly id: string; readonly name: string }>();
   #events: EventsMode = 'none';
   #wire: Wire = WIRES.chat_completions;
@@ -35,8 +36,10 @@ export class Replay {
   #sent: number;
   #last: string | undefined;
 
-  constructor(options: ReplayOptions) {
+  /** `frameOf`: where the client has one of its own. */
+  constructor(options: ReplayOptions, frameOf: typeof eventFrame = eventFrame) {
     this.#options = options;
+    this.#frameOf = frameOf;
     this.#sent = options.cursor;
   }
 
@@ -88,8 +91,8 @@ export class Replay {
     const comments = this.#comments(event);
     if (seq <= this.#sent) return '';
     this.#sent = seq;
-    if (!resumable) return comments + eventFrame(payload, this.#wire);
-    return comments + eventFrame(payload, this.#wire, eventId(run, epochNameAt(seq, takeovers), seq));
+    const id = resumable ? eventId(run, epochNameAt(seq, takeovers), seq) : undefined;
+    return comments + this.#frameOf(payload, this.#wire, id);
   }
 
   #payload({ payload, deltas }: JournalEvent): string {

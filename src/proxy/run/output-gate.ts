@@ -49,6 +49,7 @@ export class OutputGate {
   #silent: Delta[] = [];
   /** The attempt under way, until something of it is sent. */
   #segment: Segment | undefined;
+  readonly #frameOf: typeof eventFrame;
   #frames = '';
   #needsStored: boolean;
   #state: 'open' | 'ended' | 'closed' = 'open';
@@ -63,6 +64,7 @@ export class OutputGate {
   constructor(options: OutputGateOptions) {
     const { wire, events, facts, time, restored } = options;
     this.#options = options;
+    this.#frameOf = options.client.frameOf ?? eventFrame;
     this.#needsStored = options.storeFirst ?? false;
     this.#passed_ms = time.now();
     this.#written_ms = this.#passed_ms;
@@ -226,7 +228,7 @@ export class OutputGate {
   #send(payload: string, deltas: readonly Delta[], keepPayload: boolean): void {
     const { wire, idOf, journal, events } = this.#options;
     this.#seq++;
-    this.#frames += eventFrame(payload, wire, idOf?.(this.#seq));
+    this.#frames += this.#frameOf(payload, wire, idOf?.(this.#seq));
     let said = this.#segment ? this.#withSegment(this.#segment, deltas) : deltas;
     if (this.#silent.length > 0) {
       said = [...this.#silent, ...said];
