@@ -124,7 +124,7 @@ it('runs list: a table for people, where no client can play tricks on the termin
   });
 });
 
-it('runs show: the timeline of a run for whoever reads the admin port, the answer for its owner', async () => {
+it('runs show: the timeline of a run for readers of the admin port, the answer for its owner', async () => {
   const run = await RunUnderWay.start();
   // A key in the environment is not meant for the admin port.
   const seen = await runCli(['runs', 'show', run.id, '--admin', run.admin], OWNER);
@@ -205,7 +205,7 @@ it('runs tail: continues when the replica that delivered the run is lost', async
   expect(tail.printed.stdout).toBe('The sea is salt.');
 });
 
-it('runs tail: the timeline until its end, for whoever reads the admin port', async () => {
+it('runs tail: the timeline until its end, for readers of the admin port', async () => {
   const run = await RunUnderWay.start();
   const tail = followed(['runs', 'tail', run.id, '--admin', run.admin]);
   const json = followed(['runs', 'tail', run.id, '--json', '--admin', run.admin]);
@@ -266,7 +266,7 @@ it('runs tail: an entry of the timeline is printed once, in whatever way it come
   expect(status).toBe(1);
 });
 
-it('runs cancel: its owner ends it, and nobody else can', async () => {
+it('runs cancel: only its owner can end it', async () => {
   const run = await RunUnderWay.start();
   const cancel = ['runs', 'cancel', run.id, '--api', run.api];
   expect(await runCli(cancel)).toMatchObject({

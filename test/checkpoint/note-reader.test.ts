@@ -31,7 +31,7 @@ describe('a claim', () => {
     expect(replaced).toEqual([undefined]);
   });
 
-  test('replaces a note that cannot be read, whatever is there by then, and tells of it once', async () => {
+  test('replaces a note that cannot be read, whatever is there by then, and reports it once', async () => {
     const { claim, replaced, complaints } = claiming('damaged', 'damaged again', note('theirs'));
     expect(await claim).toBe('theirs');
     expect(replaced).toEqual([undefined, 'damaged', 'damaged again']);

@@ -95,7 +95,7 @@ describe('a store that fails', () => {
     expect(new Set(replicas.salvaged.map(({ run }) => run))).toEqual(new Set(runs.slice(4)));
   });
 
-  test('has nothing kept of a run that somebody else took over meanwhile', async () => {
+  test('has nothing kept of a run that another replica took over meanwhile', async () => {
     const { replicas, store, lose, successor } = failing();
     const run = await lose();
     store.failing.add('finish');
@@ -109,7 +109,7 @@ describe('a store that fails', () => {
     expect(replicas.salvaged).toEqual([]);
   });
 
-  test('keeps no orphan from those who sweep after this replica', async () => {
+  test('keeps no orphan from replicas that sweep after this one', async () => {
     const { replicas, store, lose } = failing();
     const run = await lose();
     store.failing.add('finish');

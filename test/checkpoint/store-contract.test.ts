@@ -248,7 +248,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       'run_short',
       'RUN_aaaaaaaaaaaaaaaaaaaaaa',
       `run_${'a'.repeat(99)}`,
-    ])('is nobody to the run id %s', async (id) => {
+    ])('is none for the run id %s', async (id) => {
       const store = await open();
       const refused = store.acquire(id as RunId, OWNER);
       await expect(refused).rejects.toBeInstanceOf(AcquireRefusedError);
@@ -266,14 +266,14 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       expect(await store.append(lease, [textRecord(2, 'c')])).toBe(3);
     });
 
-    test('is nobody who wants to follow a run that is unknown', async () => {
+    test('is none that follows an unknown run', async () => {
       const store = await open();
       const run = newRunId();
       await expect(store.acquire(run, OWNER, 1)).rejects.toMatchObject({ reason: 'foreign' });
       expect(await store.acquire(run, OWNER)).toMatchObject({ epoch: 1 });
     });
 
-    test('is nobody who follows another epoch than the latest', async () => {
+    test('is none that follows another epoch than the latest', async () => {
       const store = await open();
       const lease = await begin(store);
       for (const after of [0, 2, 7]) {
@@ -310,7 +310,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       expect(await storedText(store, older.run)).toBe('abc');
     });
 
-    test('is exactly one of many who follow the same epoch at once', async () => {
+    test('is exactly one of many that follow the same epoch at once', async () => {
       const stores = await openReplicas(3);
       const [first] = stores as [Store];
       for (let round = 0; round < 20; round++) {
@@ -327,7 +327,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       }
     });
 
-    test('is exactly one of many who begin the same run at once', async () => {
+    test('is exactly one of many that begin the same run at once', async () => {
       const stores = await openReplicas(2);
       for (let round = 0; round < 20; round++) {
         const run = newRunId();

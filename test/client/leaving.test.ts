@@ -49,7 +49,7 @@ describe('an abort', () => {
     expect(deletion?.headers['content-type']).toBeUndefined();
   });
 
-  test('while nobody reads', async () => {
+  test('while the stream is not read', async () => {
     const { fleet, fetch } = await start();
     const { step, left } = watched(stall(BEGUN));
     fleet.script(step);

@@ -47,7 +47,7 @@ describe('the Dockerfile', () => {
     expect(process.versions.node).toBe(devDependencies.node);
   });
 
-  test('ends with an image that has nothing but what is copied into it, and that nobody needs a shell for', () => {
+  test('ends with an image that has only what is copied into it, and needs no shell', () => {
     expect(final?.image).toBe('scratch');
     const instructions = final?.instructions ?? [];
     expect(instructions.filter(({ name }) => name === 'RUN')).toEqual([]);

@@ -50,7 +50,7 @@ it('ports that are free, and a store that forgets', async () => {
   expect(of('store').durability).toMatchObject({ status: 'warn' });
 });
 
-it('ports that others have, and an admin port for everybody', async () => {
+it('ports that are in use, and an admin port that is open to all', async () => {
   const port = portOf(await startProvider((_request, response) => void response.end('hello')));
   const listen = { port, admin_port: 0, admin_host: '0.0.0.0' };
   const { status, of } = await diagnose({ ...TREE, listen });

@@ -228,7 +228,7 @@ describe('an interruption is named after its evidence', () => {
     expect(counted).toEqual({ [labelsOf('idle_stall', 'connect', 'mute')]: 4 });
   });
 
-  test('a port that nobody listens on', async () => {
+  test('a port without a listener', async () => {
     const { answer, interruptions } = await observe('nowhere', undefined);
     expect(answer.status).toBe(502);
     expect(JSON.parse(answer.body)).toMatchObject({ error: { code: 'upstream_unreachable' } });

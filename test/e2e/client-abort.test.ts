@@ -148,7 +148,7 @@ describe('a client that does not read', () => {
     return before;
   }
 
-  test.each(['h1', 'h2'] as const)('holds back its own provider, and nobody else (%s)', async (upstream) => {
+  test.each(['h1', 'h2'] as const)('holds back its own provider, and no other (%s)', async (upstream) => {
     const question = `never reads, ${upstream}`;
     deployment.plan(question, { parts, chunk: 'part', write: 'event' });
     const before = await residentBytes();

@@ -336,7 +336,7 @@ test('what does not fit into one request is summarised in several, in order', as
   expect(String(compressed[1]?.content)).toContain(`Part ${pieces.length - 1}.`);
 });
 
-describe('who is asked for a summary', () => {
+describe('the model that is asked for a summary', () => {
   const keysOf = (model: string) =>
     deployment.scribe.requests
       .filter(({ body }) => JSON.stringify(body).includes(`about ${model}.`))

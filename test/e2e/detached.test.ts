@@ -37,7 +37,7 @@ test('a resumable one continues for a while', async () => {
   expect(await state.json()).toMatchObject({ status: 'cancelled', partial: true });
 });
 
-test('and to its end while somebody reads it, wherever that is', async () => {
+test('and to its end while a client reads it, at any replica', async () => {
   const client = await beginTalk(deployment, 'read elsewhere', RESUMABLE);
   client.leave();
   const { payloads, run } = client;

@@ -127,7 +127,7 @@ describe('the same request', () => {
     expectPaidOnce('left with a key', ALL_OF_TALK.text, seen);
   });
 
-  test('tells of the recovery, where that is asked for', async () => {
+  test('reports the recovery, if that is asked for', async () => {
     const events = { 'holdfast-events': 'comments' };
     const client = await beginTalk(deployment, 'left with events', events, TALK);
     client.leave();
@@ -198,7 +198,7 @@ describe('the same request', () => {
     expect(prefixes('owned')).toEqual([undefined, undefined, undefined]);
   });
 
-  test('made several times side by side has an answer for each, whoever of them leaves', async () => {
+  test('made several times side by side has an answer for each, whichever of them leaves', async () => {
     const question = 'samples';
     deployment.plan(question, TALK);
     const open = () => StreamClient.open(deployment.holdfast.url, talkRequest(question));

@@ -64,7 +64,7 @@ describe('on the wire', () => {
   const lastOf = (body: string) =>
     JSON.parse(body.trimEnd().split('\ndata: ').at(-1) ?? '') as Record<string, Record<string, unknown>>;
 
-  test('the failure says what became of the run, to those who look for an error and to those who do not', async () => {
+  test('the failure gives the outcome of the run, both to SDKs that look for an error and to those that do not', async () => {
     const faults = lostForGood((at) => ({ kind: 'error_anthropic', at }), WITHIN);
     const { headers, body, reading } = await ask(planned('wire: exhausted', [TEXT], faults));
     expect(reading).toMatchObject({ violations: [], done: false, finish: undefined });

@@ -69,7 +69,7 @@ describe('the id of an answer', () => {
     expect(sent(asked.input)).toEqual([shown]);
   });
 
-  test('of an answer that went well is left alone, and so is one that nobody knows', async () => {
+  test('of an answer that went well is left alone, and so is an unknown one', async () => {
     const first = planned();
     const response = await clientOf(deployment.holdfast).responses.stream(first).finalResponse();
     for (const previous_response_id of [response.id, 'resp_of_old']) {

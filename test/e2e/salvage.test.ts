@@ -146,7 +146,7 @@ describe('a process that is killed in mid-stream and started again', () => {
     expect(JSON.stringify(holdfast.log)).not.toContain('🌊');
   });
 
-  test('ends the stream of whoever asks for a partial with an error, not as if it were an answer', async () => {
+  test('ends the stream of a client that asks for a partial with an error, not as if it were an answer', async () => {
     const runs = holdfast.url.replace(/\/v1$/, '/holdfast/v1/runs');
     const headers = { authorization: 'Bearer client-key' };
     const response = await fetch(`${runs}/${partial.run}/stream`, { headers });
@@ -155,7 +155,7 @@ describe('a process that is killed in mid-stream and started again', () => {
     expect(body).not.toContain('[DONE]');
   });
 
-  test('tells the model in the same thread, once, and nobody else', async () => {
+  test('informs the model in the same thread, once, and no other', async () => {
     const thread = { 'holdfast-thread': 'thread' };
     const strangers: readonly [string, Readonly<Record<string, string>>][] = [
       ['another credential', { ...thread, authorization: 'Bearer other-key' }],

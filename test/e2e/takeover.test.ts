@@ -87,7 +87,7 @@ describe('a replica that is killed', () => {
     expectOnlyTheRest(deployment, 'repeated with a key');
   });
 
-  test('cannot be replaced for one who only knows the run, until the request comes again', async () => {
+  test('cannot be replaced for a client that only knows the run, until the request comes again', async () => {
     const failed = payloadsOf(await (await fetchRun(deployment.other, `${reading.run}/stream`)).text());
     expect(JSON.parse(failed.at(-1) ?? '')).toMatchObject({ error: { code: 'not_resumable' } });
     expect(deployment.requests('read')).toHaveLength(1);

@@ -209,7 +209,7 @@ describe('the wait before the next attempt', () => {
     );
   });
 
-  test('is spread, so that those who were refused together do not come back together', () => {
+  test('is spread, so that requests that were refused together do not come back together', () => {
     const waits = [0, 0.5, 0.9].map((uniform) => backoffMs(failed(1), limits, 10_000, uniform));
     expect(waits).toEqual([10_000, 10_500, 10_900]);
   });

@@ -253,7 +253,7 @@ describe('a request that asks for no stream', () => {
     expect((await ask(replica, CHAT, headers)).status).toBe(422);
   });
 
-  test('is waited for no longer than is configured, although nobody sees whether its model thinks', async () => {
+  test('is waited for no longer than is configured, although it is unknown whether its model thinks', async () => {
     const clocks = { first_byte_ms: 200, first_token_ms: 200, idle_ms: 200, progress_reasoning_ms: 60_000 };
     const replica = await replicaAt(provider.url, {}, { clocks });
     provider.next({ parts: [TEXT] }, [{ kind: 'silence', at: { event: 0 }, for_ms: 1000 }]);
@@ -444,7 +444,7 @@ describe('a provider that refuses to stream', () => {
     expect(streamed()).toEqual([true, false, true, false]);
   });
 
-  test('is asked again for a stream if nobody waited for what it said without one', async () => {
+  test('is asked again for a stream if no client waited for its answer without one', async () => {
     const asked: boolean[] = [];
     const held = Promise.withResolvers<void>();
     const abandoned = Promise.withResolvers<void>();

@@ -75,7 +75,7 @@ describe.each(AS)('an answer that is kept as %s does it', (as) => {
       expect(cut.asked).toEqual(['POST', resume]);
     });
 
-    test('is not, where nobody asked for one', async () => {
+    test('is not, if it was not asked for', async () => {
       const deployment = await KeptDeployment.begin({ dialect: as });
       const cut = await deployment.ask(plan, [reset], { more: { stream_options: null } });
       expect([cut.stream.finish, cut.stream.done, cut.stream.violations]).toEqual(['tool_calls', true, []]);
@@ -187,7 +187,7 @@ describe('llama.cpp is asked to keep an answer', () => {
   const plan = planOf('llamacpp', [TEXT]);
   const idOf = ({ requests: [request] }: Answer) => request?.headers['x-conversation-id'];
 
-  test('under a name that nobody can guess, and another one each time', async () => {
+  test('under a name that cannot be guessed, and a new one each time', async () => {
     const deployment = await KeptDeployment.begin({ dialect: 'llamacpp' });
     const [one, other] = [idOf(await deployment.ask(plan)), idOf(await deployment.ask(plan))];
     expect([one, other]).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), expect.any(String)]);
@@ -280,7 +280,7 @@ describe('Cloudflare is not asked for the rest of an answer', () => {
     expect(cut.asked).toEqual(['POST', 'POST']);
   });
 
-  test('with comments, of which nobody knows whether it counts them', async () => {
+  test('with comments, since it is unknown whether it counts them', async () => {
     const deployment = await KeptDeployment.begin({ dialect: 'cloudflare' });
     const accent = {
       tell: telling({

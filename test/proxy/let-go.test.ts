@@ -88,7 +88,7 @@ describe('a run that its replica cannot continue is let go', () => {
     expect(fleet.provider.requests).toHaveLength(1);
   });
 
-  test('when somebody cancels it in the moment in which it is taken over', async () => {
+  test('when it is cancelled at the moment in which it is taken over', async () => {
     const fleet = await lost();
     const replica = fleet.replica();
     const other = fleet.replica();

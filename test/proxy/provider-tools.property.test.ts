@@ -108,7 +108,7 @@ describe('a tool that the provider runs is never run twice, and its result is ne
     }),
   );
 
-  test(`whatever becomes of its replica (${FEWER_CASES} cases, seed ${SEED})`, {
+  test(`whatever happens to its replica (${FEWER_CASES} cases, seed ${SEED})`, {
     timeout: PROPERTY_MAX_MS,
   }, async () => {
     const outcomes: Record<string, number> = {};

@@ -92,16 +92,19 @@ describe.each(SCENES)('a call that is repeated %s, with Holdfast-Events: %s', (n
   });
 });
 
-test.each(['chunks', 'comments'] as const)('whoever comes back is told the same, with %s', async (events) => {
-  const fleet = new Fleet(PLANS['at once'] as Plan, dropping(events));
-  const { outcome } = fleet.begin(fleet.replica());
-  await fleet.time.drive(outcome);
-  const back = await fleet.follow(fleet.replica());
-  await fleet.time.drive(back.outcome);
-  const { toolCalls, advisories } = readStream(back.client.body, { live: true });
-  expect(new Set(toolCalls)).toEqual(new Set([PARIS, BREST]));
-  expect(advisories).toMatchObject([{ type: 'ToolCallCancel', id: 'call_b', reason: 'repeated' }]);
-});
+test.each(['chunks', 'comments'] as const)(
+  'a client that comes back gets the same, with %s',
+  async (events) => {
+    const fleet = new Fleet(PLANS['at once'] as Plan, dropping(events));
+    const { outcome } = fleet.begin(fleet.replica());
+    await fleet.time.drive(outcome);
+    const back = await fleet.follow(fleet.replica());
+    await fleet.time.drive(back.outcome);
+    const { toolCalls, advisories } = readStream(back.client.body, { live: true });
+    expect(new Set(toolCalls)).toEqual(new Set([PARIS, BREST]));
+    expect(advisories).toMatchObject([{ type: 'ToolCallCancel', id: 'call_b', reason: 'repeated' }]);
+  },
+);
 
 test('the log tells once how many calls were dropped, and nothing of what they said', async () => {
   const lines: Record<string, unknown>[] = [];

@@ -128,7 +128,7 @@ describe('the settled calls of all choices, when the answer is given up', () => 
     expect(note.unfinished_calls).toEqual([{ id: 'call_b', name: 'forecast' }]);
   });
 
-  test('are what the result of one tells of the one that was cut', async () => {
+  test('lead from the result of one to the call that was cut', async () => {
     const { notes } = await givenUp();
     for (const call of SETTLED) expect(await runWithLostCall(notes, OWNER, [call])).toBe(RUN);
     const all = SAID.filter(([index]) => index === 1);

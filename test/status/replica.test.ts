@@ -28,7 +28,7 @@ afterAll(() => deployment.close());
 const get = async <Document>({ adminUrl }: HoldfastProcess, path: string): Promise<Document> =>
   (await (await fetch(adminUrl + path)).json()) as Document;
 
-test('a run that outlives its replica is on the board of both, and nothing of what was said or who said it is on either', async () => {
+test('a run that outlives its replica is on the board of both, and neither has content or keys', async () => {
   const { holdfast, other } = deployment;
   const feed = await openFeed(other.adminUrl);
   await feed.next('snapshot');

@@ -101,7 +101,7 @@ describe('a run on the board', () => {
     });
   });
 
-  it('is told of by its latest stay when it comes back', () => {
+  it('is listed by its latest stay when it comes back', () => {
     const { board } = createBoard();
     const first = begin(board);
     begin(board, { run: runId(2) });

@@ -57,7 +57,7 @@ async function serveFeed(time: Time) {
   return { board, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
 
-test('one who takes nothing is dropped, is sent no more than one message, and does not hold up others', async () => {
+test('a viewer that takes nothing is dropped, gets no more than one message, and does not hold up others', async () => {
   const { board, url } = await serveFeed(new FastTime(5));
   const quick = await openFeed(url);
   await quick.next('snapshot');
@@ -88,7 +88,7 @@ test('one who takes nothing is dropped, is sent no more than one message, and do
   expect((await again.next<FeedSnapshot>('snapshot')).runs.live).toHaveLength(RUNS);
 }, 60_000);
 
-test('one who is behind for a moment is told all of it afterwards', async () => {
+test('a viewer that is behind for a moment gets everything afterwards', async () => {
   const time = new FastTime(2);
   const { board, url } = await serveFeed(time);
   for (let count = 0; count < RUNS; count++) begin(board, { run: runId(count), upstream: UPSTREAM });
@@ -107,7 +107,7 @@ test('one who is behind for a moment is told all of it afterwards', async () => 
     .toEqual(['event: snapshot', 'event: snapshot', 'event: update']);
 });
 
-test('nothing is collected while nobody watches', async () => {
+test('nothing is collected without viewers', async () => {
   const { board, url } = await serveFeed(new FastTime(10));
   expect(board.changes).toBeUndefined();
   const feed = await openFeed(url);

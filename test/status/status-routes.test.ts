@@ -104,7 +104,7 @@ describe('the runs on the admin port', () => {
     },
   );
 
-  it('are told of to those who watch: a snapshot, then what changes', async () => {
+  it('are sent to viewers: a snapshot, then what changes', async () => {
     const { replica, begin } = await startWatched();
     const before = await begin();
     const feed = await openFeed(replica.admin);
@@ -128,7 +128,7 @@ describe('the runs on the admin port', () => {
     expect(last).toMatchObject({ changed: [{ outcome: 'complete' }], status: { runs: { live: 0 } } });
   });
 
-  it('are told of to so many at once, and to others again once one has left', async () => {
+  it('are sent to so many viewers at once, and to another once one has left', async () => {
     const { replica } = await startWatched();
     const feeds = await Promise.all(Array.from({ length: 20 }, () => openFeed(replica.admin)));
     const refused = await fetch(`${replica.admin}/runs/events`);
@@ -141,7 +141,7 @@ describe('the runs on the admin port', () => {
       .toBe(200);
   });
 
-  it('keep nobody from stopping the replica', async () => {
+  it('do not keep the replica from stopping', async () => {
     const { replica } = await startWatched();
     const feed = await openFeed(replica.admin);
     await feed.next('snapshot');
@@ -168,7 +168,7 @@ describe('the runs on the admin port', () => {
 });
 
 describe('the status page', () => {
-  it('is there for browsers, and a short status for everybody else', async () => {
+  it('is there for browsers, and a short status for other clients', async () => {
     const { replica } = await startWatched();
     const page = await fetch(replica.admin, { headers: { accept: 'text/html,*/*;q=0.8' } });
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -260,7 +260,7 @@ describe('a name that a page could point at the admin port', () => {
     'localhost.attacker.example',
     '127.0.0.1.nip.io',
     'x@y@z',
-  ])('is not told of runs: %j', async (host) => {
+  ])('sees no runs: %j', async (host) => {
     const { replica } = await startWatched();
     for (const path of ['/', '/status', '/runs', '/runs/events', '/runs/x', '/assets/main.js'])
       expect([path, await statusUnder(replica.admin, path, host)]).toEqual([path, 421]);

@@ -185,7 +185,7 @@ describe('a run that stays here', () => {
     expect(to.written).not.toContain(run);
   });
 
-  test('leaves nothing of what was asked, said, and by whom, with the collector', async (context) => {
+  test('leaves no content, client or key with the collector', async (context) => {
     const to = collectorOf(context);
     const private_ = { 'holdfast-thread': 'a thread of somebody', 'idempotency-key': 'a key of somebody' };
     const faults: Fault[] = [CUT, { kind: 'error_openai', at: { event: 6 } }];

@@ -11,14 +11,14 @@ function setting() {
 }
 
 describe('a run without its client', () => {
-  test('is read by whoever has left a note', async () => {
+  test('is read by the reader that has left a note', async () => {
     const { notes, isRead } = setting();
     expect(await isRead()).toBe(false);
     await notes.put(OWNER, { kind: 'reader', name: RUN }, '', 1_000);
     expect(await isRead()).toBe(true);
   });
 
-  test('may be read by somebody while the store fails', async () => {
+  test('may have a reader while the store fails', async () => {
     const { notes, isRead } = setting();
     notes.get = async () => {
       throw new Error('the store is down');
@@ -26,7 +26,7 @@ describe('a run without its client', () => {
     expect(await isRead()).toBe(true);
   });
 
-  test('may be read by somebody while the store does not answer', async () => {
+  test('may have a reader while the store does not answer', async () => {
     const { notes, isRead } = setting();
     notes.get = () => new Promise(() => {});
     expect(await isRead()).toBe(true);

@@ -27,7 +27,7 @@ describe('a run that is taken over before its response was opened', () => {
     expect(await errorOf(response)).toEqual({ status: 503, code: 'run_taken_over', param: null });
   });
 
-  it('is not, if whoever took it cancelled it', async () => {
+  it('is not, if the replica that took it cancelled it', async () => {
     const { replica } = await deploy({
       relay: losing(async (run, _client, { store }) => {
         await store.finish(await store.acquire(run.id, run.owner, 1), { status: 'cancelled', at_ms: 0 });

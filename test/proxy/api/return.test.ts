@@ -234,7 +234,7 @@ describe('a run that was begun while its store failed, so that nothing is known 
     expect(readers).toHaveLength(1);
   });
 
-  it('is not joined to events that nobody has, with or without a request', async () => {
+  it('is not joined to events that no replica has, with or without a request', async () => {
     const { replica, run } = await orphaned();
     for (const more of [{}, { request: REQUEST }]) {
       const response = await resume(replica, run, { ...MESSAGE, cursor: 2, ...more });
@@ -322,7 +322,7 @@ it('an owner with too many runs is told to wait', async () => {
   await stream.text().catch(() => {});
 });
 
-it('nothing of what runs hold, or who asks for them, is logged', async () => {
+it('neither the content of runs nor their clients are logged', async () => {
   const { replica, begin, other } = await deploy({
     follow: async (reader, _stored, _client, { log }) => {
       log.info({ reader, tail: reader.tail, run: reader.revive(undefined) }, 'a careless line');

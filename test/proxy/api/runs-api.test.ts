@@ -171,7 +171,7 @@ describe('the stream of a run', () => {
     expect(await errorOf(response)).toEqual({ status: 400, code: 'invalid_field', param });
   });
 
-  it('a cursor ahead of a run that nobody delivers is refused', async () => {
+  it('a cursor ahead of a run that no replica delivers is refused', async () => {
     const { replica, begin, other } = await deploy();
     const { run } = await begin(textRun);
     await other.close();
@@ -218,7 +218,7 @@ describe('resuming with what the client has', () => {
     expect(readers).toMatchObject([{ cursor: 2, epoch: '1', resumable: true }]);
   });
 
-  describe('a run that nobody knows', () => {
+  describe('an unknown run', () => {
     const tail = ['Hel', 'lo'].map((content) =>
       JSON.stringify({ choices: [{ index: 0, delta: { content } }] }),
     );
@@ -246,7 +246,7 @@ describe('resuming with what the client has', () => {
       expect(await replica.store.read(run, OWNER, 0)).toBeNull();
     });
 
-    it('is not one that is somebody else’s, which stays as it is', async () => {
+    it('is not another owner’s, which stays as it is', async () => {
       const { replica, begin, other } = await deploy();
       const { run } = await begin(textRun);
       await other.close();
@@ -341,7 +341,7 @@ describe('purging a run', () => {
   const purge = (replica: Replica, run: string, query = '?purge=true', headers = {}) =>
     fetchRun(replica, `${run}${query}`, { method: 'DELETE', headers });
 
-  it('forgets it, and what its thread was to be told of it', async () => {
+  it('forgets it, and its pending notice', async () => {
     const { replica, begin, other } = await deploy();
     const { run } = await begin([
       { seq: 0, header: { ...HEADER, thread: 'thread' }, events: [] },
@@ -410,7 +410,7 @@ describe('cancelling by the key of the request', () => {
     await expect(other.append(lease, [textRecord(2, '!')])).rejects.toThrow('superseded');
   });
 
-  it('finds nothing under a key that was not used, or by somebody else', async () => {
+  it('finds nothing under a key that was not used, or by another owner', async () => {
     const { replica, begin, other } = await deploy();
     const { run } = await begin(textRun);
     await other.notes.put(OWNER, keyNote('mine'), JSON.stringify({ run }), 60_000);

@@ -172,7 +172,7 @@ describe('what is on the wire', () => {
     expect(() => client.reject(500, {}, '')).toThrow('opened');
   });
 
-  it('a destroyed stream has no end of message, and its client is not the one who left', async () => {
+  it('a destroyed stream has no end of message, and does not count as a client that left', async () => {
     const { socket, client } = await exchange();
     client.open({});
     client.write('data: 1\n\n');

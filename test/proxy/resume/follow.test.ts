@@ -195,7 +195,7 @@ describe('a run that lost its replica', () => {
     expect(fleet.provider.requests[1]?.body.messages.at(-2)).toMatchObject({ role: 'assistant' });
   });
 
-  test('and what becomes of it is told in the log, and counted', async () => {
+  test('and its outcome is logged, and counted', async () => {
     const counted = async () => {
       const { values } = await METRICS.takeovers.get();
       return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]));
@@ -268,7 +268,7 @@ describe('a run that lost its replica', () => {
     expect((await fleet.stored()).takeovers).toEqual([]);
   });
 
-  test('is taken over by one of those who wait for it; the others read on', async () => {
+  test('is taken over by one of the replicas that wait for it; the others read on', async () => {
     const { fleet } = await lost(PLAN, 5);
     const sessions = [];
     for (let count = 0; count < 4; count++) sessions.push(await fleet.follow(fleet.replica()));
@@ -348,7 +348,7 @@ describe('a run that lost its replica', () => {
     expect(fleet.provider.requests[1]?.body.messages.at(-1)?.content).toMatch(/`forecast` was cut off/);
   });
 
-  test('a call that was cancelled before is cancelled for whoever reads comments only later, too', async () => {
+  test('a call that was cancelled before is cancelled for a later reader with comments, too', async () => {
     const options = { request: { tools: TOOLS }, events: 'comments' as const };
     const plan: Plan = {
       parts: [{ text: 'Let me look.' }, { tool: forecast('call_a') }],
@@ -449,7 +449,7 @@ describe('a run that was never stored, and whose client brings its request', () 
   });
 });
 
-describe('a run that was ended by somebody else', () => {
+describe('a run that another replica has ended', () => {
   const at_ms = 1_700_000_000_000;
 
   test.each(['recovered_from_partial', 'timeout_partial', 'failed'] as const)(
@@ -470,7 +470,7 @@ describe('a run that was ended by somebody else', () => {
     },
   );
 
-  test('as cancelled ends with an error that says so, and nobody is to try again', async () => {
+  test('as cancelled ends with an error that says so and forbids a retry', async () => {
     const { fleet } = await lost(PLAN, 5);
     await finish(fleet, fleet.replica(), { status: 'cancelled', at_ms });
     const { client, outcome } = await fleet.follow(fleet.replica());

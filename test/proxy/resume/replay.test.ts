@@ -87,7 +87,7 @@ describe('a replay', () => {
     expect(JSON.parse(replayed[2] ?? '')).toEqual(JSON.parse(chunkOf({ content: ' grips' }, SHARED)));
   });
 
-  test('does not show who said what, which is told with the first content of an attempt', () => {
+  test('does not show segments, which come with the first content of an attempt', () => {
     const role = chunkOf({ role: 'assistant', content: '' });
     const payload = chunkOf({ content: ' grips' });
     const first: Segment = { attempt: 1, upstream: 'a', mode: 'first' };

@@ -134,7 +134,7 @@ describe('a response whose replica is lost', () => {
     expect((await comeBack(half)).reading).toMatchObject({ violations: [], toolCalls: [{}, {}], done: true });
   });
 
-  test('does not, if nobody has the other half', async () => {
+  test('does not, if the other half is lost', async () => {
     const { payloads } = await told();
     const half = at(payloads, ARGUMENTS, 2);
     const { comeBack } = await lostAfter(at(payloads, 'function_call') - 1);

@@ -20,7 +20,7 @@ describe('a request that was made before', () => {
     expect(await setting.find(setting.ask())).toBe(lease.run);
   });
 
-  it('gets it once: of two who ask, one gets a run of its own', async () => {
+  it('gets it once: of two requests, one gets a run of its own', async () => {
     const setting = lookupOf();
     const { run } = await begin(setting, 'Hello');
     await setting.other.close();
@@ -187,7 +187,7 @@ describe('a replica that looks alive', () => {
     expect(time.now()).toBeLessThanOrEqual(LEASE_MS);
   });
 
-  it('holds nobody up for longer than its lease', async () => {
+  it('delays no request for longer than its lease', async () => {
     const setting = lookupOf();
     await begin(setting, 'Hello');
     setting.store.holder = () => ({ state: 'alive', silent_ms: 0 });

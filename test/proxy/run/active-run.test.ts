@@ -66,7 +66,7 @@ describe('a run whose client leaves', () => {
   });
 });
 
-it('a run that is handed over says so to whoever delivers it, whatever becomes of its client', () => {
+it('a run that is handed over says so to its relay, whatever happens to its client', () => {
   const run = newRun();
   run.handOver();
   run.leave();

@@ -62,7 +62,7 @@ describe('the answer that a request continues from', () => {
     expect(await inPlace(PREVIOUS)).toBe(PREVIOUS);
   });
 
-  test('is left to who has taken the run over', async () => {
+  test('is left to the replica that has taken the run over', async () => {
     const { inPlace, leave } = situation();
     await leave('resp_2', WIRES.responses, AbortSignal.abort());
     expect(await inPlace(PREVIOUS)).toBe(PREVIOUS);

@@ -75,7 +75,7 @@ test('the time a lease takes costs an answer whose events are stored first no mo
   expect(readStream(client.body.replaceAll(/^id: .*\n/gm, '')).text).toBe(TEXT);
 });
 
-test('nobody has anything of a run that is to outlive its replica before its request is stored', async () => {
+test('no client gets anything of a resumable run before its request is stored', async () => {
   const fleet = new Fleet({ ...PLAN, delay_ms: 10 });
   const replica = fleet.replica();
   const give = holdLease(replica);

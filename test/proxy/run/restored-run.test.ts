@@ -194,7 +194,7 @@ describe('what the client brings', () => {
     ]);
   });
 
-  test('tells of calls that were cancelled', () => {
+  test('has the calls that were cancelled', () => {
     const advisory = { holdfast: { type: 'ToolCallCancel', id: 'call_0', name: 'forecast' } };
     const tail = [started(0), fragment(0, '{"ci'), chunkOf({}, null, advisory)];
 

@@ -12,7 +12,7 @@ function passed(secret: string, via?: string): string {
 }
 
 describe('a request', () => {
-  it('says upstream that it has been here, and not by whom else it came', () => {
+  it('says upstream that it has been here, and not which other proxies it passed', () => {
     const via = passed('one secret', '1.1 proxy.internal, 1.0 fred');
     expect(via).toMatch(/^1\.1 holdfast-[\w-]{16}$/);
     expect(via).toBe(passed('one secret'));

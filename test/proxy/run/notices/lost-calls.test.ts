@@ -131,7 +131,7 @@ test('the model is told in one short message which calls did not run', () => {
 });
 
 describe('a tool that the provider was running beside the calls', () => {
-  test('is told of with their results, as one that may have run', async () => {
+  test('is named with their results, as one that may have run', async () => {
     const { notes } = new MemoryStore({ time: new VirtualTime(), ttl_ms: 1000 });
     const run = newRunId();
     const note = lostCallNote(run, [PARIS], [], [], [{ name: 'create_ticket' }]);
@@ -144,14 +144,14 @@ describe('a tool that the provider was running beside the calls', () => {
     );
   });
 
-  test('is told of after the calls that were cut', () => {
+  test('is named after the calls that were cut', () => {
     const value = JSON.stringify({ lost: ['tides'], unknown: ['create_ticket'] });
     expect(lostCallNoteText(value)).toMatch(
       /to `tides`, was cut off .* while `create_ticket` ran on your side/,
     );
   });
 
-  test('changes nothing of what is told of calls alone', () => {
+  test('does not change the notice about calls alone', () => {
     expect(lostCallNoteText('["tides"]')).toBe(lostCallText(['tides']));
   });
 });

@@ -141,7 +141,7 @@ describe('what was said is stored before the client is told that this was all', 
   test.each<[string, Plan, string, string]>([
     ['given up', EXHAUSTED, 'sent:error', 'stored:text'],
     ['salvaged', HALF_CALLED, 'sent:done', 'stored:tool_close'],
-  ])('when it is %s and nobody has to be told of anything', async (_, plan, end, said) => {
+  ])('when it is %s and needs no notice', async (_, plan, end, said) => {
     const configuration = { resume: { ...DEFAULTS.resume, notices: false } };
     const { store } = await witnessed(plan, { configuration, recovery: { max_attempts: 1 } });
     const sent = store.did.indexOf(end);

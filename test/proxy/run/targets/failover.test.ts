@@ -51,7 +51,7 @@ describe('before the first token', () => {
     expect(client.body).toContain('"model":"second-model"');
   });
 
-  it('a target that asks to be left alone is, by all who have the same key', async () => {
+  it('a target that asks to be left alone is, by all runs with the same key', async () => {
     const limited = status(429, { 'retry-after': '30' });
     const route = new SimulatedRoute({
       primary: { plan: says([limited]), api_key: 'ours' },
@@ -163,7 +163,7 @@ describe('the operator and the client', () => {
     expect(requests).toEqual({ primary: 1, second: 0 });
   });
 
-  it("the client is told of its own fault, not of the operator's", async () => {
+  it("the client gets its own fault, not the operator's", async () => {
     const route = new SimulatedRoute({
       primary: { plan: always(status(401)), api_key: 'ours' },
       second: { plan: always(status(422)), api_key: 'theirs' },
@@ -259,7 +259,7 @@ describe('in the middle of an answer', () => {
     expect(request?.headers).toEqual({ authorization: 'theirs' });
   });
 
-  it('a target that takes no prefill is nudged, and nobody hears of its refusal', async () => {
+  it('a target that takes no prefill is nudged, and its refusal is not reported', async () => {
     const route = new SimulatedRoute(
       {
         primary: { plan: says([CUT]), dialect: 'vllm' },

@@ -43,7 +43,7 @@ describe('what the client is told', () => {
     expect(moreInformative(failure('unauthorised', 'misconfigured'), refused)).toBe(refused);
   });
 
-  it('is a filter, whoever has it', () => {
+  it('is a filter, at whichever target', () => {
     const filtered = failure('content_filter', 'final', OTHER);
     expect(moreInformative(overloaded, filtered)).toBe(filtered);
   });
