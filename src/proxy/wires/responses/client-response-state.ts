@@ -2,9 +2,7 @@ import { isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
 import { type Json, type ResponsesData, textIn, typeOf } from './data.ts';
 import { impliedItem, kindOf } from './items.ts';
-
-/** Where an item has its parts. */
-export type PartList = 'content' | 'summary';
+import { CALL_EVENTS, type PartList, TEXT_EVENTS, textPart } from './streamed-fields.ts';
 
 /** An output item as the client has it. */
 export interface ShownItem {
@@ -16,7 +14,12 @@ export interface ShownItem {
   /** A call whose arguments were sent to their end. */
   isWhole: boolean;
   /** The part that is open. */
-  open: { readonly list: PartList; readonly index: number } | undefined;
+  open: PartPlace | undefined;
+}
+
+interface PartPlace {
+  readonly list: PartList;
+  readonly index: number;
 }
 
 type Part = Record<string, unknown>;
@@ -83,7 +86,7 @@ export class ClientResponseState {
     this.next_sequence =
       typeof data.sequence_number === 'number' ? data.sequence_number + 1 : this.next_sequence + 1;
     if (isObject(data.response)) this.response ??= data.response;
-    else if (data.output_index !== undefined || data.item_id !== undefined) this.#takeOfItem(data);
+    else if (data.output_index !== undefined || data.item_id !== undefined) this.#addToItem(data);
     else if (data.type === 'error' && isObject(data.error)) this.error = data.error;
   }
 
@@ -142,11 +145,28 @@ export class ClientResponseState {
     return shown;
   }
 
-  #takeOfItem(data: ResponsesData): void {
+  #addToItem(data: ResponsesData): void {
     const shown = this.itemOf(data);
     this.#told = shown;
     const content = { list: 'content', index: indexIn(data.content_index) } as const;
     const summary = { list: 'summary', index: indexIn(data.summary_index) } as const;
+    const text = TEXT_EVENTS.get(data.type);
+    if (text) {
+      const { list, type, field, isWhole } = text;
+      const part = partOf(shown, list === 'content' ? content : summary, type);
+      part[field] = isWhole ? textIn(data[field]) : textIn(part[field]) + textIn(data.delta);
+      return;
+    }
+    const call = CALL_EVENTS.get(data.type);
+    if (call) {
+      const { field, isWhole } = call;
+      const said = isWhole ? textIn(data[field]) : textIn(shown.item[field]) + textIn(data.delta);
+      shown.item = { ...shown.item, [field]: said };
+      shown.isWhole ||= isWhole;
+    } else this.#changeItem(shown, data, content, summary);
+  }
+
+  #changeItem(shown: ShownItem, data: ResponsesData, content: PartPlace, summary: PartPlace): void {
     switch (data.type) {
       case 'response.output_item.done':
         if (isObject(data.item)) shown.item = data.item;
@@ -167,46 +187,8 @@ export class ClientResponseState {
         putPart(shown, summary, data.part);
         shown.open = undefined;
         return;
-      case 'response.output_text.delta':
-        append(partOf(shown, content, 'output_text'), 'text', data.delta);
-        return;
-      case 'response.output_text.done':
-        partOf(shown, content, 'output_text').text = textIn(data.text);
-        return;
       case 'response.output_text.annotation.added':
         annotate(partOf(shown, content, 'output_text'), data.annotation);
-        return;
-      case 'response.refusal.delta':
-        append(partOf(shown, content, 'refusal'), 'refusal', data.delta);
-        return;
-      case 'response.refusal.done':
-        partOf(shown, content, 'refusal').refusal = textIn(data.refusal);
-        return;
-      case 'response.reasoning_text.delta':
-        append(partOf(shown, content, 'reasoning_text'), 'text', data.delta);
-        return;
-      case 'response.reasoning_text.done':
-        partOf(shown, content, 'reasoning_text').text = textIn(data.text);
-        return;
-      case 'response.reasoning_summary_text.delta':
-        append(partOf(shown, summary, 'summary_text'), 'text', data.delta);
-        return;
-      case 'response.reasoning_summary_text.done':
-        partOf(shown, summary, 'summary_text').text = textIn(data.text);
-        return;
-      case 'response.function_call_arguments.delta':
-        shown.item = { ...shown.item, arguments: textIn(shown.item.arguments) + textIn(data.delta) };
-        return;
-      case 'response.function_call_arguments.done':
-        shown.item = { ...shown.item, arguments: textIn(data.arguments) };
-        shown.isWhole = true;
-        return;
-      case 'response.custom_tool_call_input.delta':
-        shown.item = { ...shown.item, input: textIn(shown.item.input) + textIn(data.delta) };
-        return;
-      case 'response.custom_tool_call_input.done':
-        shown.item = { ...shown.item, input: textIn(data.input) };
-        shown.isWhole = true;
     }
   }
 }
@@ -224,7 +206,7 @@ export function partsOf({ item }: Pick<ShownItem, 'item'>, list: PartList): read
 const indexIn = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 /** Events are not to be changed by what is made of them. */
-function putPart(shown: ShownItem, at: NonNullable<ShownItem['open']>, part: unknown): void {
+function putPart(shown: ShownItem, at: PartPlace, part: unknown): void {
   const parts = [...partsOf(shown, at.list)];
   parts[at.index] = isObject(part) ? { ...part } : {};
   shown.item = { ...shown.item, [at.list]: parts };
@@ -232,23 +214,11 @@ function putPart(shown: ShownItem, at: NonNullable<ShownItem['open']>, part: unk
 }
 
 /** The open part; not every server announces it. */
-function partOf(shown: ShownItem, at: NonNullable<ShownItem['open']>, type: string): Part {
+function partOf(shown: ShownItem, at: PartPlace, type: string): Part {
   const known = partsOf(shown, at.list)[at.index];
-  if (!known || typeOf(known) !== type) putPart(shown, at, { type, ...EMPTY_PARTS[type] });
+  if (!known || typeOf(known) !== type) putPart(shown, at, { type, ...textPart(type)?.empty });
   shown.open ??= at;
   return partsOf(shown, at.list)[at.index] as Part;
-}
-
-/** A part before anything is said in it, by its type. */
-export const EMPTY_PARTS: Readonly<Record<string, Json>> = {
-  output_text: { annotations: [], logprobs: [], text: '' },
-  refusal: { refusal: '' },
-  reasoning_text: { text: '' },
-  summary_text: { text: '' },
-};
-
-function append(part: Part, field: 'text' | 'refusal', piece: unknown): void {
-  part[field] = textIn(part[field]) + textIn(piece);
 }
 
 function annotate(part: Part, annotation: unknown): void {

@@ -1,9 +1,10 @@
 import { parsedJson } from '../../../lib/json.ts';
 import type { ToolCall } from '../../../plans/tool-call.ts';
 import { UNKNOWN_RESULT } from '../common/answer-parts.ts';
-import { type PartList, partsOf, type ShownItem } from './client-response-state.ts';
+import { partsOf, type ShownItem } from './client-response-state.ts';
 import { type Json, textIn, typeOf } from './data.ts';
 import { isCustom, isFunction } from './items.ts';
+import { CALLS, type PartList, textPart } from './streamed-fields.ts';
 
 /** An event that is still to be numbered. */
 export type Unnumbered = Json & { readonly type: string };
@@ -33,18 +34,11 @@ export function partClosing(shown: ShownItem): readonly Unnumbered[] {
   const place = placeOf(shown, list, index);
   const type = list === 'content' ? 'response.content_part.done' : 'response.reasoning_summary_part.done';
   const done: Unnumbered = { type, ...place, part };
-  switch (typeOf(part)) {
-    case 'output_text':
-      return [{ type: 'response.output_text.done', ...place, text: part.text, logprobs: [] }, done];
-    case 'refusal':
-      return [{ type: 'response.refusal.done', ...place, refusal: part.refusal }, done];
-    case 'reasoning_text':
-      return [{ type: 'response.reasoning_text.done', ...place, text: part.text }, done];
-    case 'summary_text':
-      return [{ type: 'response.reasoning_summary_text.done', ...place, text: part.text }, done];
-    default:
-      return [done];
-  }
+  const text = textPart(typeOf(part));
+  if (!text) return [done];
+  const { event, field, kind } = text;
+  const more = kind === 'text' ? { logprobs: [] } : {};
+  return [{ type: `${event}.done`, ...place, [field]: part[field], ...more }, done];
 }
 
 /** Items that may be called incomplete; of the others there are only those that have failed. */
@@ -69,8 +63,7 @@ export function callClosing(shown: ShownItem, whole: string): readonly Unnumbere
   const { item, index, isWhole } = shown;
   if (!isFunction(item))
     return [{ type: 'response.output_item.done', output_index: index, item: parsedJson(whole) }];
-  const field = isCustom(item) ? 'input' : 'arguments';
-  const event = isCustom(item) ? 'response.custom_tool_call_input' : 'response.function_call_arguments';
+  const { field, event } = isCustom(item) ? CALLS.custom_tool_call : CALLS.function_call;
   const text = argumentsOf(item, whole);
   const rest = text.slice(textIn(item[field]).length);
   const place = { item_id: item.id, output_index: index };

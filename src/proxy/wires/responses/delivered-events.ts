@@ -23,6 +23,7 @@ import {
 import { endOf } from './ending.ts';
 import { isCustom, isFunction, jsonPiece, kindOf, sealedIn } from './items.ts';
 import { ResponsesProviderTools } from './provider-tools.ts';
+import { CALL_EVENTS, TEXT_EVENTS } from './streamed-fields.ts';
 
 const isThought = ({ kind }: Delta): boolean => kind === 'reasoning';
 
@@ -123,26 +124,15 @@ class ResponsesDeliveredReader implements DeliveredReader {
   }
 
   #deltasOf(data: ResponsesData, calls: number): readonly Delta[] {
-    const delta = textIn(data.delta);
+    const text = TEXT_EVENTS.get(data.type);
+    if (text) return text.isWhole ? [] : said(text.kind, textIn(data.delta));
+    const call = CALL_EVENTS.get(data.type);
+    if (call?.isWhole) return this.#close(data, textIn(data[call.field]), call.type, calls);
+    if (call) return this.#argue(data, textIn(data.delta), call.type, calls);
     const item = isObject(data.item) ? data.item : {};
     switch (data.type) {
-      case 'response.output_text.delta':
-        return said('text', delta);
-      case 'response.refusal.delta':
-        return said('refusal', delta);
-      case 'response.reasoning_text.delta':
-      case 'response.reasoning_summary_text.delta':
-        return said('reasoning', delta);
       case 'response.output_item.added':
         return isFunction(item) ? this.#begin(data, item, calls) : [];
-      case 'response.function_call_arguments.delta':
-        return this.#argue(data, delta, delta, calls);
-      case 'response.custom_tool_call_input.delta':
-        return this.#argue(data, delta, jsonPiece(delta), calls);
-      case 'response.function_call_arguments.done':
-        return this.#close(data, textIn(data.arguments), '', calls);
-      case 'response.custom_tool_call_input.done':
-        return this.#close(data, textIn(data.input), '"', calls);
       case 'response.output_item.done':
         return this.#end(data, item, calls);
       default:
@@ -156,17 +146,18 @@ class ResponsesDeliveredReader implements DeliveredReader {
     return isCustom(item) ? [start, { kind: 'tool_arguments', index, text: '"' }] : [start];
   }
 
-  #argue(data: ResponsesData, piece: string, text: string, calls: number): readonly Delta[] {
+  #argue(data: ResponsesData, piece: string, type: string, calls: number): readonly Delta[] {
     const call = this.#callAt(data, calls);
     call.said += piece;
+    const text = isCustom({ type }) ? jsonPiece(piece) : piece;
     return text === '' ? [] : [{ kind: 'tool_arguments', index: call.index, text }];
   }
 
-  #close(data: ResponsesData, whole: string, quote: string, calls: number): readonly Delta[] {
+  #close(data: ResponsesData, whole: string, type: string, calls: number): readonly Delta[] {
     const call = this.#callAt(data, calls);
     const { index, said: before } = call;
     const rest = before !== '' && whole.startsWith(before) ? whole.slice(before.length) : '';
-    const text = (quote === '' ? rest : jsonPiece(rest)) + quote;
+    const text = isCustom({ type }) ? `${jsonPiece(rest)}"` : rest;
     call.said = whole;
     const close: Delta = { kind: 'tool_close', index, proof: 3 };
     return text === '' ? [close] : [{ kind: 'tool_arguments', index, text }, close];

@@ -10,6 +10,7 @@ import { isCustom, isFunction, kindOf } from './items.ts';
 import { fitPart, openPart, partOfEvent } from './parts.ts';
 import { announced, Place } from './place.ts';
 import type { ResponsesSender } from './sender.ts';
+import { TEXT_PARTS } from './streamed-fields.ts';
 
 export type Prose = Extract<Delta, { kind: 'text' | 'refusal' | 'reasoning' }>;
 
@@ -26,13 +27,8 @@ const UNSEEN = {
   reasoning: { kind: 'reasoning', added: { type: 'reasoning' }, lengthOf: () => 0 },
 } as const satisfies Record<string, AttemptItem>;
 
-/** How prose is sent; thoughts as a summary if they were begun as one. */
-const PROSE = {
-  text: { kind: 'message', type: 'output_text', event: 'response.output_text.delta' },
-  refusal: { kind: 'message', type: 'refusal', event: 'response.refusal.delta' },
-  reasoning: { kind: 'reasoning', type: 'reasoning_text', event: 'response.reasoning_text.delta' },
-  summary: { kind: 'reasoning', type: 'summary_text', event: 'response.reasoning_summary_text.delta' },
-} as const;
+/** The parts that prose is sent in; thoughts as a summary if they were begun as one. */
+const PART_TYPES = { text: 'output_text', refusal: 'refusal', reasoning: 'reasoning_text' } as const;
 
 /**
  * The items of one response as its client gets them. Those of the attempt that it began with keep their places and
@@ -118,16 +114,21 @@ export class ResponseOutput {
 
   /** Prose that is not all that its event says, or has no event of its own. */
   say(delta: Prose, event: ResponsesEvent | undefined): void {
-    const { kind } = PROSE[delta.kind];
+    const kind = delta.kind === 'reasoning' ? 'reasoning' : 'message';
     const own = event?.item?.kind === kind ? event : undefined;
     const place = this.#placeFor(kind, own?.item);
     const told = own && partOfEvent(own.data);
     const list = told?.list ?? place.shown.open?.list ?? (kind === 'reasoning' ? 'summary' : 'content');
-    const how = PROSE[list === 'summary' ? 'summary' : delta.kind];
-    const part = openPart(place, { list, type: how.type, ...(told && { index: told.index }) }, this.#sender);
+    const type = list === 'summary' ? 'summary_text' : PART_TYPES[delta.kind];
+    const part = openPart(place, { list, type, ...(told && { index: told.index }) }, this.#sender);
     place.isRebuilt = true;
     const more = delta.kind === 'text' ? { logprobs: [] } : {};
-    const said = { type: how.event, ...placeOf(place.shown, list, part), delta: delta.text, ...more };
+    const said = {
+      type: `${TEXT_PARTS[type].event}.delta`,
+      ...placeOf(place.shown, list, part),
+      delta: delta.text,
+      ...more,
+    };
     this.#sender.emit(said, [delta]);
   }
 

@@ -1,9 +1,10 @@
 import { isObject } from '../../../lib/json.ts';
-import { EMPTY_PARTS, type PartList, partsOf, type ShownItem } from './client-response-state.ts';
+import { partsOf, type ShownItem } from './client-response-state.ts';
 import { partAdded, partClosing } from './closing.ts';
 import type { ResponsesData, ResponsesEvent } from './data.ts';
 import type { Place } from './place.ts';
 import type { ResponsesSender } from './sender.ts';
+import { type PartList, TEXT_EVENTS, textPart } from './streamed-fields.ts';
 
 /** The part of an item that an event is about, as its attempt counts. */
 export interface AttemptPart {
@@ -23,12 +24,11 @@ export function partOfEvent({
     return { list: 'summary', index: summary_index, type: 'summary_text' };
   if (typeof content_index !== 'number') return undefined;
   const named = isObject(part) && typeof part.type === 'string' ? part.type : undefined;
-  return { list: 'content', index: content_index, type: named ?? impliedType(type) };
-}
-
-function impliedType(event: string): string {
-  if (event.startsWith('response.refusal.')) return 'refusal';
-  return event.startsWith('response.reasoning_text.') ? 'reasoning_text' : 'output_text';
+  return {
+    list: 'content',
+    index: content_index,
+    type: named ?? TEXT_EVENTS.get(type)?.type ?? 'output_text',
+  };
 }
 
 /** Where a continuation adds content of this type: in the part that is open, or in a new one. */
@@ -49,7 +49,7 @@ export type OpenedPart = Omit<AttemptPart, 'index'> & { readonly index?: number 
 function beginPart(shown: ShownItem, list: PartList, type: string, sender: ResponsesSender): number {
   for (const event of partClosing(shown)) sender.emit(event);
   const part = partsOf(shown, list).length;
-  sender.emit(partAdded(shown, list, part, { type, ...EMPTY_PARTS[type] }));
+  sender.emit(partAdded(shown, list, part, { type, ...textPart(type)?.empty }));
   return part;
 }
 

@@ -1,6 +1,7 @@
 import { isObject } from '../../../lib/json.ts';
-import { type PartList, partsOf, type ShownItem } from './client-response-state.ts';
+import { partsOf, type ShownItem } from './client-response-state.ts';
 import { type AttemptItem, type Json, type ResponsesData, textIn } from './data.ts';
+import type { PartList } from './streamed-fields.ts';
 
 /** Ids that a provider may look up beside those of reasoning the client was not shown; without it they are refused. */
 const RENAMED: ReadonlySet<unknown> = new Set(['message', 'function_call', 'custom_tool_call']);

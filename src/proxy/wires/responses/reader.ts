@@ -15,6 +15,7 @@ import { type Json, LIFECYCLE, type ResponsesData, type ResponsesEvent, TERMINAL
 import { endOf } from './ending.ts';
 import { impliedItem, sealedIn, TrackedItem } from './items.ts';
 import { ResponsesProviderTools } from './provider-tools.ts';
+import { CALL_EVENTS, TEXT_EVENTS } from './streamed-fields.ts';
 
 export type ResponsesReading = WireEvent<ResponsesEvent>;
 
@@ -127,42 +128,23 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
   }
 
   #deltasOf(data: ResponsesData, item: TrackedItem): readonly Delta[] {
-    if (data.type === 'response.output_text.delta') return item.say('text', partOf(data), textIn(data.delta));
-    const part = partOf(data);
-    const summary = `summary ${data.summary_index ?? 0}`;
-    switch (data.type) {
-      case 'response.output_text.done':
-        return item.sayRest('text', part, textIn(data.text));
-      case 'response.refusal.delta':
-        return item.say('refusal', part, textIn(data.delta));
-      case 'response.refusal.done':
-        return item.sayRest('refusal', part, textIn(data.refusal));
-      case 'response.reasoning_text.delta':
-        return item.say('reasoning', part, textIn(data.delta));
-      case 'response.reasoning_text.done':
-        return item.sayRest('reasoning', part, textIn(data.text));
-      case 'response.reasoning_summary_text.delta':
-        return item.say('reasoning', summary, textIn(data.delta));
-      case 'response.reasoning_summary_text.done':
-        return item.sayRest('reasoning', summary, textIn(data.text));
-      default:
-        return item.isCall ? this.#callDeltas(data, item) : this.#providerTools.read(data);
-    }
+    const told = TEXT_EVENTS.get(data.type);
+    if (!told) return item.isCall ? this.#callDeltas(data, item) : this.#providerTools.read(data);
+    const { kind, list, field, isWhole } = told;
+    const place = list === 'content' ? String(data.content_index ?? 0) : `summary ${data.summary_index ?? 0}`;
+    return isWhole
+      ? item.sayRest(kind, place, textIn(data[field]))
+      : item.say(kind, place, textIn(data.delta));
   }
 
   #callDeltas(data: ResponsesData, item: TrackedItem): readonly Delta[] {
+    const told = CALL_EVENTS.get(data.type);
+    if (told) return told.isWhole ? item.close(textIn(data[told.field])) : item.argue(textIn(data.delta));
     switch (data.type) {
       case 'response.output_item.added':
         this.#hasCalls = true;
         this.#providerTools.read(data);
         return item.begin();
-      case 'response.function_call_arguments.delta':
-      case 'response.custom_tool_call_input.delta':
-        return item.argue(textIn(data.delta));
-      case 'response.function_call_arguments.done':
-        return item.close(textIn(data.arguments));
-      case 'response.custom_tool_call_input.done':
-        return item.close(textIn(data.input));
       case 'response.output_item.done':
         this.#hasCalls = true;
         return isObject(data.item) ? item.finish(data.item) : NO_DELTAS;
@@ -183,8 +165,6 @@ const SPOKEN: ReadonlySet<string> = new Set([
 /** Its piece is text, and of an item; or there is none. */
 const isSpoken = ({ delta, output_index, item_id }: Json): boolean =>
   !isUnreadableText(delta) && (textIn(delta) === '' || (output_index ?? item_id) !== undefined);
-
-const partOf = ({ content_index }: ResponsesData): string => String(content_index ?? 0);
 
 const failed = (error: ProviderError): ResponsesReading => ({ kind: 'error_event', error });
 
