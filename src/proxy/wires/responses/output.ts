@@ -7,8 +7,7 @@ import { partsOf, type ShownItem } from './client-response-state.ts';
 import { argumentsOf, callClosing, callOf, cutOff, itemClosing, partClosing, placeOf } from './closing.ts';
 import { type AttemptItem, type ResponsesData, type ResponsesEvent, textIn } from './data.ts';
 import { isCustom, isFunction, kindOf } from './items.ts';
-import { fitPart, openPart, partOfEvent } from './parts.ts';
-import { announced, Place } from './place.ts';
+import { announced, fitPart, openPart, Place, partOfEvent } from './place.ts';
 import type { ResponsesSender } from './sender.ts';
 import { TEXT_PARTS } from './streamed-fields.ts';
 
