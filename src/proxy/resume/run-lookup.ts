@@ -4,7 +4,7 @@ import type { Owner, RunId, StoredRun } from '../../checkpoint/store.ts';
 import { apiError } from '../../lib/errors.ts';
 import { sleep } from '../../lib/time.ts';
 import type { RunContext } from '../run/context/run-context.ts';
-import type { RunRegistry } from '../run/run-registry.ts';
+import type { ActiveRun, RunRegistry } from '../run/run-registry.ts';
 import { wireOf } from '../wires/registry.ts';
 import { isLeftOver, isUnfinished, withEnding } from './stored-ending.ts';
 
@@ -51,6 +51,8 @@ export class RunLookup {
   readonly #registry: RunRegistry;
   /** Does not apply to requests with a key, which are looked up all the same. */
   readonly #patience: BestEffortStore;
+  /** Runs under way here whose clients have left, and when the store has the notes of that. */
+  readonly #leaving = new WeakMap<ActiveRun, Promise<void>>();
 
   constructor(context: RunContext, registry: RunRegistry) {
     this.#context = context;
@@ -72,16 +74,21 @@ export class RunLookup {
 
   /** The answer to this request has begun to be delivered: a repetition may need the rest. */
   remember(ask: Ask, run: RunId): void {
+    const active = this.#registry.holder(run);
+    if (active) this.#leaving.delete(active);
     // A key was claimed for the run before that was begun, unless it is the successor of another one.
-    if (ask.key === undefined || run !== ask.fresh) this.#note(ask, { run });
+    if (ask.key === undefined || run !== ask.fresh) void this.#note(ask, { run });
   }
 
   /** The client of the run has left before it had all of the answer. `left`: what the run does now. */
   leave(ask: Ask, run: RunId, left: Left): void {
-    this.#note(ask, { run, left });
+    const noted = this.#note(ask, { run, left });
+    const active = this.#registry.holder(run);
+    if (active) this.#leaving.set(active, noted);
   }
 
-  #note({ owner, digest, key }: Ask, known: KnownRun): void {
+  /** Resolves once the store has the note, or has failed at it. */
+  async #note({ owner, digest, key }: Ask, known: KnownRun): Promise<void> {
     const { configuration, store } = this.#context;
     const { clocks, resume, checkpoint } = configuration;
     if (this.#patience.isResting || (key === undefined && !resume.match_requests)) return;
@@ -94,7 +101,7 @@ export class RunLookup {
             clocks.attempt_ms + resume.salvage_after_ms,
           )
         : store.notes.put(owner, keyNote(key), JSON.stringify({ ...known, digest }), checkpoint.ttl_s * 1000);
-    noted.catch((error) => this.#patience.rest(error));
+    await noted.catch((error) => this.#patience.rest(error));
   }
 
   async #ofKey(ask: Ask, key: string): Promise<RunId | undefined> {
@@ -167,14 +174,10 @@ export class RunLookup {
     }
   }
 
-  /** The note is taken, so that of several repetitions one gets the run, and the others get one of their own. */
   async #ofRequest(ask: Ask): Promise<RunId | undefined> {
-    const { owner, digest, signal } = ask;
-    const taken = await this.#patience.answerOf(
-      this.#context.store.notes.consume(owner, requestNote(digest)),
-    );
-    if (taken === undefined) return undefined;
-    const known = JSON.parse(taken) as KnownRun;
+    const { owner, signal } = ask;
+    const known = await this.#taken(ask);
+    if (!known) return undefined;
     const { run, left } = known;
     const stored = await this.#settled(ask, known, await this.#state(run, owner));
     if (!stored) return undefined;
@@ -182,12 +185,39 @@ export class RunLookup {
       const isWanted = stored.status === 'complete' ? left !== undefined : isUnfinished(stored.end);
       return isWanted && (await this.#isOfUse(ask, known, stored)) ? run : undefined;
     }
-    if (left === 'detached') return run;
-    if (!(await this.#isOrphaned(run, owner, stored, signal))) {
-      this.remember(ask, run);
-      return undefined;
-    }
-    return run;
+    if (left === 'detached' || (await this.#isOrphaned(run, owner, stored, signal))) return run;
+    // A client that asks again at once may be here before the replica that it has left, another one, has said so.
+    if (left === undefined && (await this.#hasLeft(ask, run))) return this.#ofRequest(ask);
+    this.remember(ask, run);
+    return undefined;
+  }
+
+  /**
+   * The run that this request was noted for. The note is taken, so that of several repetitions one gets the run, and the
+   * others get one of their own.
+   */
+  async #taken(ask: Ask): Promise<KnownRun | undefined> {
+    const { store, time } = this.#context;
+    const note = requestNote(ask.digest);
+    const taken = await this.#patience.answerOf(store.notes.consume(ask.owner, note));
+    if (taken === undefined) return undefined;
+    const known = JSON.parse(taken) as KnownRun;
+    const active = known.left === undefined ? this.#registry.holder(known.run) : undefined;
+    if (!active) return known;
+    // A connection is known to be closed only at the end of the turn in which its client asks again on another one.
+    await sleep(time, 0, ask.signal);
+    const noted = this.#leaving.get(active);
+    if (!noted) return known;
+    await noted;
+    return this.#taken(ask);
+  }
+
+  /** Whether there is a note by now that the client of the run has left it. */
+  async #hasLeft({ owner, digest }: Ask, run: RunId): Promise<boolean> {
+    const found = await this.#patience.answerOf(this.#context.store.notes.get(owner, requestNote(digest)));
+    if (found === undefined) return false;
+    const known = JSON.parse(found) as KnownRun;
+    return known.run === run && known.left !== undefined;
   }
 
   /**

@@ -139,6 +139,33 @@ describe('a run whose client has left it', () => {
     expect(await setting.find(setting.ask())).toBe(lease.run);
   });
 
+  it('is found although its client was back before that was noticed, here', async () => {
+    for (const left of ['detached', 'ending'] as const) {
+      const setting = lookupOf();
+      const lease = await begin(setting, 'Hello');
+      const active = setting.registry.begin(OWNER);
+      setting.registry.hold(lease.run, active);
+      setting.time.after(0, () => setting.lookup.leave(setting.ask(), lease.run, left));
+      setting.time.after(100, () => void setting.other.finish(lease, LEFT));
+      expect(await setting.find(setting.ask())).toBe(lease.run);
+      // Its note is taken as well: another repetition is another sample.
+      expect(await setting.find(setting.ask())).toBeUndefined();
+    }
+  });
+
+  it('is found although its client was back before that was noticed, elsewhere', async () => {
+    for (const left of ['detached', 'ending'] as const) {
+      const setting = lookupOf();
+      const { time, store } = setting;
+      const lease = await begin(setting, 'Hello');
+      store.holder = () => ({ state: 'alive', silent_ms: (900 + time.now()) % 1000 });
+      time.after(50, () => setting.lookup.leave(setting.ask(), lease.run, left));
+      time.after(400, () => void setting.other.finish(lease, LEFT));
+      expect(await setting.find(setting.ask())).toBe(lease.run);
+      expect(await setting.find(setting.ask())).toBeUndefined();
+    }
+  });
+
   it.each([
     ['nothing of it was delivered', {}, []],
     ['what was delivered of it could not be joined', { isJoinable: () => false }, ['Hello']],
