@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import type { FsyncPolicy } from '../checkpoint/file/file-segments.ts';
 import { FileStore } from '../checkpoint/file/file-store.ts';
+import type { FsyncPolicy } from '../checkpoint/file/segment-log.ts';
 import { MemoryStore } from '../checkpoint/memory/store.ts';
 import { isRedisUrl, parseRedisUrl } from '../checkpoint/redis/address.ts';
 import { createSeal, type Seal } from '../checkpoint/seal.ts';
