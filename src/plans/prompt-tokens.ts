@@ -1,5 +1,6 @@
 import {
   type AttemptUsage,
+  type Count,
   charactersIn,
   estimatedMessageTokens,
   estimatedPromptTokens,
@@ -25,18 +26,45 @@ const NUDGE_DENSITY = { min: 2.5, max: 6.5 } as const;
  * more: what was added is taken off. Without a report they are estimated. Never 0, and never more than was reported.
  */
 export function promptTokens(attempts: readonly AttemptUsage[], size: PromptSize): number {
-  const reports = attempts.map(reportedPrompt);
-  const exact = attempts.findIndex((attempt, index) => isBare(attempt) && reports[index] !== undefined);
-  if (exact >= 0) return reports[exact] as number;
-  const estimate = Math.max(1, estimatedPromptTokens(size));
-  // The earliest continuation has the least added to it.
-  const first = reports.findIndex((report) => report !== undefined);
-  const report = reports[first];
-  const attempt = attempts[first];
-  if (report === undefined || !attempt) return estimate;
-  const own = withoutAdded(report, estimate, attempt, attempts.slice(0, first));
-  return Math.min(Math.max(1, Math.round(own)), report);
+  const exact = attempts.find((attempt) => isBare(attempt) && reportedPrompt(attempt) !== undefined);
+  if (exact) return reportedPrompt(exact) as number;
+  const first = firstReport(attempts);
+  if (!first) return estimateOf(size);
+  return Math.min(Math.max(1, Math.round(withoutAdded(first, attempts, size))), first.report);
 }
+
+/**
+ * How to count what was said by attempts that reported nothing. What is taken off a prompt and what the answer is said to be
+ * are counted alike: their sum was reported.
+ */
+export function answerCounter(attempts: readonly AttemptUsage[], size: PromptSize): (count: Count) => number {
+  const first = firstReport(attempts);
+  return tokenCounter(attempts, first && usualDensity(first, size));
+}
+
+/** The report of the earliest continuation, which has the least added to it. */
+interface PromptReport {
+  readonly report: number;
+  readonly attempt: AttemptUsage;
+  readonly before: readonly AttemptUsage[];
+}
+
+function firstReport(attempts: readonly AttemptUsage[]): PromptReport | undefined {
+  const index = attempts.findIndex((attempt) => reportedPrompt(attempt) !== undefined);
+  const attempt = attempts[index];
+  if (!attempt) return undefined;
+  return { report: reportedPrompt(attempt) as number, attempt, before: attempts.slice(0, index) };
+}
+
+const estimateOf = (size: PromptSize): number => Math.max(1, estimatedPromptTokens(size));
+
+const addedEstimate = ({ added_messages, added_reasoning = 0 }: AttemptUsage): number =>
+  added_messages.reduce((sum, characters) => sum + estimatedMessageTokens(characters), 0) +
+  estimatedTokens(added_reasoning);
+
+/** Tokens per character of the whole request that was reported. */
+const usualDensity = ({ report, attempt }: PromptReport, size: PromptSize): number =>
+  report / charactersIn(estimateOf(size) + addedEstimate(attempt));
 
 /** Some servers report a prompt of no tokens, which none is. */
 function reportedPrompt({ reported }: AttemptUsage): number | undefined {
@@ -51,22 +79,17 @@ const isBare = ({ added_messages, added_reasoning = 0 }: AttemptUsage): boolean 
  * was counted when it came, and continues in the same turn: to subtract it is exact. To subtract a nudge is off by a few
  * tokens, however large the request is. To share the report out by characters is off by a part of the smaller side.
  */
-function withoutAdded(
-  report: number,
-  estimate: number,
-  attempt: AttemptUsage,
-  before: readonly AttemptUsage[],
-): number {
+function withoutAdded(first: PromptReport, attempts: readonly AttemptUsage[], size: PromptSize): number {
+  const { report, attempt, before } = first;
   const { added_messages, added_reasoning = 0 } = attempt;
   const [prefix = 0, ...nudges] = added_messages;
-  const added_estimate =
-    added_messages.reduce((sum, characters) => sum + estimatedMessageTokens(characters), 0) +
-    estimatedTokens(added_reasoning);
+  const estimate = estimateOf(size);
+  const added_estimate = addedEstimate(attempt);
   const share = (report * estimate) / (estimate + added_estimate);
   if (Math.abs(report - estimate - added_estimate) <= AGREEMENT * report) return share;
 
-  const usual = report / charactersIn(estimate + added_estimate);
-  const count = tokenCounter([...before, attempt], usual);
+  const usual = usualDensity(first, size);
+  const count = answerCounter(attempts, size);
   const said = sumOf(before.map(({ text }) => text));
   const thought = sumOf(before.map(({ reasoning }) => reasoning));
   const nudge_characters = nudges.reduce((sum, characters) => sum + characters, 0);

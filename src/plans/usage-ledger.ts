@@ -1,6 +1,6 @@
 import type { Usage } from './delta.ts';
-import { promptTokens } from './prompt-tokens.ts';
-import { type AttemptUsage, type Count, type PromptSize, tokenCounter, tokensOfDeltas } from './tokens.ts';
+import { answerCounter, promptTokens } from './prompt-tokens.ts';
+import { type AttemptUsage, type Count, type PromptSize, tokensOfDeltas } from './tokens.ts';
 
 const REPORTS_ALL: ReadonlySet<AttemptUsage['mode']> = new Set(['first', 'resume', 'replay', 'restart']);
 
@@ -33,12 +33,12 @@ export function logicalUsage(attempts: readonly AttemptUsage[], size: PromptSize
   const whole = reported && REPORTS_ALL.has(last.mode) ? reported : undefined;
   if (whole && whole.prompt_tokens > 0) return whole;
   const prompt_tokens = promptTokens(attempts, size);
-  const completion_tokens = whole?.completion_tokens ?? completionTokens(attempts);
+  const completion_tokens = whole?.completion_tokens ?? completionTokens(attempts, size);
   return { ...reported, prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
 }
 
-function completionTokens(attempts: readonly AttemptUsage[]): number {
-  const count = tokenCounter(attempts);
+function completionTokens(attempts: readonly AttemptUsage[], size: PromptSize): number {
+  const count = answerCounter(attempts, size);
   return attempts.reduce((sum, attempt) => sum + newTokens(attempt, count), 0);
 }
 

@@ -181,6 +181,25 @@ describe('the usage of the one answer that the client saw', () => {
     expect(logicalUsage(attempts, size)).toEqual(expected);
   });
 
+  // The markup around a call is tokens that no event shows: the report of the rest says nothing of one character each.
+  test.each([1, 4, 15, 29])(
+    'is in all what was reported, when a prefix of %i tokens was sent back',
+    (said) => {
+      const count = { deltas: said, characters: said };
+      const shown = { deltas: 70 - said, characters: 70 - said };
+      const attempts = [
+        attempt('first', { text: count }),
+        attempt('prefill', {
+          text: shown,
+          added_messages: [said],
+          reported: usage(1500 + said, 163 - said),
+        }),
+      ];
+      const long: PromptSize = { message_characters: [1500], tool_characters: 0, media_tokens: 0 };
+      expect(logicalUsage(attempts, long).total_tokens).toBe(1663);
+    },
+  );
+
   test('keeps the details that the last attempt reported', () => {
     const details = { completion_tokens_details: { reasoning_tokens: 3 } };
     const attempts = [
