@@ -4,7 +4,7 @@ import type { Phase } from '../../interrupts/interruption.ts';
 import { type Delta, isUsage, type Usage } from '../../plans/delta.ts';
 import { closedByFinish, parses } from '../../plans/tool-proof.ts';
 import type { Attempt, Refusal } from '../upstream/attempt.ts';
-import type { Samples } from '../wires/common/fingerprint.ts';
+import type { Samples } from '../wires/common/dialect.ts';
 import type { AnswerEvent, WireReader } from '../wires/common/wire.ts';
 import type { AttemptLedger } from './attempt-ledger.ts';
 import type { Answer, AttemptReport } from './context/attempt-report.ts';

@@ -7,7 +7,7 @@ import type { SettledCall, ToolCall } from '../../plans/tool-call.ts';
 import { closedBefore, closedByFinish, type ToolSchemas } from '../../plans/tool-proof.ts';
 import { Transcript } from '../../plans/transcript.ts';
 import type { DeliveredEvent, DeliveredReader } from '../wires/common/delivered-events.ts';
-import { NO_TRACES } from '../wires/common/fingerprint.ts';
+import { NO_TRACES } from '../wires/common/dialect.ts';
 import type { RequestFacts } from '../wires/common/request-facts.ts';
 import type { AnswerEvent, AnswerWriter, Wire } from '../wires/common/wire.ts';
 import { AttemptLedger } from './attempt-ledger.ts';

@@ -2,7 +2,7 @@ import type { AttemptEnd } from '../../../interrupts/classify.ts';
 import type { Phase } from '../../../interrupts/interruption.ts';
 import type { Usage } from '../../../plans/delta.ts';
 import type { Refusal } from '../../upstream/attempt.ts';
-import type { Samples } from '../../wires/common/fingerprint.ts';
+import type { Samples } from '../../wires/common/dialect.ts';
 import type { Ending } from '../../wires/common/wire.ts';
 
 /** How an attempt went, whichever replica made it. */

@@ -10,7 +10,7 @@ import { Attempt } from '../../upstream/attempt.ts';
 import { type RunTarget, upstreamUrl } from '../../upstream/target.ts';
 import { ChatCompletionsReader } from '../../wires/chunks/chat-completions.ts';
 import { chatWire } from '../../wires/chunks/chat-wire.ts';
-import type { Samples } from '../../wires/common/fingerprint.ts';
+import type { Samples } from '../../wires/common/dialect.ts';
 import type { RunContext } from './run-context.ts';
 
 /** After the finish reason only a usage report and `[DONE]` are expected. */

@@ -1,8 +1,7 @@
 import type { Time } from '../../../lib/time.ts';
 import type { PrefillManner } from '../../../plans/seam/mode.ts';
 import type { Target } from '../../upstream/target.ts';
-import type { Dialect } from '../common/dialect.ts';
-import type { Samples } from '../common/fingerprint.ts';
+import type { Dialect, Samples } from '../common/dialect.ts';
 import { type Capabilities, merged, NOTHING, REMEMBERED_FOR_MS } from './capabilities.ts';
 import { DIALECTS, dialectAt, dialectBehind } from './registry.ts';
 import type { StoredCapabilities, Subject } from './stored-capabilities.ts';

@@ -1,5 +1,4 @@
-import { type Dialect, PLAIN } from '../common/dialect.ts';
-import type { Fingerprint } from '../common/fingerprint.ts';
+import { type Dialect, type Fingerprint, PLAIN } from '../common/dialect.ts';
 import { familyMayContinue } from './model-families.ts';
 
 const sign: Fingerprint = {

@@ -1,5 +1,4 @@
-import { type Dialect, PLAIN, type Prefill } from '../common/dialect.ts';
-import type { Fingerprint } from '../common/fingerprint.ts';
+import { type Dialect, type Fingerprint, PLAIN, type Prefill } from '../common/dialect.ts';
 import { claudeContinues, familyMayContinue, isMistral } from './model-families.ts';
 
 const sign: Fingerprint = {

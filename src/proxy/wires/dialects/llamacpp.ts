@@ -1,5 +1,4 @@
-import { type Dialect, PLAIN, withoutThinking } from '../common/dialect.ts';
-import { eventFingerprint } from '../common/fingerprint.ts';
+import { type Dialect, eventFingerprint, PLAIN, withoutThinking } from '../common/dialect.ts';
 
 /** The build's number and commit: `b0-unknown` where the server was not built from a git repository. */
 const BUILD = /^b\d+-(?:[0-9a-f]+|unknown)$/;

@@ -1,5 +1,12 @@
-import { type Dialect, PLAIN } from '../common/dialect.ts';
-import { systemFingerprint } from '../common/fingerprint.ts';
+import {
+  type Dialect,
+  eventFingerprint,
+  type Fingerprint,
+  hasChoiceField,
+  PLAIN,
+  systemFingerprint,
+  withoutThinking,
+} from '../common/dialect.ts';
 
 /** Newer models are rendered so that a trailing assistant message stays open; templates of others close it. */
 export const ollama: Dialect = {
@@ -32,4 +39,46 @@ export const tgi: Dialect = {
   ),
   prefill: true,
   echoes: false,
+};
+
+/** Opens a new turn and puts the prefix behind it: where a turn begins with thinking, the prefix would be a thought. */
+export const sglang: Dialect = {
+  ...PLAIN,
+  name: 'sglang',
+  about: { speakers: 'SGLang' },
+  sign: eventFingerprint('`matched_stop`', (event) => hasChoiceField(event, 'matched_stop')),
+  prefill: true,
+  prefillWithTools: true,
+  echoes: false,
+  nudgeParameters: withoutThinking,
+  prefillParameters: (interrupted) => ({ continue_final_message: true, ...withoutThinking(interrupted) }),
+};
+
+/** Fields for token ids are sent empty unless they are asked for. */
+const vllmSign: Fingerprint = {
+  says: '`prompt_token_ids`, `token_ids`, or a `system_fingerprint` that begins with `vllm-`',
+  isIn: ({ events }) =>
+    events.some(
+      (event) =>
+        /^vllm-/.test(String(event.system_fingerprint)) ||
+        'prompt_token_ids' in event ||
+        hasChoiceField(event, 'token_ids'),
+    ),
+};
+
+/** Both flags are needed: with the default `add_generation_prompt` the request is refused. */
+export const vllm: Dialect = {
+  ...PLAIN,
+  name: 'vllm',
+  about: {
+    speakers: 'vLLM, NVIDIA NIM, TensorRT-LLM',
+    unverified: 'That TensorRT-LLM and every NIM take the fields: one that refuses them is asked by a nudge.',
+  },
+  addresses: ['integrate.api.nvidia.com'],
+  sign: vllmSign,
+  prefill: true,
+  prefillWithTools: true,
+  echoes: false,
+  nudgeParameters: withoutThinking,
+  prefillParameters: () => ({ continue_final_message: true, add_generation_prompt: false, echo: false }),
 };

@@ -1,5 +1,120 @@
 import type { DialectName } from '../../../config/dialect-names.ts';
-import { type Dialect, PLAIN } from '../common/dialect.ts';
+import { isObject } from '../../../lib/json.ts';
+import { type Dialect, eventFingerprint, PLAIN } from '../common/dialect.ts';
+import { claudeContinues, familyCallsTools, familyMayContinue, geminiContinues } from './model-families.ts';
+
+/** Anthropic's OpenAI-compatible endpoint. */
+export const anthropic: Dialect = {
+  ...PLAIN,
+  name: 'anthropic',
+  about: {
+    speakers: 'Anthropic, OpenAI-compatible endpoint',
+    models: ['claude-sonnet-4-5', 'claude-opus-4-6'],
+    unverified:
+      'Whether the endpoint has the rule of the Messages API: models that continue there are tried. That tools do no harm.',
+  },
+  addresses: ['api.anthropic.com'],
+  // Names that say nothing are of models that are newer than the rule.
+  prefill: (model) => (claudeContinues(model) ? undefined : false),
+  prefillWithTools: true,
+  echoes: false,
+  // A thinking model wants a thinking block at the head of the message, which this endpoint never gave out.
+  prefillParameters: ({ request: { thinking } }) =>
+    isObject(thinking) ? { thinking: { type: 'disabled' } } : {},
+};
+
+/** The OpenAI-compatible endpoints of Amazon Bedrock. */
+export const bedrock: Dialect = {
+  ...PLAIN,
+  name: 'bedrock',
+  about: {
+    speakers: 'Amazon Bedrock, OpenAI-compatible endpoints',
+    models: ['anthropic.claude-haiku-4-5', 'anthropic.claude-opus-4-8', 'openai.gpt-oss-120b'],
+    unverified:
+      'Whether these endpoints have the rule of its other ones: models are tried that continue there, or of which nothing is known.',
+  },
+  addresses: ['bedrock-runtime.*.amazonaws.com', 'bedrock-mantle.*.api.aws'],
+  prefill: familyMayContinue,
+  prefillWithTools: familyCallsTools,
+  echoes: false,
+};
+
+/** DeepSeek: chat prefix completion lives on another path, and takes the reasoning as well. */
+export const deepseek: Dialect = {
+  ...PLAIN,
+  name: 'deepseek',
+  about: {
+    speakers: 'DeepSeek',
+    unverified: 'Whether tools are still called after a prefix: with tools there is a nudge.',
+  },
+  addresses: ['api.deepseek.com'],
+  prefill: true,
+  echoes: false,
+  continuesReasoning: true,
+  assistantMessage: ({ text, reasoning }) => ({
+    role: 'assistant',
+    content: text,
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+    prefix: true,
+  }),
+  prefillUrl: (base_url) => `${base_url.replace(/(\/(v1|beta))?\/?$/, '')}/beta`,
+};
+
+/** Gemini: a trailing assistant message becomes a model turn. Later models refuse to have it last. */
+export const gemini: Dialect = {
+  ...PLAIN,
+  name: 'gemini',
+  about: {
+    speakers: 'Gemini and Vertex AI, OpenAI-compatible endpoints',
+    models: ['gemini-2.5-flash', 'gemini-3.5-flash', 'gemini-3.5-flash-lite', 'gemini-3.6-flash'],
+  },
+  addresses: [
+    'generativelanguage.googleapis.com',
+    'aiplatform.googleapis.com',
+    '*-aiplatform.googleapis.com',
+  ],
+  prefill: geminiContinues,
+  prefillWithTools: true,
+  echoes: false,
+};
+
+const GROQ_REASONS = /gpt-oss|qwen|deepseek-r1|qwq/;
+
+/** Groq: any text-to-text model continues a trailing assistant message. */
+export const groq: Dialect = {
+  ...PLAIN,
+  name: 'groq',
+  about: {
+    speakers: 'Groq',
+    models: ['llama-3.3-70b-versatile', 'openai/gpt-oss-120b'],
+    unverified:
+      'Whether reasoning models continue: they are tried. Whether tools are still called after a prefix: with tools there is a nudge.',
+  },
+  addresses: ['api.groq.com'],
+  sign: eventFingerprint('`x_groq`', (event) => 'x_groq' in event),
+  prefill: (model) => (GROQ_REASONS.test(model.toLowerCase()) ? undefined : true),
+  echoes: false,
+};
+
+/** Kimi: partial mode. Models that always think want their reasoning back. */
+export const kimi: Dialect = {
+  ...PLAIN,
+  name: 'kimi',
+  about: {
+    speakers: 'Moonshot AI (Kimi)',
+    unverified:
+      'Whether tools are still called after a prefix: with tools there is a nudge. Whether reasoning alone is continued: it is generated anew.',
+  },
+  addresses: ['api.moonshot.ai', 'api.moonshot.cn', 'api.kimi.com'],
+  prefill: true,
+  echoes: false,
+  assistantMessage: ({ text, reasoning }) => ({
+    role: 'assistant',
+    content: text,
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+    partial: true,
+  }),
+};
 
 const host = (name: DialectName, speakers: string, ...addresses: string[]): Dialect => ({
   ...PLAIN,

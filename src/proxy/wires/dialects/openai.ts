@@ -1,5 +1,4 @@
-import { type Dialect, PLAIN } from '../common/dialect.ts';
-import { eventFingerprint } from '../common/fingerprint.ts';
+import { type Dialect, eventFingerprint, PLAIN } from '../common/dialect.ts';
 
 /** Accepts a trailing assistant message, but starts the answer anew. */
 export const openai: Dialect = {

@@ -1,6 +1,5 @@
 import { isObject } from '../../../lib/json.ts';
-import { type Dialect, type Interrupted, PLAIN } from '../common/dialect.ts';
-import { eventFingerprint } from '../common/fingerprint.ts';
+import { type Dialect, eventFingerprint, type Interrupted, PLAIN } from '../common/dialect.ts';
 import { familyCallsTools, familyMayContinue } from './model-families.ts';
 
 /** Names of providers as they are listed (`Google AI Studio`), in the form in which they are asked for. */

@@ -1,24 +1,26 @@
 import type { DialectName } from '../../../config/dialect-names.ts';
 import { ModelPattern } from '../../../config/model-pattern.ts';
-import { type Dialect, PLAIN } from '../common/dialect.ts';
-import type { Samples } from '../common/fingerprint.ts';
-import { anthropic } from './anthropic.ts';
-import { bedrock } from './bedrock.ts';
+import { type Dialect, PLAIN, type Samples } from '../common/dialect.ts';
 import { cloudflare } from './cloudflare.ts';
-import { deepseek } from './deepseek.ts';
-import { gemini } from './gemini.ts';
-import { groq } from './groq.ts';
-import { kimi } from './kimi.ts';
 import { litellm } from './litellm.ts';
 import { llamacpp } from './llamacpp.ts';
-import { lmstudio, ollama, tgi } from './local-servers.ts';
+import { lmstudio, ollama, sglang, tgi, vllm } from './local-servers.ts';
 import { mistral } from './mistral.ts';
-import { cerebras, deepinfra, fireworks, together } from './model-hosts.ts';
+import {
+  anthropic,
+  bedrock,
+  cerebras,
+  deepinfra,
+  deepseek,
+  fireworks,
+  gemini,
+  groq,
+  kimi,
+  together,
+} from './model-hosts.ts';
 import { azure, openai, xai } from './openai.ts';
 import { openrouter } from './openrouter.ts';
 import { qwen } from './qwen.ts';
-import { sglang } from './sglang.ts';
-import { vllm } from './vllm.ts';
 
 /** An unknown server: whether it continues a trailing assistant message is tried once and remembered. */
 const generic: Dialect = { ...PLAIN, name: 'generic', about: { speakers: 'anything else' } };

@@ -1,7 +1,7 @@
 import { MODES } from '../../../plans/seam/mode.ts';
 import type { Wire } from '../common/wire.ts';
-import { anthropic } from '../dialects/anthropic.ts';
 import { claudeContinues } from '../dialects/model-families.ts';
+import { anthropic } from '../dialects/model-hosts.ts';
 import { MessagesAnswerWriter } from './answer-writer.ts';
 import { messagesContinuationOf } from './continuation.ts';
 import { messagesConversation } from './conversation.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Time } from '../../../../src/lib/time.ts';
 import type { Target } from '../../../../src/proxy/upstream/target.ts';
-import type { Samples } from '../../../../src/proxy/wires/common/fingerprint.ts';
+import type { Samples } from '../../../../src/proxy/wires/common/dialect.ts';
 import { CapabilityMemory } from '../../../../src/proxy/wires/dialects/capability-memory.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { NO_TRACES, type Samples } from '../../../../src/proxy/wires/common/fingerprint.ts';
+import { NO_TRACES, type Samples } from '../../../../src/proxy/wires/common/dialect.ts';
 import { DIALECTS, dialectAt, dialectBehind } from '../../../../src/proxy/wires/dialects/registry.ts';
 
 describe('by its address', () => {

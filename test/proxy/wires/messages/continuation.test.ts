@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { nudgeText } from '../../../../src/plans/continuation.ts';
 import { prefixOf } from '../../../../src/plans/seam/mode.ts';
 import type { ContinuationFacts } from '../../../../src/proxy/wires/common/continuation.ts';
-import { anthropic } from '../../../../src/proxy/wires/dialects/anthropic.ts';
+import { anthropic } from '../../../../src/proxy/wires/dialects/model-hosts.ts';
 import { messagesContinuationOf } from '../../../../src/proxy/wires/messages/continuation.ts';
 import type { MessagesRequest } from '../../../../src/proxy/wires/messages/request.ts';
 
