@@ -13,6 +13,7 @@ export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteU
     // Output of tests that pass is of interest to nobody.
     silent: 'passed-only',
     reporters: ['default', './test/skip-report.ts'],
+    setupFiles: ['test/seed-setup.ts'],
     env: { HOLDFAST_TIER: tier, HOLDFAST_CASES: String(cases) },
     projects: [
       {
@@ -23,7 +24,7 @@ export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteU
           // What they import is loaded once for all of them.
           pool: 'threads',
           isolate: false,
-          setupFiles: ['test/unit-setup.ts'],
+          setupFiles: ['test/seed-setup.ts', 'test/unit-setup.ts'],
           testTimeout: TEST_MAX_MS * Math.max(1, cases / 1000),
         },
       },

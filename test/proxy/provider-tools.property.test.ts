@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CASES, caseShare, END_ON_FAILURE, PROPERTY_MAX_MS, seedOr } from '../cases.ts';
+import { expectShares } from '../shares.ts';
 import { CountingProvider } from '../simulation/provider-tools/counting-provider.ts';
 import { type ToolScript, toolScripts } from '../simulation/provider-tools/script.ts';
 import { assertToolInvariants } from '../simulation/provider-tools/tool-invariants.ts';
@@ -33,6 +34,23 @@ const cases: fc.Arbitrary<Case> = fc
     options: { wire, events, request: { model }, recovery, ...(others && { others }) },
   }));
 
+/** Rare among the others: the answer is lost after its call and before it says that this is its end. */
+const CUT_AFTER_ITS_CALL: Case = {
+  script: {
+    parts: [
+      { kind: 'text', pieces: ['Let me ', 'file that. '] },
+      { kind: 'tool', key: 'key0', shape: 'paired' },
+      { kind: 'text', pieces: ['Filed. '] },
+    ],
+    calls: true,
+    cuts: [17],
+    batch: 1,
+    seals: true,
+  },
+  wire: 'messages',
+  options: { wire: 'messages', request: { model: 'claude-opus-4-6' } },
+};
+
 const counted = (outcomes: Record<string, number>, outcome: string): void => {
   outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
 };
@@ -40,20 +58,18 @@ const counted = (outcomes: Record<string, number>, outcome: string): void => {
 describe('a tool that the provider runs is never run twice, and its result is never lost', () => {
   test(`whatever cuts the answer (${CASES} cases, seed ${SEED})`, { timeout: PROPERTY_MAX_MS }, async () => {
     const outcomes: Record<string, number> = {};
-    let carried = 0;
     await fc.assert(
       fc.asyncProperty(cases, async ({ script, wire, options }) => {
         const provider = new CountingProvider(script, wire);
         const run = await simulate(NO_PLAN, { ...options, provider });
         assertToolInvariants(script, provider, run);
         counted(outcomes, run.outcome);
-        if (run.outcome === 'recovered' && provider.executions.size > 0) carried++;
+        if (run.outcome === 'recovered' && provider.executions.size > 0) counted(outcomes, 'carried');
       }),
-      { seed: SEED, numRuns: CASES, endOnFailure: END_ON_FAILURE },
+      { seed: SEED, numRuns: CASES, endOnFailure: END_ON_FAILURE, examples: [[CUT_AFTER_ITS_CALL]] },
     );
-    expect(carried, 'answers that went on from a result').toBeGreaterThan(CASES / 20);
-    expect(outcomes.failed, 'answers that were given up').toBeGreaterThan(CASES / 20);
-    expect(outcomes.salvaged, 'answers that ended with their calls').toBeGreaterThan(CASES / 200);
+    expect(outcomes.salvaged).toBeGreaterThan(0);
+    expectShares(outcomes, CASES, { carried: 2 / 5, failed: 1 / 10, salvaged: 1 / 200 });
   });
 
   test(`after every event of an answer, on both wires`, { timeout: 120_000 }, async () => {
@@ -127,7 +143,6 @@ describe('a tool that the provider runs is never run twice, and its result is ne
       }),
       { seed: SEED, numRuns: FEWER_CASES, endOnFailure: END_ON_FAILURE },
     );
-    expect(outcomes.recovered).toBeGreaterThan(FEWER_CASES / 10);
-    expect(outcomes.failed).toBeGreaterThan(FEWER_CASES / 40);
+    expectShares(outcomes, FEWER_CASES, { recovered: 1 / 3, failed: 1 / 4 });
   });
 });

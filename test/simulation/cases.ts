@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { expect } from 'vitest';
 import { DIALECT_NAMES } from '../../src/config/dialect-names.ts';
 import type { EventsMode } from '../../src/proxy/wires/common/advisory.ts';
 import { END_ON_FAILURE, seedOr } from '../cases.ts';
@@ -80,17 +79,4 @@ export async function outcomesOf(
     { seed: SEED, numRuns, endOnFailure: END_ON_FAILURE },
   );
   return outcomes;
-}
-
-/**
- * A property over cases that never interrupt or never recover would prove nothing: at least this share of them ended in
- * this way. Of so few that it comes to less than one, none has to.
- */
-export function expectShares(
-  outcomes: Readonly<Record<string, number>>,
-  cases: number,
-  shares: Readonly<Record<string, number>>,
-): void {
-  for (const [outcome, share] of Object.entries(shares))
-    expect(outcomes[outcome] ?? 0, outcome).toBeGreaterThanOrEqual(Math.floor(cases * share));
 }
