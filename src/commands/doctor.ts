@@ -1,8 +1,8 @@
 import { readCertificateAuthorities } from '../config/certificates.ts';
 import { loadConfiguration } from '../config/load.ts';
+import { redactor } from '../config/redaction.ts';
 import { examine } from '../doctor/examine.ts';
 import type { Finding, FindingStatus } from '../doctor/finding.ts';
-import { redactor, secretsOf } from '../doctor/secrets.ts';
 import type { Invocation } from './command.ts';
 import { assignmentsOf } from './options.ts';
 import { givenKey } from './run-access.ts';
@@ -32,7 +32,7 @@ export async function run({ values, switches }: Invocation): Promise<number> {
     model: values.model,
     requests: !switches.has('no-requests'),
   });
-  const hide = redactor(secretsOf(configuration, client_key));
+  const hide = redactor(configuration, client_key);
   const findings = [...warnings.map(warningOf), ...found].map((finding) => redactedFinding(finding, hide));
   const summary = summaryOf(findings);
   if (json) printJson({ ok: summary.fail === 0, summary, checks: findings });

@@ -1,19 +1,57 @@
-/** A copy that can be shown: secrets are replaced by `[redacted]`. */
-export function redacted<Value>(value: Value): Value {
-  return JSON.parse(
-    JSON.stringify(value, (key, child) => {
-      if (isSecretKey(key)) return '[redacted]';
-      return key === 'store' ? redactedStore(child) : child;
-    }),
-  );
-}
+import type { Configuration } from './configuration.ts';
+
+/** What stands for a secret where it may not be printed. */
+const HIDDEN = '[redacted]';
+
+/** What stands before the host of a URL: of the store it may be a password. */
+const USER_INFORMATION = /^([\w+]+:\/\/)(.*)@/s;
 
 /** Keys whose values, or those in their list or map, must never be printed. */
 export const isSecretKey = (key: string | number): boolean =>
   key === 'secret' || key === 'api_key' || key === 'sealing_keys' || key === 'headers';
 
-/** What stands before the host of a URL: of the store it may be a password. */
-const USER_INFORMATION = /^([\w+]+:\/\/).*@/;
+/** A copy that can be shown: secrets are replaced by `[redacted]`. */
+export function redacted<Value>(value: Value): Value {
+  return JSON.parse(
+    JSON.stringify(value, (key, child) => {
+      if (isSecretKey(key)) return HIDDEN;
+      return key === 'store' ? child.replace(USER_INFORMATION, `$1${HIDDEN}@`) : child;
+    }),
+  );
+}
 
-/** The store as it may be printed. */
-const redactedStore = (url: string): string => url.replace(USER_INFORMATION, '$1[redacted]@');
+/** As much of a key as may be quoted in one piece: providers like to repeat how a refused one begins. */
+const PIECE_CHARACTERS = 8;
+
+/** A function that hides every secret that is at hand, and pieces of the keys that providers may quote, in what is printed. */
+export function redactor(
+  { secret, upstreams, checkpoint }: Configuration,
+  client_key: string | undefined,
+): (text: string) => string {
+  const user = USER_INFORMATION.exec(checkpoint.store)?.[2];
+  const keys = [client_key, ...Object.values(upstreams).map(({ api_key }) => api_key)];
+  const others = [secret, ...checkpoint.sealing_keys, user?.slice(user.indexOf(':') + 1)];
+  const hidden = new Set([...keys.filter(isThere).flatMap(piecesOf), ...others.filter(isThere)]);
+  return (text) => {
+    const isHidden = new Uint8Array(text.length);
+    for (const piece of hidden) {
+      for (let place = text.indexOf(piece); place !== -1; place = text.indexOf(piece, place + 1))
+        isHidden.fill(1, place, place + piece.length);
+    }
+    let shown = '';
+    for (let place = 0; place < text.length; place++) {
+      if (!isHidden[place]) shown += text[place];
+      else if (place === 0 || !isHidden[place - 1]) shown += HIDDEN;
+    }
+    return shown;
+  };
+}
+
+const isThere = (text: string | undefined): text is string => text !== undefined && text !== '';
+
+function piecesOf(key: string): string[] {
+  if (key.length <= PIECE_CHARACTERS) return [key];
+  return Array.from({ length: key.length - PIECE_CHARACTERS + 1 }, (_, start) =>
+    key.slice(start, start + PIECE_CHARACTERS),
+  );
+}

@@ -6,8 +6,7 @@ import { createUndiciTransport } from '../proxy/upstream/undici-transport.ts';
 import { CapabilityMemory } from '../proxy/wires/dialects/capability-memory.ts';
 import type { DoctorContext } from './doctor-context.ts';
 import type { Finding } from './finding.ts';
-import { examineMachine } from './machine.ts';
-import { examinePorts } from './ports.ts';
+import { examineMachine, examinePorts } from './machine.ts';
 import { examineStore } from './store.ts';
 import { examineUpstream } from './upstream.ts';
 

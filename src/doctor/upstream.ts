@@ -6,8 +6,7 @@ import type { DoctorContext } from './doctor-context.ts';
 import { type Finding, Findings } from './finding.ts';
 import { examineModelList } from './model-list.ts';
 import { examineAddress } from './upstream-address.ts';
-import { examinePrefill } from './upstream-prefill.ts';
-import { examineStream, streamRequest } from './upstream-stream.ts';
+import { examinePrefill, examineStream, streamRequest } from './upstream-answer.ts';
 
 /** One upstream, from its name to the end of an answer. What cannot be tried because of what failed is left out. */
 export async function examineUpstream(context: DoctorContext, target: Target): Promise<Finding[]> {

@@ -57,8 +57,8 @@ export class RunState {
   readonly #context: RunContext;
   readonly #journal: RunJournal;
   readonly #over = new AbortController();
-  /** Undefined until a call is held. */
-  #held: HeldCallNotes | undefined;
+  /** Undefined where calls are shown as they come: the journal has their beginning. */
+  readonly #held: HeldCallNotes | undefined;
   #calls = 0;
   /** Calls that said what a settled one had said. */
   #repeated = 0;
@@ -118,7 +118,11 @@ export class RunState {
       ...(run.resumable && { idOf: (seq: number) => eventId(run.id, epoch, seq) }),
       ...(this.restored && { restored: this.restored }),
     });
-    if (resumption?.held && run.events === 'none') this.#held = this.#holdCalls(true);
+    if (run.events === 'none')
+      this.#held = new HeldCallNotes(run, context, {
+        heldNow: () => heldIn(this.transcript, this.restored?.unfinished, !this.facts.legacyFunctions),
+        isNoted: resumption?.held !== undefined,
+      });
     // AbortSignal.any would cost every run a kilobyte more.
     const end = () => this.#stop(run.signal.reason);
     if (run.signal.aborted) end();
@@ -321,23 +325,11 @@ export class RunState {
         continue;
       }
       this.transcript.fold(delta);
-      if (delta.kind === 'tool_start') this.#noteHeldCall();
+      if (delta.kind === 'tool_start') this.#held?.began();
       this.attempts.keep(delta);
       folded?.push(delta);
     }
     return folded ?? deltas;
-  }
-
-  /** A call has begun. Where calls are shown as they come, the journal has its beginning. */
-  #noteHeldCall(): void {
-    if (this.run.events !== 'none' || this.signal.reason === SUPERSEDED) return;
-    this.#held ??= this.#holdCalls(false);
-    this.#held.began();
-  }
-
-  #holdCalls(isNoted: boolean): HeldCallNotes {
-    const heldNow = () => heldIn(this.transcript, this.restored?.unfinished, !this.facts.legacyFunctions);
-    return new HeldCallNotes(this.run, this.#context, { heldNow, isNoted });
   }
 
   /** True if `delta` would settle a call that is settled already: then its repetition is cancelled. */

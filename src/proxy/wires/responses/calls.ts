@@ -1,5 +1,6 @@
 import type { Delta } from '../../../plans/delta.ts';
-import type { ShownCalls } from '../../../plans/shown-calls.ts';
+import { ShownCalls } from '../../../plans/shown-calls.ts';
+import type { ToolCall } from '../../../plans/tool-call.ts';
 import type { AttemptItem, ResponsesEvent } from './data.ts';
 import type { ResponseOutput } from './output.ts';
 import type { ResponsesSender } from './sender.ts';
@@ -19,10 +20,14 @@ export class ResponseCalls {
   #dropped = new Set<AttemptItem>();
   #itemOf = new Map<number, AttemptItem>();
 
-  constructor(output: ResponseOutput, sender: ResponsesSender, calls: ShownCalls) {
+  constructor(output: ResponseOutput, sender: ResponsesSender, live: boolean) {
     this.#output = output;
     this.#sender = sender;
-    this.#calls = calls;
+    this.#calls = new ShownCalls({ live, legacy: false });
+  }
+
+  restore(calls: readonly ToolCall[]): void {
+    this.#calls.restore(calls);
   }
 
   restart(): void {
