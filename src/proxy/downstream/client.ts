@@ -1,4 +1,4 @@
-import type { Refusal } from '../upstream/attempt.ts';
+import type { Refusal } from '../upstream/refusal.ts';
 import type { Target } from '../upstream/target.ts';
 
 /** The client's side of a run. Frames are whole SSE events or comments, never parts of one. */

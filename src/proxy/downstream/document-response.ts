@@ -1,7 +1,7 @@
 import { errorObject } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
-import type { Refusal } from '../upstream/attempt.ts';
 import { responseHeaders } from '../upstream/headers.ts';
+import type { Refusal } from '../upstream/refusal.ts';
 import type { Target } from '../upstream/target.ts';
 import type { DocumentFold } from '../wires/common/document.ts';
 import { errorBodyOn, type Wire } from '../wires/common/wire.ts';

@@ -1,13 +1,12 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import type { AttemptEnd } from '../../interrupts/classify.ts';
 import type { Phase } from '../../interrupts/interruption.ts';
-import { type Delta, isUsage, type Usage } from '../../plans/delta.ts';
+import { type Delta, isUsage } from '../../plans/delta.ts';
+import type { Splice } from '../../plans/splice.ts';
 import { closedByFinish, parses } from '../../plans/tool-proof.ts';
-import type { Attempt, Refusal } from '../upstream/attempt.ts';
-import type { Samples } from '../wires/common/dialect.ts';
-import type { AnswerEvent, WireReader } from '../wires/common/wire.ts';
-import type { AttemptLedger } from './attempt-ledger.ts';
-import type { Answer, AttemptReport } from './context/attempt-report.ts';
+import type { Attempt } from '../upstream/attempt.ts';
+import type { AnswerEvent, WireEvent, WireReader } from '../wires/common/wire.ts';
+import { type Answer, type AttemptReport, PHASE_OF } from './context/attempt-report.ts';
 import type { RunContext } from './context/run-context.ts';
 import { HeldDocument } from './held-document.ts';
 import type { PlannedAttempt } from './next-attempt/recovery-request.ts';
@@ -19,45 +18,39 @@ const FINISH_WAIT_MS = 2_000;
 const AFTER_FINISH_MAX = 16;
 /** A call that such a finish cut short was cut by the model's own limit, not by a fault: asking again would not help. */
 const CUTTING_FINISHES: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);
-const PHASE_OF: Readonly<Partial<Record<Delta['kind'], Phase>>> = {
-  text: 'text',
-  refusal: 'text',
-  reasoning: 'reasoning',
-  tool_start: 'tool_call',
-  tool_arguments: 'tool_call',
-};
 /** Attempts that produce the answer from its beginning. */
 const FROM_THE_TOP: ReadonlySet<PlannedAttempt['mode']> = new Set(['first', 'replay', 'restart']);
 /** The overhead is measured for one batch in so many: looking at the clock costs more than most of what it measures. */
 const OVERHEAD_SAMPLE = 64;
 
-/** Reads one attempt into the turn, event by event, until it is whole or interrupted. */
-export class AttemptReader implements AttemptReport {
-  /** What the attempt said last. */
-  phase: Phase = 'connect';
-  /** Set when the answer is whole. */
-  ending: Answer | undefined;
-
+/** Reads one attempt into the run, event by event, until it is whole or interrupted. */
+export class AttemptReader {
   readonly #state: RunState;
   readonly #planned: PlannedAttempt;
   readonly #attempt: Attempt;
   readonly #context: RunContext;
   readonly #onAnswer: () => void;
-  readonly #ledger: AttemptLedger;
   readonly #reader: WireReader;
   readonly #offset: number;
-  #held: HeldDocument | undefined;
+  /** What the attempt said last. */
+  #phase: Phase = 'connect';
+  /** Set when the answer is whole. */
+  #ending: Answer | undefined;
+  /** Set where the answer is not whole although it ended as one. */
   #end: AttemptEnd | undefined;
+  #held: HeldDocument | undefined;
+  /** The last event with content. */
   #event: AnswerEvent | undefined;
   readonly #after: AnswerEvent[] = [];
   #finishedChoices = 0;
   #batches = 0;
+  /** When the events came that are being taken. */
+  #at_ms: number;
 
   /** `onAnswer` is called when the attempt has said something. */
   constructor(
     state: RunState,
     planned: PlannedAttempt,
-    ledger: AttemptLedger,
     attempt: Attempt,
     context: RunContext,
     onAnswer: () => void,
@@ -67,81 +60,66 @@ export class AttemptReader implements AttemptReport {
     this.#attempt = attempt;
     this.#context = context;
     this.#onAnswer = onAnswer;
-    this.#ledger = ledger;
     this.#reader = state.readerFor(planned);
     this.#offset = state.transcript.size;
     this.#held = HeldDocument.of(state);
+    this.#at_ms = context.time.now();
     const { ending } = planned;
     if (!ending) return;
     this.#after.push(...ending.after);
-    this.ending = { ...ending, after: this.#after, cutShort: false };
+    this.#ending = { ...ending, after: this.#after, cutShort: false };
   }
 
-  /** How the attempt ended, when the answer is not whole. */
-  get end(): AttemptEnd {
-    return this.#end ?? this.#attempt.end;
-  }
-
-  /** Characters that this attempt added to the run. */
-  get added(): number {
-    return this.#state.transcript.size - this.#offset;
-  }
-
-  get position(): number | undefined {
-    const { deltas, characters } = this.#ledger.arrived;
-    if (deltas === 0) return undefined;
-    return (FROM_THE_TOP.has(this.#planned.mode) ? 0 : this.#offset) + characters;
-  }
-
-  get silent_ms(): number {
-    return this.#attempt.silent_ms;
-  }
-
-  get refusal(): Refusal | undefined {
-    return this.#attempt.refusal;
-  }
-
-  get samples(): Samples {
-    return { events: this.#reader.samples ?? [], headers: this.#attempt.headers };
-  }
-
-  get usage(): Usage | undefined {
-    return this.#ledger.reported;
-  }
-
-  get answer_id(): string | undefined {
-    return this.#reader.answer_id;
-  }
-
-  get resume_path(): string | undefined {
-    return this.#reader.resume_path;
-  }
-
-  get sealed(): readonly object[] | undefined {
-    return this.#reader.sealed;
-  }
-
-  async run(): Promise<void> {
-    if (this.ending) this.#attempt.finishWithin(FINISH_WAIT_MS);
-    if (await this.#attempt.open()) {
-      this.phase = 'first_token';
-      await this.#attempt.read((events) => this.#takeAll(events));
+  async run(): Promise<AttemptReport> {
+    const attempt = this.#attempt;
+    if (this.#ending) attempt.finishWithin(FINISH_WAIT_MS);
+    if (await attempt.open()) {
+      this.#phase = 'first_token';
+      await attempt.read(this.#take);
     }
     this.#complete();
+    return this.#report();
   }
 
-  #takeAll(events: readonly EventSourceMessage[]): Promise<void> | undefined {
-    for (const event of events) {
-      this.#take(event);
+  #report(): AttemptReport {
+    const { attempts, transcript } = this.#state;
+    const { deltas, characters } = attempts.arrived;
+    const start = FROM_THE_TOP.has(this.#planned.mode) ? 0 : this.#offset;
+    const { samples = [], answer_id, resume_path, sealed } = this.#reader;
+    const { end, silent_ms, refusal, headers } = this.#attempt;
+    return {
+      phase: this.#phase,
+      ending: this.#ending,
+      end: this.#end ?? end,
+      added: transcript.size - this.#offset,
+      position: deltas === 0 ? undefined : start + characters,
+      silent_ms,
+      refusal,
+      samples: { events: samples, headers },
+      usage: attempts.reported,
+      answer_id,
+      resume_path,
+      sealed,
+    };
+  }
+
+  readonly #take = (events: readonly EventSourceMessage[], at_ms: number): Promise<void> | undefined => {
+    this.#at_ms = at_ms;
+    for (const message of events) {
+      const event = this.#reader.read(message);
+      if (event.kind === 'answer') this.#takeAnswer(event);
+      else this.#takeOther(event);
       if (this.#attempt.isOver) break;
     }
     // The last of a whole answer leaves together with what ends it, in one write.
-    const blocked = this.#isWhole ? undefined : this.#state.flush(this.#attempt.byte_ms);
+    const isLast = this.#attempt.isDone && this.#isWhole();
+    const blocked = isLast ? undefined : this.#state.flush(at_ms);
     if (this.#batches++ % OVERHEAD_SAMPLE === 0) {
-      this.#context.metrics.overhead.observe((this.#context.time.now() - this.#attempt.byte_ms) / 1000);
+      const { metrics, time } = this.#context;
+      metrics.overhead.observe((time.now() - at_ms) / 1000);
     }
     return blocked && this.#hold(blocked);
-  }
+  };
 
   /** The client, or the store, is slower than the provider, which waits for it. */
   async #hold(blocked: Promise<void>): Promise<void> {
@@ -151,21 +129,14 @@ export class AttemptReader implements AttemptReport {
   }
 
   /** The answer has ended, and nothing in it is still to be {@link #complete looked at}. */
-  get #isWhole(): boolean {
-    if (!this.#attempt.isDone || !this.ending || this.#held) return false;
+  #isWhole(): boolean {
     const { transcript, facts } = this.#state;
-    return transcript.openCalls.length === 0 && !facts.expectsJson;
+    return !!this.#ending && !this.#held && transcript.openCalls.length === 0 && !facts.expectsJson;
   }
 
-  #take(message: EventSourceMessage): void {
-    const event = this.#reader.read(message);
+  /** An event without any part of the answer. */
+  #takeOther(event: Exclude<WireEvent, AnswerEvent>): void {
     switch (event.kind) {
-      case 'answer':
-        if (this.#state.facts.choices > 1 || event.manyChoices) this.#forward(event);
-        else if (this.ending) this.#takeAfterFinish(event);
-        else this.#takeAnswer(event);
-        if (event.last) this.#attempt.done();
-        return;
       case 'done':
         this.#attempt.done();
         return;
@@ -183,18 +154,19 @@ export class AttemptReader implements AttemptReport {
 
   /** After the finish reason the answer is whole, whatever comes then. */
   #interrupt(end: AttemptEnd): void {
-    if (this.ending) this.ending = { ...this.ending, cutShort: true };
+    if (this.#ending) this.#ending = { ...this.#ending, cutShort: true };
     else this.#attempt.stop(end);
   }
 
   #takeAnswer(event: AnswerEvent): void {
+    if (this.#state.facts.choices > 1 || event.manyChoices) this.#forward(event);
+    else if (this.#ending) this.#takeAfterFinish(event);
+    else if (!event.aside || this.#interject(event)) this.#takeContent(event);
+    if (event.last) this.#attempt.done();
+  }
+
+  #takeContent(event: AnswerEvent): void {
     const { deltas } = event;
-    if (event.aside) this.#showHeld();
-    if (event.aside && !this.#interject()) {
-      // The text before it does not join and is not shown; that a tool may have run is known all the same.
-      if (deltas.length > 0) this.#state.accept(deltas, event, true);
-      return;
-    }
     this.#event = event;
     if (event.works) this.#noteWork();
     const reason = this.#note(deltas);
@@ -218,25 +190,22 @@ export class AttemptReader implements AttemptReport {
 
   /** Takes what is new out of the deltas, and makes it part of the run. */
   #accept(told: readonly Delta[], event: AnswerEvent, intact: boolean): void {
+    const { run_bytes } = this.#context.configuration.limits;
     if (this.#held) {
       this.#held.hold(told, event, intact);
-      if (this.#held.size > this.#context.configuration.limits.run_bytes) this.#showHeld();
+      if (this.#held.size > run_bytes) this.#showHeld();
       return;
     }
     const { splice } = this.#planned;
-    // While an attempt continues an answer, its running usage report covers less than the last one that was shown.
-    const said = splice ? withoutReport(told) : told;
-    const isOpen = splice?.isOpen;
-    if (isOpen && !splice.allows(said)) {
+    const joined = splice ? joinedBy(splice, told, event) : told;
+    if (!joined) {
       this.#finish('length');
       return;
     }
-    const joined = splice && !isOpen && !event.aside ? said.flatMap((delta) => splice.accept(delta)) : said;
     const isWhole = intact && joined === told;
-    if (joined.length > 0 || isWhole) this.#state.accept(joined, event, isWhole);
-    if (joined.length > 0) this.#state.attempts.contentAt(this.#attempt.byte_ms);
-    if (!this.#stopRejected() && splice?.stopReason) this.#finish(splice.stopReason);
-    if (this.#state.transcript.size > this.#context.configuration.limits.run_bytes) {
+    if (joined.length > 0 || isWhole) this.#state.accept(joined, event, isWhole, this.#at_ms);
+    if (splice && !this.#stopRejected(splice) && splice.stopReason) this.#finish(splice.stopReason);
+    if (this.#state.transcript.size > run_bytes) {
       this.#attempt.stop({ kind: 'limit', limit: 'limits.run_bytes' });
     }
   }
@@ -248,17 +217,20 @@ export class AttemptReader implements AttemptReport {
   }
 
   /** What the provider does itself parts the text before it from the text after it. False if that does not join. */
-  #interject(): boolean {
+  #interject(event: AnswerEvent): boolean {
+    this.#showHeld();
     const { splice } = this.#planned;
     if (!splice || splice.isOpen) return true;
     const held = splice.interject();
-    if (this.#event && held.length > 0) this.#state.accept(held, this.#event, false);
-    return !this.#stopRejected();
+    if (this.#event && held.length > 0) this.#state.accept(held, this.#event, false, this.#at_ms);
+    if (!this.#stopRejected(splice)) return true;
+    // The text before it does not join and is not shown; that a tool may have run is known all the same.
+    if (event.deltas.length > 0) this.#state.accept(event.deltas, event, true, this.#at_ms);
+    return false;
   }
 
   /** True if the seam has rejected the attempt, which is stopped. */
-  #stopRejected(): boolean {
-    const reason = this.#planned.splice?.rejection;
+  #stopRejected({ rejection: reason }: Splice): boolean {
     if (reason === undefined) return false;
     this.#attempt.stop({ kind: 'seam_rejected', reason });
     return true;
@@ -266,36 +238,37 @@ export class AttemptReader implements AttemptReport {
 
   /** What the attempt is doing, for its clocks and for the phase of an interruption. The finish reason, if it came. */
   #note(deltas: readonly Delta[]): string | undefined {
-    const wasSilent = this.phase === 'first_token';
+    const wasSilent = this.#phase === 'first_token';
     let reason: string | undefined;
     for (const delta of deltas) {
-      this.#ledger.arrive(delta);
+      this.#state.attempts.arrive(delta);
       if (delta.kind === 'finish') reason ??= delta.reason;
       const phase = PHASE_OF[delta.kind];
       if (phase === undefined) continue;
-      this.phase = phase;
+      this.#phase = phase;
       this.#attempt.progressed(delta.kind === 'reasoning');
     }
-    if (wasSilent && this.phase !== 'first_token') this.#onAnswer();
+    if (wasSilent && this.#phase !== 'first_token') this.#onAnswer();
     return reason;
   }
 
   /** A model that is known to be at work is waited for like one that thinks aloud. */
   #noteWork(): void {
-    if (this.phase === 'first_token') {
-      this.phase = 'reasoning';
+    if (this.#phase === 'first_token') {
+      this.#phase = 'reasoning';
       this.#onAnswer();
     }
     this.#attempt.progressed(true);
   }
 
   #finish(reason: string, event?: AnswerEvent): void {
-    const held = this.#planned.splice?.end() ?? [];
+    const { splice } = this.#planned;
+    const held = splice?.end() ?? [];
     const carrier = event ?? this.#event;
-    if (carrier && held.length > 0) this.#state.accept(held, carrier, false);
-    if (this.#stopRejected()) return;
-    const stop_sequence = event ? undefined : this.#planned.splice?.stopSequence;
-    this.ending = {
+    if (carrier && held.length > 0) this.#state.accept(held, carrier, false, this.#at_ms);
+    if (splice && this.#stopRejected(splice)) return;
+    const stop_sequence = event ? undefined : splice?.stopSequence;
+    this.#ending = {
       reason,
       ...(event && { finish: event }),
       after: this.#after,
@@ -312,14 +285,14 @@ export class AttemptReader implements AttemptReport {
     this.#finishedChoices += event.deltas.filter(({ kind }) => kind === 'finish').length;
     this.#state.forward(event);
     if (this.#finishedChoices >= this.#state.facts.choices) {
-      this.ending = { reason: 'stop', forwarded: true, after: [] };
+      this.#ending = { reason: 'stop', forwarded: true, after: [] };
       this.#attempt.finishWithin(FINISH_WAIT_MS);
     }
   }
 
   /** Looks whether what was said is whole, now that nothing more will come. */
   #complete(): void {
-    const { ending } = this;
+    const ending = this.#ending;
     const state = this.#state;
     const wasHeld = this.#held !== undefined;
     if (ending?.reason === 'stop' && this.#held?.isUsable === false) {
@@ -333,9 +306,9 @@ export class AttemptReader implements AttemptReport {
     // A part of the answer is less than a whole one that does not parse.
     if ((ending || !state.hasSpare) && !state.signal.aborted) this.#showHeld();
     if (!ending || ending.forwarded) return;
-    if (!this.#attempt.isDone) this.ending = { ...ending, cutShort: true };
+    if (!this.#attempt.isDone) this.#ending = { ...ending, cutShort: true };
     const { closed, broken } = closedByFinish(state.transcript);
-    if (this.#event && closed.length > 0) state.accept(closed, this.#event, false);
+    if (this.#event && closed.length > 0) state.accept(closed, this.#event, false, this.#at_ms);
     if (broken.length > 0 && CUTTING_FINISHES.has(ending.reason)) state.cancel(broken, ending.reason);
     else if (broken.length > 0) this.#unusable('arguments');
     const isJoined = this.#planned.splice !== undefined && !wasHeld;
@@ -344,9 +317,17 @@ export class AttemptReader implements AttemptReport {
   }
 
   #unusable(what: 'arguments' | 'document'): void {
-    this.ending = undefined;
+    this.#ending = undefined;
     this.#end = { kind: 'unusable', what };
   }
+}
+
+/** What is new of an event, by the seam; `undefined` where the client's limit allows no more. */
+function joinedBy(splice: Splice, told: readonly Delta[], event: AnswerEvent): readonly Delta[] | undefined {
+  // While an attempt continues an answer, its running usage report covers less than the last one that was shown.
+  const said = withoutReport(told);
+  if (splice.isOpen) return splice.allows(said) ? said : undefined;
+  return event.aside ? said : said.flatMap((delta) => splice.accept(delta));
 }
 
 const isContent = ({ kind }: Delta): boolean => kind !== 'finish' && kind !== 'usage';

@@ -3,7 +3,7 @@ import { isObject, parsedJson } from '../../lib/json.ts';
 import { inTime, type Time } from '../../lib/time.ts';
 import type { Outcome } from '../../plans/outcome.ts';
 import type { Client } from '../downstream/client.ts';
-import type { Refusal } from '../upstream/attempt.ts';
+import type { Refusal } from '../upstream/refusal.ts';
 import type { Target } from '../upstream/target.ts';
 import type { Wire } from '../wires/common/wire.ts';
 import type { AttemptReport } from './context/attempt-report.ts';

@@ -186,7 +186,7 @@ async function read(
   state: RunState,
   targets: RunTargets,
   context: RunContext,
-): Promise<AttemptReader> {
+): Promise<AttemptReport> {
   const { configuration, transport, time } = context;
   const clocks = limitsFor(
     { ...configuration.clocks, ...planned.target.upstream.clocks },
@@ -198,10 +198,10 @@ async function read(
     },
   );
   const { event_bytes } = configuration.limits;
-  const { ledger, request } = state.beginAttempt(planned);
+  const request = state.beginAttempt(planned);
   const attempt = new Attempt(transport, request, { clocks, event_bytes }, time, state.signal);
-  const reader = new AttemptReader(state, planned, ledger, attempt, context, () => targets.answered());
-  await reader.run();
+  const reader = new AttemptReader(state, planned, attempt, context, () => targets.answered());
+  const report = await reader.run();
   if (attempt.thought) planned.target.health?.noteThinking();
-  return reader;
+  return report;
 }

@@ -10,10 +10,10 @@ import type { DeliveredEvent, DeliveredReader } from '../wires/common/delivered-
 import { NO_TRACES } from '../wires/common/dialect.ts';
 import type { RequestFacts } from '../wires/common/request-facts.ts';
 import type { AnswerEvent, AnswerWriter, Wire } from '../wires/common/wire.ts';
-import { AttemptLedger } from './attempt-ledger.ts';
-import type { AttemptReport } from './context/attempt-report.ts';
+import { type AttemptReport, PHASE_OF } from './context/attempt-report.ts';
 import type { Resumption, Run } from './context/run.ts';
 import { neverSettled } from './notices/held-calls.ts';
+import { count, newTally } from './run-attempts.ts';
 
 interface RestorationRules {
   readonly wire: Wire;
@@ -29,7 +29,7 @@ interface RestorationRules {
 export class RestoredRun {
   readonly transcript = new Transcript();
   /** All of it counts as one attempt whose usage was never reported. */
-  readonly ledger = new AttemptLedger({ mode: 'first', added_messages: [] });
+  readonly tally = newTally({ mode: 'first', added_messages: [] });
   /** Events that the client has and the journal had not: they are to be recorded before anything else. */
   readonly healed: readonly JournalEvent[];
   /** Calls that the last replica held and that were never settled. */
@@ -172,9 +172,9 @@ export class RestoredRun {
     this.transcript.fold(delta);
     if (delta.kind === 'segment') this.#hasMore ||= asksForRest(delta.mode);
     // The report of a continuation is of a larger prompt than the client's, and of a part of the answer.
-    if (delta.kind !== 'usage' || !this.#hasMore) this.ledger.arrive(delta);
-    this.ledger.keep(delta);
-    this.#phase = phaseOf(delta) ?? this.#phase;
+    if (delta.kind !== 'usage' || !this.#hasMore) count(this.tally, delta, 'came');
+    count(this.tally, delta, 'kept');
+    this.#phase = PHASE_OF[delta.kind] ?? this.#phase;
   }
 
   #note(event: JournalEvent): void {
@@ -218,19 +218,4 @@ export function restoredRun(
 export function readableTail(tail: readonly string[], wire: Wire): boolean {
   const reader = wire.delivered.reader();
   return tail.every((payload) => reader.read(payload, 0) !== undefined);
-}
-
-function phaseOf({ kind }: Delta): Phase | undefined {
-  switch (kind) {
-    case 'text':
-    case 'refusal':
-      return 'text';
-    case 'reasoning':
-      return 'reasoning';
-    case 'tool_start':
-    case 'tool_arguments':
-      return 'tool_call';
-    default:
-      return undefined;
-  }
 }

@@ -3,10 +3,16 @@ import { attemptWork } from '../../plans/budget.ts';
 import type { Plan } from '../../plans/decide.ts';
 import type { AttemptSegment, Delta, Usage } from '../../plans/delta.ts';
 import type { Splice } from '../../plans/splice.ts';
-import { type PromptSize, tokenCount, tokensOfDeltas } from '../../plans/tokens.ts';
+import {
+  type AttemptUsage,
+  type Count,
+  type PromptSize,
+  sumOf,
+  tokenCount,
+  tokensOfDeltas,
+} from '../../plans/tokens.ts';
 import { deliveredTokens, logicalUsage, repaidTokens, usageByUpstream } from '../../plans/usage-ledger.ts';
 import type { Advisory } from '../wires/common/advisory.ts';
-import { AttemptLedger } from './attempt-ledger.ts';
 import type { AttemptReport } from './context/attempt-report.ts';
 import type { Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
@@ -25,14 +31,32 @@ interface Recovery {
 
 type Recovered = Extract<Advisory, { readonly type: 'Recovered' }>;
 
+/** Deltas of one kind: how many came, how many characters, and how many of these became part of the run. */
+interface Tally {
+  deltas: number;
+  came: number;
+  kept: number;
+}
+
+/** What one attempt contributes, counted while it runs. */
+export interface AttemptTally extends Pick<PlannedAttempt, 'mode' | 'added_messages' | 'added_reasoning'> {
+  /** Unknown for attempts that another replica made. */
+  readonly upstream?: string;
+  reported?: Usage;
+  readonly text: Tally;
+  readonly reasoning: Tally;
+  /** By the run's numbers for them; those that were cancelled are not counted. */
+  readonly calls: Map<number, Tally>;
+}
+
 /** The attempts of one run: the target and mode of each, what it cost, and the silence that the client felt. */
 export class RunAttempts {
   readonly #run: Run;
   readonly #context: RunContext;
   readonly #watch: RunObservation | undefined;
-  readonly #ledgers: AttemptLedger[] = [];
+  readonly #tallies: AttemptTally[] = [];
   /** The last of them. */
-  #ledger: AttemptLedger | undefined;
+  #tally: AttemptTally | undefined;
   /** Those of other replicas, but for the one that stands for them all. */
   readonly #before: number;
   /** When this replica began with the run, by the clock that only runs forward. */
@@ -59,13 +83,13 @@ export class RunAttempts {
     const known = restored && restored.seq > 0 ? restored : undefined;
     this.#before = known ? known.attempts - 1 : 0;
     if (!known) return;
-    this.#add(known.ledger);
+    this.#add(known.tally);
     this.#content_ms = this.started_ms;
   }
 
   /** Upstream requests made so far, as far as is known. */
   get count(): number {
-    return this.#before + this.#ledgers.length;
+    return this.#before + this.#tallies.length;
   }
 
   /** The upstream that is asked, or was asked last. */
@@ -73,19 +97,33 @@ export class RunAttempts {
     return this.#segment?.upstream ?? this.#run.target.name;
   }
 
-  /** `segment`: what the journal is to know of it. */
-  begin(planned: PlannedAttempt): { readonly ledger: AttemptLedger; readonly segment: AttemptSegment } {
-    const ledger = new AttemptLedger(planned);
-    this.#add(ledger);
-    const segment = this.#segmentOf(planned);
-    this.#segment = segment;
-    this.#splice = planned.mode === 'restart' ? undefined : planned.splice;
-    return { ledger, segment };
+  /** Returns what the journal is to know of the attempt. */
+  begin(planned: PlannedAttempt): AttemptSegment {
+    const { target, mode, added_messages, added_reasoning = 0, splice } = planned;
+    this.#add(newTally({ upstream: target.name, mode, added_messages, added_reasoning }));
+    this.#splice = mode === 'restart' ? undefined : splice;
+    this.#segment = this.#segmentOf(planned);
+    return this.#segment;
   }
 
-  /** Something that the attempt under way said has become part of the run. */
+  /** The provider has sent `delta`. */
+  arrive(delta: Delta): void {
+    if (this.#tally) count(this.#tally, delta, 'came');
+  }
+
+  /** `delta`, of the attempt under way, has become part of the run. */
   keep(delta: Delta): void {
-    this.#ledger?.keep(delta);
+    if (this.#tally) count(this.#tally, delta, 'kept');
+  }
+
+  /** What the provider has sent in the last attempt, whether it became part of the run or not. */
+  get arrived(): Count {
+    return sumOf(this.#tally ? arrivedOf(this.#tally) : []);
+  }
+
+  /** What the provider has reported of the last attempt. */
+  get reported(): Usage | undefined {
+    return this.#tally?.reported;
   }
 
   /** Counts how an attempt ended, by which interruption if any, and whether the plan that led to it worked. */
@@ -135,47 +173,41 @@ export class RunAttempts {
     return this.#recovery?.interrupted_at_ms ?? this.#context.time.wall();
   }
 
-  /** New content has come. Returns the advisory of the recovery that it ends, if it ends one. */
-  recovered(): Recovered | undefined {
-    if (!this.#recovery || !this.#segment) return undefined;
-    const { plan, cause, from } = this.#recovery;
+  /** Content that came at `at_ms` is shown. Returns the advisory of the recovery that it ends, if it ends one. */
+  show(at_ms: number): Recovered | undefined {
+    const before_ms = this.#content_ms;
+    this.#content_ms = at_ms;
+    if (before_ms === undefined) {
+      const { metrics } = this.#context;
+      metrics.timeToFirstToken.observe(metrics.ofRun(this.#run.id, (at_ms - this.started_ms) / 1000));
+    }
+    return this.#recovery && this.#recovered(this.#recovery, before_ms ?? this.started_ms);
+  }
+
+  #recovered({ plan, cause, from }: Recovery, silent_since_ms: number): Recovered | undefined {
+    if (!this.#segment) return undefined;
     const { metrics, log, time } = this.#context;
-    const gap_ms = time.now() - (this.#content_ms ?? this.started_ms);
+    const gap_ms = time.now() - silent_since_ms;
     this.#recovery = undefined;
     metrics.recoveryGap.observe(metrics.ofRun(this.#run.id, gap_ms / 1000));
-    const { upstream } = this;
+    const { upstream, count: attempt } = this;
     const { mode, model } = this.#segment;
     const seam = this.#splice?.seam;
-    const told = {
-      plan,
-      mode,
-      ...(seam && { seam }),
-      cause,
-      attempt: this.count,
-      gap_ms: Math.round(gap_ms),
-    };
+    const told = { plan, mode, ...(seam && { seam }), cause, attempt, gap_ms: Math.round(gap_ms) };
     log.info({ run: this.#run.id, upstream, ...(model !== undefined && { model }), ...told }, 'recovered');
     return { type: 'Recovered', ...told, ...(upstream !== from && { upstream }) };
   }
 
-  /** Content was shown at this time. */
-  contentAt(now_ms: number): void {
-    if (this.#content_ms === undefined) {
-      const { metrics } = this.#context;
-      metrics.timeToFirstToken.observe(metrics.ofRun(this.#run.id, (now_ms - this.started_ms) / 1000));
-    }
-    this.#content_ms = now_ms;
-  }
-
   /** Tokens of the answer that the client has. */
   get delivered_tokens(): number {
-    return deliveredTokens(this.#ledgers);
+    return deliveredTokens(this.#usages());
   }
 
   /** Tokens that all of them have generated, new to the client or not, each counted as the {@link attemptWork least}. */
   get work_tokens(): number {
-    return this.#ledgers.reduce((sum, { reported, arrived: { deltas, characters } }) => {
-      const generated = reported?.completion_tokens ?? 0;
+    return this.#tallies.reduce((sum, tally) => {
+      const { deltas, characters } = sumOf(arrivedOf(tally));
+      const generated = tally.reported?.completion_tokens ?? 0;
       return sum + attemptWork(Math.max(generated, tokensOfDeltas(deltas, characters)));
     }, 0);
   }
@@ -183,25 +215,30 @@ export class RunAttempts {
   /** What all of them came to as one answer; `undefined` where what the provider reports, or leaves out, stands. */
   usage(endedWell: boolean, promptSize: () => PromptSize): Usage | undefined {
     // One answer that ended as it should speaks for itself, by its silence as well.
-    const isOne = this.#ledgers.slice(1).every(({ mode }) => mode === 'resume');
-    return isOne && endedWell ? undefined : logicalUsage(this.#ledgers, promptSize());
+    const isOne = this.#tallies.slice(1).every(({ mode }) => mode === 'resume');
+    return isOne && endedWell ? undefined : logicalUsage(this.#usages(), promptSize());
   }
 
   /** Tells the operator what the run cost. */
   settle(): void {
     const { metrics, log } = this.#context;
     const { id, targets } = this.#run;
-    if (targets) log.info({ run: id, usage: usageByUpstream(this.#ledgers) }, 'usage');
-    for (const { reported } of this.#ledgers) {
+    const usages = this.#usages();
+    if (targets) log.info({ run: id, usage: usageByUpstream(usages) }, 'usage');
+    for (const { reported } of usages) {
       metrics.tokens.inc({ kind: 'prompt' }, tokenCount(reported?.prompt_tokens));
       metrics.tokens.inc({ kind: 'completion' }, tokenCount(reported?.completion_tokens));
     }
-    metrics.tokens.inc({ kind: 'repaid' }, repaidTokens(this.#ledgers));
+    metrics.tokens.inc({ kind: 'repaid' }, repaidTokens(usages));
   }
 
-  #add(ledger: AttemptLedger): void {
-    this.#ledgers.push(ledger);
-    this.#ledger = ledger;
+  #add(tally: AttemptTally): void {
+    this.#tallies.push(tally);
+    this.#tally = tally;
+  }
+
+  #usages(): readonly AttemptUsage[] {
+    return this.#tallies.map(usageOf);
   }
 
   #segmentOf({ target: { name: upstream, model }, mode, compressed }: PlannedAttempt): AttemptSegment {
@@ -217,3 +254,62 @@ export class RunAttempts {
     };
   }
 }
+
+const zero = (): Tally => ({ deltas: 0, came: 0, kept: 0 });
+
+export const newTally = (
+  asked: Pick<AttemptTally, 'upstream' | 'mode' | 'added_messages' | 'added_reasoning'>,
+): AttemptTally => ({ ...asked, text: zero(), reasoning: zero(), calls: new Map() });
+
+/** Counts a delta that came from the provider, or one that was kept: it became part of the run. */
+export function count(attempt: AttemptTally, delta: Delta, side: 'came' | 'kept'): void {
+  let tally: Tally | undefined;
+  switch (delta.kind) {
+    case 'text':
+    case 'refusal':
+      tally = attempt.text;
+      break;
+    case 'reasoning':
+      tally = attempt.reasoning;
+      break;
+    case 'tool_start':
+    case 'tool_arguments':
+      tally = attempt.calls.get(delta.index) ?? zero();
+      attempt.calls.set(delta.index, tally);
+      break;
+    case 'tool_cancel':
+      if (side === 'kept') attempt.calls.delete(delta.index);
+      return;
+    case 'usage':
+      if (side === 'came') attempt.reported = delta.usage;
+      return;
+    default:
+      return;
+  }
+  if (side === 'came') tally.deltas++;
+  tally[side] += delta.kind === 'tool_start' ? delta.name.length : delta.text.length;
+}
+
+const arrivedOf = ({ text, reasoning, calls }: AttemptTally): readonly Count[] =>
+  [text, reasoning, ...calls.values()].map(({ deltas, came: characters }) => ({ deltas, characters }));
+
+function usageOf({ text, reasoning, calls, ...attempt }: AttemptTally): AttemptUsage {
+  return {
+    ...attempt,
+    text: keptOf(text),
+    reasoning: keptOf(reasoning),
+    tools: sumOf([...calls.values()].map(keptOf)),
+    swallowed: sumOf([swallowedOf(text), swallowedOf(reasoning)]),
+  };
+}
+
+/** A seam joins what it held back into one delta, so deltas are shared out by characters. */
+const keptOf = ({ deltas, came, kept }: Tally): Count => ({
+  deltas: came === 0 ? 0 : Math.round((deltas * kept) / came),
+  characters: kept,
+});
+
+const swallowedOf = (tally: Tally): Count => ({
+  deltas: tally.deltas - keptOf(tally).deltas,
+  characters: tally.came - tally.kept,
+});

@@ -13,7 +13,6 @@ import { eventId } from '../downstream/event-frame.ts';
 import type { AttemptRequest } from '../upstream/attempt.ts';
 import type { RequestFacts } from '../wires/common/request-facts.ts';
 import type { AnswerEvent, ForwardedCalls, WireReader } from '../wires/common/wire.ts';
-import type { AttemptLedger } from './attempt-ledger.ts';
 import type { Answer } from './context/attempt-report.ts';
 import { HAND_OVER, type Resumption, type Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
@@ -30,12 +29,6 @@ const PERSIST_WAIT_MAX_MS = 1000;
 
 /** The reason of {@link RunState.signal} when another replica took the run over. */
 export const SUPERSEDED = Symbol('superseded');
-
-interface Begun {
-  readonly ledger: AttemptLedger;
-  /** As it is to be sent. */
-  readonly request: AttemptRequest;
-}
 
 /**
  * The state of one run: what was said (transcript), what was shown (output), what was recorded (journal), and which
@@ -57,8 +50,8 @@ export class RunState {
   readonly #context: RunContext;
   readonly #journal: RunJournal;
   readonly #over = new AbortController();
-  /** Undefined where calls are shown as they come: the journal has their beginning. */
-  readonly #held: HeldCallNotes | undefined;
+  /** Made with the first call. None where calls are shown as they come: the journal has their beginning. */
+  #held: HeldCallNotes | undefined;
   #calls = 0;
   /** Calls that said what a settled one had said. */
   #repeated = 0;
@@ -118,11 +111,7 @@ export class RunState {
       ...(run.resumable && { idOf: (seq: number) => eventId(run.id, epoch, seq) }),
       ...(this.restored && { restored: this.restored }),
     });
-    if (run.events === 'none')
-      this.#held = new HeldCallNotes(run, context, {
-        heldNow: () => heldIn(this.transcript, this.restored?.unfinished, !this.facts.legacyFunctions),
-        isNoted: resumption?.held !== undefined,
-      });
+    if (resumption?.held) this.#noteHeldCalls(true);
     // AbortSignal.any would cost every run a kilobyte more.
     const end = () => this.#stop(run.signal.reason);
     if (run.signal.aborted) end();
@@ -169,16 +158,15 @@ export class RunState {
     return allowed_ms - (time.wall() - this.created_at_ms);
   }
 
-  beginAttempt(planned: PlannedAttempt): Begun {
-    const { ledger, segment } = this.attempts.begin(planned);
-    if (this.attempts.count > 1 && planned.mode !== 'resume') this.output.restart();
+  /** Returns the request as it is to be sent. */
+  beginAttempt(planned: PlannedAttempt): AttemptRequest {
+    const { mode, request } = planned;
+    const segment = this.attempts.begin(planned);
     this.#segment = segment;
-    const headers = this.watch?.attempt({ ...segment, asked_model: segment.model ?? this.run.request.model });
-    const { request } = planned;
-    return {
-      ledger,
-      request: headers ? { ...request, headers: { ...request.headers, ...headers } } : request,
-    };
+    if (this.attempts.count > 1 && mode !== 'resume') this.output.restart();
+    const asked_model = segment.model ?? this.run.request.model;
+    const headers = this.watch?.attempt({ ...segment, asked_model });
+    return headers ? { ...request, headers: { ...request.headers, ...headers } } : request;
   }
 
   /** The reader of an attempt's events. An attempt that resumes an answer continues with the last attempt's reader. */
@@ -189,19 +177,26 @@ export class RunState {
     return this.#reader;
   }
 
-  /** Makes `deltas` part of the run and shows them. `intact`: they are all that the event said. */
-  accept(deltas: readonly Delta[], event: AnswerEvent, intact: boolean): void {
+  /**
+   * Makes `deltas` part of the run and shows them. `intact`: they are all that the event said. `at_ms`: when they came, by
+   * the clock that only runs forward.
+   */
+  accept(deltas: readonly Delta[], event: AnswerEvent, intact: boolean, at_ms: number): void {
     this.#event = event;
-    if (deltas.length > 0) this.#beginSegment();
+    if (deltas.length > 0 && this.#segment) this.#beginSegment(this.#segment);
     const folded = this.#fold(deltas);
-    if (deltas.length > 0) this.#announceRecovery();
+    const recovered = deltas.length > 0 ? this.attempts.show(at_ms) : undefined;
+    if (recovered) {
+      this.watch?.recovered(recovered);
+      this.output.advise(recovered);
+    }
     this.output.show(folded, event, intact && folded === deltas);
   }
 
   /** An event of a request that is never spliced. */
   forward(event: AnswerEvent): void {
     for (const delta of event.deltas) if (delta.kind === 'text') this.transcript.fold(delta);
-    this.#beginSegment();
+    if (this.#segment) this.#beginSegment(this.#segment);
     this.output.forward(event);
   }
 
@@ -313,7 +308,11 @@ export class RunState {
   #fold(deltas: readonly Delta[]): readonly Delta[] {
     let folded: Delta[] | undefined;
     for (const delta of deltas) {
-      const closes = closedBefore(delta, this.transcript, this.facts.schemas, this.policy.tool_proof);
+      const { openCalls } = this.transcript;
+      const closes =
+        openCalls.length > 0
+          ? closedBefore(delta, this.transcript, this.facts.schemas, this.policy.tool_proof)
+          : [];
       if (closes.length > 0) folded ??= deltas.slice(0, deltas.indexOf(delta));
       for (const close of closes) {
         if (this.#drops(close)) continue;
@@ -325,11 +324,19 @@ export class RunState {
         continue;
       }
       this.transcript.fold(delta);
-      if (delta.kind === 'tool_start') this.#held?.began();
+      if (delta.kind === 'tool_start') this.#noteHeldCalls(false)?.began();
       this.attempts.keep(delta);
       folded?.push(delta);
     }
     return folded ?? deltas;
+  }
+
+  /** `isNoted`: a replica before this one has left a note. */
+  #noteHeldCalls(isNoted: boolean): HeldCallNotes | undefined {
+    if (this.run.events !== 'none' || this.signal.reason === SUPERSEDED) return undefined;
+    const heldNow = () => heldIn(this.transcript, this.restored?.unfinished, !this.facts.legacyFunctions);
+    this.#held ??= new HeldCallNotes(this.run, this.#context, { heldNow, isNoted });
+    return this.#held;
   }
 
   /** True if `delta` would settle a call that is settled already: then its repetition is cancelled. */
@@ -344,18 +351,10 @@ export class RunState {
   }
 
   /** The attempt under way has said something. */
-  #beginSegment(): void {
-    if (!this.#segment) return;
-    this.output.begin(this.#segment);
-    this.transcript.fold({ kind: 'segment', ...this.#segment });
-    this.watch?.answering();
+  #beginSegment(segment: Segment): void {
     this.#segment = undefined;
-  }
-
-  #announceRecovery(): void {
-    const recovered = this.attempts.recovered();
-    if (!recovered) return;
-    this.watch?.recovered(recovered);
-    this.output.advise(recovered);
+    this.output.begin(segment);
+    this.transcript.fold({ kind: 'segment', ...segment });
+    this.watch?.answering();
   }
 }

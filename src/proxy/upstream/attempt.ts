@@ -2,17 +2,15 @@ import type { EventSourceMessage } from 'eventsource-parser';
 import type { AttemptEnd } from '../../interrupts/classify.ts';
 import type { Limits } from '../../interrupts/clocks.ts';
 import type { Clock } from '../../interrupts/interruption.ts';
-import { type ProviderError, providerErrorIn, refusalErrorIn } from '../../interrupts/provider-error.ts';
-import { retryAfterMs } from '../../interrupts/retry-after.ts';
+import { type ProviderError, providerErrorIn } from '../../interrupts/provider-error.ts';
 import { parsedJson } from '../../lib/json.ts';
 import type { Time } from '../../lib/time.ts';
-import { AttemptClocks } from './attempt-clocks.ts';
+import { type AttemptTimes, shiftTimes, timesFrom, watchClocks } from './attempt-clocks.ts';
 import { EventDecoder, EventTooLargeError } from './event-decoder.ts';
+import { encodingOf, formOf, isStream, type Refusal, readRefusal, refusedWith } from './refusal.ts';
 import type { StreamPosition } from './stream-position.ts';
 import { type ResponseBody, type Transport, TransportFailure, type TransportResponse } from './transport.ts';
 
-/** An error body longer than this is cut. A whole answer in place of a stream may be as long as an event. */
-const ERROR_BODY_BYTES = 1_048_576;
 /** A provider that keeps the connection open after `[DONE]` loses it. */
 const DRAIN_WAIT_MS = 1_000;
 
@@ -35,15 +33,8 @@ interface AttemptLimits {
   readonly event_bytes: number;
 }
 
-/** Takes the events that came together. May return a promise to hold the provider back. */
-type TakeEvents = (events: readonly EventSourceMessage[]) => Promise<void> | undefined;
-
-/** The provider's answer as it came, when it was not a stream. */
-export interface Refusal {
-  readonly status: number;
-  readonly headers: TransportResponse['headers'];
-  readonly body: Uint8Array;
-}
+/** Takes the events that came together, at `at_ms`. May return a promise to hold the provider back. */
+type TakeEvents = (events: readonly EventSourceMessage[], at_ms: number) => Promise<void> | undefined;
 
 /**
  * One upstream request: opens it, reads its events in the batches in which they arrive, and keeps its clocks.
@@ -54,6 +45,12 @@ export class Attempt {
   refusal: Refusal | undefined;
   /** Of the response; none before it. */
   headers: TransportResponse['headers'] = {};
+  /** `[DONE]` has come. */
+  isDone = false;
+  /** `[DONE]` has come, or {@link end} says how it ended without. */
+  isOver = false;
+  /** How long it had said nothing when it ended. */
+  silent_ms = 0;
 
   readonly #transport: Transport;
   readonly #request: AttemptRequest;
@@ -62,13 +59,11 @@ export class Attempt {
   readonly #client: AbortSignal;
   readonly #abort = new AbortController();
   readonly #decoder: EventDecoder;
-  readonly #clocks: AttemptClocks;
+  readonly #times: AttemptTimes;
   readonly #onClientGone = () => this.#abort.abort();
-
+  #cancelTimer: () => void = () => {};
   #body: ResponseBody | undefined;
   #parts: Buffer[] = [];
-  #silent_ms = 0;
-  #isDone = false;
   #end: AttemptEnd | undefined;
   #expired: Clock | undefined;
 
@@ -86,17 +81,14 @@ export class Attempt {
     this.#time = time;
     this.#client = client;
     this.#decoder = new EventDecoder(limits.event_bytes);
-    this.#clocks = new AttemptClocks(limits.clocks, time, (clock) => {
-      this.#expired = clock;
-      this.#abort.abort();
-    });
+    this.#times = timesFrom(time.now());
   }
 
   /** True once the provider streams; otherwise {@link end} is set. */
   async open(): Promise<boolean> {
     if (this.#client.aborted) this.#abort.abort();
     this.#client.addEventListener('abort', this.#onClientGone, { once: true });
-    this.#clocks.start();
+    this.#watchClocks();
     try {
       const { position, ...request } = this.#request;
       position?.begin();
@@ -106,7 +98,9 @@ export class Attempt {
         signal: this.#abort.signal,
         connect_ms: this.#limits.clocks.connect_ms,
       });
-      this.#clocks.answered();
+      this.#times.byte_ms = this.#time.now();
+      // Other clocks run from here, and one of them may be due before the one that was waited for.
+      this.#watchClocks();
       const content_encoding = encodingOf(response);
       if (response.status === 200 && content_encoding !== undefined) {
         this.#abort.abort();
@@ -118,7 +112,7 @@ export class Attempt {
         this.#body = response.body;
         return true;
       }
-      await this.#readRefusal(response);
+      await this.#refuse(response);
     } catch (error) {
       this.#fail(error);
     }
@@ -134,7 +128,7 @@ export class Attempt {
     this.#consume(take, resolve).then(resolve, reject);
     await promise;
     // What little may still follow is waited for, so that the connection can be used again.
-    if (this.#isDone) this.finishWithin(DRAIN_WAIT_MS);
+    if (this.isDone) this.finishWithin(DRAIN_WAIT_MS);
     else if (this.#end?.kind !== 'eof') this.#abort.abort();
   }
 
@@ -145,16 +139,17 @@ export class Attempt {
         if (this.isOver) return undefined;
         const piece = this.#joined(part, isFollowed);
         if (!piece) return undefined;
-        this.#clocks.bytesCame();
+        const at_ms = this.#time.now();
+        this.#times.byte_ms = at_ms;
         const events = this.#decoder.decode(piece);
         this.#request.position?.advance(piece, events.length);
-        const waiting = take(events);
+        const waiting = take(events, at_ms);
         if (this.isOver) leave(waiting);
         return waiting;
       });
-      if (!this.isOver) await take(this.#rest());
+      if (!this.isOver) await take(this.#rest(), this.#times.byte_ms ?? this.#times.started_ms);
       const residue = this.#errorAtEnd();
-      this.#settle({ kind: 'eof', done: this.#isDone, ...(residue && { residue }) });
+      this.#settle({ kind: 'eof', done: this.isDone, ...(residue && { residue }) });
     } catch (error) {
       this.#fail(error);
     }
@@ -184,54 +179,57 @@ export class Attempt {
     return residue === '' ? undefined : providerErrorIn(parsedJson(residue));
   }
 
-  /** `[DONE]` has come, or {@link end} says how it ended without. */
-  get isOver(): boolean {
-    return this.#isDone || this.#end !== undefined;
-  }
-
-  /** `[DONE]` has come. */
-  get isDone(): boolean {
-    return this.#isDone;
-  }
-
   /** How the attempt ended; to be asked for once it is over. */
   get end(): AttemptEnd {
-    return this.#end ?? { kind: 'eof', done: this.#isDone };
-  }
-
-  /** How long it had said nothing when it ended. */
-  get silent_ms(): number {
-    return this.#silent_ms;
+    return this.#end ?? { kind: 'eof', done: this.isDone };
   }
 
   /** Its model was seen to think. */
   get thought(): boolean {
-    return this.#clocks.thought;
+    return this.#times.thought;
   }
 
   /** `[DONE]` came. */
   done(): void {
-    this.#isDone = true;
+    this.isDone = true;
+    this.isOver = true;
   }
 
   /** A delta said something. `reasoning`: the model is still thinking. */
   progressed(reasoning: boolean): void {
-    this.#clocks.progressed(reasoning);
+    const times = this.#times;
+    const answers = times.reasoning && !reasoning;
+    times.progress_ms = times.byte_ms;
+    times.reasoning = reasoning;
+    times.thought ||= reasoning;
+    // The clock that runs now is shorter than the one the timer was set by.
+    if (answers) this.#watchClocks();
   }
 
   /** The answer is whole; waits no longer than this for what may still follow. */
   finishWithin(delay_ms: number): void {
-    if (!this.#end) this.#clocks.finishWithin(delay_ms);
+    if (this.#end) return;
+    this.#times.finish_at_ms = this.#time.now() + delay_ms;
+    this.#watchClocks();
   }
 
   /** While the client takes nothing we read nothing, and the provider's silence is our own doing. */
   pauseClocks(): () => void {
-    return this.#clocks.pause();
+    const paused_ms = this.#time.now();
+    this.#cancelTimer();
+    return () => {
+      shiftTimes(this.#times, this.#time.now() - paused_ms);
+      this.#watchClocks();
+    };
   }
 
-  /** When the last bytes came, by the attempt's clock. */
-  get byte_ms(): number {
-    return this.#clocks.byte_ms;
+  #watchClocks(): void {
+    this.#cancelTimer();
+    if (this.#end) return;
+    this.#cancelTimer = watchClocks(this.#times, this.#limits.clocks, this.#time, (clock) => {
+      this.#expired = clock;
+      this.#abort.abort();
+    });
   }
 
   /** Ends the attempt from our side and closes the connection. */
@@ -256,67 +254,21 @@ export class Attempt {
     });
   }
 
+  async #refuse(response: TransportResponse): Promise<void> {
+    this.refusal = await readRefusal(response, this.#limits.event_bytes, () => this.#abort.abort());
+    this.#settle(refusedWith(this.refusal, this.#time.wall()));
+  }
+
   #settle(end: AttemptEnd): void {
-    if (!this.#end) this.#silent_ms = this.#clocks.silent_ms;
-    this.#clocks.stop();
+    this.#cancelTimer();
     this.#client.removeEventListener('abort', this.#onClientGone);
-    this.#end ??= end;
-  }
-
-  async #readRefusal(response: TransportResponse): Promise<void> {
-    const { event_bytes } = this.#limits;
-    const body = await this.#readBody(
-      response.body,
-      response.status === 200 ? event_bytes : ERROR_BODY_BYTES,
-    );
-    this.refusal = { status: response.status, headers: response.headers, body };
-    const retry_after_ms = retryAfterMs(response.headers, this.#time.wall());
-    this.#settle({
-      kind: 'refused',
-      ...formOf(response),
-      error: errorIn(response.status, parsedJson(new TextDecoder().decode(body))),
-      ...(retry_after_ms !== undefined && { retry_after_ms }),
-    });
-  }
-
-  async #readBody(body: ResponseBody, limit_bytes: number): Promise<Uint8Array> {
-    const pieces: Uint8Array[] = [];
-    let bytes = 0;
-    try {
-      await body.consume((piece) => {
-        pieces.push(piece);
-        bytes += piece.length;
-        if (bytes >= limit_bytes) this.#abort.abort();
-        return undefined;
-      });
-    } catch (error) {
-      // The status is known; a body cut short takes nothing from it.
-      if (!(error instanceof TransportFailure)) throw error;
-    }
-    this.#abort.abort();
-    return Buffer.concat(pieces);
+    if (this.#end) return;
+    const { progress_ms, started_ms } = this.#times;
+    this.silent_ms = this.#time.now() - (progress_ms ?? started_ms);
+    this.#end = end;
+    this.isOver = true;
   }
 }
-
-function isStream({ status, headers }: TransportResponse): boolean {
-  const type = String(headers['content-type'] ?? '').toLowerCase();
-  // A provider that names no type, or a careless one, may still stream; JSON and HTML certainly do not.
-  return status === 200 && !/^(application\/json|application\/problem\+json|text\/html)/.test(type);
-}
-
-/** Identity is asked for: what is not taken apart by the transport cannot be read here. */
-function encodingOf({ headers }: TransportResponse): string | undefined {
-  const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
-  return encoding === '' || encoding === 'identity' ? undefined : encoding;
-}
-
-const formOf = ({ status, headers }: TransportResponse) => ({
-  status,
-  content_type: String(headers['content-type'] ?? ''),
-});
-
-const errorIn = (status: number, body: unknown): ProviderError | undefined =>
-  status >= 400 ? refusalErrorIn(body) : providerErrorIn(body);
 
 const isWhole = ({ event, data }: EventSourceMessage): boolean =>
   event === 'error' || parsedJson(data) !== undefined || data.trim() === '[DONE]';

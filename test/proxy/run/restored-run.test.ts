@@ -86,7 +86,7 @@ describe('what the journal has', () => {
     expect(run.seq).toBe(3);
     expect(run.report).toMatchObject({ phase: 'text', added: 10, end: { kind: 'replica_lost' } });
     expect(run.report.ending).toBeUndefined();
-    expect(run.ledger.text).toEqual({ deltas: 2, characters: 10 });
+    expect(run.tally.text).toEqual({ deltas: 2, came: 10, kept: 10 });
     expect(run.ended).toBeUndefined();
   });
 

@@ -1,7 +1,7 @@
 import type { AttemptEnd } from '../../../interrupts/classify.ts';
 import type { Phase } from '../../../interrupts/interruption.ts';
-import type { Usage } from '../../../plans/delta.ts';
-import type { Refusal } from '../../upstream/attempt.ts';
+import type { Delta, Usage } from '../../../plans/delta.ts';
+import type { Refusal } from '../../upstream/refusal.ts';
 import type { Samples } from '../../wires/common/dialect.ts';
 import type { Ending } from '../../wires/common/wire.ts';
 
@@ -42,3 +42,12 @@ export interface Answer extends Omit<Ending, 'usage' | 'usageAsked'> {
   /** Another replica has delivered the finish chunk. */
   readonly begun?: boolean;
 }
+
+/** What an attempt does that says something of this kind. */
+export const PHASE_OF: Readonly<Partial<Record<Delta['kind'], Phase>>> = {
+  text: 'text',
+  refusal: 'text',
+  reasoning: 'reasoning',
+  tool_start: 'tool_call',
+  tool_arguments: 'tool_call',
+};

@@ -1,0 +1,72 @@
+import type { AttemptEnd } from '../../interrupts/classify.ts';
+import { type ProviderError, providerErrorIn, refusalErrorIn } from '../../interrupts/provider-error.ts';
+import { retryAfterMs } from '../../interrupts/retry-after.ts';
+import { parsedJson } from '../../lib/json.ts';
+import { TransportFailure, type TransportResponse } from './transport.ts';
+
+/** An error body longer than this is cut. A whole answer in place of a stream may be as long as an event. */
+const ERROR_BODY_BYTES = 1_048_576;
+
+/** The provider's answer as it came, when it was not a stream. */
+export interface Refusal {
+  readonly status: number;
+  readonly headers: TransportResponse['headers'];
+  readonly body: Uint8Array;
+}
+
+type ResponseHead = Pick<TransportResponse, 'status' | 'headers'>;
+
+export function isStream({ status, headers }: ResponseHead): boolean {
+  const type = String(headers['content-type'] ?? '').toLowerCase();
+  // A provider that names no type, or a careless one, may still stream; JSON and HTML certainly do not.
+  return status === 200 && !/^(application\/json|application\/problem\+json|text\/html)/.test(type);
+}
+
+/** Identity is asked for: what is not taken apart by the transport cannot be read here. */
+export function encodingOf({ headers }: ResponseHead): string | undefined {
+  const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
+  return encoding === '' || encoding === 'identity' ? undefined : encoding;
+}
+
+export const formOf = ({ status, headers }: ResponseHead) => ({
+  status,
+  content_type: String(headers['content-type'] ?? ''),
+});
+
+/** Reads a response that is no stream, as far as it may be long, and closes its connection. */
+export async function readRefusal(
+  { status, headers, body }: TransportResponse,
+  event_bytes: number,
+  abort: () => void,
+): Promise<Refusal> {
+  const limit_bytes = status === 200 ? event_bytes : ERROR_BODY_BYTES;
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    await body.consume((piece) => {
+      pieces.push(piece);
+      bytes += piece.length;
+      if (bytes >= limit_bytes) abort();
+      return undefined;
+    });
+  } catch (error) {
+    // The status is known; a body cut short takes nothing from it.
+    if (!(error instanceof TransportFailure)) throw error;
+  }
+  abort();
+  return { status, headers, body: Buffer.concat(pieces) };
+}
+
+/** How an attempt ended that was refused so. `wall_ms`: now, for a date in `retry-after`. */
+export function refusedWith(refusal: Refusal, wall_ms: number): AttemptEnd {
+  const retry_after_ms = retryAfterMs(refusal.headers, wall_ms);
+  return {
+    kind: 'refused',
+    ...formOf(refusal),
+    error: errorIn(refusal.status, parsedJson(new TextDecoder().decode(refusal.body))),
+    ...(retry_after_ms !== undefined && { retry_after_ms }),
+  };
+}
+
+const errorIn = (status: number, body: unknown): ProviderError | undefined =>
+  status >= 400 ? refusalErrorIn(body) : providerErrorIn(body);
