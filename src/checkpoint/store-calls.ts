@@ -1,10 +1,12 @@
+import type { CheckpointScheduler } from './checkpoint-scheduler.ts';
+
 /** A store that has not answered for this long no longer holds back what is delivered. */
 const ANSWER_MAX_MS = 1000;
 const RETRY_MAX_MS = 2000;
 
 /** One journal's calls of its store, one at a time: how the one under way does, and when the next may be made. */
 export class StoreCalls {
-  readonly #interval_ms: number;
+  readonly #scheduler: CheckpointScheduler;
   #isUnderWay: boolean = false;
   #turn_ms = 0;
   #watched_ms = 0;
@@ -13,9 +15,9 @@ export class StoreCalls {
   #failures = 0;
   #retry_at_ms = 0;
 
-  /** `interval_ms`: how often they are watched, and the wait after a first failure, which doubles with every further one. */
-  constructor(interval_ms: number) {
-    this.#interval_ms = interval_ms;
+  /** They are watched in the interval of `scheduler`, which is also the wait after a first failure. */
+  constructor(scheduler: CheckpointScheduler) {
+    this.#scheduler = scheduler;
   }
 
   get isUnderWay(): boolean {
@@ -42,37 +44,35 @@ export class StoreCalls {
     this.#turn_ms = now_ms;
   }
 
-  begin(): void {
+  /** Makes one call. Resolves with the time it took. */
+  async make(call: () => Promise<unknown>): Promise<number> {
+    const { time } = this.#scheduler;
+    const started_ms = time.now();
     this.#isUnderWay = true;
-  }
-
-  succeed(): void {
-    this.#end();
+    try {
+      await call();
+    } finally {
+      this.#isUnderWay = false;
+      this.#isStalled = false;
+    }
     this.#failures = 0;
+    return time.now() - started_ms;
   }
 
-  fail(): void {
-    this.#end();
-  }
-
-  /** The store, which has failed, may do better at the next one. */
-  backOff(now_ms: number): void {
-    this.#retry_at_ms = now_ms + Math.min(this.#interval_ms * 2 ** this.#failures++, RETRY_MAX_MS);
+  /** The store, which has failed, may do better later: the wait doubles with every further failure. */
+  backOff(): void {
+    const { time, interval_ms } = this.#scheduler;
+    this.#retry_at_ms = time.now() + Math.min(interval_ms * 2 ** this.#failures++, RETRY_MAX_MS);
   }
 
   /** To be called every interval. True if the answer to the one under way is overdue. */
   watch(now_ms: number): boolean {
     // This process was stopped: answers of the store may be waiting, and one of them may be that the lease is lost.
-    const slept_ms = now_ms - this.#watched_ms - this.#interval_ms;
+    const slept_ms = now_ms - this.#watched_ms - this.#scheduler.interval_ms;
     if (this.#isUnderWay && slept_ms >= ANSWER_MAX_MS) this.#turn_ms = now_ms;
     this.#watched_ms = now_ms;
     const isOverdue = this.#isUnderWay && now_ms - this.#turn_ms >= ANSWER_MAX_MS;
     if (isOverdue) this.#isStalled = true;
     return isOverdue;
-  }
-
-  #end(): void {
-    this.#isUnderWay = false;
-    this.#isStalled = false;
   }
 }

@@ -167,6 +167,15 @@ export class JournalGapError extends Error {
   }
 }
 
+/** Part of a journal was given up because the store failed for too long. */
+export class JournalLostError extends Error {
+  override readonly name = 'JournalLostError';
+
+  constructor(run: string, stored_seq: number) {
+    super(`the store failed for too long: the journal of ${run} ends at event ${stored_seq}`);
+  }
+}
+
 /** Part of a stored run cannot be trusted; what lies before it is used. */
 export class DamagedRunError extends Error {
   override readonly name = 'DamagedRunError';

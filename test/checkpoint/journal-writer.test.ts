@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { JournalEvent } from '../../src/checkpoint/journal.ts';
-import { createJournalWriter, JournalLostError } from '../../src/checkpoint/journal-writer.ts';
+import { createJournalWriter } from '../../src/checkpoint/journal-writer.ts';
+import { JournalLostError } from '../../src/checkpoint/store.ts';
 import type { Delta } from '../../src/plans/delta.ts';
 import { caseShare } from '../cases.ts';
 import { HEADER, HEADER_RECORD, OWNER, textEvent, textOf } from './fixtures.ts';

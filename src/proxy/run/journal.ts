@@ -1,10 +1,10 @@
 import type { JournalEvent, RunHeader } from '../../checkpoint/journal.ts';
-import { unitsOf } from '../../checkpoint/journal-backlog.ts';
 import {
   createJournalWriter,
   HELD_UNITS_MAX,
   type JournalEnd,
   type JournalWriter,
+  unitsOf,
 } from '../../checkpoint/journal-writer.ts';
 import { AcquireRefusedError, type Lease } from '../../checkpoint/store.ts';
 import { inTime, sleep } from '../../lib/time.ts';
