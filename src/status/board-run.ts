@@ -1,3 +1,5 @@
+import type { Evidence } from '../interrupts/interruption.ts';
+import { CONTROLS } from '../lib/text.ts';
 import type { Time } from '../lib/time.ts';
 import type {
   ObservedAttempt,
@@ -14,12 +16,16 @@ import {
   STATUS_VERSION,
   type TimelineEntry,
 } from './snapshot.ts';
-import { evidenceDetail, shownText, Timeline } from './timeline.ts';
 
 const MODEL_CHARACTERS_MAX = 80;
 const FINISH_CHARACTERS_MAX = 40;
+/** Codes are short; what is longer is none. */
+const DETAIL_CHARACTERS_MAX = 60;
 /** Of the end of the answer, where content is shown. */
 const TEXT_CHARACTERS_MAX = 4000;
+/** A run has a handful of entries; one that is tried a hundred times shows its first and its latest ones. */
+const ENTRIES_MAX = 60;
+const FIRST_KEPT = 12;
 
 /** What a board needs of its runs. */
 export interface BoardEvents {
@@ -43,7 +49,9 @@ export class BoardRun implements RunObservation {
   readonly #time: Time;
   readonly #content: boolean;
   readonly #board: BoardEvents;
-  readonly #timeline = new Timeline();
+  /** What happened to it, in order. */
+  readonly #timeline: TimelineEntry[] = [];
+  #omitted = 0;
   /** What does not change. */
   readonly #facts: Pick<
     RunSummary,
@@ -193,13 +201,12 @@ export class BoardRun implements RunObservation {
   }
 
   detail(): RunDetail {
-    const { entries, omitted } = this.#timeline;
     return {
       version: STATUS_VERSION,
       now_ms: this.#time.wall(),
       ...this.summary(),
-      timeline: [...entries],
-      omitted,
+      timeline: [...this.#timeline],
+      omitted: this.#omitted,
       ...(this.#content && { text: this.#shownText }),
     };
   }
@@ -217,9 +224,26 @@ export class BoardRun implements RunObservation {
   }
 
   #add(entry: TimelineEntry): void {
-    this.#timeline.add(entry);
+    this.#timeline.push(entry);
+    if (this.#timeline.length > ENTRIES_MAX) {
+      this.#timeline.splice(FIRST_KEPT, 1);
+      this.#omitted++;
+    }
     this.#board.changed(this, entry);
   }
 }
 
 type WithoutTime<Entry> = Entry extends unknown ? Omit<Entry, 'at_ms'> : never;
+
+/** What there is to know of evidence besides its kind. Some of it is the provider's own choice of words. */
+function evidenceDetail({ kind: _, ...details }: Evidence): string | undefined {
+  const [detail] = Object.values(details);
+  const isWord = typeof detail === 'string' || typeof detail === 'number';
+  return isWord ? shownText(String(detail), DETAIL_CHARACTERS_MAX) : undefined;
+}
+
+/** Foreign text as it may be shown: on one line, and at most `characters_max` long. */
+export function shownText(text: string, characters_max: number): string {
+  const short = text.length > characters_max ? `${text.slice(0, characters_max - 1)}…` : text;
+  return short.toWellFormed().replace(CONTROLS, '\ufffd');
+}

@@ -2,9 +2,9 @@ import type { Store } from '../checkpoint/store.ts';
 import { inTime, type Time } from '../lib/time.ts';
 import { VERSION } from '../lib/version.ts';
 import type { Metrics, TargetState } from '../metrics/metrics.ts';
+import { shownText } from './board-run.ts';
 import type { RunBoard } from './run-board.ts';
 import { STATUS_VERSION, type StatusDocument, type StoreState } from './snapshot.ts';
-import { shownText } from './timeline.ts';
 
 interface StatusReportParts extends StoreProbeParts {
   readonly board: RunBoard;

@@ -167,31 +167,26 @@ interface ObservedRelay {
   show(transcript: Transcript): void;
 }
 
-class WatchedAnswer implements LiveAnswer {
-  transcript: Transcript | undefined;
-
-  get characters(): number {
-    return this.transcript?.size ?? 0;
-  }
-
-  get tool_calls(): number {
-    return this.transcript?.toolCalls.filter(({ state }) => state !== 'cancelled').length ?? 0;
-  }
-
-  get text(): string {
-    return this.transcript?.text ?? '';
-  }
-}
-
 export function beginObservation(run: Run, context: RunContext, resumption?: Resumption): ObservedRelay {
-  const answer = new WatchedAnswer();
+  let said: Transcript | undefined;
+  const answer: LiveAnswer = {
+    get characters() {
+      return said?.size ?? 0;
+    },
+    get tool_calls() {
+      return said?.toolCalls.filter(({ state }) => state !== 'cancelled').length ?? 0;
+    },
+    get text() {
+      return said?.text ?? '';
+    },
+  };
   const watch = context.observer.begin(observed(run, answer, context, resumption));
   const fields = watch?.logFields;
   return {
     watch,
     context: fields ? { ...context, log: context.log.child(fields) } : context,
     show: (transcript) => {
-      answer.transcript = transcript;
+      said = transcript;
     },
   };
 }

@@ -1,3 +1,5 @@
+import { isObject } from '../../../lib/json.ts';
+
 /** A chat completion chunk as providers send it; every field may be missing and more may be there. */
 export interface ChatChunk {
   id?: unknown;
@@ -33,4 +35,10 @@ export interface ChatToolCall {
   type?: unknown;
   function?: { name?: unknown; arguments?: unknown; [field: string]: unknown } | null;
   [field: string]: unknown;
+}
+
+/** `delta` of a chunk's first choice. */
+export function deltaOf({ choices }: ChatChunk): ChatDelta | undefined {
+  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  return isObject(choice) && isObject(choice.delta) ? choice.delta : undefined;
 }

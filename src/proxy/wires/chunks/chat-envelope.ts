@@ -1,54 +1,54 @@
 import { isEmpty, isObject } from '../../../lib/json.ts';
-import type { Delta, Usage } from '../../../plans/delta.ts';
-import type { ShownFragment } from '../../../plans/shown-calls.ts';
-import type { ChatChoice, ChatChunk, ChatDelta } from './chat-chunk.ts';
+import type { Delta } from '../../../plans/delta.ts';
+import { type ChatChoice, type ChatChunk, type ChatDelta, deltaOf } from './chat-chunk.ts';
 import { REASONING_FIELDS } from './chat-completions.ts';
-import { ChunkEnvelope, choicesWith } from './chunk-envelope.ts';
-import type { ChunkEvent } from './chunk-reader.ts';
+import {
+  adopted,
+  type ChunkEnvelope,
+  type ChunkForm,
+  choicesWith,
+  chunkOf,
+  envelopeFrom,
+  fits,
+} from './chunk-envelope.ts';
 
-/** The envelope of chat completion chunks. */
-export class ChatEnvelope extends ChunkEnvelope {
-  /** Where the answering provider puts the model's thinking. */
-  readonly #reasoningField: string;
-
-  /** `first` gives the identity; `content` is the first chunk with content, which may be the same. */
-  constructor(first: ChatChunk, content: ChatChunk = first) {
-    super(first, 'chat.completion.chunk');
+/** Chat completion chunks. */
+export const chatForm: ChunkForm = {
+  envelopeOf(first, content = first) {
     const delta = deltaOf(content);
-    this.#reasoningField =
+    const reasoningField =
       REASONING_FIELDS.find((field) => delta?.[field] !== undefined) ?? REASONING_FIELDS[0];
-  }
+    return { ...envelopeFrom(first, 'chat.completion.chunk'), reasoningField };
+  },
 
-  override payloadOf(event: ChunkEvent, role: boolean): string {
-    if (this.fits(event.chunk) && event.role === role) return event.payload;
-    return this.#adopt(event.moulded ? (JSON.parse(event.payload) as ChatChunk) : event.chunk, role);
-  }
+  payloadOf(envelope, { chunk, payload, role: hasRole, moulded }, role) {
+    if (fits(envelope, chunk) && hasRole === role) return payload;
+    return adopt(envelope, moulded ? (JSON.parse(payload) as ChatChunk) : chunk, role);
+  },
 
-  override finishOf(chunk: ChatChunk, role: boolean, usage: Usage | undefined): string {
+  finishOf(envelope, chunk, role, usage) {
     const delta = { ...(role && { role: 'assistant', content: '' }), ...extrasOf(deltaOf(chunk) ?? {}) };
     const [choice]: unknown[] = Array.isArray(chunk.choices) ? chunk.choices : [];
     const reports = isObject(chunk.usage) || (isObject(choice) && isObject(choice.usage));
     // A report within the choice (Kimi) would be that of one attempt, beside the one of them all.
     const choices = choicesWith(chunk, { delta, ...(usage && { usage: undefined }) });
-    return this.#adopt({ ...chunk, choices, ...(usage && reports && { usage }) }, role);
-  }
+    return adopt(envelope, { ...chunk, choices, ...(usage && reports && { usage }) }, role);
+  },
 
-  override textChunk(deltas: readonly Delta[], role: boolean): string {
+  textChunk(envelope, deltas, role) {
     const delta: Record<string, string> = {};
     for (const part of deltas) {
-      const field = this.#fieldOf(part);
+      const field = fieldOf(part, envelope);
       if (field && 'text' in part) delta[field] = (delta[field] ?? '') + part.text;
     }
-    return this.#chunk(delta, role, null);
-  }
+    return chunkWith(envelope, delta, role);
+  },
 
-  override toolChunk({ position, start, arguments: text, legacy }: ShownFragment, role: boolean): string {
-    if (legacy)
-      return this.#chunk(
-        { function_call: { ...(start && { name: start.name }), arguments: text } },
-        role,
-        null,
-      );
+  toolChunk(envelope, { position, start, arguments: text, legacy }, role) {
+    if (legacy) {
+      const call = { ...(start && { name: start.name }), arguments: text };
+      return chunkWith(envelope, { function_call: call }, role);
+    }
     const call = start
       ? {
           index: position,
@@ -58,47 +58,42 @@ export class ChatEnvelope extends ChunkEnvelope {
           function: { name: start.name, arguments: text },
         }
       : { index: position, function: { arguments: text } };
-    return this.#chunk({ tool_calls: [call] }, role, null);
-  }
+    return chunkWith(envelope, { tool_calls: [call] }, role);
+  },
 
-  override finishChunk(reason: string, role: boolean): string {
-    return this.#chunk({}, role, reason);
-  }
+  finishChunk: (envelope, reason, role) => chunkWith(envelope, {}, role, reason),
 
-  override emptyChunk(holdfast?: object): string {
-    return this.chunkOf({ index: 0, delta: {}, finish_reason: null }, holdfast && { holdfast });
-  }
+  emptyChunk: (envelope, holdfast) =>
+    chunkOf(envelope, { index: 0, delta: {}, finish_reason: null }, holdfast && { holdfast }),
 
-  protected override isPlain({ choices }: ChatChunk): boolean {
+  isPlain({ choices }) {
     const [{ delta, index: _index, ...rest }] = choices as [ChatChoice & { delta: ChatDelta }];
     const { content, ...others } = delta;
     return typeof content === 'string' && [...Object.values(rest), ...Object.values(others)].every(isEmpty);
-  }
+  },
+};
 
-  #adopt(chunk: ChatChunk, role: boolean): string {
-    const delta = deltaOf(chunk);
-    if (!delta) return this.adopted(chunk);
-    const { role: _role, ...content } = delta;
-    const [choice, ...others] = chunk.choices as object[];
-    return this.adopted(chunk, [
-      { ...choice, delta: role ? { role: 'assistant', ...content } : content },
-      ...others,
-    ]);
-  }
+function adopt(envelope: ChunkEnvelope, chunk: ChatChunk, role: boolean): string {
+  const delta = deltaOf(chunk);
+  if (!delta) return adopted(envelope, chunk);
+  const { role: _role, ...content } = delta;
+  const [choice, ...others] = chunk.choices as object[];
+  const own = { ...choice, delta: role ? { role: 'assistant', ...content } : content };
+  return adopted(envelope, chunk, [own, ...others]);
+}
 
-  #chunk(delta: object, role: boolean, finish_reason: string | null): string {
-    return this.chunkOf({
-      index: 0,
-      delta: role ? { role: 'assistant', ...delta } : delta,
-      finish_reason,
-    });
-  }
+const chunkWith = (
+  envelope: ChunkEnvelope,
+  delta: object,
+  role: boolean,
+  finish_reason: string | null = null,
+): string =>
+  chunkOf(envelope, { index: 0, delta: role ? { role: 'assistant', ...delta } : delta, finish_reason });
 
-  #fieldOf({ kind }: Delta): string | undefined {
-    if (kind === 'text') return 'content';
-    if (kind === 'refusal') return 'refusal';
-    return kind === 'reasoning' ? this.#reasoningField : undefined;
-  }
+function fieldOf({ kind }: Delta, { reasoningField }: ChunkEnvelope): string | undefined {
+  if (kind === 'text') return 'content';
+  if (kind === 'refusal') return 'refusal';
+  return kind === 'reasoning' ? reasoningField : undefined;
 }
 
 const SAID = new Set<string>([
@@ -113,9 +108,3 @@ const SAID = new Set<string>([
 /** What a provider adds to a delta that is neither role nor content, such as the signature of a thought. */
 const extrasOf = (delta: ChatDelta): object =>
   Object.fromEntries(Object.entries(delta).filter(([field]) => !SAID.has(field)));
-
-/** `delta` of a chunk's first choice. */
-function deltaOf(chunk: ChatChunk): ChatDelta | undefined {
-  const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
-  return isObject(choice) && isObject(choice.delta) ? choice.delta : undefined;
-}

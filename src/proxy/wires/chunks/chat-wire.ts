@@ -5,15 +5,12 @@ import { ChatCompletionsReader } from './chat-completions.ts';
 import { continuationOf } from './chat-continuation.ts';
 import { chatConversation } from './chat-conversation.ts';
 import { chatDocument } from './chat-document.ts';
-import { ChatEnvelope } from './chat-envelope.ts';
+import { chatForm } from './chat-envelope.ts';
 import { chatNotices } from './chat-notices.ts';
 import { checkChatRequest, factsOf } from './chat-request.ts';
 import { ChunkAnswerWriter } from './chunk-answer-writer.ts';
 import { chunkDeliveredEvents } from './chunk-delivered-events.ts';
-import type { EnvelopeMaker } from './chunk-envelope.ts';
 import type { ChunkEvent } from './chunk-reader.ts';
-
-const envelopeOf: EnvelopeMaker = (first, content) => new ChatEnvelope(first, content);
 
 /** `/v1/chat/completions` */
 export const chatWire: Wire<ChunkEvent, ChatRequest> = {
@@ -27,7 +24,7 @@ export const chatWire: Wire<ChunkEvent, ChatRequest> = {
   continuation: continuationOf,
   conversation: chatConversation,
   reader: (nextCall) => new ChatCompletionsReader(nextCall),
-  writer: (options) => new ChunkAnswerWriter(options, envelopeOf),
-  delivered: chunkDeliveredEvents(() => new ChatCompletionsReader(() => 0), envelopeOf),
+  writer: (options) => new ChunkAnswerWriter(options, chatForm),
+  delivered: chunkDeliveredEvents(() => new ChatCompletionsReader(() => 0), chatForm),
   document: chatDocument,
 };

@@ -1,6 +1,6 @@
 import { type Delta, isUsage, type Usage } from '../../../plans/delta.ts';
-import { ShownCalls } from '../../../plans/shown-calls.ts';
-import { BaseAnswerWriter, type SeenCall } from '../common/base-answer-writer.ts';
+import type { ToolSchemas } from '../../../plans/tool-proof.ts';
+import { BaseAnswerWriter } from '../common/base-answer-writer.ts';
 import type {
   AnswerWriter,
   AnswerWriterOptions,
@@ -10,26 +10,32 @@ import type {
 } from '../common/wire.ts';
 import type { ChatChunk } from './chat-chunk.ts';
 import { ChoiceCalls } from './choice-calls.ts';
-import { type ChunkEnvelope, choicesWith, type EnvelopeMaker } from './chunk-envelope.ts';
+import {
+  type ChunkEnvelope,
+  type ChunkForm,
+  choicesWith,
+  fits,
+  rebuilds,
+  usageChunk,
+} from './chunk-envelope.ts';
 import type { ChunkEvent } from './chunk-reader.ts';
 
 /** Writes one answer as chunks. */
 export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<ChunkEvent> {
-  readonly #envelopeOf: EnvelopeMaker;
-  readonly #calls: ShownCalls;
-  readonly #choiceCalls: ChoiceCalls;
+  readonly #schemas: ToolSchemas;
+  readonly #form: ChunkForm;
+  /** Only of an answer that is forwarded. */
+  #choiceCalls: ChoiceCalls | undefined;
   #envelope: ChunkEnvelope | undefined;
   /** Chunks of the current attempt that came before any content. */
   #early: ChunkEvent[] = [];
   /** The chunk that was found last to belong to this answer, and to say nothing but text: moulded events share one. */
   #plain: ChatChunk | undefined;
 
-  constructor(options: AnswerWriterOptions, envelopeOf: EnvelopeMaker) {
-    super(options);
-    const { facts } = options;
-    this.#envelopeOf = envelopeOf;
-    this.#choiceCalls = new ChoiceCalls(facts.schemas);
-    this.#calls = new ShownCalls({ live: this.isLive, legacy: facts.legacyFunctions });
+  constructor(options: AnswerWriterOptions, form: ChunkForm) {
+    super(options, options.facts.legacyFunctions);
+    this.#schemas = options.facts.schemas;
+    this.#form = form;
   }
 
   get begun(): boolean {
@@ -37,17 +43,21 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
   }
 
   get id(): string | undefined {
-    return this.#envelope?.id;
+    const id = this.#envelope?.first.id;
+    return typeof id === 'string' ? id : undefined;
   }
 
-  get forwardedCalls(): ForwardedCalls {
+  get forwardedCalls(): ForwardedCalls | undefined {
     return this.#choiceCalls;
   }
 
   restore({ first, content = first, calls }: ShownAnswer): void {
     if (first !== undefined && content !== undefined)
-      this.#envelope = this.#envelopeOf(JSON.parse(first) as ChatChunk, JSON.parse(content) as ChatChunk);
-    this.#calls.restore(calls);
+      this.#envelope = this.#form.envelopeOf(
+        JSON.parse(first) as ChatChunk,
+        JSON.parse(content) as ChatChunk,
+      );
+    if (calls.length > 0) this.calls.restore(calls);
   }
 
   show(deltas: readonly Delta[], event: ChunkEvent, intact: boolean): void {
@@ -58,8 +68,9 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
       return;
     }
     const envelope = this.#envelope;
-    if (envelope && intact && !role && envelope.fits(chunk) && isProse(deltas)) {
-      const isPlain = deltas.length === 1 && deltas[0]?.kind === 'text' && envelope.rebuilds(chunk);
+    if (envelope && intact && !role && fits(envelope, chunk) && isProse(deltas)) {
+      const isPlain =
+        deltas.length === 1 && deltas[0]?.kind === 'text' && rebuilds(this.#form, envelope, chunk);
       if (isPlain) this.#plain = chunk;
       this.sink.send(payload, deltas, !isPlain);
       return;
@@ -70,7 +81,8 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
   }
 
   forward(event: ChunkEvent): void {
-    this.#envelope ??= this.#envelopeOf(event.chunk);
+    this.#envelope ??= this.#form.envelopeOf(event.chunk);
+    this.#choiceCalls ??= new ChoiceCalls(this.#schemas);
     const settled = this.#choiceCalls.read(event.chunk);
     const text = event.deltas.filter((delta) => delta.kind === 'text');
     this.#send(event.payload, [...text, ...settled]);
@@ -82,9 +94,8 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
 
   finish({ reason, finish, after, usage, usageAsked }: Ending<ChunkEvent>): void {
     const role = finish ? this.#begin(finish) : false;
-    const envelope = this.#require();
     const deltas: Delta[] = [{ kind: 'finish', reason }];
-    if (!finish) this.#send(envelope.finishChunk(reason, role), deltas);
+    if (!finish) this.#send(this.#form.finishChunk(this.#require(), reason, role), deltas);
     else if (role || finish.deltas.some(isContent)) this.#sendRebuilt(finish, deltas, role, usage);
     else this.#sendTail(finish, deltas, usage);
     for (const event of after) this.#sendTail(unfinished(event), [], usage);
@@ -93,7 +104,7 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
   }
 
   finishRest(usage: Usage | undefined): void {
-    if (usage) this.#send(this.#require().usageChunk(usage), [{ kind: 'usage', usage }]);
+    if (usage) this.#send(usageChunk(this.#require(), usage), [{ kind: 'usage', usage }]);
     this.#send('[DONE]');
   }
 
@@ -102,28 +113,26 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
   }
 
   fail(error: object): void {
-    this.#send(JSON.stringify({ error }), this.#choiceCalls.unrecorded());
+    this.#send(JSON.stringify({ error }), this.#choiceCalls?.unrecorded());
   }
 
   protected override sendEmpty(holdfast?: object): void {
-    this.#send(this.#require().emptyChunk(holdfast));
-  }
-
-  protected override dropCall(index: number): SeenCall | undefined {
-    return this.#calls.cancel(index);
+    this.#send(this.#form.emptyChunk(this.#require(), holdfast));
   }
 
   #showEmpty(event: ChunkEvent, intact: boolean): void {
     // A ping in the shape of an event is for us; the client's SDK would choke on it.
     if (!intact || event.ping) return;
     if (!this.#envelope) this.#early.push(event);
-    else this.#send(this.#envelope.payloadOf(event, false));
+    else this.#send(this.#form.payloadOf(this.#envelope, event, false));
   }
 
   #showProse(deltas: readonly Delta[], event: ChunkEvent, intact: boolean): void {
     const role = this.#begin(event);
     const envelope = this.#require();
-    const payload = intact ? envelope.payloadOf(event, role) : envelope.textChunk(deltas, role);
+    const payload = intact
+      ? this.#form.payloadOf(envelope, event, role)
+      : this.#form.textChunk(envelope, deltas, role);
     this.#send(payload, deltas);
   }
 
@@ -137,12 +146,12 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
       case 'tool_start':
       case 'tool_arguments':
       case 'tool_close': {
-        const shown = this.#calls.show(delta);
+        const shown = this.calls.show(delta);
         if (shown) {
           const role = this.#begin(event);
-          this.#send(this.#require().toolChunk(shown, role), shown.deltas);
-        } else if (this.#calls.live) {
-          this.sink.keep(this.#calls.positioned(delta));
+          this.#send(this.#form.toolChunk(this.#require(), shown, role), shown.deltas);
+        } else if (this.calls.live) {
+          this.sink.keep(this.calls.positioned(delta));
         }
       }
     }
@@ -153,12 +162,12 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
     if (this.#envelope) return false;
     // Some providers send a first chunk without identity, about the prompt.
     const first = this.#early.find(({ chunk }) => chunk.id && chunk.model) ?? event;
-    const envelope = this.#envelopeOf(first.chunk, event.chunk);
+    const envelope = this.#form.envelopeOf(first.chunk, event.chunk);
     this.#envelope = envelope;
     const opening = this.#early.find(({ role }) => role);
-    if (opening) this.#send(envelope.payloadOf(opening, true));
+    if (opening) this.#send(this.#form.payloadOf(envelope, opening, true));
     for (const early of this.#early) {
-      if (early !== opening && opening) this.#send(envelope.payloadOf(early, false));
+      if (early !== opening && opening) this.#send(this.#form.payloadOf(envelope, early, false));
     }
     this.#early = [];
     const advisories = this.drainAdvisories();
@@ -176,7 +185,7 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
   #sendTail(event: ChunkEvent, deltas: readonly Delta[], usage: Usage | undefined): void {
     const reports = event.deltas.filter(isUsage);
     if (usage && reports.length > 0) this.#sendRebuilt(event, deltas, false, usage);
-    else this.#send(this.#require().payloadOf(event, false), [...deltas, ...reports]);
+    else this.#send(this.#form.payloadOf(this.#require(), event, false), [...deltas, ...reports]);
   }
 
   /** The same with nothing left of content, and with `usage` in place of what the event reports. */
@@ -188,7 +197,7 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
   ): void {
     const reports = said.filter(isUsage);
     const total = reports.length > 0 ? usage : undefined;
-    const payload = this.#require().finishOf(chunk, role, total);
+    const payload = this.#form.finishOf(this.#require(), chunk, role, total);
     this.#send(payload, [...deltas, ...(total ? [{ kind: 'usage', usage: total } as const] : reports)]);
   }
 

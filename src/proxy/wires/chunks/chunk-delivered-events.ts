@@ -9,7 +9,7 @@ import type {
 } from '../common/delivered-events.ts';
 import type { WireReader } from '../common/wire.ts';
 import type { ChatChunk } from './chat-chunk.ts';
-import type { ChunkEnvelope, EnvelopeMaker } from './chunk-envelope.ts';
+import type { ChunkEnvelope, ChunkForm } from './chunk-envelope.ts';
 import type { ChunkEvent } from './chunk-reader.ts';
 
 const DONE = '[DONE]';
@@ -17,7 +17,7 @@ const DONE = '[DONE]';
 /** Chunks as they were delivered. `readerOf`: what reads those of a provider. */
 export const chunkDeliveredEvents = (
   readerOf: () => WireReader<ChunkEvent>,
-  envelopeOf: EnvelopeMaker,
+  form: ChunkForm,
 ): DeliveredEvents<ChunkEvent> => ({
   reader: () => new ChunkDeliveredReader(readerOf()),
 
@@ -44,7 +44,7 @@ export const chunkDeliveredEvents = (
     manyChoices: false,
   }),
 
-  rebuilder: () => new ChunkRebuilder(envelopeOf),
+  rebuilder: () => new ChunkRebuilder(form),
 
   failure: (error) => [JSON.stringify({ error })],
 
@@ -52,21 +52,21 @@ export const chunkDeliveredEvents = (
 });
 
 class ChunkRebuilder implements Rebuilder {
-  readonly #envelopeOf: EnvelopeMaker;
+  readonly #form: ChunkForm;
   #envelope: ChunkEnvelope | undefined;
 
-  constructor(envelopeOf: EnvelopeMaker) {
-    this.#envelopeOf = envelopeOf;
+  constructor(form: ChunkForm) {
+    this.#form = form;
   }
 
   add(payload: string): void {
     const chunk = this.#envelope ? undefined : chunkOf(payload);
-    if (chunk) this.#envelope = this.#envelopeOf(chunk);
+    if (chunk) this.#envelope = this.#form.envelopeOf(chunk);
   }
 
   payloadOf(deltas: readonly Delta[]): string {
     if (!this.#envelope) throw new Error('the first event of a run was stored without its payload');
-    return this.#envelope.textChunk(deltas, false);
+    return this.#form.textChunk(this.#envelope, deltas, false);
   }
 }
 

@@ -1,3 +1,4 @@
+import { isEmpty, isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
 import { type Dialect, PLAIN } from '../common/dialect.ts';
 import { type OpenFields, overlay } from '../common/document.ts';
@@ -7,9 +8,16 @@ import type { ChatChoice } from './chat-chunk.ts';
 import { ChunkAnswerWriter } from './chunk-answer-writer.ts';
 import { chunkDeliveredEvents } from './chunk-delivered-events.ts';
 import { type ChoiceFold, chunkDocument, isFinished } from './chunk-document.ts';
-import type { EnvelopeMaker } from './chunk-envelope.ts';
+import {
+  adopted,
+  type ChunkEnvelope,
+  type ChunkForm,
+  choicesWith,
+  chunkOf,
+  envelopeFrom,
+  fits,
+} from './chunk-envelope.ts';
 import { type ChunkEvent, ChunkReader } from './chunk-reader.ts';
-import { CompletionsEnvelope } from './completions-envelope.ts';
 import {
   type CompletionRequest,
   checkCompletionRequest,
@@ -45,7 +53,43 @@ class CompletionChoiceFold implements ChoiceFold {
   }
 }
 
-const envelopeOf: EnvelopeMaker = (first) => new CompletionsEnvelope(first);
+/** Completion chunks, whose answer has neither a role nor calls. */
+const completionForm: ChunkForm = {
+  envelopeOf: (first) => envelopeFrom(first, 'text_completion'),
+
+  payloadOf: (envelope, { chunk, payload }) => (fits(envelope, chunk) ? payload : adopted(envelope, chunk)),
+
+  finishOf(envelope, chunk, _role, usage) {
+    const finish = { ...chunk, ...(usage && isObject(chunk.usage) && { usage }) };
+    return adopted(envelope, finish, choicesWith(chunk, { text: '' }));
+  },
+
+  textChunk(envelope, deltas) {
+    let text = '';
+    for (const delta of deltas) if (delta.kind === 'text') text += delta.text;
+    return chunkWith(envelope, text, null);
+  },
+
+  toolChunk() {
+    throw new Error('a completion has no tool calls');
+  },
+
+  finishChunk: (envelope, reason) => chunkWith(envelope, '', reason),
+
+  emptyChunk: (envelope, holdfast) => chunkWith(envelope, '', null, holdfast && { holdfast }),
+
+  isPlain({ choices }) {
+    const [{ text, index: _index, ...rest }] = choices as [ChatChoice];
+    return typeof text === 'string' && Object.values(rest).every(isEmpty);
+  },
+};
+
+const chunkWith = (
+  envelope: ChunkEnvelope,
+  text: string,
+  finish_reason: string | null,
+  more?: object,
+): string => chunkOf(envelope, { text, index: 0, logprobs: null, finish_reason }, more);
 
 /** Every provider continues a prompt. */
 const dialect: Dialect = {
@@ -68,7 +112,7 @@ export const completionsWire: Wire<ChunkEvent, CompletionRequest> = {
   facts: completionFactsOf,
   continuation: completionContinuationOf,
   reader: () => new CompletionsReader(),
-  writer: (options) => new ChunkAnswerWriter(options, envelopeOf),
-  delivered: chunkDeliveredEvents(() => new CompletionsReader(), envelopeOf),
+  writer: (options) => new ChunkAnswerWriter(options, completionForm),
+  delivered: chunkDeliveredEvents(() => new CompletionsReader(), completionForm),
   document: chunkDocument('text_completion', 'text', () => new CompletionChoiceFold()),
 };

@@ -1,4 +1,5 @@
 import { cancelDelta } from '../../../plans/delta.ts';
+import { ShownCalls } from '../../../plans/shown-calls.ts';
 import type { NamedCall } from '../../../plans/tool-call.ts';
 import type { Advisory } from './advisory.ts';
 import type { AnswerSink, AnswerWriterOptions } from './wire.ts';
@@ -12,12 +13,17 @@ export type SeenCall = NamedCall & { readonly position: number };
 export abstract class BaseAnswerWriter {
   protected readonly sink: AnswerSink;
   readonly #events: AnswerWriterOptions['events'];
+  readonly #legacy: boolean;
+  /** Undefined before the first call. */
+  #calls: ShownCalls | undefined;
   /** Those from before the answer began: clients take its first event for the beginning of the message. */
   #advisories: readonly Advisory[] = [];
 
-  constructor({ events, sink }: WriterOptions) {
+  /** `legacy`: calls have no id. */
+  constructor({ events, sink }: WriterOptions, legacy = false) {
     this.sink = sink;
     this.#events = events;
+    this.#legacy = legacy;
   }
 
   /** Whether content was sent. */
@@ -25,12 +31,16 @@ export abstract class BaseAnswerWriter {
 
   /** Sends a valid event that says nothing, with our own object in it, if any. */
   protected abstract sendEmpty(holdfast?: object): void;
-  /** Gives a call up. Returns it if the client has seen something of it. */
-  protected abstract dropCall(index: number): SeenCall | undefined;
 
   /** Tool calls are shown as they come. */
   protected get isLive(): boolean {
     return this.#events !== 'none';
+  }
+
+  /** Which calls the client sees, and where. */
+  protected get calls(): ShownCalls {
+    this.#calls ??= new ShownCalls({ live: this.isLive, legacy: this.#legacy });
+    return this.#calls;
   }
 
   cancelCalls(indexes: readonly number[], reason: string, attempt: number): void {
@@ -53,6 +63,11 @@ export abstract class BaseAnswerWriter {
   breakSilence(): boolean {
     if (this.begun) this.sendEmpty();
     return this.begun;
+  }
+
+  /** Gives a call up. Returns it if the client has seen something of it. */
+  protected dropCall(index: number): SeenCall | undefined {
+    return this.calls.cancel(index);
   }
 
   /** Says that a call was cut of which the client has seen the beginning. */

@@ -184,7 +184,7 @@ export interface AnswerWriter<Event extends AnswerEvent = AnswerEvent> {
   /** An event of a request that is never spliced: sent as it came. */
   forward(event: Event): void;
   /** The calls of an answer that was {@link forward}ed, where its wire has answers with several choices. */
-  readonly forwardedCalls?: ForwardedCalls;
+  readonly forwardedCalls?: ForwardedCalls | undefined;
   /** A new attempt begins: what the last one sent before any content is forgotten. */
   restart(): void;
   /** The calls were cut: what was held of them is dropped, what was shown is announced as cancelled. */

@@ -1,7 +1,6 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Delta, Usage } from '../../../plans/delta.ts';
 import { isOfProviderTool } from '../../../plans/provider-tools.ts';
-import { ShownCalls } from '../../../plans/shown-calls.ts';
 import type { Advisory } from '../common/advisory.ts';
 import { BaseAnswerWriter, type SeenCall, type WriterOptions } from '../common/base-answer-writer.ts';
 import type { AnswerWriter, Ending, ShownAnswer } from '../common/wire.ts';
@@ -14,13 +13,11 @@ type ToolDelta = Extract<Delta, { kind: 'tool_start' | 'tool_arguments' | 'tool_
 
 /** Writes one answer as a message. */
 export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWriter<MessagesEvent> {
-  readonly #calls: ShownCalls;
   readonly #blocks: MessagesBlockWriter;
   readonly #pending = new PendingEvents();
 
   constructor(options: WriterOptions) {
     super(options);
-    this.#calls = new ShownCalls({ live: this.isLive, legacy: false });
     this.#blocks = new MessagesBlockWriter(options.sink);
   }
 
@@ -35,7 +32,7 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
 
   restore(shown: ShownAnswer): void {
     this.#blocks.restore(shown);
-    this.#calls.restore(shown.calls);
+    if (shown.calls.length > 0) this.calls.restore(shown.calls);
   }
 
   show(deltas: readonly Delta[], event: MessagesEvent, intact: boolean): void {
@@ -96,10 +93,6 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
     this.#send(pingPayload(holdfast));
   }
 
-  protected override dropCall(index: number): SeenCall | undefined {
-    return this.#calls.cancel(index);
-  }
-
   /** Before the block of the call ends, since a client that acts on the end must know by then. */
   protected override announceCut(call: SeenCall, cancel: Advisory): void {
     super.announceCut(call, cancel);
@@ -151,29 +144,29 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
       case 'tool_start':
       case 'tool_arguments':
       case 'tool_close':
-        if (this.#calls.live) this.#showLive(delta, event);
+        if (this.calls.live) this.#showLive(delta, event);
         else this.#showHeld(delta, event);
     }
   }
 
   /** A call that is held is shown when it is closed, and whole. */
   #showHeld(delta: ToolDelta, event: MessagesEvent): void {
-    const shown = this.#calls.show(delta);
+    const shown = this.calls.show(delta);
     if (!shown) return;
     // Later events about it are not needed any more.
-    this.#calls.cancel(delta.index);
+    this.calls.cancel(delta.index);
     this.#showPending();
     this.#blocks.call(shown, event);
   }
 
   #showLive(delta: ToolDelta, event: MessagesEvent): void {
-    const shown = this.#calls.show(delta);
+    const shown = this.calls.show(delta);
     if (shown?.start) {
       this.#showPending();
       this.#blocks.beginCall(shown, event);
       return;
     }
-    const positioned = this.#calls.positioned(delta);
+    const positioned = this.calls.positioned(delta);
     if (shown) this.#blocks.goOnWithCall(positioned.index, shown);
     if (delta.kind === 'tool_close') this.#blocks.endCall(positioned.index, [positioned]);
   }

@@ -28,7 +28,8 @@ import { ResponsesSender } from './sender.ts';
 export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWriter<ResponsesEvent> {
   readonly #sender: ResponsesSender;
   readonly #output: ResponseOutput;
-  readonly #calls: ResponseCalls;
+  /** Undefined before the first call. */
+  #calls: ResponseCalls | undefined;
   /** Events of the current attempt that say nothing yet. */
   #pending: ResponsesEvent[] = [];
   #last: ResponsesEvent | undefined;
@@ -37,7 +38,6 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
     super(options);
     this.#sender = new ResponsesSender(this.sink);
     this.#output = new ResponseOutput(this.#sender);
-    this.#calls = new ResponseCalls(this.#output, this.#sender, this.isLive);
   }
 
   get begun(): boolean {
@@ -55,7 +55,7 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
 
   restore({ events, calls }: ShownAnswer): void {
     this.#output.restore(events, calls);
-    this.#calls.restore(calls);
+    if (calls.length > 0) this.calls.restore(calls);
   }
 
   show(deltas: readonly Delta[], event: ResponsesEvent, intact: boolean): void {
@@ -66,7 +66,7 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
       // While nothing of it is seen, what came before it need not be, either.
       const isSeen = this.isLive || this.#output.has(event.item);
       if (isSeen || deltas.some(({ kind }) => kind === 'tool_close')) this.#flush();
-      this.#calls.show(event.item, event, deltas);
+      this.#responseCalls.show(event.item, event, deltas);
     } else if (isNew && intact) this.#showWhole(event);
     else {
       this.#sender.isFaithful = false;
@@ -81,7 +81,7 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
   restart(): void {
     this.#pending = [];
     this.#output.restart();
-    this.#calls.restart();
+    this.#calls?.restart();
   }
 
   finish({ reason, finish, usage }: Ending<ResponsesEvent>): void {
@@ -118,13 +118,18 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
   }
 
   protected override dropCall(index: number): SeenCall | undefined {
-    return this.#calls.drop(index);
+    return this.#responseCalls.drop(index);
   }
 
   protected override announceCut(call: SeenCall, cancel: Advisory): void {
     const shown = this.#output.openCall(call.id);
     if (shown) this.#sender.emit(cutOff(shown));
     super.announceCut(call, cancel);
+  }
+
+  get #responseCalls(): ResponseCalls {
+    this.#calls ??= new ResponseCalls(this.#output, this.#sender, this.calls);
+    return this.#calls;
   }
 
   /** The event of an attempt, nothing of which was taken out. */
@@ -167,7 +172,7 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
       case 'tool_start':
       case 'tool_arguments':
       case 'tool_close':
-        this.#calls.add(delta);
+        this.#responseCalls.add(delta);
     }
   }
 

@@ -1,6 +1,5 @@
 import type { Delta } from '../../../plans/delta.ts';
-import { ShownCalls } from '../../../plans/shown-calls.ts';
-import type { ToolCall } from '../../../plans/tool-call.ts';
+import type { ShownCalls } from '../../../plans/shown-calls.ts';
 import type { AttemptItem, ResponsesEvent } from './data.ts';
 import type { ResponseOutput } from './output.ts';
 import type { ResponsesSender } from './sender.ts';
@@ -20,14 +19,10 @@ export class ResponseCalls {
   #dropped = new Set<AttemptItem>();
   #itemOf = new Map<number, AttemptItem>();
 
-  constructor(output: ResponseOutput, sender: ResponsesSender, live: boolean) {
+  constructor(output: ResponseOutput, sender: ResponsesSender, calls: ShownCalls) {
     this.#output = output;
     this.#sender = sender;
-    this.#calls = new ShownCalls({ live, legacy: false });
-  }
-
-  restore(calls: readonly ToolCall[]): void {
-    this.#calls.restore(calls);
+    this.#calls = calls;
   }
 
   restart(): void {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ChatChunk } from '../../../../src/proxy/wires/chunks/chat-chunk.ts';
-import { ChatEnvelope } from '../../../../src/proxy/wires/chunks/chat-envelope.ts';
+import { chatForm } from '../../../../src/proxy/wires/chunks/chat-envelope.ts';
+import { fits, usageChunk } from '../../../../src/proxy/wires/chunks/chunk-envelope.ts';
 import type { ChunkEvent } from '../../../../src/proxy/wires/chunks/chunk-reader.ts';
 
 const chunkOf = (delta: unknown, more: object = {}, choice: object = {}): ChatChunk => ({
@@ -31,29 +32,31 @@ const IDENTITY = {
 };
 const OTHER = { id: 'chatcmpl-2', created: 2, model: 'llama', provider: 'other' };
 
-const envelope = new ChatEnvelope(chunkOf({ content: 'Hi' }));
+const envelope = chatForm.envelopeOf(chunkOf({ content: 'Hi' }));
 const parsed = (payload: string): unknown => JSON.parse(payload);
 
 describe('a chunk of the same answer', () => {
   test('passes as the bytes that came', () => {
     const event = eventOf(chunkOf({ content: ' there' }, { obfuscation: 'x' }));
-    expect(envelope.fits(event.chunk)).toBe(true);
-    expect(envelope.payloadOf(event, false)).toBe(event.payload);
+    expect(fits(envelope, event.chunk)).toBe(true);
+    expect(chatForm.payloadOf(envelope, event, false)).toBe(event.payload);
   });
 
   test('passes with its role where the role belongs', () => {
     const event = eventOf(chunkOf({ role: 'assistant', content: '' }), true);
-    expect(envelope.payloadOf(event, true)).toBe(event.payload);
+    expect(chatForm.payloadOf(envelope, event, true)).toBe(event.payload);
   });
 
   test('loses a role that comes again', () => {
     const event = eventOf(chunkOf({ role: 'assistant', content: 'Hi' }), true);
-    expect(parsed(envelope.payloadOf(event, false))).toEqual(chunkOf({ content: 'Hi' }));
+    expect(parsed(chatForm.payloadOf(envelope, event, false))).toEqual(chunkOf({ content: 'Hi' }));
   });
 
   test('gets the role where it lacks one', () => {
     const event = eventOf(chunkOf({ content: 'Hi' }));
-    expect(parsed(envelope.payloadOf(event, true))).toEqual(chunkOf({ role: 'assistant', content: 'Hi' }));
+    expect(parsed(chatForm.payloadOf(envelope, event, true))).toEqual(
+      chunkOf({ role: 'assistant', content: 'Hi' }),
+    );
   });
 });
 
@@ -62,8 +65,8 @@ describe('a chunk of another attempt', () => {
     const event = eventOf(
       chunkOf({ content: ' there' }, { ...OTHER, system_fingerprint: 'fp_2' }, { logprobs: null }),
     );
-    expect(envelope.fits(event.chunk)).toBe(false);
-    expect(parsed(envelope.payloadOf(event, false))).toEqual({
+    expect(fits(envelope, event.chunk)).toBe(false);
+    expect(parsed(chatForm.payloadOf(envelope, event, false))).toEqual({
       ...IDENTITY,
       provider: 'other',
       choices: [{ index: 0, delta: { content: ' there' }, finish_reason: null, logprobs: null }],
@@ -72,13 +75,13 @@ describe('a chunk of another attempt', () => {
 
   test('loses an error that is null, which some clients die of', () => {
     const event = eventOf(chunkOf({ content: 'Hi' }, { error: null }));
-    expect(parsed(envelope.payloadOf(event, false))).toEqual(chunkOf({ content: 'Hi' }));
+    expect(parsed(chatForm.payloadOf(envelope, event, false))).toEqual(chunkOf({ content: 'Hi' }));
   });
 
   test('without a choice, too', () => {
     const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
     const event = eventOf({ ...OTHER, choices: [], usage });
-    expect(parsed(envelope.payloadOf(event, false))).toEqual({
+    expect(parsed(chatForm.payloadOf(envelope, event, false))).toEqual({
       ...IDENTITY,
       provider: 'other',
       choices: [],
@@ -90,7 +93,7 @@ describe('a chunk of another attempt', () => {
 describe('the identity', () => {
   test('is everything at the top of the first chunk but what it said', () => {
     const first = chunkOf({ content: 'Hi' }, { provider: 'p', usage: null, error: null, obfuscation: 'x' });
-    expect(parsed(new ChatEnvelope(first).emptyChunk())).toEqual({
+    expect(parsed(chatForm.emptyChunk(chatForm.envelopeOf(first)))).toEqual({
       ...IDENTITY,
       provider: 'p',
       choices: [{ index: 0, delta: {}, finish_reason: null }],
@@ -99,7 +102,9 @@ describe('the identity', () => {
 
   test('is a chunk’s even if the provider calls it something else', () => {
     const first = chunkOf({ content: 'Hi' }, { object: 'chat.completion' });
-    expect(parsed(new ChatEnvelope(first).emptyChunk())).toMatchObject({ object: 'chat.completion.chunk' });
+    expect(parsed(chatForm.emptyChunk(chatForm.envelopeOf(first)))).toMatchObject({
+      object: 'chat.completion.chunk',
+    });
   });
 });
 
@@ -107,7 +112,8 @@ describe('chunks of our own', () => {
   const choice = (payload: string): unknown => (parsed(payload) as { choices: unknown[] }).choices[0];
 
   test('text, refusal and reasoning, joined', () => {
-    const payload = envelope.textChunk(
+    const payload = chatForm.textChunk(
+      envelope,
       [
         { kind: 'reasoning', text: 'Hm' },
         { kind: 'text', text: 'So' },
@@ -130,20 +136,20 @@ describe('chunks of our own', () => {
   });
 
   test('reasoning goes where the answering provider put it', () => {
-    const thinking = new ChatEnvelope(chunkOf({ role: 'assistant' }), chunkOf({ reasoning: 'Hm' }));
-    const payload = thinking.textChunk([{ kind: 'reasoning', text: 'So' }], false);
+    const thinking = chatForm.envelopeOf(chunkOf({ role: 'assistant' }), chunkOf({ reasoning: 'Hm' }));
+    const payload = chatForm.textChunk(thinking, [{ kind: 'reasoning', text: 'So' }], false);
     expect(choice(payload)).toMatchObject({ delta: { reasoning: 'So' } });
   });
 
   test('the first one brings the role', () => {
-    const payload = envelope.textChunk([{ kind: 'text', text: 'So' }], true);
+    const payload = chatForm.textChunk(envelope, [{ kind: 'text', text: 'So' }], true);
     expect(choice(payload)).toMatchObject({ delta: { role: 'assistant', content: 'So' } });
   });
 
   test('a whole tool call, with what else belongs to it', () => {
     const start = { id: 'a', name: 'now', extra: { extra_content: { google: 1 } } };
     const fragment = { position: 2, start, arguments: '{}', legacy: false, deltas: [] };
-    expect(choice(envelope.toolChunk(fragment, false))).toEqual({
+    expect(choice(chatForm.toolChunk(envelope, fragment, false))).toEqual({
       index: 0,
       delta: {
         tool_calls: [
@@ -162,7 +168,7 @@ describe('chunks of our own', () => {
 
   test('a fragment of a tool call has neither id nor name', () => {
     const fragment = { position: 2, arguments: '{', legacy: false, deltas: [] };
-    expect(choice(envelope.toolChunk(fragment, true))).toMatchObject({
+    expect(choice(chatForm.toolChunk(envelope, fragment, true))).toMatchObject({
       delta: { role: 'assistant', tool_calls: [{ index: 2, function: { arguments: '{' } }] },
     });
   });
@@ -170,11 +176,11 @@ describe('chunks of our own', () => {
   test('a legacy call, and a fragment of one', () => {
     const start = { id: '', name: 'now', extra: {} };
     const whole = { position: 0, start, arguments: '{}', legacy: true, deltas: [] };
-    expect(choice(envelope.toolChunk(whole, false))).toMatchObject({
+    expect(choice(chatForm.toolChunk(envelope, whole, false))).toMatchObject({
       delta: { function_call: { name: 'now', arguments: '{}' } },
     });
     const { start: _start, ...fragment } = whole;
-    expect(choice(envelope.toolChunk(fragment, false))).toEqual({
+    expect(choice(chatForm.toolChunk(envelope, fragment, false))).toEqual({
       index: 0,
       delta: { function_call: { arguments: '{}' } },
       finish_reason: null,
@@ -182,22 +188,24 @@ describe('chunks of our own', () => {
   });
 
   test('the end', () => {
-    expect(choice(envelope.finishChunk('stop', false))).toEqual({
+    expect(choice(chatForm.finishChunk(envelope, 'stop', false))).toEqual({
       index: 0,
       delta: {},
       finish_reason: 'stop',
     });
-    expect(choice(envelope.finishChunk('stop', true))).toMatchObject({ delta: { role: 'assistant' } });
+    expect(choice(chatForm.finishChunk(envelope, 'stop', true))).toMatchObject({
+      delta: { role: 'assistant' },
+    });
   });
 
   test('the usage', () => {
     const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
-    expect(parsed(envelope.usageChunk(usage))).toEqual({ ...IDENTITY, choices: [], usage });
+    expect(parsed(usageChunk(envelope, usage))).toEqual({ ...IDENTITY, choices: [], usage });
   });
 
   test('nothing, with a word of ours beside it', () => {
     const holdfast = { type: 'Recovered' };
-    expect(parsed(envelope.emptyChunk(holdfast))).toEqual({ ...chunkOf({}), holdfast });
+    expect(parsed(chatForm.emptyChunk(envelope, holdfast))).toEqual({ ...chunkOf({}), holdfast });
   });
 });
 
@@ -208,7 +216,7 @@ describe('the provider’s own end', () => {
     chunkOf({ content: 'last words' }, { ...OTHER, ...more }, { finish_reason: 'stop' });
 
   test('keeps nothing of what it said', () => {
-    expect(parsed(envelope.finishOf(finish(), false, undefined))).toEqual({
+    expect(parsed(chatForm.finishOf(envelope, finish(), false, undefined))).toEqual({
       ...IDENTITY,
       provider: 'other',
       choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
@@ -216,7 +224,7 @@ describe('the provider’s own end', () => {
   });
 
   test('brings the role of an answer that never began', () => {
-    expect(parsed(envelope.finishOf(finish(), true, undefined))).toMatchObject({
+    expect(parsed(chatForm.finishOf(envelope, finish(), true, undefined))).toMatchObject({
       choices: [{ delta: { role: 'assistant', content: '' }, finish_reason: 'stop' }],
     });
   });
@@ -226,7 +234,9 @@ describe('the provider’s own end', () => {
     ['stands where we have none', { usage: theirs }, undefined, theirs],
     ['is not put where there was none', { usage: null }, ours, null],
   ])('its usage report %s', (_, more, usage, reported) => {
-    expect(parsed(envelope.finishOf(finish(more), false, usage))).toMatchObject({ usage: reported });
+    expect(parsed(chatForm.finishOf(envelope, finish(more), false, usage))).toMatchObject({
+      usage: reported,
+    });
   });
 
   test('keeps what is beside the words, such as the signature of a thought', () => {
@@ -237,27 +247,29 @@ describe('the provider’s own end', () => {
       extra_content: { google: { thought_signature: 'CsYB' } },
     };
     const last = chunkOf(delta, OTHER, { finish_reason: 'stop' });
-    expect(parsed(envelope.finishOf(last, false, undefined))).toMatchObject({
+    expect(parsed(chatForm.finishOf(envelope, last, false, undefined))).toMatchObject({
       choices: [{ delta: { extra_content: delta.extra_content }, finish_reason: 'stop' }],
     });
-    expect(envelope.finishOf(last, false, undefined)).not.toMatch(/last words|Hm|role/);
+    expect(chatForm.finishOf(envelope, last, false, undefined)).not.toMatch(/last words|Hm|role/);
   });
 
   test('has its report within the choice (Kimi) replaced by ours, in its own place', () => {
     const last = chunkOf({}, OTHER, { finish_reason: 'stop', usage: theirs });
-    const rebuilt = parsed(envelope.finishOf(last, false, ours));
+    const rebuilt = parsed(chatForm.finishOf(envelope, last, false, ours));
     expect(rebuilt).toMatchObject({ usage: ours });
     expect(rebuilt).toMatchObject({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
     expect(JSON.stringify(rebuilt)).not.toContain(JSON.stringify(theirs));
-    expect(parsed(envelope.finishOf(last, false, undefined))).toMatchObject({ choices: [{ usage: theirs }] });
+    expect(parsed(chatForm.finishOf(envelope, last, false, undefined))).toMatchObject({
+      choices: [{ usage: theirs }],
+    });
   });
 
   test('may have no choices, or none that are', () => {
-    expect(parsed(envelope.finishOf({ ...OTHER, usage: theirs }, false, ours))).toMatchObject({
+    expect(parsed(chatForm.finishOf(envelope, { ...OTHER, usage: theirs }, false, ours))).toMatchObject({
       choices: [],
       usage: ours,
     });
-    expect(parsed(envelope.finishOf({ ...OTHER, choices: ['x'] }, false, ours))).toMatchObject({
+    expect(parsed(chatForm.finishOf(envelope, { ...OTHER, choices: ['x'] }, false, ours))).toMatchObject({
       choices: ['x'],
     });
   });

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ChatCompletionsReader } from '../../../../src/proxy/wires/chunks/chat-completions.ts';
-import { ChatEnvelope } from '../../../../src/proxy/wires/chunks/chat-envelope.ts';
+import { ChatCompletionsReader, mouldOf } from '../../../../src/proxy/wires/chunks/chat-completions.ts';
+import { chatForm } from '../../../../src/proxy/wires/chunks/chat-envelope.ts';
 import type { ChunkReading } from '../../../../src/proxy/wires/chunks/chunk-reader.ts';
-import { ChunkTemplate } from '../../../../src/proxy/wires/chunks/chunk-template.ts';
 import { CASES } from '../../../cases.ts';
 
 const newReader = () => new ChatCompletionsReader(() => 0);
@@ -19,7 +18,7 @@ const isMoulded = (event: ChunkReading) => event.kind === 'answer' && event.moul
 function meaningOf(event: ChunkReading): unknown {
   if (event.kind !== 'answer') return event;
   const { payload, deltas, role, manyChoices } = event;
-  const adopted: unknown = JSON.parse(new ChatEnvelope({ id: 'other' }).payloadOf(event, true));
+  const adopted: unknown = JSON.parse(chatForm.payloadOf(chatForm.envelopeOf({ id: 'other' }), event, true));
   return { payload, deltas, role, manyChoices, adopted };
 }
 
@@ -91,5 +90,5 @@ test('padding that never repeats ends the search for a mould', () => {
 
 test('a mould is only made where the place of the text is certain', () => {
   const data = `{"about":{"content":"a"},${chunkWith('{"content":"a"}').slice(1)}`;
-  expect(ChunkTemplate.of(data, JSON.parse(data))).toBeUndefined();
+  expect(mouldOf(data, JSON.parse(data))).toBeUndefined();
 });
