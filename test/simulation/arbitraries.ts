@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { ToolDefinition } from '../../src/proxy/wires/common/chat-request.ts';
+import type { ToolDefinition } from '../../src/proxy/wires/common/request.ts';
 import type { Fault, Position } from '../provider/fault.ts';
 import type { Chunking, Continuation, Part, Plan, ToolCall, ToolShape } from '../provider/script.ts';
 

@@ -1,4 +1,4 @@
-import type { ChatRequest } from '../../src/proxy/wires/common/chat-request.ts';
+import type { ChatRequest } from '../../src/proxy/wires/common/request.ts';
 import type { MessagesRequest } from '../../src/proxy/wires/messages/request.ts';
 
 /** The API wants a limit; none of the simulated answers comes near this one. */

@@ -1,4 +1,4 @@
-import type { ChatRequest } from '../../src/proxy/wires/common/chat-request.ts';
+import type { ChatRequest } from '../../src/proxy/wires/common/request.ts';
 import type { ResponsesRequest } from '../../src/proxy/wires/responses/request.ts';
 
 /** A chat request as one for `/v1/responses`. */

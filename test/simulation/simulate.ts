@@ -17,7 +17,7 @@ import type { RunTarget } from '../../src/proxy/upstream/target.ts';
 import { TargetHealth } from '../../src/proxy/upstream/target-health.ts';
 import type { Transport } from '../../src/proxy/upstream/transport.ts';
 import type { EventsMode } from '../../src/proxy/wires/common/advisory.ts';
-import type { ChatRequest } from '../../src/proxy/wires/common/chat-request.ts';
+import type { ChatRequest } from '../../src/proxy/wires/common/request.ts';
 import type { WireRequest } from '../../src/proxy/wires/common/wire.ts';
 import { CapabilityMemory } from '../../src/proxy/wires/dialects/capability-memory.ts';
 import { WIRES } from '../../src/proxy/wires/registry.ts';

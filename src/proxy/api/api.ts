@@ -15,7 +15,7 @@ import { compressionOfRun, targetsOfRun } from '../run/targets/targets-of-run.ts
 import { streamRequestHeaders } from '../upstream/headers.ts';
 import type { RouteTable } from '../upstream/route-table.ts';
 import type { Target } from '../upstream/target.ts';
-import { MODEL_CHARACTERS_MAX } from '../wires/common/request-checks.ts';
+import { MODEL_CHARACTERS_MAX } from '../wires/common/request.ts';
 import type { Wire } from '../wires/common/wire.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';

@@ -8,7 +8,7 @@ import { closedBefore, closedByFinish, type ToolSchemas } from '../../plans/tool
 import { Transcript } from '../../plans/transcript.ts';
 import type { DeliveredEvent, DeliveredReader } from '../wires/common/delivered-events.ts';
 import { NO_TRACES } from '../wires/common/dialect.ts';
-import type { RequestFacts } from '../wires/common/request-facts.ts';
+import type { RequestFacts } from '../wires/common/request.ts';
 import type { AnswerEvent, AnswerWriter, Wire } from '../wires/common/wire.ts';
 import { type AttemptReport, PHASE_OF } from './context/attempt-report.ts';
 import type { Resumption, Run } from './context/run.ts';

@@ -11,7 +11,7 @@ import { Transcript } from '../../plans/transcript.ts';
 import type { Client } from '../downstream/client.ts';
 import { eventId } from '../downstream/event-frame.ts';
 import type { AttemptRequest } from '../upstream/attempt.ts';
-import type { RequestFacts } from '../wires/common/request-facts.ts';
+import type { RequestFacts } from '../wires/common/request.ts';
 import type { AnswerEvent, ForwardedCalls, WireReader } from '../wires/common/wire.ts';
 import type { Answer } from './context/attempt-report.ts';
 import { HAND_OVER, type Resumption, type Run } from './context/run.ts';

@@ -5,7 +5,7 @@ import { Replay } from '../../../src/proxy/resume/replay.ts';
 import { OutputGate } from '../../../src/proxy/run/output-gate.ts';
 import { factsOf } from '../../../src/proxy/wires/chunks/chat-request.ts';
 import { chatWire } from '../../../src/proxy/wires/chunks/chat-wire.ts';
-import type { ChatRequest } from '../../../src/proxy/wires/common/chat-request.ts';
+import type { ChatRequest } from '../../../src/proxy/wires/common/request.ts';
 import { HEADER_RECORD } from '../../checkpoint/fixtures.ts';
 import { payloadsOf } from '../../simulation/fleet.ts';
 import { RecordingClient } from '../../simulation/recording-client.ts';

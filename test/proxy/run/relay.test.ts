@@ -1,6 +1,6 @@
 import pino from 'pino';
 import { describe, expect, test } from 'vitest';
-import type { ChatRequest } from '../../../src/proxy/wires/common/chat-request.ts';
+import type { ChatRequest } from '../../../src/proxy/wires/common/request.ts';
 import { CapabilityMemory } from '../../../src/proxy/wires/dialects/capability-memory.ts';
 import type { Fault } from '../../provider/fault.ts';
 import type { Part, Plan } from '../../provider/script.ts';

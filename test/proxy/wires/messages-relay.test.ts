@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ChatRequest } from '../../../src/proxy/wires/common/chat-request.ts';
+import type { ChatRequest } from '../../../src/proxy/wires/common/request.ts';
 import { signatureOf } from '../../provider/wires/messages-events.ts';
 import type { SimulationOptions } from '../../simulation/simulate.ts';
 import {

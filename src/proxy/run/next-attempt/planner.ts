@@ -3,7 +3,7 @@ import { type Budget, charge, exhaustion, newBudget, workLimit } from '../../../
 import { type Bar, decide, type GiveUp, type Plan, type Policy } from '../../../plans/decide.ts';
 import type { Transcript } from '../../../plans/transcript.ts';
 import type { RunTarget } from '../../upstream/target.ts';
-import type { RequestFacts } from '../../wires/common/request-facts.ts';
+import type { RequestFacts } from '../../wires/common/request.ts';
 import type { AnswerWriter } from '../../wires/common/wire.ts';
 import { Compressions } from '../compression/compressions.ts';
 import type { AttemptReport } from '../context/attempt-report.ts';

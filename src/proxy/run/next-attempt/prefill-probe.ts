@@ -1,8 +1,8 @@
 import { PROBE, type PrefillManner, prefixOf, probedManner } from '../../../plans/seam/mode.ts';
 import type { RunTarget } from '../../upstream/target.ts';
 import { chatWire } from '../../wires/chunks/chat-wire.ts';
-import type { ChatRequest } from '../../wires/common/chat-request.ts';
 import { type Dialect, questionRequest } from '../../wires/common/dialect.ts';
+import type { ChatRequest } from '../../wires/common/request.ts';
 import { refusesPrefill } from '../../wires/dialects/prefill-evidence.ts';
 import { type ProbeAnswer, probe } from '../context/probe.ts';
 import type { RunContext } from '../context/run-context.ts';

@@ -2,7 +2,7 @@ import type { Evidence, Interruption } from '../../../interrupts/interruption.ts
 import { isUsage } from '../../../plans/delta.ts';
 import type { AttemptRequest } from '../../upstream/attempt.ts';
 import { type RunTarget, upstreamUrl } from '../../upstream/target.ts';
-import type { RequestFacts } from '../../wires/common/request-facts.ts';
+import type { RequestFacts } from '../../wires/common/request.ts';
 import type { AttemptReport } from '../context/attempt-report.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';

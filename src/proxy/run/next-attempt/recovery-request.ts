@@ -9,7 +9,7 @@ import type { Transcript } from '../../../plans/transcript.ts';
 import type { AttemptRequest } from '../../upstream/attempt.ts';
 import { type RunTarget, upstreamUrl } from '../../upstream/target.ts';
 import { forModel } from '../../wires/common/dialect.ts';
-import type { RequestFacts } from '../../wires/common/request-facts.ts';
+import type { RequestFacts } from '../../wires/common/request.ts';
 import type { AnswerWriter, WireRequest } from '../../wires/common/wire.ts';
 import { refusesPrefill } from '../../wires/dialects/prefill-evidence.ts';
 import type { Answer, AttemptReport } from '../context/attempt-report.ts';

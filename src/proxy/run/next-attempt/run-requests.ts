@@ -3,7 +3,7 @@ import type { Compression } from '../../../plans/delta.ts';
 import type { ToolCall } from '../../../plans/tool-call.ts';
 import type { Transcript } from '../../../plans/transcript.ts';
 import type { RunTarget } from '../../upstream/target.ts';
-import type { RequestFacts } from '../../wires/common/request-facts.ts';
+import type { RequestFacts } from '../../wires/common/request.ts';
 import type { WireRequest } from '../../wires/common/wire.ts';
 import type { AttemptReport } from '../context/attempt-report.ts';
 import type { Run } from '../context/run.ts';

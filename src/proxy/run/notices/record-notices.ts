@@ -5,7 +5,7 @@ import { isPartial } from '../../../plans/outcome.ts';
 import { shownCallId } from '../../../plans/shown-calls.ts';
 import type { NamedCall, ToolCall } from '../../../plans/tool-call.ts';
 import type { Transcript } from '../../../plans/transcript.ts';
-import type { RequestFacts } from '../../wires/common/request-facts.ts';
+import type { RequestFacts } from '../../wires/common/request.ts';
 import type { ForwardedCalls } from '../../wires/common/wire.ts';
 import { LEFT, type Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';

@@ -2,9 +2,16 @@ import type { EventSourceMessage } from 'eventsource-parser';
 import { isEmpty, isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
 import { dataOf, isUnreadableText } from '../common/event-data.ts';
-import { type ChatChoice, type ChatChunk, type ChatDelta, deltaOf } from './chat-chunk.ts';
 import { ChatToolCalls } from './chat-tool-calls.ts';
-import { type ChunkEvent, ChunkReader, type ChunkReading } from './chunk-reader.ts';
+import {
+  type ChatChoice,
+  type ChatChunk,
+  type ChatDelta,
+  type ChunkEvent,
+  ChunkReader,
+  type ChunkReading,
+  deltaOf,
+} from './chunk-reader.ts';
 
 const NO_DELTAS: readonly Delta[] = [];
 /** Some providers send padding or a clock with every chunk, and no mould fits twice. */

@@ -1,7 +1,7 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Saying } from '../../../plans/compression.ts';
-import type { ChatMessage, ChatRequest } from '../common/chat-request.ts';
 import { type Conversation, type ConversationPart, stoodFor, written } from '../common/conversation.ts';
+import type { ChatMessage, ChatRequest } from '../common/request.ts';
 
 /** The messages of a chat. Calls of the legacy `functions` interface have no id: a result follows its call. */
 export const chatConversation: Conversation<ChatRequest> = {

@@ -1,15 +1,19 @@
 import type { Fields } from '../../../lib/json-body.ts';
+import { nudgeText } from '../../../plans/continuation.ts';
 import type { ToolSchemas } from '../../../plans/tool-proof.ts';
-import type { ChatRequest } from '../common/chat-request.ts';
+import type { Continuation, ContinuationFacts } from '../common/continuation.ts';
 import { promptSize } from '../common/prompt-size.ts';
 import {
+  type ChatMessage,
+  type ChatRequest,
   checkMessages,
   checkModel,
   checkStop,
   checkStreamOptions,
   checkTools,
-} from '../common/request-checks.ts';
-import { constraintsOf, type RequestFacts } from '../common/request-facts.ts';
+  constraintsOf,
+  type RequestFacts,
+} from '../common/request.ts';
 
 /** What a run relies on; everything else is left to the provider to judge. */
 export function checkChatRequest(fields: Fields): ChatRequest {
@@ -52,3 +56,66 @@ function schemasOf(request: ChatRequest): ToolSchemas {
 
 const hasAudio = ({ modalities }: ChatRequest): boolean =>
   Array.isArray(modalities) && modalities.includes('audio');
+
+/** The request that asks for the rest of the answer. Only ever appends: a provider's prompt cache stays warm. */
+export function continuationOf(facts: ContinuationFacts<ChatRequest>): Continuation<ChatRequest> {
+  const { request, dialect, first, mode, prefix, reasoning, cutTools, insists, tokens_left } = facts;
+  if (mode === 'replay' || mode === 'restart') return { body: request, added_messages: [] };
+
+  const partial = { text: prefix.sent, reasoning };
+  if (mode === 'prefill') {
+    const message = dialect.assistantMessage(partial);
+    // A format is for what is generated, which is only the rest: providers refuse the two together, or begin anew.
+    const { response_format: _, ...free } = request;
+    return {
+      body: {
+        ...free,
+        ...limits(request, tokens_left),
+        ...dialect.prefillParameters({ request, first }),
+        messages: withAssistant(request.messages, message),
+      },
+      added_messages: [prefix.sent.length],
+      added_reasoning: reasoningIn(message),
+    };
+  }
+  const hasTools = (request.tools?.length ?? 0) > 0;
+  const nudge = nudgeText({ delivered: prefix.sent, hasTools, cutTools, insists });
+  const messages = [
+    ...withAssistant(request.messages, { role: 'assistant', content: prefix.sent }),
+    { role: 'user', content: nudge },
+  ];
+  return {
+    body: {
+      ...request,
+      ...limits(request, tokens_left),
+      ...dialect.nudgeParameters?.({ request, first }),
+      messages,
+    },
+    added_messages: [prefix.sent.length, nudge.length],
+  };
+}
+
+/** Characters of the thoughts that a dialect sends back beside the text. */
+const reasoningIn = ({ role: _, content: __, ...fields }: ChatMessage): number =>
+  Object.values(fields).reduce<number>(
+    (sum, value) => sum + (typeof value === 'string' ? value.length : 0),
+    0,
+  );
+
+/** A client's own prefill and our partial are one turn: strict chat templates refuse two in a row. */
+function withAssistant(messages: readonly ChatMessage[], partial: ChatMessage): ChatMessage[] {
+  const last = messages.at(-1);
+  const isPrefill =
+    last?.role === 'assistant' && typeof last.content === 'string' && last.tool_calls === undefined;
+  if (!isPrefill) return [...messages, partial];
+  return [...messages.slice(0, -1), { ...last, ...partial, content: `${last.content}${partial.content}` }];
+}
+
+/** The client's limit counts the whole answer. */
+function limits(request: ChatRequest, tokens_left: number): Partial<ChatRequest> {
+  const left = Math.max(1, tokens_left);
+  return {
+    ...(typeof request.max_tokens === 'number' && { max_tokens: left }),
+    ...(typeof request.max_completion_tokens === 'number' && { max_completion_tokens: left }),
+  };
+}

@@ -1,7 +1,7 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
 import { isUnreadableText } from '../common/event-data.ts';
-import type { ChatToolCall } from './chat-chunk.ts';
+import type { ChatToolCall } from './chunk-reader.ts';
 
 /** Providers give the legacy single `function_call` no index; it must not collide with one of `tool_calls`. */
 const LEGACY_INDEX = -1;

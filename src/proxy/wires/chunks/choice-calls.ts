@@ -3,8 +3,8 @@ import type { Delta } from '../../../plans/delta.ts';
 import type { SettledCall, ToolCall } from '../../../plans/tool-call.ts';
 import { closedByFinish, normalisedArguments, proofOf, type ToolSchemas } from '../../../plans/tool-proof.ts';
 import { Transcript } from '../../../plans/transcript.ts';
-import type { ChatChoice, ChatChunk, ChatToolCall } from './chat-chunk.ts';
 import { ChatToolCalls } from './chat-tool-calls.ts';
+import type { ChatChoice, ChatChunk, ChatToolCall } from './chunk-reader.ts';
 
 interface Choice {
   readonly calls: ChatToolCalls;

@@ -8,7 +8,6 @@ import type {
   ForwardedCalls,
   ShownAnswer,
 } from '../common/wire.ts';
-import type { ChatChunk } from './chat-chunk.ts';
 import { ChoiceCalls } from './choice-calls.ts';
 import {
   type ChunkEnvelope,
@@ -18,7 +17,7 @@ import {
   rebuilds,
   usageChunk,
 } from './chunk-envelope.ts';
-import type { ChunkEvent } from './chunk-reader.ts';
+import type { ChatChunk, ChunkEvent } from './chunk-reader.ts';
 
 /** Writes one answer as chunks. */
 export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<ChunkEvent> {

@@ -8,9 +8,8 @@ import type {
   Rebuilder,
 } from '../common/delivered-events.ts';
 import type { WireReader } from '../common/wire.ts';
-import type { ChatChunk } from './chat-chunk.ts';
 import type { ChunkEnvelope, ChunkForm } from './chunk-envelope.ts';
-import type { ChunkEvent } from './chunk-reader.ts';
+import type { ChatChunk, ChunkEvent } from './chunk-reader.ts';
 
 const DONE = '[DONE]';
 

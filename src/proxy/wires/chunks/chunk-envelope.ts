@@ -1,8 +1,7 @@
 import { isEmpty, isObject } from '../../../lib/json.ts';
 import type { Delta, Usage } from '../../../plans/delta.ts';
 import type { ShownFragment } from '../../../plans/shown-calls.ts';
-import type { ChatChunk } from './chat-chunk.ts';
-import type { ChunkEvent } from './chunk-reader.ts';
+import type { ChatChunk, ChunkEvent } from './chunk-reader.ts';
 
 /**
  * What all chunks of one answer share: `id`, `created`, `model` and whatever else the first chunk had at its top.

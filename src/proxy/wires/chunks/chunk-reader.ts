@@ -4,7 +4,43 @@ import { isObject, parseJson } from '../../../lib/json.ts';
 import type { Delta, Usage } from '../../../plans/delta.ts';
 import { dataOf, MALFORMED, strayValue, unparsedEvent } from '../common/event-data.ts';
 import type { AnswerEvent, WireEvent, WireReader } from '../common/wire.ts';
-import type { ChatChoice, ChatChunk } from './chat-chunk.ts';
+
+/** A chat completion chunk as providers send it; every field may be missing and more may be there. */
+export interface ChatChunk {
+  id?: unknown;
+  object?: unknown;
+  created?: unknown;
+  model?: unknown;
+  choices?: unknown;
+  usage?: unknown;
+  error?: unknown;
+  [field: string]: unknown;
+}
+
+export interface ChatChoice {
+  index?: unknown;
+  delta?: ChatDelta | null;
+  finish_reason?: unknown;
+  logprobs?: unknown;
+  [field: string]: unknown;
+}
+
+export interface ChatDelta {
+  role?: unknown;
+  content?: unknown;
+  refusal?: unknown;
+  tool_calls?: unknown;
+  function_call?: unknown;
+  [field: string]: unknown;
+}
+
+export interface ChatToolCall {
+  index?: unknown;
+  id?: unknown;
+  type?: unknown;
+  function?: { name?: unknown; arguments?: unknown; [field: string]: unknown } | null;
+  [field: string]: unknown;
+}
 
 /** A chunk of the answer. */
 export interface ChunkEvent extends AnswerEvent {
@@ -110,4 +146,10 @@ function usageDeltas(usage: unknown): readonly Delta[] {
   const total = typeof usage.total_tokens === 'number' ? usage.total_tokens : prompt + completion_tokens;
   const report: Usage = { ...usage, prompt_tokens: prompt, completion_tokens, total_tokens: total };
   return [{ kind: 'usage', usage: report }];
+}
+
+/** `delta` of a chunk's first choice. */
+export function deltaOf({ choices }: ChatChunk): ChatDelta | undefined {
+  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  return isObject(choice) && isObject(choice.delta) ? choice.delta : undefined;
 }

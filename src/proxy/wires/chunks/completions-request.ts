@@ -1,8 +1,13 @@
 import type { Fields } from '../../../lib/json-body.ts';
 import type { Continuation, ContinuationFacts } from '../common/continuation.ts';
 import { promptSize } from '../common/prompt-size.ts';
-import { checkModel, checkStop, checkStreamOptions } from '../common/request-checks.ts';
-import { constraintsOf, type RequestFacts } from '../common/request-facts.ts';
+import {
+  checkModel,
+  checkStop,
+  checkStreamOptions,
+  constraintsOf,
+  type RequestFacts,
+} from '../common/request.ts';
 import type { WireRequest } from '../common/wire.ts';
 
 /** The parts of a completion request that decide how a run may be continued. */

@@ -4,7 +4,6 @@ import { type Dialect, PLAIN } from '../common/dialect.ts';
 import { type OpenFields, overlay } from '../common/document.ts';
 import { isUnreadableText } from '../common/event-data.ts';
 import type { Wire } from '../common/wire.ts';
-import type { ChatChoice } from './chat-chunk.ts';
 import { ChunkAnswerWriter } from './chunk-answer-writer.ts';
 import { chunkDeliveredEvents } from './chunk-delivered-events.ts';
 import { type ChoiceFold, chunkDocument, isFinished } from './chunk-document.ts';
@@ -17,7 +16,7 @@ import {
   envelopeFrom,
   fits,
 } from './chunk-envelope.ts';
-import { type ChunkEvent, ChunkReader } from './chunk-reader.ts';
+import { type ChatChoice, type ChunkEvent, ChunkReader } from './chunk-reader.ts';
 import {
   type CompletionRequest,
   checkCompletionRequest,

@@ -2,7 +2,7 @@ import type { DialectName } from '../../../config/dialect-names.ts';
 import { isObject } from '../../../lib/json.ts';
 import type { PrefillManner } from '../../../plans/seam/mode.ts';
 import type { PositionUnit } from '../../upstream/stream-position.ts';
-import type { ChatMessage, ChatRequest } from './chat-request.ts';
+import type { ChatMessage, ChatRequest } from './request.ts';
 
 /** The partial answer that a continuation hangs on. */
 export interface PartialAnswer {

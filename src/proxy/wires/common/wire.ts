@@ -12,7 +12,7 @@ import type { DeliveredEvents } from './delivered-events.ts';
 import type { Dialect } from './dialect.ts';
 import type { WireDocument } from './document.ts';
 import type { WireNotices } from './notices.ts';
-import type { RequestFacts } from './request-facts.ts';
+import type { RequestFacts } from './request.ts';
 
 /** A request that asks for a stream, as far as every wire has it; everything else is kept as it came. */
 export interface WireRequest {

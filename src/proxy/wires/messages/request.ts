@@ -1,5 +1,12 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
+import { nudgeAfterTools } from '../../../plans/continuation.ts';
+import {
+  type Continuation,
+  type ContinuationFacts,
+  givenBackCharacters,
+  NOTHING_RAN,
+} from '../common/continuation.ts';
 import { promptSize } from '../common/prompt-size.ts';
 import {
   checkMessages,
@@ -8,8 +15,8 @@ import {
   given,
   invalid,
   isStrings,
-} from '../common/request-checks.ts';
-import type { RequestFacts } from '../common/request-facts.ts';
+  type RequestFacts,
+} from '../common/request.ts';
 import type { WireRequest } from '../common/wire.ts';
 
 /** The parts of a message request that decide how a run may be continued. */
@@ -69,3 +76,107 @@ export function messagesFactsOf(request: MessagesRequest): RequestFacts {
 /** A schema for the answer, under its name of today or under that of its trial. */
 const hasFormat = ({ output_config, output_format }: MessagesRequest): boolean =>
   isObject(output_format) || (isObject(output_config) && isObject(output_config.format));
+
+/** The request that asks for the rest of the answer. Only ever appends: a provider's prompt cache stays warm. */
+export function messagesContinuationOf(
+  facts: ContinuationFacts<MessagesRequest>,
+): Continuation<MessagesRequest> {
+  const { request, mode, prefix, sealed, cutTools, insists, ran = NOTHING_RAN } = facts;
+  const left = Math.max(1, facts.tokens_left);
+  const limit = typeof request.max_tokens === 'number' ? { max_tokens: left } : {};
+  const said = [
+    ...ran.before.flatMap((part) => (typeof part === 'string' ? [textOf(part)] : part)),
+    ...(prefix.sent === '' ? [] : [textOf(prefix.sent)]),
+  ];
+  const own = { ...choiceAfter(ran.names, request), ...containerOf(facts) };
+  const characters = givenBackCharacters(facts);
+  switch (mode) {
+    case 'prefill':
+      // Thinking and a prefill exclude each other, and without it no thoughts may come last.
+      return {
+        body: {
+          ...request,
+          ...limit,
+          ...withoutThinking(request),
+          ...own,
+          messages: withAssistant(request.messages, said),
+        },
+        added_messages: characters,
+      };
+    case 'nudge': {
+      const hasTools = (request.tools ?? []).length > 0;
+      const nudge = nudgeAfterTools(ran.names, { delivered: prefix.sent, hasTools, cutTools, insists });
+      // The model would think about the request to continue, and leave little of the limit for the answer.
+      const thinking = withoutThinking(request);
+      const thoughts = 'thinking' in thinking ? [] : sealed;
+      return {
+        body: {
+          ...request,
+          ...limit,
+          ...thinking,
+          ...own,
+          messages: [
+            ...withAssistant(request.messages, [...thoughts, ...said]),
+            { role: 'user', content: nudge },
+          ],
+        },
+        added_messages: [...characters, nudge.length],
+        added_reasoning: charactersOf(thoughts),
+      };
+    }
+    default:
+      return { body: request, added_messages: [] };
+  }
+}
+
+const textOf = (text: string) => ({ type: 'text', text });
+
+/** A choice that forces a tool is satisfied by one that ran: asked for again, it would run again. */
+function choiceAfter(ran: readonly string[], { tool_choice: choice }: MessagesRequest): object {
+  if (ran.length === 0 || !isObject(choice) || (choice.type !== 'any' && choice.type !== 'tool')) return {};
+  const { name: _, ...rest } = choice;
+  return { tool_choice: { ...rest, type: 'auto' } };
+}
+
+/** Code continues where it ran: what it left there is part of the answer. */
+function containerOf({ request, first }: ContinuationFacts<MessagesRequest>): object {
+  const { message } = first;
+  const container = isObject(message) ? message.container : undefined;
+  if (!isObject(container) || typeof container.id !== 'string') return {};
+  const { id } = container;
+  return { container: isObject(request.container) ? { ...request.container, id } : id };
+}
+
+/** A client's own prefill and our partial are one turn. */
+function withAssistant(messages: readonly MessageParam[], partial: readonly object[]): MessageParam[] {
+  const last = messages.at(-1);
+  if (last?.role !== 'assistant') return [...messages, { role: 'assistant', content: contentOf(partial) }];
+  const begun =
+    typeof last.content === 'string' ? [{ type: 'text', text: last.content }] : blocksOf(last.content);
+  return [...messages.slice(0, -1), { ...last, content: contentOf(joined([...begun, ...partial])) }];
+}
+
+/** Text is text, however it came to be. */
+function contentOf(blocks: readonly object[]): unknown {
+  const [first] = blocks;
+  return blocks.length === 1 && isText(first) && Object.keys(first).length === 2 ? first.text : blocks;
+}
+
+/** Joins a text to the text before it, as one block. */
+function joined(blocks: readonly object[]): readonly object[] {
+  const [before, last] = blocks.slice(-2);
+  if (!isText(before) || !isText(last)) return blocks;
+  return [...blocks.slice(0, -2), { ...before, text: before.text + last.text }];
+}
+
+const blocksOf = (content: unknown): readonly object[] =>
+  Array.isArray(content) ? content.filter(isObject) : [];
+
+const isText = (block: unknown): block is { readonly type: 'text'; readonly text: string } =>
+  isObject(block) && block.type === 'text' && typeof block.text === 'string';
+
+const charactersOf = (thoughts: readonly object[]): number =>
+  thoughts.reduce((sum, block) => sum + ('thinking' in block ? String(block.thinking).length : 0), 0);
+
+const withoutThinking = ({ thinking }: MessagesRequest): { readonly thinking?: object } =>
+  isObject(thinking) ? { thinking: { type: 'disabled' } } : {};

@@ -3,7 +3,6 @@ import type { Wire } from '../common/wire.ts';
 import { claudeContinues } from '../dialects/model-families.ts';
 import { anthropic } from '../dialects/model-hosts.ts';
 import { MessagesAnswerWriter } from './answer-writer.ts';
-import { messagesContinuationOf } from './continuation.ts';
 import { messagesConversation } from './conversation.ts';
 import { messagesDeliveredEvents } from './delivered-events.ts';
 import { messagesDocument } from './document.ts';
@@ -11,7 +10,12 @@ import { errorPayload, type MessagesEvent, typeOf } from './event.ts';
 import { messagesNotices } from './notices.ts';
 import { pausedUses } from './provider-tools.ts';
 import { MessagesReader } from './reader.ts';
-import { checkMessagesRequest, type MessagesRequest, messagesFactsOf } from './request.ts';
+import {
+  checkMessagesRequest,
+  type MessagesRequest,
+  messagesContinuationOf,
+  messagesFactsOf,
+} from './request.ts';
 
 /** `/v1/messages` */
 export const messagesWire: Wire<MessagesEvent, MessagesRequest> = {

@@ -6,6 +6,7 @@ import { BaseAnswerWriter, type SeenCall, type WriterOptions } from '../common/b
 import type { AnswerWriter, Ending, ShownAnswer } from '../common/wire.ts';
 import { ResponseCalls } from './calls.ts';
 import { cutOff } from './closing.ts';
+import { endTypeOf, failedResponse, responseInProgress, wholeResponse } from './ending.ts';
 import {
   type AttemptItem,
   type Json,
@@ -13,8 +14,7 @@ import {
   LIFECYCLE,
   type ResponsesData,
   type ResponsesEvent,
-} from './data.ts';
-import { endTypeOf, failedResponse, responseInProgress, wholeResponse } from './ending.ts';
+} from './event.ts';
 import { ResponseOutput } from './output.ts';
 import { ResponsesSender } from './sender.ts';
 

@@ -1,6 +1,6 @@
 import type { Delta } from '../../../plans/delta.ts';
 import type { ShownCalls } from '../../../plans/shown-calls.ts';
-import type { AttemptItem, ResponsesEvent } from './data.ts';
+import type { AttemptItem, ResponsesEvent } from './event.ts';
 import type { ResponseOutput } from './output.ts';
 import type { ResponsesSender } from './sender.ts';
 

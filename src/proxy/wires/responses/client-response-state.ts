@@ -1,8 +1,16 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
-import { type Json, type ResponsesData, textIn, typeOf } from './data.ts';
+import {
+  CALL_EVENTS,
+  type Json,
+  type PartList,
+  type ResponsesData,
+  TEXT_EVENTS,
+  textIn,
+  textPart,
+  typeOf,
+} from './event.ts';
 import { impliedItem, kindOf } from './items.ts';
-import { CALL_EVENTS, type PartList, TEXT_EVENTS, textPart } from './streamed-fields.ts';
 
 /** An output item as the client has it. */
 export interface ShownItem {

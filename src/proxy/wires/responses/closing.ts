@@ -2,9 +2,8 @@ import { parsedJson } from '../../../lib/json.ts';
 import type { ToolCall } from '../../../plans/tool-call.ts';
 import { UNKNOWN_RESULT } from '../common/answer-parts.ts';
 import { partsOf, type ShownItem } from './client-response-state.ts';
-import { type Json, textIn, typeOf } from './data.ts';
+import { CALLS, type Json, type PartList, textIn, textPart, typeOf } from './event.ts';
 import { isCustom, isFunction } from './items.ts';
-import { CALLS, type PartList, textPart } from './streamed-fields.ts';
 
 /** An event that is still to be numbered. */
 export type Unnumbered = Json & { readonly type: string };

@@ -11,19 +11,20 @@ import type {
 } from '../common/delivered-events.ts';
 import { ResponsesAnswerWriter } from './answer-writer.ts';
 import { ClientResponseState } from './client-response-state.ts';
+import { endOf } from './ending.ts';
 import {
+  CALL_EVENTS,
   dataIn,
   eventTypeOf,
   type Json,
   type ResponsesData,
   type ResponsesEvent,
   TERMINAL,
+  TEXT_EVENTS,
   textIn,
-} from './data.ts';
-import { endOf } from './ending.ts';
+} from './event.ts';
 import { isCustom, isFunction, jsonPiece, kindOf, sealedIn } from './items.ts';
 import { ResponsesProviderTools } from './provider-tools.ts';
-import { CALL_EVENTS, TEXT_EVENTS } from './streamed-fields.ts';
 
 const isThought = ({ kind }: Delta): boolean => kind === 'reasoning';
 

@@ -1,6 +1,6 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Delta, Usage } from '../../../plans/delta.ts';
-import { type Json, textIn } from './data.ts';
+import { type Json, textIn } from './event.ts';
 
 /** What the end of an answer says anew; everything else stays as its beginning has it. */
 const CHANGING: ReadonlySet<string> = new Set([

@@ -2,7 +2,7 @@ import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import type { SettledCall } from '../../../plans/tool-call.ts';
 import { type AnsweredCall, type WireNotices, withText } from '../common/notices.ts';
-import { type Json, textIn } from './data.ts';
+import { type Json, textIn } from './event.ts';
 import { itemsOf, type ResponsesRequest } from './request.ts';
 
 type Items = readonly unknown[];

@@ -5,11 +5,10 @@ import type { ToolCall } from '../../../plans/tool-call.ts';
 import { normalisedArguments } from '../../../plans/tool-proof.ts';
 import { partsOf, type ShownItem } from './client-response-state.ts';
 import { argumentsOf, callClosing, callOf, cutOff, itemClosing, partClosing, placeOf } from './closing.ts';
-import { type AttemptItem, type ResponsesData, type ResponsesEvent, textIn } from './data.ts';
+import { type AttemptItem, type ResponsesData, type ResponsesEvent, TEXT_PARTS, textIn } from './event.ts';
 import { isCustom, isFunction, kindOf } from './items.ts';
 import { announced, fitPart, openPart, Place, partOfEvent } from './place.ts';
 import type { ResponsesSender } from './sender.ts';
-import { TEXT_PARTS } from './streamed-fields.ts';
 
 export type Prose = Extract<Delta, { kind: 'text' | 'refusal' | 'reasoning' }>;
 

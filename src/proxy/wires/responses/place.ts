@@ -1,9 +1,17 @@
 import { isObject } from '../../../lib/json.ts';
 import { partsOf, type ShownItem } from './client-response-state.ts';
 import { partAdded, partClosing } from './closing.ts';
-import { type AttemptItem, type Json, type ResponsesData, type ResponsesEvent, textIn } from './data.ts';
+import {
+  type AttemptItem,
+  type Json,
+  type PartList,
+  type ResponsesData,
+  type ResponsesEvent,
+  TEXT_EVENTS,
+  textIn,
+  textPart,
+} from './event.ts';
 import type { ResponsesSender } from './sender.ts';
-import { type PartList, TEXT_EVENTS, textPart } from './streamed-fields.ts';
 
 /** Ids that a provider may look up beside those of reasoning the client was not shown; without it they are refused. */
 const RENAMED: ReadonlySet<unknown> = new Set(['message', 'function_call', 'custom_tool_call']);

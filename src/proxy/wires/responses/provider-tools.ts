@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
-import { type AttemptItem, type Json, type ResponsesData, textIn, typeOf } from './data.ts';
+import { type AttemptItem, type Json, type ResponsesData, textIn, typeOf } from './event.ts';
 import { impliedItem, kindOf } from './items.ts';
 
 const NO_DELTAS: readonly Delta[] = [];

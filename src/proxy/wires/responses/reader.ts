@@ -11,11 +11,19 @@ import {
   unparsedEvent,
 } from '../common/event-data.ts';
 import type { WireEvent, WireReader } from '../common/wire.ts';
-import { type Json, LIFECYCLE, type ResponsesData, type ResponsesEvent, TERMINAL, textIn } from './data.ts';
 import { endOf } from './ending.ts';
+import {
+  CALL_EVENTS,
+  type Json,
+  LIFECYCLE,
+  type ResponsesData,
+  type ResponsesEvent,
+  TERMINAL,
+  TEXT_EVENTS,
+  textIn,
+} from './event.ts';
 import { impliedItem, sealedIn, TrackedItem } from './items.ts';
 import { ResponsesProviderTools } from './provider-tools.ts';
-import { CALL_EVENTS, TEXT_EVENTS } from './streamed-fields.ts';
 
 export type ResponsesReading = WireEvent<ResponsesEvent>;
 

@@ -2,13 +2,18 @@ import { isObject } from '../../../lib/json.ts';
 import type { DocumentFold } from '../common/document.ts';
 import type { Wire } from '../common/wire.ts';
 import { ResponsesAnswerWriter } from './answer-writer.ts';
-import { responsesContinuationOf } from './continuation.ts';
 import { responsesConversation } from './conversation.ts';
-import { eventTypeOf, type ResponsesData, type ResponsesEvent, TERMINAL } from './data.ts';
 import { responsesDeliveredEvents } from './delivered-events.ts';
+import { eventTypeOf, type ResponsesData, type ResponsesEvent, TERMINAL } from './event.ts';
 import { responsesNotices } from './notices.ts';
 import { ResponsesReader } from './reader.ts';
-import { checkResponsesRequest, isBackground, type ResponsesRequest, responsesFactsOf } from './request.ts';
+import {
+  checkResponsesRequest,
+  isBackground,
+  type ResponsesRequest,
+  responsesContinuationOf,
+  responsesFactsOf,
+} from './request.ts';
 
 /** The last event of a response has all of it. */
 class ResponseFold implements DocumentFold {

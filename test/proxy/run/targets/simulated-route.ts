@@ -16,7 +16,7 @@ import type {
   TransportResponse,
 } from '../../../../src/proxy/upstream/transport.ts';
 import type { EventsMode } from '../../../../src/proxy/wires/common/advisory.ts';
-import type { ChatRequest } from '../../../../src/proxy/wires/common/chat-request.ts';
+import type { ChatRequest } from '../../../../src/proxy/wires/common/request.ts';
 import { CapabilityMemory } from '../../../../src/proxy/wires/dialects/capability-memory.ts';
 import { WIRES } from '../../../../src/proxy/wires/registry.ts';
 import type { Plan } from '../../../provider/script.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { ChatChunk } from '../../../../src/proxy/wires/chunks/chat-chunk.ts';
-import { chatForm } from '../../../../src/proxy/wires/chunks/chat-envelope.ts';
+import { chatForm } from '../../../../src/proxy/wires/chunks/chat-wire.ts';
 import { fits, usageChunk } from '../../../../src/proxy/wires/chunks/chunk-envelope.ts';
-import type { ChunkEvent } from '../../../../src/proxy/wires/chunks/chunk-reader.ts';
+import type { ChatChunk, ChunkEvent } from '../../../../src/proxy/wires/chunks/chunk-reader.ts';
 
 const chunkOf = (delta: unknown, more: object = {}, choice: object = {}): ChatChunk => ({
   id: 'chatcmpl-1',

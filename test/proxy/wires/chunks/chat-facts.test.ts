@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { factsOf } from '../../../../src/proxy/wires/chunks/chat-request.ts';
-import type { ChatRequest } from '../../../../src/proxy/wires/common/chat-request.ts';
-import type { RequestFacts } from '../../../../src/proxy/wires/common/request-facts.ts';
+import type { ChatRequest, RequestFacts } from '../../../../src/proxy/wires/common/request.ts';
 
 const request: ChatRequest = { model: 'gpt', stream: true, messages: [{ role: 'user', content: 'Hello' }] };
 /** Clients send what they like: these are what the type does not allow, too. */

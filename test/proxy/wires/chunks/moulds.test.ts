@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ChatCompletionsReader, mouldOf } from '../../../../src/proxy/wires/chunks/chat-completions.ts';
-import { chatForm } from '../../../../src/proxy/wires/chunks/chat-envelope.ts';
+import { chatForm } from '../../../../src/proxy/wires/chunks/chat-wire.ts';
 import type { ChunkReading } from '../../../../src/proxy/wires/chunks/chunk-reader.ts';
 import { CASES } from '../../../cases.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DIALECT_NAMES } from '../../../../src/config/dialect-names.ts';
-import type { ChatRequest } from '../../../../src/proxy/wires/common/chat-request.ts';
 import { type Dialect, forModel, type Prefill } from '../../../../src/proxy/wires/common/dialect.ts';
+import type { ChatRequest } from '../../../../src/proxy/wires/common/request.ts';
 import { deepseek } from '../../../../src/proxy/wires/dialects/model-hosts.ts';
 import { DIALECTS } from '../../../../src/proxy/wires/dialects/registry.ts';
 

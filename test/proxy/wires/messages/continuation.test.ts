@@ -3,8 +3,10 @@ import { nudgeText } from '../../../../src/plans/continuation.ts';
 import { prefixOf } from '../../../../src/plans/seam/mode.ts';
 import type { ContinuationFacts } from '../../../../src/proxy/wires/common/continuation.ts';
 import { anthropic } from '../../../../src/proxy/wires/dialects/model-hosts.ts';
-import { messagesContinuationOf } from '../../../../src/proxy/wires/messages/continuation.ts';
-import type { MessagesRequest } from '../../../../src/proxy/wires/messages/request.ts';
+import {
+  type MessagesRequest,
+  messagesContinuationOf,
+} from '../../../../src/proxy/wires/messages/request.ts';
 
 const REQUEST: MessagesRequest = {
   model: 'claude-sonnet-4-5',

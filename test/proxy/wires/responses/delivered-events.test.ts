@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { JournalEvent } from '../../../../src/checkpoint/journal.ts';
 import type { Delta } from '../../../../src/plans/delta.ts';
-import { eventTypeOf } from '../../../../src/proxy/wires/responses/data.ts';
 import { responsesDeliveredEvents as delivered } from '../../../../src/proxy/wires/responses/delivered-events.ts';
+import { eventTypeOf } from '../../../../src/proxy/wires/responses/event.ts';
 import type { Payload } from '../../../simulation/responses-told.ts';
 import { begin, call, completed, customCall, message } from '../responses-items.ts';
 import { salvagedEnding } from '../salvaged-ending.ts';

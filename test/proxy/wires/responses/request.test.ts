@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { ApiError } from '../../../../src/lib/errors.ts';
 import { prefixOf } from '../../../../src/plans/seam/mode.ts';
 import { DIALECTS } from '../../../../src/proxy/wires/dialects/registry.ts';
-import { responsesContinuationOf } from '../../../../src/proxy/wires/responses/continuation.ts';
 import {
   checkResponsesRequest,
   isBackground,
   type ResponsesRequest,
+  responsesContinuationOf,
   responsesFactsOf,
 } from '../../../../src/proxy/wires/responses/request.ts';
 

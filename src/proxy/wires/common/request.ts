@@ -1,0 +1,125 @@
+import { type ApiError, apiError } from '../../../lib/errors.ts';
+import { isObject } from '../../../lib/json.ts';
+import type { Fields } from '../../../lib/json-body.ts';
+import type { PromptSize } from '../../../plans/tokens.ts';
+import type { ToolSchemas } from '../../../plans/tool-proof.ts';
+import type { WireRequest } from './wire.ts';
+
+/** The parts of a chat completion request that decide how a run may be continued. */
+export interface ChatRequest extends WireRequest {
+  readonly messages: readonly ChatMessage[];
+  readonly stream_options?: { readonly include_usage?: boolean; readonly [option: string]: unknown } | null;
+  readonly max_tokens?: number | null;
+  readonly max_completion_tokens?: number | null;
+  readonly stop?: string | readonly string[] | null;
+  readonly n?: number | null;
+  readonly logprobs?: boolean | null;
+  readonly tools?: readonly ToolDefinition[] | null;
+  readonly tool_choice?: string | object | null;
+  readonly response_format?: { readonly type: string; readonly [detail: string]: unknown } | null;
+}
+
+export interface ChatMessage {
+  readonly role: string;
+  readonly [field: string]: unknown;
+}
+
+export interface ToolDefinition {
+  readonly type?: string;
+  readonly function?: {
+    readonly name?: string;
+    readonly parameters?: unknown;
+    readonly [field: string]: unknown;
+  };
+  readonly [field: string]: unknown;
+}
+
+/** What a request says about how its answer may be recovered, whatever the wire. */
+export interface RequestFacts {
+  readonly schemas: ToolSchemas;
+  readonly hasTools: boolean;
+  readonly choices: number;
+  /** False for output that cannot be joined across attempts: `n > 1`, `logprobs`, audio. */
+  readonly spliceable: boolean;
+  /** Structured output and forced tools: asked to continue, a model starts such an answer anew. */
+  readonly onlyReplay: boolean;
+  readonly expectsJson: boolean;
+  readonly stops: readonly string[];
+  readonly max_tokens: number;
+  readonly usageAsked: boolean;
+  /** The legacy `functions` interface: one call, without an id. */
+  readonly legacyFunctions: boolean;
+  /** Measured when it is asked for, which hardly any run does. */
+  promptSize(): PromptSize;
+}
+
+/** Where servers take a schema or a grammar beside `response_format`: vLLM, SGLang, llama.cpp. */
+const SCHEMAS = ['guided_json', 'json_schema'] as const;
+const GRAMMARS = [
+  'guided_regex',
+  'guided_choice',
+  'guided_grammar',
+  'structured_outputs',
+  'grammar',
+  'regex',
+  'ebnf',
+] as const;
+
+interface Constraints {
+  readonly expectsJson: boolean;
+  /** The answer must have a certain form: given half of what that allows, a model begins anew. */
+  readonly isGuided: boolean;
+}
+
+/** What a request allows its answer to be. */
+export function constraintsOf(request: Readonly<Record<string, unknown>>): Constraints {
+  const { response_format } = request;
+  const type = isObject(response_format) ? response_format.type : undefined;
+  const has = (name: string) => (request[name] ?? undefined) !== undefined;
+  const expectsJson = type === 'json_object' || type === 'json_schema' || SCHEMAS.some(has);
+  const hasFormat = type !== undefined && type !== 'text';
+  return { expectsJson, isGuided: expectsJson || hasFormat || GRAMMARS.some(has) };
+}
+
+/** Longer than any model's name; patterns of routes are matched against it. */
+export const MODEL_CHARACTERS_MAX = 256;
+
+/** Throws `missing_field` or `invalid_field`. */
+export function checkModel({ model }: Fields): void {
+  if (model === undefined) throw missing('model', 'the name of a model');
+  if (typeof model !== 'string' || model === '' || model.length > MODEL_CHARACTERS_MAX) {
+    throw invalid('model', `a string of 1 to ${MODEL_CHARACTERS_MAX} characters`);
+  }
+}
+
+export function checkMessages({ messages }: Fields): void {
+  if (messages === undefined) throw missing('messages', 'a list of at least one message');
+  if (!Array.isArray(messages) || messages.length === 0)
+    throw invalid('messages', 'a list of at least one message');
+  for (const [index, message] of messages.entries()) {
+    if (!isObject(message) || typeof message.role !== 'string')
+      throw invalid(`messages[${index}]`, 'an object with a role');
+  }
+}
+
+export function checkTools({ tools }: Fields): void {
+  if (given(tools) && !(Array.isArray(tools) && tools.every(isObject)))
+    throw invalid('tools', 'a list of objects');
+}
+
+export function checkStreamOptions({ stream_options }: Fields): void {
+  if (given(stream_options) && !isObject(stream_options)) throw invalid('stream_options', 'an object');
+}
+
+export function checkStop({ stop }: Fields): void {
+  if (given(stop) && typeof stop !== 'string' && !isStrings(stop))
+    throw invalid('stop', 'a string or a list of strings');
+}
+
+const missing = (param: string, expected: string): ApiError => apiError('missing_field', { param, expected });
+export const invalid = (param: string, expected: string): ApiError =>
+  apiError('invalid_field', { param, expected });
+export const given = (value: unknown): boolean => value !== undefined && value !== null;
+
+export const isStrings = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string');
