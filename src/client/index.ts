@@ -2,8 +2,7 @@ import { discard, isTurnedAway } from './answer.ts';
 import { Endpoints } from './endpoints.ts';
 import { type ResumableOptions, readOptions, type Settings } from './options.ts';
 import { ResumableRun } from './resumable-run.ts';
-import { RunRequests } from './run-requests.ts';
-import { readWireRequest, type WireRequest } from './wire-request.ts';
+import { RunRequests, readWireRequest, type WireRequest } from './wire-request.ts';
 
 export { EventTooLargeError, SilenceError, StreamInterruptedError } from './errors.ts';
 export type { Fetch, ResumableOptions } from './options.ts';

@@ -14,8 +14,7 @@ import { EventTooLargeError, SilenceError, StreamInterruptedError } from './erro
 import type { Settings } from './options.ts';
 import { ReceivedEvents } from './received-events.ts';
 import { RetryBudget, sleep } from './retry-budget.ts';
-import { type RunRequest, RunRequests } from './run-requests.ts';
-import type { WireRequest } from './wire-request.ts';
+import { type RunRequest, RunRequests, type WireRequest } from './wire-request.ts';
 
 /** How the last request of this run failed, and the answer to it if there was one. */
 interface LastTry {

@@ -1,6 +1,5 @@
 import { stringify } from 'yaml';
-import { readCertificateAuthorities } from '../config/certificates.ts';
-import { loadConfiguration } from '../config/load.ts';
+import { loadConfiguration, readCertificateAuthorities } from '../config/load.ts';
 import { redacted } from '../config/redaction.ts';
 import { type Invocation, UsageError } from './command.ts';
 import { orProblems, printJson } from './terminal.ts';

@@ -1,11 +1,10 @@
-import { readCertificateAuthorities } from '../config/certificates.ts';
-import { loadConfiguration } from '../config/load.ts';
+import { loadConfiguration, readCertificateAuthorities } from '../config/load.ts';
 import { redactor } from '../config/redaction.ts';
 import { examine } from '../doctor/examine.ts';
 import type { Finding, FindingStatus } from '../doctor/finding.ts';
 import type { Invocation } from './command.ts';
 import { assignmentsOf } from './options.ts';
-import { givenKey } from './run-access.ts';
+import { givenKey } from './replica-port.ts';
 import { orProblems, painter, printable, printJson, type Style } from './terminal.ts';
 
 const STYLES: Readonly<Record<FindingStatus, Style>> = {

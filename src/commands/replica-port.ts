@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { isRunId, type RunId } from '../checkpoint/store.ts';
 import { transportCode } from '../interrupts/transport-code.ts';
 import { isObject, parsedJson } from '../lib/json.ts';
 import { CommandFailure, type Invocation, UsageError } from './command.ts';
@@ -16,8 +18,8 @@ const PORTS = {
 
 /** One of the two ports of a replica. Whatever goes wrong is a {@link CommandFailure} that says what to do. */
 export class ReplicaPort {
+  readonly root: string;
   readonly #kind: Kind;
-  readonly #root: string;
   readonly #headers: Readonly<Record<string, string>>;
 
   /** Throws a {@link UsageError} for what is not a URL. */
@@ -31,12 +33,8 @@ export class ReplicaPort {
     const given = values[kind];
     const text = given ?? (environment[variable] || preset);
     this.#kind = kind;
-    this.#root = rootOf(text, given === undefined ? variable : `--${kind}`);
+    this.root = rootOf(text, given === undefined ? variable : `--${kind}`);
     this.#headers = headers;
-  }
-
-  get root(): string {
-    return this.#root;
   }
 
   /** The JSON object it answers with. `path`: below its root. */
@@ -57,7 +55,7 @@ export class ReplicaPort {
   async open(path: string, init: RequestInit = {}): Promise<Response> {
     let response: Response;
     try {
-      response = await fetch(this.#root + path, {
+      response = await fetch(this.root + path, {
         signal: AbortSignal.timeout(ANSWER_MAX_MS),
         ...init,
         headers: { ...this.#headers, ...(init.headers as Record<string, string> | undefined) },
@@ -75,7 +73,7 @@ export class ReplicaPort {
     const isTimeout = error instanceof Error && error.name === 'TimeoutError';
     const reason = isTimeout ? `no answer within ${ANSWER_MAX_MS / 1000} s` : transportCode(error);
     return new ReplicaUnreachable(
-      `the ${name} at ${this.#root} cannot be reached (${reason}); is a replica running there? Another address is given with --${this.#kind} URL or ${variable}.`,
+      `the ${name} at ${this.root} cannot be reached (${reason}); is a replica running there? Another address is given with --${this.#kind} URL or ${variable}.`,
     );
   }
 
@@ -84,7 +82,7 @@ export class ReplicaPort {
     const { name, other } = PORTS[this.#kind];
     if (status === 401 || status === 403)
       return new CommandFailure(
-        `${this.#root} refuses this (${status}): what stands in front of the replica wants other credentials.`,
+        `${this.root} refuses this (${status}): what stands in front of the replica wants other credentials.`,
       );
     const document = parsedJson(body);
     const error = isObject(document) && isObject(document.error) ? document.error : undefined;
@@ -92,16 +90,16 @@ export class ReplicaPort {
     if (error.code === 'run_not_found') return new CommandFailure(RUN_NOT_FOUND[this.#kind]);
     if (error.code === 'not_found')
       return new CommandFailure(
-        `${this.#root} does not serve this: it is not the ${name}, perhaps the ${other}; give the right one with --${this.#kind} URL.`,
+        `${this.root} does not serve this: it is not the ${name}, perhaps the ${other}; give the right one with --${this.#kind} URL.`,
       );
-    const message = `${this.#root} answers ${status}: ${printable(error.message)}`;
+    const message = `${this.root} answers ${status}: ${printable(error.message)}`;
     return status === 503 ? new ReplicaUnreachable(message) : new CommandFailure(message);
   }
 
   #stranger({ status, headers }: Response): CommandFailure {
     const type = printable(headers.get('content-type') ?? 'no content type');
     return new CommandFailure(
-      `what answers at ${this.#root} is no replica of Holdfast (${status}, ${type}); another address is given with --${this.#kind} URL.`,
+      `what answers at ${this.root} is no replica of Holdfast (${status}, ${type}); another address is given with --${this.#kind} URL.`,
     );
   }
 }
@@ -122,4 +120,49 @@ function rootOf(text: string, source: string): string {
   if (url.username || url.password) throw new UsageError(`${source}: must not hold credentials.`);
   // What SDKs have for a base URL will do.
   return (url.origin + url.pathname).replace(/\/+$/, '').replace(/\/v1$/, '');
+}
+
+const STANDARD_INPUT = 0;
+export const KEY_VARIABLE = 'HOLDFAST_API_KEY';
+
+/** Throws a {@link UsageError} for what cannot be the id of a run. */
+export function runOperand({ operands }: Invocation): RunId {
+  const [id = ''] = operands;
+  if (!isRunId(id))
+    throw new UsageError('that is no id of a run: it begins with run_, as in `holdfast runs list`.');
+  return id;
+}
+
+/**
+ * Headers that show whose run it is; `undefined` when no key is given, and when only the admin port was named: a key in
+ * the environment is there for other commands, too. Throws a {@link UsageError}.
+ */
+export function ownerHeaders(
+  invocation: Invocation,
+  environment: NodeJS.ProcessEnv,
+): Readonly<Record<string, string>> | undefined {
+  const { values, switches } = invocation;
+  if (switches.has('anonymous')) return {};
+  const isAdminMeant =
+    values.admin !== undefined && values.api === undefined && values['key-file'] === undefined;
+  if (isAdminMeant) return undefined;
+  const key = givenKey(invocation, environment);
+  return key === undefined ? undefined : { authorization: `Bearer ${key}` };
+}
+
+/** The key in `--key-file`, else in the environment; `undefined` when there is none. Throws a {@link UsageError}. */
+export function givenKey(
+  { values }: Pick<Invocation, 'values'>,
+  environment: NodeJS.ProcessEnv,
+): string | undefined {
+  const file = values['key-file'];
+  if (file === undefined) return environment[KEY_VARIABLE] || undefined;
+  let key: string;
+  try {
+    key = readFileSync(file === '-' ? STANDARD_INPUT : file, 'utf8').trim();
+  } catch (error) {
+    throw new UsageError(`--key-file: ${file} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
+  }
+  if (!/^[!-~]+$/.test(key)) throw new UsageError(`--key-file: ${file} does not hold one key.`);
+  return key;
 }

@@ -71,7 +71,7 @@ export const COMMANDS: readonly CommandDescription[] = [
     says: 'the runs of a replica, those under way first',
     details: ['Reads the admin port. Without content, whoever may read the metrics may read this.'],
     options: [ADMIN_OPTION, JSON_OPTION],
-    load: () => import('./runs-list.ts'),
+    load: async () => ({ run: (await import('./runs.ts')).listRuns }),
   },
   {
     name: 'runs show',
@@ -81,7 +81,7 @@ export const COMMANDS: readonly CommandDescription[] = [
       'Reads the admin port of the replica that delivers the run. With the key of its owner it asks the API instead, unless `--admin` is all it is told: there any replica knows any stored run, and shows what was said as well.',
     ],
     options: [ADMIN_OPTION, ...OWNER_OPTIONS, JSON_OPTION],
-    load: () => import('./runs-show.ts'),
+    load: async () => ({ run: (await import('./runs.ts')).showRun }),
   },
   {
     name: 'runs tail',
@@ -100,7 +100,7 @@ export const COMMANDS: readonly CommandDescription[] = [
     says: 'end a run; only its owner can',
     details: ['Prints what became of it: a run that had ended before stays as it was.'],
     options: [...OWNER_OPTIONS, JSON_OPTION],
-    load: () => import('./runs-cancel.ts'),
+    load: async () => ({ run: (await import('./runs.ts')).cancelRun }),
   },
   {
     name: 'completion',

@@ -1,5 +1,5 @@
-import type { CertificateAuthorities } from '../config/certificates.ts';
 import type { Configuration } from '../config/configuration.ts';
+import type { CertificateAuthorities } from '../config/load.ts';
 import { systemTime } from '../lib/time.ts';
 import { type ProbeAnswer, probe } from '../proxy/run/context/probe.ts';
 import { type Headers, revivedRequestHeaders } from '../proxy/upstream/headers.ts';

@@ -1,5 +1,5 @@
-import { readCertificateAuthorities } from '../config/certificates.ts';
 import type { Configuration } from '../config/configuration.ts';
+import { readCertificateAuthorities } from '../config/load.ts';
 import { systemTime } from '../lib/time.ts';
 import { RouteTable } from '../proxy/upstream/route-table.ts';
 import { createUndiciTransport } from '../proxy/upstream/undici-transport.ts';

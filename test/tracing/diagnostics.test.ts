@@ -4,7 +4,7 @@ import { diag } from '@opentelemetry/api';
 import { expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '../../src/lib/log.ts';
 import { systemTime } from '../../src/lib/time.ts';
-import { routeDiagnostics } from '../../src/tracing/export-reports.ts';
+import { routeDiagnostics } from '../../src/tracing/tracing.ts';
 
 test('each warning of the library is logged once a minute, and its errors are no news', async () => {
   const lines = new PassThrough();

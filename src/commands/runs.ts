@@ -1,17 +1,70 @@
-import type { RunDetail } from '../status/snapshot.ts';
-import type { Invocation } from './command.ts';
-import { askForRun, type RunStatusDocument, type RunStatusSegment, readRun } from './replica-documents.ts';
-import { ReplicaPort } from './replica-port.ts';
-import { ownerHeaders, runOperand } from './run-access.ts';
+import type { RunDetail, RunSummary } from '../status/snapshot.ts';
+import { type Invocation, UsageError } from './command.ts';
+import {
+  askForRun,
+  type RunStatusDocument,
+  type RunStatusSegment,
+  readRun,
+  readRuns,
+} from './replica-documents.ts';
+import { KEY_VARIABLE, ownerHeaders, ReplicaPort, runOperand } from './replica-port.ts';
 import { durationText, stateOf, timelineLine } from './run-text.ts';
-import { painter, printable, printableLines, printJson, type Style } from './terminal.ts';
+import { painter, printable, printableLines, printJson, type Style, widthOfOutput } from './terminal.ts';
+import { type Column, textTable } from './text-table.ts';
+
+const COLUMNS: readonly Column[] = [
+  { title: 'RUN' },
+  { title: 'STATE' },
+  { title: 'MODEL', width_min: 6, expendable: 1 },
+  { title: 'UPSTREAM', width_min: 6, expendable: 2 },
+  { title: 'ATTEMPT', align: 'right', expendable: 4 },
+  { title: 'CHARS', align: 'right', expendable: 5 },
+  { title: 'AGE', align: 'right', expendable: 3 },
+  { title: 'LAST', width_min: 4, expendable: 6 },
+];
+
+/** `holdfast runs list` */
+export async function listRuns(invocation: Invocation): Promise<void> {
+  const admin = new ReplicaPort('admin', invocation, process.env);
+  const document = await readRuns(admin);
+  if (invocation.switches.has('json')) return printJson(document);
+  const { live, ended, now_ms } = document;
+  if (live.length + ended.length === 0) return void process.stdout.write('no runs\n');
+  const rows = [...live.toReversed(), ...ended].map((summary) => rowOf(summary, now_ms));
+  const [titles = '', ...lines] = textTable(COLUMNS, rows, widthOfOutput(process.stdout));
+  const paint = painter(process.stdout, process.env);
+  const shown = [
+    paint(titles, 'bold'),
+    ...lines.map((line, index) => (index < live.length ? line : paint(line, 'dim'))),
+  ];
+  process.stdout.write(`${shown.join('\n')}\n`);
+}
+
+function rowOf(summary: RunSummary, now_ms: number): string[] {
+  const { run: id, model, upstream, attempt, characters, created_at_ms, ended_at_ms } = summary;
+  return [
+    printable(id),
+    stateOf(summary),
+    printable(model),
+    printable(upstream),
+    String(attempt),
+    String(characters),
+    durationText((ended_at_ms ?? now_ms) - created_at_ms),
+    lastOf(summary),
+  ];
+}
+
+/** What was wrong last, and what was done about it. */
+const lastOf = ({ cause, plan }: RunSummary): string =>
+  printable([cause, plan].filter((word) => word !== undefined).join(' '));
 
 type Fact = readonly [name: string, value: string];
 type Paint = (text: string, style: Style) => string;
 
 const NAME_WIDTH = 12;
 
-export async function run(invocation: Invocation): Promise<void> {
+/** `holdfast runs show`: as the replica that delivers it knows it, or as its owner may see it. */
+export async function showRun(invocation: Invocation): Promise<void> {
   const id = runOperand(invocation);
   const owner = ownerHeaders(invocation, process.env);
   const document = owner
@@ -86,3 +139,22 @@ const textLines = (text: string, paint: Paint): string[] =>
   text === '' ? [] : ['', paint('text', 'bold'), printableLines(text)];
 
 const timeText = (time_s: number): string => new Date(time_s * 1000).toISOString();
+
+/** `holdfast runs cancel` */
+export async function cancelRun(invocation: Invocation): Promise<void> {
+  const id = runOperand(invocation);
+  const owner = ownerHeaders(invocation, process.env);
+  if (!owner) {
+    throw new UsageError(
+      `only the owner of a run can cancel it: put the key in ${KEY_VARIABLE} or in a file named by --key-file, or say --anonymous if the run was begun without one.`,
+    );
+  }
+  const status = await askForRun(new ReplicaPort('api', invocation, process.env, owner), id, 'DELETE');
+  if (invocation.switches.has('json')) return printJson(status);
+  process.stdout.write(
+    printable(
+      `${status.id} ${status.status}, ${status.cursor} events, ${status.text.length} characters of text`,
+    ),
+  );
+  process.stdout.write('\n');
+}
