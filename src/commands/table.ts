@@ -38,7 +38,7 @@ export const COMMANDS: readonly CommandDescription[] = [
     },
     says: 'print the effective configuration, or what is wrong with it',
     details: [
-      'Reads the file and the environment as `serve` would, connects to nothing, and prints what comes of it, secrets redacted. Ends with status 2 if `serve` would not start with it.',
+      'Reads the file and the environment as `serve` would, connects to nothing, and prints the result, secrets redacted. Ends with status 2 if `serve` would not start with it.',
       'With `--json`, the document is `{"ok": true, "configuration": …, "warnings": […]}`, or `{"ok": false, "problems": [{"source", "path", "message"}]}`.',
     ],
     options: [JSON_OPTION],
@@ -69,7 +69,9 @@ export const COMMANDS: readonly CommandDescription[] = [
   {
     name: 'runs list',
     says: 'the runs of a replica, those under way first',
-    details: ['Reads the admin port. Without content, whoever may read the metrics may read this.'],
+    details: [
+      'Reads the admin port. It shows no content: every client that may read the metrics may read it.',
+    ],
     options: [ADMIN_OPTION, JSON_OPTION],
     load: async () => ({ run: (await import('./runs.ts')).listRuns }),
   },
@@ -78,7 +80,7 @@ export const COMMANDS: readonly CommandDescription[] = [
     operand: RUN,
     says: 'one run and its timeline',
     details: [
-      'Reads the admin port of the replica that delivers the run. With the key of its owner it asks the API instead, unless `--admin` is all it is told: there any replica knows any stored run, and shows what was said as well.',
+      'Reads the admin port of the replica that delivers the run. With the key of its owner it asks the API instead, unless only `--admin` is given: every replica knows every stored run there, and shows its output as well.',
     ],
     options: [ADMIN_OPTION, ...OWNER_OPTIONS, JSON_OPTION],
     load: async () => ({ run: (await import('./runs.ts')).showRun }),
@@ -86,9 +88,9 @@ export const COMMANDS: readonly CommandDescription[] = [
   {
     name: 'runs tail',
     operand: RUN,
-    says: 'follow a run as it goes on',
+    says: 'follow a run live',
     details: [
-      "With the key of its owner it prints the text from the beginning and goes on live; it comes back by itself, at its cursor, when the connection breaks. Ends with status 1 if the answer was not finished. To a run whose replica was lost it does what any client does that comes back: the run is [taken over](resuming.md). Without a key it prints the run's timeline as the admin port tells it.",
+      "With the key of its owner it prints the text from the beginning and continues live; when the connection breaks, it reconnects at its cursor. Ends with status 1 if the answer was not finished. Like any client that comes back, it has a run whose replica was lost [taken over](resuming.md). Without a key it prints the run's timeline from the admin port.",
       'With `--json`, a line is `{"seq", "data"}`, an event as the client was sent it, or without a key an event of the timeline.',
     ],
     options: [ADMIN_OPTION, ...OWNER_OPTIONS, JSON_LINES_OPTION],
@@ -98,7 +100,7 @@ export const COMMANDS: readonly CommandDescription[] = [
     name: 'runs cancel',
     operand: RUN,
     says: 'end a run; only its owner can',
-    details: ['Prints what became of it: a run that had ended before stays as it was.'],
+    details: ['Prints the result: a run that had ended before stays as it was.'],
     options: [...OWNER_OPTIONS, JSON_OPTION],
     load: async () => ({ run: (await import('./runs.ts')).cancelRun }),
   },

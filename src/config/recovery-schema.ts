@@ -16,12 +16,12 @@ export const RECOVERY_SCHEMA = section('What may be done about an interruption.'
   max_attempts: integer(
     4,
     [1, 100],
-    'Upstream requests in a row, counted from the last that brought something new, that one included. 1 turns recovery off.',
+    'Upstream requests in a row, counted from the last one that made progress and including it. 1 turns recovery off.',
   ),
   same_target_retries: integer(
     1,
     [0, 100],
-    'How often, in one run, a target is asked again after a failure that may have been a passing one, before another target of its route is.',
+    'How often a run asks the same target again after a failure that may be transient, before it asks another target of the route.',
   ),
   tool_proof: {
     type: 'integer',
@@ -32,7 +32,7 @@ export const RECOVERY_SCHEMA = section('What may be done about an interruption.'
   },
   drop_repeated_calls: flag(
     false,
-    'Drop a tool call whose name and arguments are those of a call that is settled already. For models that say the same call again and again; others mean it.',
+    'Drop a tool call that has the name and the arguments of a settled call. For models that repeat a call by mistake; other models repeat one on purpose.',
   ),
   seam: choice(
     'best_effort',
@@ -42,19 +42,19 @@ export const RECOVERY_SCHEMA = section('What may be done about an interruption.'
   probe: choice(
     'off',
     ['off', 'on_first_cut'],
-    'Whether to find out by a request of its own, with a few tokens, what a model makes of the beginning of an answer, where nothing is known of it. `on_first_cut`: before the rest of an answer is asked for; `off`: by asking for the rest.',
+    'Whether a separate request of a few tokens finds out how a model of which nothing is known continues the beginning of an answer. `on_first_cut`: before the rest of an answer is requested; `off`: the request for the rest finds out.',
   ),
   backoff_ms: milliseconds(500, 'First backoff between attempts; doubles, with full jitter.'),
   backoff_max_ms: milliseconds(8000, 'Cap of the backoff.'),
   retry_after_max_s: integer(
     60,
     [0, 86_400],
-    'The longest `Retry-After` of a provider that is waited for. A target that asks for more is not asked again in the run: another one is, or the client is told when to come back. Seconds.',
+    'The longest `Retry-After` of a provider that a run waits for. A target that demands more is not asked again in the run: another one is, or the client gets the `Retry-After`. Seconds.',
   ),
   retry_after_wait_s: integer(
     0,
     [0, 86_400],
-    'The longest `Retry-After` of a target that is waited for although the route has another one. 0 moves at once. Seconds.',
+    'The longest `Retry-After` of a target that a run waits for although its route has another target. 0 moves at once. Seconds.',
   ),
   max_work_tokens: {
     type: 'integer',
@@ -66,7 +66,7 @@ export const RECOVERY_SCHEMA = section('What may be done about an interruption.'
   deadline_ms: withoutDefault(
     milliseconds(
       1,
-      'The age of a run at which nothing is asked for any more, and nothing is waited for that has not begun. An answer that is coming is not cut. By default there is none; `Holdfast-Deadline-Ms` in a request sets an earlier one.',
+      'The age of a run at which it makes no further request and waits for no answer that has not begun. An answer that is arriving is not cut. By default there is none; `Holdfast-Deadline-Ms` in a request sets an earlier one.',
     ),
   ),
   no_progress_ms: milliseconds(
@@ -76,26 +76,26 @@ export const RECOVERY_SCHEMA = section('What may be done about an interruption.'
 });
 
 export const BREAKER_SCHEMA = section(
-  'When a target of a route with several counts as down, so that others are asked first.',
+  'When a target counts as down, so that the other targets of its route are asked first.',
   {
-    failures: integer(5, [1, 1000], 'Attempts in a row that failed before they said anything.'),
+    failures: integer(5, [1, 1000], 'Attempts in a row that failed before any output.'),
     failure_percent: integer(
       50,
       [1, 100],
-      'Or this share of the last `window` attempts, those that broke off later among them. Percent.',
+      'Or this share of the last `window` attempts, including those that broke off later. Percent.',
     ),
     window: integer(
       20,
       [1, 1000],
-      'How many attempts `failure_percent` is a share of. With fewer it says nothing.',
+      'How many attempts `failure_percent` is a share of. With fewer attempts it does not apply.',
     ),
     open_ms: milliseconds(
       5000,
-      'How long the target is left alone then. After that one request at a time finds out whether it works again; doubles each time it does not.',
+      'How long a target that is down gets no requests. After that, one request at a time finds out whether it works again; the time doubles with each failure.',
     ),
     open_max_ms: milliseconds(
       20_000,
-      'Cap of that, and the time after which a request that finds out, and was not answered yet, is followed by another.',
+      'Cap of `open_ms`, and the time after which a request that finds out, and has no answer yet, is followed by another.',
     ),
   },
 );
@@ -124,7 +124,7 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
   lease_ms: {
     ...milliseconds(
       3000,
-      'A replica that gives no sign of life for this long is taken for dead, and its runs are taken over. It gives three in that time.',
+      'A replica without a sign of life for this long counts as dead, and its runs are taken over. It gives three in that time.',
     ),
     minimum: LEASE_MS_MIN,
   },
@@ -136,7 +136,7 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
   sealing_keys: {
     type: 'array',
     description:
-      'Secrets of 32 characters or more. What is stored is encrypted with the first (AES-256-GCM) and can be read with any, so that a new key is put in front and an old one removed after `ttl_s`. Without keys, stored output is readable by whoever can read the store.',
+      'Secrets of 32 characters or more. What is stored is encrypted with the first (AES-256-GCM) and can be read with any, so that a new key is put in front and an old one removed after `ttl_s`. Without keys, every process that can read the store can read the output.',
     default: [],
     uniqueItems: true,
     items: text('A secret.', 32),
@@ -145,7 +145,7 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
   complete_ttl_s: {
     type: 'integer',
     description:
-      'How long complete runs are kept, where that is to be less than `ttl_s`: their clients have the whole answer. Seconds.',
+      'How long complete runs are kept, if less than `ttl_s`: their clients have the whole answer. Seconds.',
     examples: [3600],
     minimum: 1,
     maximum: 31_536_000,
@@ -155,11 +155,11 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
 export const RESUME_SCHEMA = section('How a run outlives its client or its replica.', {
   detached_ms: milliseconds(
     60_000,
-    'A run with `Holdfast-Resume: 1` goes on without its client for this long, then it is cancelled. Every other run is cancelled at once.',
+    'A run with `Holdfast-Resume: 1` continues without its client for this long, then it is cancelled. Every other run is cancelled at once.',
   ),
   match_requests: flag(
     true,
-    'A request that repeats one whose replica died, or whose client left, from the same credential, gets the answer of the first one and the rest of it.',
+    'A request that repeats one of the same credential whose replica died, or whose client left, gets the answer to the first one and the rest of it.',
   ),
   derive_thread: flag(
     true,
@@ -168,7 +168,7 @@ export const RESUME_SCHEMA = section('How a run outlives its client or its repli
   max_takeovers: integer(
     3,
     [1, 100],
-    'Takeovers in a row that brought nothing new, after which a run is given up: its request may be what kills replicas.',
+    'Takeovers in a row without progress, after which a run is given up: its request may be what kills replicas.',
   ),
   salvage_after_ms: milliseconds(
     60_000,

@@ -23,7 +23,7 @@ const LISTEN_SCHEMA = section('Addresses to listen on.', {
   admin_host: {
     type: 'string',
     description:
-      'Address of the admin port, which asks nobody who they are. Without it, that of `host`, and the loopback address where that is every interface: an admin port is opened to others only when asked for.',
+      'Address of the admin port, which has no authentication. By default that of `host`, or the loopback address where `host` is every interface: only this setting opens the admin port to other machines.',
     examples: ['0.0.0.0'],
     minLength: 1,
   },
@@ -31,7 +31,7 @@ const LISTEN_SCHEMA = section('Addresses to listen on.', {
   admin_port: port(9090, 'Port of `/metrics`, `/livez`, `/readyz` and the status page.'),
 });
 
-const LIMITS_SCHEMA = section('What one client or one run may take.', {
+const LIMITS_SCHEMA = section('What one client or one run may use.', {
   body_bytes: bytes(33_554_432, 1024, 'Largest request body that is held: that of a chat completion.'),
   header_bytes: bytes(16_384, 1024, 'Largest request header section.'),
   run_bytes: bytes(16_777_216, 1024, 'Largest answer of a run.'),
@@ -49,12 +49,12 @@ const LIMITS_SCHEMA = section('What one client or one run may take.', {
   header_ms: milliseconds(20_000, 'Time a client has to send its request headers.'),
   request_ms: milliseconds(300_000, 'Time a client has to send a whole request.'),
   keep_alive_ms: milliseconds(72_000, 'Time a connection may stay open without a request.'),
-  client_stall_ms: milliseconds(300_000, 'A client that takes nothing for this long loses its run.'),
+  client_stall_ms: milliseconds(300_000, 'A client that reads nothing for this long loses its run.'),
   drain_ms: milliseconds(25_000, 'Time active runs have to end after SIGTERM.'),
   drain_delay_ms: {
     ...milliseconds(
       5000,
-      'The first part of `drain_ms`, in which `/readyz` answers 503 already and new requests are still taken: time for load balancers to notice. There is nothing to wait for where nobody has ever asked for `/readyz`.',
+      'The first part of `drain_ms`, in which `/readyz` answers 503 already and new requests are still accepted: time for load balancers to notice. It is skipped if `/readyz` was never requested.',
     ),
     minimum: 0,
   },
@@ -63,12 +63,12 @@ const LIMITS_SCHEMA = section('What one client or one run may take.', {
 const STATUS_SCHEMA = section('What the status page shows, and to whom.', {
   content: flag(
     false,
-    'Shows the end of the answers: to everybody who can reach the admin port, which asks nobody who they are. Prompts and keys are never shown.',
+    'Shows the end of the answers to every host that can reach the admin port, which has no authentication. Prompts and keys are never shown.',
   ),
   hosts: {
     type: 'array',
     description:
-      'Public names under which the status page may be asked for. Addresses, names without a dot, and those that end in `.localhost`, `.local`, `.internal` or `.svc` always may.',
+      'Public host names under which the status page is served. Under addresses, names without a dot, and names that end in `.localhost`, `.local`, `.internal` or `.svc` it always is.',
     default: [],
     uniqueItems: true,
     items: text('A name, without a port.'),
@@ -102,14 +102,14 @@ const TRACING_SCHEMA = section('Traces of runs, sent by OTLP over HTTP.', {
   ),
 });
 
-const METRICS_SCHEMA = section('What `/metrics` tells besides what it always does.', {
+const METRICS_SCHEMA = section('What `/metrics` exposes in addition.', {
   exemplars: flag(
     true,
-    'Histograms of recoveries and first tokens tell the id of the last run of each bucket, to scrapers that take OpenMetrics.',
+    'Histograms of recoveries and first tokens carry the id of the last run of each bucket, for scrapers that accept OpenMetrics.',
   ),
   gen_ai: flag(
     false,
-    'Attempts and runs are measured under the names of the OpenTelemetry conventions for generative AI as well: `gen_ai_…`.',
+    'Attempts and runs are also measured under the names of the OpenTelemetry conventions for generative AI: `gen_ai_…`.',
   ),
 });
 

@@ -26,7 +26,7 @@ const CLOCKS = {
   progress_ms: milliseconds(300_000, 'Limit on bytes without progress: only pings and comments.'),
   progress_reasoning_ms: milliseconds(
     600_000,
-    'The same while the model is reasoning, which providers often do unseen.',
+    'The same while the model is reasoning, which many providers do not show.',
   ),
   attempt_ms: milliseconds(1_800_000, 'Limit on one attempt as a whole.'),
 } as const;
@@ -114,12 +114,12 @@ export const ROUTE_SCHEMA = {
     compression: {
       type: 'object',
       description:
-        'Has the middle of a conversation that is too long for all targets summarised by a model, and goes on with the summary in its place. Not on `/v1/completions`.',
+        'If a conversation is too long for all targets, a model summarises its middle, and the summary takes its place. Not on `/v1/completions`.',
       additionalProperties: false,
       required: ['upstream', 'model'],
       properties: {
         upstream: text(
-          'Turns it on that the middle of conversations which are too long for all targets is summarised: who is asked for that, by chat completions. A name under `upstreams`. See docs/recovery.md.',
+          'The upstream that summarises the middle of conversations that are too long for all targets, by chat completions. A name under `upstreams`; setting it turns this on. See docs/recovery.md.',
         ),
         model: text('The model that summarises.'),
         keep_messages: integer(

@@ -61,7 +61,7 @@ export const ERRORS = {
     status: 409,
     type: 'invalid_request_error',
     message:
-      'The `tail` cannot be joined to {run} at event {cursor}: the run went on differently, the events are of another one, or they end within a tool call that is stored nowhere; send the request again without `Holdfast-Run-Id` and `Last-Event-ID`.',
+      'The `tail` cannot be joined to {run} at event {cursor}: the run continued differently, the events are of another run, or they end within a tool call that is stored nowhere; send the request again without `Holdfast-Run-Id` and `Last-Event-ID`.',
   },
   run_mismatch: {
     status: 422,
@@ -99,7 +99,7 @@ export const ERRORS = {
     status: 421,
     type: 'invalid_request_error',
     message:
-      "Runs are not told of under the name '{host}': ask by an address, or add the name to status_page.hosts.",
+      "Runs are not shown under the name '{host}': use an address, or add the name to status_page.hosts.",
   },
   headers_too_large: {
     status: 431,
@@ -198,7 +198,7 @@ export const ERRORS = {
   too_many_viewers: {
     status: 503,
     type: 'server_error',
-    message: 'Too many are watching runs already; close a status page, or ask for /runs instead.',
+    message: 'Too many clients are watching runs already; close a status page, or ask for /runs instead.',
     retry_after_ms: RETRY_AFTER_MS,
   },
   run_taken_over: {

@@ -75,7 +75,7 @@ export class Metrics {
   );
   readonly compressions = this.#families.counter(
     'holdfast_compressions_total',
-    'Summaries that were to take the place of a part of a conversation, by what came of them.',
+    'Summaries that were to take the place of a part of a conversation, by their outcome.',
     { outcome: values.COMPRESSIONS },
   );
   readonly recoveryGap = this.#families.histogramWithExemplars(
@@ -110,7 +110,7 @@ export class Metrics {
   );
   readonly checkpointErrors = this.#families.counter(
     'holdfast_checkpoint_errors_total',
-    'Batches the store refused or failed to append; the runs went on without.',
+    'Batches the store refused or failed to append; the runs continued without them.',
     { store: 'store' },
   );
   readonly storeUp: Gauge = this.#families.gauge(
@@ -126,7 +126,7 @@ export class Metrics {
   );
   readonly salvagedRuns = this.#families.counter(
     'holdfast_salvaged_runs_total',
-    'Orphaned runs that nobody came back for and that were finalised, by what they were finalised as.',
+    'Orphaned runs that no client came back for and that were finalised, by their final status.',
     { status: values.SALVAGED },
   );
   readonly tokens = this.#families.counter(

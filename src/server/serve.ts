@@ -37,7 +37,7 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
     onError: (error) => log.error({ err: error }, 'store upkeep failed'),
     onOutage: (error) => {
       metrics.storeWorks = false;
-      log.warn({ err: error }, 'the store does not work: runs go on without checkpoints');
+      log.warn({ err: error }, 'the store does not work: runs continue without checkpoints');
     },
     onRecovery: (outage_ms) => {
       metrics.storeWorks = true;

@@ -157,7 +157,7 @@ class Following {
     this.#noted_ms = now_ms;
     store.notes
       .put(owner, { kind: 'reader', name: run }, '', READER_NOTE_MS)
-      .catch((error) => log.warn({ run, err: error }, 'a reader could not be noted'));
+      .catch((error) => log.warn({ run, err: error }, 'the note of a reader could not be stored'));
   }
 
   async #rest(): Promise<void> {

@@ -45,7 +45,7 @@ export async function successorOf(left: Succession, context: RunContext): Promis
   await begin(fresh, left, context);
   context.log.info(
     { run: fresh, continues: run, from: left.stored.seq },
-    'goes on with what was left of a run',
+    'a new run continues what is left of another',
   );
   return fresh;
 }

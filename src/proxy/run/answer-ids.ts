@@ -23,7 +23,7 @@ export async function leaveAnswerId(
   if (stream_id === undefined || finished === undefined || finished === stream_id) return;
   const ttl_ms = configuration.checkpoint.ttl_s * 1000;
   const left = store.notes.put(run.owner, keyOf(stream_id), finished, ttl_ms).catch((error: unknown) => {
-    log.warn({ run: run.id, err: error }, 'the id of an answer is not left: the store does not take it');
+    log.warn({ run: run.id, err: error }, 'the id of an answer is not stored: the store refuses it');
   });
   await inTime(left, time, STORE_WAIT_MAX_MS);
 }

@@ -131,7 +131,7 @@ export class RunJournal {
       onAppend: (elapsed_ms) => metrics.checkpointAppend.observe({ store: store.name }, elapsed_ms / 1000),
       onError: (error) => {
         metrics.checkpointErrors.inc({ store: store.name });
-        log.warn({ run: this.#run.id, err: error }, 'checkpoint failed; the run goes on without');
+        log.warn({ run: this.#run.id, err: error }, 'checkpoint failed; the run continues without it');
       },
       onStale: this.#onStale,
     });

@@ -23,7 +23,7 @@ export async function withLease<Result>(
 /** Waits for no slow store, and never rejects. */
 export async function releaseLease(lease: Lease, { store, time, log }: RunContext): Promise<void> {
   const released = store.release(lease).catch((error: unknown) => {
-    log.warn({ run: lease.run, err: error }, 'a run could not be let go');
+    log.warn({ run: lease.run, err: error }, 'the lease of a run could not be released');
   });
   await inTime(released, time, STORE_WAIT_MAX_MS);
 }

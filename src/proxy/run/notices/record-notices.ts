@@ -96,7 +96,7 @@ async function leave(
   const isOurs = !signal.aborted || signal.reason === LEFT;
   if (!configuration.resume.notices || !isOurs) return;
   const left = put(configuration.checkpoint.ttl_s * 1000).catch((error: unknown) => {
-    log.warn({ run: run.id, err: error }, 'note not left: the store does not take it');
+    log.warn({ run: run.id, err: error }, 'note not stored: the store refuses it');
   });
   await inTime(left, time, STORE_WAIT_MAX_MS);
 }
