@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isRunId, type RunId } from '../checkpoint/store.ts';
-import { transportCode } from '../interrupts/transport-code.ts';
+import { transportCode } from '../interrupts/classify.ts';
 import { isObject, parsedJson } from '../lib/json.ts';
 import { CommandFailure, type Invocation, UsageError } from './command.ts';
 import { DEFAULT_ADMIN_URL, DEFAULT_API_URL } from './options.ts';

@@ -1,17 +1,17 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 /** Names that only the configuration knows: a label that may say one of these is bounded by it. */
-export type Configured = 'upstream' | 'provider' | 'model' | 'store';
+type Configured = 'upstream' | 'provider' | 'model' | 'store';
 
 /** What a label may say: one of these values, or a configured name. Never anything a client or a provider wrote. */
-export type LabelValues = readonly string[] | Configured;
+type LabelValues = readonly string[] | Configured;
 
 export type Labels<Name extends string> = Readonly<Record<Name, LabelValues>>;
 
 type LabelSet<Name extends string> = Readonly<Record<Name, string>>;
 
 /** All series of one name, as the reference describes them. */
-export interface Family {
+interface Family {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;

@@ -36,7 +36,7 @@ export interface TargetState extends TargetLabels {
 }
 
 /** What a scraper is answered. */
-export interface Exposition {
+interface Exposition {
   readonly type: string;
   readonly body: string;
 }

@@ -54,7 +54,7 @@ const ATTEMPT_TOKENS_MIN = 256;
 
 export const newBudget = (now_ms: number): Budget => ({ charged: 0, fruitless: 0, progress_at_ms: now_ms });
 
-export interface Charge {
+interface Charge {
   readonly interruption: Interruption;
   /** Raw position in the answer at which the attempt died; `undefined` if it had said nothing. */
   readonly position: number | undefined;

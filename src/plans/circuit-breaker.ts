@@ -4,7 +4,7 @@ export const BREAKER_STATES = ['closed', 'open', 'half_open'] as const;
 export type BreakerState = (typeof BREAKER_STATES)[number];
 
 /** An attempt that failed, as far as the breaker is concerned. Times in milliseconds of one monotonic clock. */
-export interface FailedAttempt {
+interface FailedAttempt {
   readonly began_ms: number;
   readonly now_ms: number;
   /** It had said something before. */

@@ -65,7 +65,7 @@ export function anchorTokens(delivered: string, characters: number, tokens: numb
   return characters === 0 ? 0 : Math.ceil((anchorOf(delivered).length / characters) * tokens);
 }
 
-export interface NudgeFacts {
+interface NudgeFacts {
   readonly delivered: string;
   readonly hasTools: boolean;
   /** Names of the calls that were cut and are to be made again. */

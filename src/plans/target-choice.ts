@@ -99,7 +99,7 @@ export const newStanding = (context_tokens: number | undefined): Standing => ({
   ready_at_ms: Number.NEGATIVE_INFINITY,
 });
 
-export interface TargetFailure {
+interface TargetFailure {
   /** Position of the target. */
   readonly target: number;
   readonly reaction: Reaction;

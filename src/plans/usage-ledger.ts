@@ -1,6 +1,18 @@
 import type { Usage } from './delta.ts';
-import { answerCounter, promptTokens } from './prompt-tokens.ts';
-import { type AttemptUsage, type Count, type PromptSize, tokensOfDeltas } from './tokens.ts';
+import {
+  type AttemptUsage,
+  type Count,
+  charactersIn,
+  estimatedMessageTokens,
+  estimatedPromptTokens,
+  estimatedTokens,
+  filledUp,
+  type PromptSize,
+  sumOf,
+  TOKENS_PER_MESSAGE,
+  tokenCounter,
+  tokensOfDeltas,
+} from './tokens.ts';
 
 const REPORTS_ALL: ReadonlySet<AttemptUsage['mode']> = new Set(['first', 'resume', 'replay', 'restart']);
 
@@ -55,7 +67,7 @@ function newTokens(attempt: AttemptUsage, count: (of: Count) => number): number 
 }
 
 /** What the attempts at one upstream came to, as it reported them. */
-export interface UpstreamUsage {
+interface UpstreamUsage {
   readonly upstream: string;
   readonly attempts: number;
   readonly prompt_tokens: number;
@@ -79,3 +91,103 @@ export function usageByUpstream(attempts: readonly AttemptUsage[]): readonly Ups
     delivered_tokens: asked.reduce((sum, attempt) => sum + keptTokens(attempt), 0),
   }));
 }
+
+/** How well the words of a nudge are counted, and what a template puts around them. */
+const NUDGE_ERROR = 0.1;
+const TURN_ERROR_TOKENS = 2;
+/** How far texts of one request differ in characters per token: prose, code, JSON. */
+const DENSITY_ERROR = 0.15;
+/** The estimate by characters is right for this provider if it comes as close to the whole report. */
+const AGREEMENT = 0.01;
+/** Characters per token of English, in which nudges are worded, whatever the answer is written in. */
+const NUDGE_DENSITY = { min: 2.5, max: 6.5 } as const;
+
+/**
+ * Tokens of the client's own request. An attempt that asked for just that reported them. The report of a continuation has
+ * more: what was added is taken off. Without a report they are estimated. Never 0, and never more than was reported.
+ */
+export function promptTokens(attempts: readonly AttemptUsage[], size: PromptSize): number {
+  const exact = attempts.find((attempt) => isBare(attempt) && reportedPrompt(attempt) !== undefined);
+  if (exact) return reportedPrompt(exact) as number;
+  const first = firstReport(attempts);
+  if (!first) return estimateOf(size);
+  return Math.min(Math.max(1, Math.round(withoutAdded(first, attempts, size))), first.report);
+}
+
+/**
+ * How to count what was said by attempts that reported nothing. What is taken off a prompt and what the answer is said to be
+ * are counted alike: their sum was reported.
+ */
+function answerCounter(attempts: readonly AttemptUsage[], size: PromptSize): (count: Count) => number {
+  const first = firstReport(attempts);
+  return tokenCounter(attempts, first && usualDensity(first, size));
+}
+
+/** The report of the earliest continuation, which has the least added to it. */
+interface PromptReport {
+  readonly report: number;
+  readonly attempt: AttemptUsage;
+  readonly before: readonly AttemptUsage[];
+}
+
+function firstReport(attempts: readonly AttemptUsage[]): PromptReport | undefined {
+  const index = attempts.findIndex((attempt) => reportedPrompt(attempt) !== undefined);
+  const attempt = attempts[index];
+  if (!attempt) return undefined;
+  return { report: reportedPrompt(attempt) as number, attempt, before: attempts.slice(0, index) };
+}
+
+const estimateOf = (size: PromptSize): number => Math.max(1, estimatedPromptTokens(size));
+
+const addedEstimate = ({ added_messages, added_reasoning = 0 }: AttemptUsage): number =>
+  added_messages.reduce((sum, characters) => sum + estimatedMessageTokens(characters), 0) +
+  estimatedTokens(added_reasoning);
+
+/** Tokens per character of the whole request that was reported. */
+const usualDensity = ({ report, attempt }: PromptReport, size: PromptSize): number =>
+  report / charactersIn(estimateOf(size) + addedEstimate(attempt));
+
+/** Some servers report a prompt of no tokens, which none is. */
+function reportedPrompt({ reported }: AttemptUsage): number | undefined {
+  return reported && reported.prompt_tokens > 0 ? reported.prompt_tokens : undefined;
+}
+
+const isBare = ({ added_messages, added_reasoning = 0 }: AttemptUsage): boolean =>
+  added_messages.length === 0 && added_reasoning === 0;
+
+/**
+ * Of the two ways to tell the request from what was added to it, the one with the smaller error. Text that was sent back
+ * was counted when it came, and continues in the same turn: to subtract it is exact. To subtract a nudge is off by a few
+ * tokens, however large the request is. To share the report out by characters is off by a part of the smaller side.
+ */
+function withoutAdded(first: PromptReport, attempts: readonly AttemptUsage[], size: PromptSize): number {
+  const { report, attempt, before } = first;
+  const { added_messages, added_reasoning = 0 } = attempt;
+  const [prefix = 0, ...nudges] = added_messages;
+  const estimate = estimateOf(size);
+  const added_estimate = addedEstimate(attempt);
+  const share = (report * estimate) / (estimate + added_estimate);
+  if (Math.abs(report - estimate - added_estimate) <= AGREEMENT * report) return share;
+
+  const usual = usualDensity(first, size);
+  const count = answerCounter(attempts, size);
+  const said = sumOf(before.map(({ text }) => text));
+  const thought = sumOf(before.map(({ reasoning }) => reasoning));
+  const nudge_characters = nudges.reduce((sum, characters) => sum + characters, 0);
+  const said_tokens = count(said);
+  const { characters, tokens } = filledUp({ tokens: said_tokens, characters: said.characters }, usual);
+  const density = characters / tokens;
+  const nudge_tokens = nudge_characters / Math.min(Math.max(density, NUDGE_DENSITY.min), NUDGE_DENSITY.max);
+  const turns = nudges.length > 0 ? added_messages.length : 0;
+  const added =
+    partOf(said_tokens, prefix / said.characters) +
+    partOf(count(thought), added_reasoning / thought.characters) +
+    nudge_tokens +
+    turns * TOKENS_PER_MESSAGE;
+  const added_error = turns * TURN_ERROR_TOKENS + NUDGE_ERROR * nudge_tokens;
+  const share_error = DENSITY_ERROR * share * (1 - share / report);
+  return added < report && added_error <= share_error ? report - added : share;
+}
+
+/** What was trimmed off the end of it was not sent back. */
+const partOf = (tokens: number, part: number): number => tokens * Math.min(1, part || 0);

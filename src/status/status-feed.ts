@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Time } from '../lib/time.ts';
-import { BoardChanges } from './board-changes.ts';
-import type { RunBoard } from './run-board.ts';
+import { BoardChanges, type RunBoard } from './run-board.ts';
 import { type FeedSnapshot, type FeedUpdate, STATUS_VERSION, type StatusDocument } from './snapshot.ts';
 import type { StatusReport } from './status-report.ts';
 

@@ -1,6 +1,6 @@
 import { errors } from 'undici';
 import { describe, expect, test } from 'vitest';
-import { transportCode } from '../../src/interrupts/transport-code.ts';
+import { transportCode } from '../../src/interrupts/classify.ts';
 
 const coded = (code: string, cause?: unknown) => Object.assign(new Error('', { cause }), { code });
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { nudgeText } from '../../src/plans/continuation.ts';
-import { promptTokens } from '../../src/plans/prompt-tokens.ts';
 import { type AttemptUsage, type Count, estimatedPromptTokens } from '../../src/plans/tokens.ts';
+import { promptTokens } from '../../src/plans/usage-ledger.ts';
 import { promptSize } from '../../src/proxy/wires/common/prompt-size.ts';
 import { CASES, seedOr } from '../cases.ts';
 

@@ -1,8 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { BoardChanges } from '../../src/status/board-changes.ts';
-import { RunBoard } from '../../src/status/run-board.ts';
+import { BoardChanges, RunBoard } from '../../src/status/run-board.ts';
 import { attempt, begin, observedRun, RESET, runId, StandingTime } from './observed.ts';
 
 function createBoard(content = false) {

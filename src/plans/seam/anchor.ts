@@ -1,4 +1,7 @@
 import { speakable } from '../../lib/text.ts';
+import { Head, type Joint, type Verdict } from './joint.ts';
+import { beginsAgain, goesOn, preambleOf } from './plausibility.ts';
+import { meantRepetitions, repeatedWord, singleRepetition } from './repetition.ts';
 
 /** Long enough to be no coincidence, short enough that a model repeats it faithfully. */
 const ANCHOR_CHARACTERS = 24;
@@ -57,4 +60,92 @@ function niceStart(text: string, start: number, earliest: number): number {
     search(start, isWhole) ??
     later()
   );
+}
+
+/**
+ * For answers to a nudge, which are asked to begin with the anchor: exactly that is taken off, once. A model that repeats
+ * more than it was asked to is joined at the shortest repetition that ends with the anchor.
+ *
+ * An answer without the anchor is asked for again in stronger words, unless this is the `lastResort`.
+ */
+export class AnchorJoint implements Joint {
+  readonly #delivered: string;
+  /** What can be repeated: everything but the white space at its end. */
+  readonly #visible: string;
+  /** Delivered behind that. */
+  readonly #shown: string;
+  readonly #anchor_characters: number;
+  readonly #lastResort: boolean;
+  /** Its answer begins behind a lead-in and blanks. */
+  #head: Head;
+  /** Where the lead-in ends, if there is one. */
+  #preamble = 0;
+
+  constructor(delivered: string, lastResort: boolean) {
+    this.#delivered = delivered;
+    this.#visible = speakable(delivered).trimEnd();
+    this.#shown = delivered.slice(this.#visible.length);
+    this.#anchor_characters = anchorOf(delivered).trimEnd().length;
+    this.#lastResort = lastResort;
+    this.#head = new Head(this.#visible);
+  }
+
+  push(character: string): Verdict | undefined {
+    this.#head.push(character);
+    return this.#anchored() ?? this.#decided();
+  }
+
+  end(callsFollow: boolean): Verdict {
+    const verdict = this.#skipPreamble(callsFollow);
+    if (verdict) return verdict;
+    const { text, begin, answer } = this.#head;
+    // No text at all: the rest is calls, or the answer was whole.
+    if (answer === '' && begin === this.#preamble) return { kind: 'exact', taken: text.length, shown: '' };
+    const isOnlyPreamble = !callsFollow && answer !== '' && preambleOf(answer, true) === answer;
+    return isOnlyPreamble ? { rejected: 'no_continuation' } : this.#unanchored(true);
+  }
+
+  #anchored(): Verdict | undefined {
+    const { text, answer, repetition } = this.#head;
+    const length = repetition.alignments.at(-1) ?? 0;
+    if (length < this.#anchor_characters || length !== answer.length) return undefined;
+    return { kind: 'anchored', taken: text.length, shown: this.#shown };
+  }
+
+  #decided(): Verdict | undefined {
+    if (this.#head.isUndecided) return undefined;
+    const before = this.#head.begin;
+    const verdict = this.#skipPreamble(false);
+    return verdict ?? (this.#head.begin === before ? this.#unanchored(false) : undefined);
+  }
+
+  /** Reads what comes behind a lead-in as if it came first. */
+  #skipPreamble(callsFollow: boolean): Verdict | undefined {
+    const { text, begin, answer } = this.#head;
+    const preamble = preambleOf(answer, callsFollow);
+    if (preamble === '') return undefined;
+    this.#preamble = begin + preamble.length;
+    this.#head = new Head(this.#visible, text.slice(0, this.#preamble));
+    for (const character of answer.slice(preamble.length).split('')) {
+      const verdict = this.push(character);
+      if (verdict) return verdict;
+    }
+    return undefined;
+  }
+
+  #unanchored(ended: boolean): Verdict {
+    const { text, begin, repetition } = this.#head;
+    const answer = text.slice(this.#preamble);
+    if (beginsAgain(repetition.beginning, this.#visible, !this.#lastResort))
+      return { rejected: ended ? 'ended_early' : 'diverged' };
+    if (!goesOn(this.#delivered, answer)) return { rejected: 'no_continuation' };
+    const word = repeatedWord(this.#delivered, answer);
+    const isRepeated = word > 0 || this.#preamble > 0 || meantRepetitions(repetition).length > 0;
+    if (isRepeated && !this.#lastResort) return { rejected: 'ambiguous' };
+    if (word > 0) return { kind: 'aligned', taken: this.#preamble + word, shown: this.#shown };
+    const length = singleRepetition(repetition, this.#visible);
+    if (length !== undefined) return { kind: 'aligned', taken: begin + length, shown: this.#shown };
+    const half = this.#delivered.slice(speakable(this.#delivered).length);
+    return { kind: 'unanchored', taken: this.#preamble, shown: half };
+  }
 }

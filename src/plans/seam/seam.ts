@@ -1,4 +1,4 @@
-import { AnchorJoint } from './anchor-joint.ts';
+import { AnchorJoint } from './anchor.ts';
 import type { Joint, SeamKind, SeamRejection, Verdict } from './joint.ts';
 import type { Mode, PrefillManner, Prefix } from './mode.ts';
 import { PrefillJoint } from './prefill-joint.ts';

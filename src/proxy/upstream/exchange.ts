@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { transportCode } from '../../interrupts/transport-code.ts';
+import { transportCode } from '../../interrupts/classify.ts';
 import { BodyQueue } from './body-queue.ts';
 import type { Connection, ConnectionObserver } from './connection-observer.ts';
 import { TransportFailure, type TransportRequest, type TransportResponse } from './transport.ts';

@@ -21,7 +21,7 @@ const CHARACTERS_PER_TOKEN_MAX = 16;
 const USABLE_FINISHES: ReadonlySet<string> = new Set(['stop', 'length']);
 
 /** A short streamed answer on chat completions that is no client's: a summary, a probe, a trial of `holdfast doctor`. */
-export interface ProbeRequest extends Pick<RunTarget, 'upstream' | 'headers'> {
+interface ProbeRequest extends Pick<RunTarget, 'upstream' | 'headers'> {
   readonly body: object;
   /** Where it goes, if not to the `base_url` of the upstream. */
   readonly base_url?: string | undefined;

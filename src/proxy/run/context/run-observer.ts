@@ -57,7 +57,7 @@ export interface ObservedRun {
 }
 
 /** The answer so far, at the time of reading. */
-export interface LiveAnswer {
+interface LiveAnswer {
   /** UTF-16 units of text, reasoning and arguments. */
   readonly characters: number;
   /** Tool calls begun and not cancelled. */

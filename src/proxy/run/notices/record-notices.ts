@@ -13,7 +13,7 @@ import { leaveLostCallNote, lostCallNote } from './lost-calls.ts';
 import { leaveThreadNote, type ThreadNote, threadNote } from './thread-notice.ts';
 
 /** What notices contain of a run, at the time when they are left. */
-export interface NoticedRun {
+interface NoticedRun {
   readonly run: Run;
   readonly transcript: Transcript;
   readonly facts: Pick<RequestFacts, 'legacyFunctions'>;

@@ -35,7 +35,7 @@ export interface ThreadNote {
 }
 
 /** A tool that its provider ran, for the model that has had it run. */
-export interface ToolRun {
+interface ToolRun {
   readonly name: string;
   /** `unknown`: it may or may not have had its effect. */
   readonly result: 'settled' | 'unknown';
@@ -44,7 +44,7 @@ export interface ToolRun {
 }
 
 /** A run that ended before its answer did. */
-export interface CutRun {
+interface CutRun {
   readonly run: RunId;
   readonly created_at_ms: number;
   /** When nothing more of the answer came: its end may be much later. */

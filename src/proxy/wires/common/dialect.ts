@@ -15,7 +15,7 @@ export interface PartialAnswer {
 export type Prefill = boolean | undefined;
 
 /** What is the same for all models of a provider, or depends on the one that is asked. */
-export type ByModel<Value extends boolean | undefined> = Value | ((model: string) => Value);
+type ByModel<Value extends boolean | undefined> = Value | ((model: string) => Value);
 
 /** A request that was interrupted and is to be asked for again, with the answer so far at its end. */
 export interface Interrupted {

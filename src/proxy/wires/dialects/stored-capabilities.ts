@@ -18,7 +18,7 @@ const ABSENT_FOR_MS = 60_000;
 const SEARCHES_MAX = 10_000;
 const STORED_MAX = 1000;
 
-export interface StoredCapabilitiesOptions {
+interface StoredCapabilitiesOptions {
   readonly notes: Notes;
   /** Of the notes: all replicas have the same one. */
   readonly owner: Owner;

@@ -9,7 +9,7 @@ const NO_DELTAS: readonly Delta[] = [];
 
 /** The use of a tool that the provider runs; `tool_use` is the client's to carry out. */
 export const isProviderUse = (type: string): boolean => type.endsWith('_tool_use');
-export const isProviderResult = (type: string): boolean => type.endsWith('_tool_result');
+const isProviderResult = (type: string): boolean => type.endsWith('_tool_result');
 export const isProviderBlock = (type: string): boolean => isProviderUse(type) || isProviderResult(type);
 
 const named = (value: unknown): string => (typeof value === 'string' ? value : '');

@@ -76,7 +76,7 @@ export function eventTypeOf(payload: string): string {
 export type PartList = 'content' | 'summary';
 
 /** How the text of a part is sent, by the type of the part. */
-export interface TextPart {
+interface TextPart {
   /** What the text is to a run. */
   readonly kind: 'text' | 'refusal' | 'reasoning';
   readonly list: PartList;

@@ -13,7 +13,7 @@ import type { ResponsesSender } from './sender.ts';
 export type Prose = Extract<Delta, { kind: 'text' | 'refusal' | 'reasoning' }>;
 
 /** A call that is proven closed, with the events in which its attempt sent it. */
-export interface WholeCall {
+interface WholeCall {
   readonly item: AttemptItem;
   readonly events: readonly ResponsesEvent[];
   readonly fragment: ShownFragment;

@@ -7,9 +7,9 @@ import { leaveLostCallNote, lostCallNote } from '../../../../src/proxy/run/notic
 import {
   NoticeBoard,
   type NoticedRequest,
+  type PendingNotices,
   wantsNotices,
 } from '../../../../src/proxy/run/notices/notice-board.ts';
-import type { PendingNotices } from '../../../../src/proxy/run/notices/pending-notices.ts';
 import { leaveThreadNote, threadNote } from '../../../../src/proxy/run/notices/thread-notice.ts';
 import { newRunId, OWNER, STRANGER } from '../../../checkpoint/fixtures.ts';
 import { call, transcriptOf } from '../../../plans/saying.ts';

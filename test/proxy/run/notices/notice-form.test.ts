@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { NoticeForm } from '../../../../src/proxy/run/notices/notice-form.ts';
+import { NoticeForm } from '../../../../src/proxy/run/notices/noticed-relay.ts';
 import { chatNotices } from '../../../../src/proxy/wires/chunks/chat-notices.ts';
 import type { Notice } from '../../../../src/proxy/wires/common/notices.ts';
 import { DIALECTS } from '../../../../src/proxy/wires/dialects/registry.ts';

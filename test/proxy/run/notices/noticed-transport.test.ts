@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { NoticeForm } from '../../../../src/proxy/run/notices/notice-form.ts';
-import { NoticedTransport } from '../../../../src/proxy/run/notices/noticed-relay.ts';
+import { NoticedTransport, NoticeForm } from '../../../../src/proxy/run/notices/noticed-relay.ts';
 import type { Transport, TransportRequest } from '../../../../src/proxy/upstream/transport.ts';
 import { responsesNotices } from '../../../../src/proxy/wires/responses/notices.ts';
 
