@@ -1,6 +1,6 @@
 import { type AnswerPart, type Delta, type Proof, partOf, type Segment, type Usage } from '../plans/delta.ts';
-import { foldProviderTool, type ProviderTool } from '../plans/provider-tools.ts';
 import type { SettledCall } from '../plans/tool-call.ts';
+import { foldProviderTool, type ProviderTool } from '../plans/transcript.ts';
 import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
 
 /** What a run had said up to its last record, as plain data. */

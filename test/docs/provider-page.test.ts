@@ -25,7 +25,7 @@ function withKelpie(directory: string): void {
   writeFileSync(
     registry,
     text
-      .replace("import { litellm } from './litellm.ts';", "import { kelpie } from './kelpie.ts';\n$&")
+      .replace("import { mistral } from './mistral.ts';", "import { kelpie } from './kelpie.ts';\n$&")
       .replace('  vllm,\n', '  kelpie,\n$&'),
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { comparableJson } from '../../src/plans/repeated-calls.ts';
+import { comparableJson } from '../../src/plans/tool-call.ts';
 
 test.each([
   ['white space', '{ "a" : [ 1,\n2 ] }', '{"a":[1,2]}'],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { givenBack } from '../../src/plans/provider-tools.ts';
+import { givenBack } from '../../src/plans/transcript.ts';
 import { ran, running, text, transcriptOf } from './saying.ts';
 
 const answerOf = (...said: Parameters<typeof transcriptOf>) => {

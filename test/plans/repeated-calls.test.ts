@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isRepeated } from '../../src/plans/repeated-calls.ts';
-import type { ToolCall } from '../../src/plans/tool-call.ts';
+import { isRepeated, type ToolCall } from '../../src/plans/tool-call.ts';
 import { call, close, transcriptOf } from './saying.ts';
 
 /** Whether `second` repeats `first`, which is settled. */

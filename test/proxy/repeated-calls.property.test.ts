@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { test } from 'vitest';
-import type { EventsMode } from '../../src/proxy/wires/common/advisory.ts';
+import type { EventsMode } from '../../src/proxy/wires/common/wire.ts';
 import { CASES, END_ON_FAILURE, PROPERTY_MAX_MS, seedOr } from '../cases.ts';
 import type { Part, Plan, ToolCall } from '../provider/script.ts';
 import { expectShares } from '../shares.ts';

@@ -1,6 +1,6 @@
 import pino from 'pino';
 import { describe, expect, test } from 'vitest';
-import type { EventsMode } from '../../src/proxy/wires/common/advisory.ts';
+import type { EventsMode } from '../../src/proxy/wires/common/wire.ts';
 import type { Plan, ToolCall } from '../provider/script.ts';
 import { TOOLS } from '../simulation/arbitraries.ts';
 import { Fleet } from '../simulation/fleet.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { DIALECT_NAMES } from '../../src/config/dialect-names.ts';
-import type { EventsMode } from '../../src/proxy/wires/common/advisory.ts';
+import type { EventsMode } from '../../src/proxy/wires/common/wire.ts';
 import { END_ON_FAILURE, seedOr } from '../cases.ts';
 import type { Part, Plan } from '../provider/script.ts';
 import { faults, plans, TOOLS } from './arbitraries.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { comparableJson } from '../../src/plans/repeated-calls.ts';
+import { comparableJson } from '../../src/plans/tool-call.ts';
 import { expectedAnswer } from '../provider/expected.ts';
 import type { Continuation, Plan } from '../provider/script.ts';
 import { assertSegments } from './segment-invariants.ts';

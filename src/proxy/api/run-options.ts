@@ -4,7 +4,7 @@ import { type ApiError, apiError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import type { Fields } from '../../lib/json-body.ts';
 import { runOfLastEvent } from '../resume/reader.ts';
-import type { EventsMode } from '../wires/common/advisory.ts';
+import type { EventsMode } from '../wires/common/wire.ts';
 
 /** What a request asks for in its headers, besides what the wire has fields for. */
 export interface RunOptions {

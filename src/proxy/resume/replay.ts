@@ -2,9 +2,8 @@ import { epochNameAt } from '../../checkpoint/epoch.ts';
 import type { JournalEvent, JournalRecord } from '../../checkpoint/journal.ts';
 import type { RunId, Takeover } from '../../checkpoint/store.ts';
 import { eventFrame, eventId } from '../downstream/event-frame.ts';
-import type { Advisory, EventsMode } from '../wires/common/advisory.ts';
 import type { Rebuilder } from '../wires/common/delivered-events.ts';
-import type { Wire } from '../wires/common/wire.ts';
+import type { Advisory, EventsMode, Wire } from '../wires/common/wire.ts';
 import { WIRES } from '../wires/registry.ts';
 
 /** What is put together before it is written: a slow client holds no more of a run in memory than this, and a socket's buffer. */

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { WireName } from '../../checkpoint/journal.ts';
 import { canonicalJson } from '../../plans/canonical-json.ts';
-import type { EventsMode } from '../wires/common/advisory.ts';
+import type { EventsMode } from '../wires/common/wire.ts';
 
 /**
  * Fields that say nothing about the answer that is asked for. Claude Code repeats a request without `stream` when its

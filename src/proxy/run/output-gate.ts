@@ -3,9 +3,16 @@ import type { Time } from '../../lib/time.ts';
 import { type Delta, partOf, type Segment, type Usage } from '../../plans/delta.ts';
 import type { Client } from '../downstream/client.ts';
 import { eventFrame, KEEP_ALIVE, KEEP_ALIVE_MS } from '../downstream/event-frame.ts';
-import type { Advisory, EventsMode } from '../wires/common/advisory.ts';
 import type { RequestFacts } from '../wires/common/request.ts';
-import type { AnswerEvent, AnswerWriter, Ending, ForwardedCalls, Wire } from '../wires/common/wire.ts';
+import type {
+  Advisory,
+  AnswerEvent,
+  AnswerWriter,
+  Ending,
+  EventsMode,
+  ForwardedCalls,
+  Wire,
+} from '../wires/common/wire.ts';
 import type { RunJournal } from './journal.ts';
 import type { RestoredRun } from './restored-run.ts';
 

@@ -12,7 +12,7 @@ import {
   tokensOfDeltas,
 } from '../../plans/tokens.ts';
 import { deliveredTokens, logicalUsage, repaidTokens, usageByUpstream } from '../../plans/usage-ledger.ts';
-import type { Advisory } from '../wires/common/advisory.ts';
+import type { Advisory } from '../wires/common/wire.ts';
 import type { AttemptReport } from './context/attempt-report.ts';
 import type { Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';

@@ -4,7 +4,7 @@ import { foldJournal } from '../../../src/checkpoint/journal-fold.ts';
 import type { StoredRun } from '../../../src/checkpoint/store.ts';
 import { Replay } from '../../../src/proxy/resume/replay.ts';
 import { withEnding } from '../../../src/proxy/resume/stored-ending.ts';
-import type { EventsMode } from '../../../src/proxy/wires/common/advisory.ts';
+import type { EventsMode } from '../../../src/proxy/wires/common/wire.ts';
 import { HEADER, HEADER_RECORD } from '../../checkpoint/fixtures.ts';
 import type { Plan } from '../../provider/script.ts';
 import { RUN, readingOf, simulate } from '../../simulation/simulate.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { EventsMode } from '../../../src/proxy/wires/common/advisory.ts';
+import type { EventsMode } from '../../../src/proxy/wires/common/wire.ts';
 import { expectedAnswer } from '../../provider/expected.ts';
 import type { Plan } from '../../provider/script.ts';
 import { TOOLS } from '../../simulation/arbitraries.ts';

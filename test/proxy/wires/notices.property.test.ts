@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { WireName } from '../../../src/checkpoint/journal.ts';
-import type { Notice } from '../../../src/proxy/wires/common/notices.ts';
+import type { Notice } from '../../../src/proxy/wires/common/conversation.ts';
 import { WIRES } from '../../../src/proxy/wires/registry.ts';
 import { itemsOf } from '../../../src/proxy/wires/responses/request.ts';
 import { CASES } from '../../cases.ts';

@@ -3,8 +3,7 @@ import type { Bar } from '../../../plans/decide.ts';
 import type { HeldCalls } from '../../../plans/tool-call.ts';
 import type { ModelCompression } from '../../upstream/route-table.ts';
 import type { RunTarget, Target } from '../../upstream/target.ts';
-import type { EventsMode } from '../../wires/common/advisory.ts';
-import type { Wire, WireRequest } from '../../wires/common/wire.ts';
+import type { EventsMode, Wire, WireRequest } from '../../wires/common/wire.ts';
 
 /** One assistant turn to be delivered to one client. */
 export interface Run {

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Notes } from '../../../checkpoint/notes.ts';
 import type { Owner, RunId } from '../../../checkpoint/store.ts';
-import { comparableJson } from '../../../plans/repeated-calls.ts';
-import type { SettledCall, ToolCall } from '../../../plans/tool-call.ts';
+import { comparableJson, type SettledCall, type ToolCall } from '../../../plans/tool-call.ts';
 import { normalisedArguments } from '../../../plans/tool-proof.ts';
-import type { AnsweredCall } from '../../wires/common/notices.ts';
+import type { AnsweredCall } from '../../wires/common/conversation.ts';
 
 /** Calls of one turn beyond these are not remembered: a note is small. */
 const DELIVERED_MAX = 64;

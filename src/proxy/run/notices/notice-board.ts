@@ -6,7 +6,7 @@ import type { Owner, RunId, Store } from '../../../checkpoint/store.ts';
 import type { Configuration } from '../../../config/configuration.ts';
 import { apiError } from '../../../lib/errors.ts';
 import { inTime, type Time } from '../../../lib/time.ts';
-import type { AnsweredCall, Notice } from '../../wires/common/notices.ts';
+import type { AnsweredCall, Notice } from '../../wires/common/conversation.ts';
 import { lostCallKey, lostCallNoteText, runWithLostCall } from './lost-calls.ts';
 import { readThreadNote, threadKey, threadNoticeText } from './thread-notice.ts';
 

@@ -1,8 +1,8 @@
 import { parsedExactly } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import type { Transport, TransportRequest, TransportResponse } from '../../upstream/transport.ts';
+import { FORMS, type Form, type Notice, type WireNotices } from '../../wires/common/conversation.ts';
 import type { Dialect } from '../../wires/common/dialect.ts';
-import { FORMS, type Form, type Notice, type WireNotices } from '../../wires/common/notices.ts';
 import type { Relay } from '../context/run-context.ts';
 import type { Fate, NoticeBoard } from './notice-board.ts';
 

@@ -3,8 +3,8 @@ import type { Notes } from '../../../checkpoint/notes.ts';
 import { type SalvagedRun, saysAnything } from '../../../checkpoint/salvaged-run.ts';
 import type { FinalStatus, Owner, RunEnd, RunId } from '../../../checkpoint/store.ts';
 import { tailOf } from '../../../lib/text.ts';
-import type { ProviderTool } from '../../../plans/provider-tools.ts';
 import type { NamedCall } from '../../../plans/tool-call.ts';
+import type { ProviderTool } from '../../../plans/transcript.ts';
 
 /** As much as a model needs to find the place where it stopped. */
 const TAIL_CHARACTERS = 400;

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { UpstreamConfiguration } from '../../../config/configuration.ts';
-import type { ProviderTool } from '../../../plans/provider-tools.ts';
+import type { ProviderTool } from '../../../plans/transcript.ts';
 import { type Headers, revivedRequestHeaders } from '../../upstream/headers.ts';
 import type { HealthRegistry } from '../../upstream/health-registry.ts';
 import type { ModelCompression } from '../../upstream/route-table.ts';

@@ -1,11 +1,12 @@
 import type { Fields } from '../../../lib/json-body.ts';
 import { nudgeText } from '../../../plans/continuation.ts';
 import type { ToolSchemas } from '../../../plans/tool-proof.ts';
-import type { Continuation, ContinuationFacts } from '../common/continuation.ts';
 import { promptSize } from '../common/prompt-size.ts';
 import {
   type ChatMessage,
   type ChatRequest,
+  type Continuation,
+  type ContinuationFacts,
   checkMessages,
   checkModel,
   checkStop,

@@ -8,7 +8,7 @@ import type {
   ForwardedCalls,
   ShownAnswer,
 } from '../common/wire.ts';
-import { ChoiceCalls } from './choice-calls.ts';
+import { ChoiceCalls } from './chat-tool-calls.ts';
 import {
   type ChunkEnvelope,
   type ChunkForm,

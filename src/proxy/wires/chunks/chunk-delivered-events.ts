@@ -1,11 +1,11 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
-import { cancelledCallOf } from '../common/advisory.ts';
-import type {
-  DeliveredEvent,
-  DeliveredEvents,
-  DeliveredReader,
-  Rebuilder,
+import {
+  cancelledCallOf,
+  type DeliveredEvent,
+  type DeliveredEvents,
+  type DeliveredReader,
+  type Rebuilder,
 } from '../common/delivered-events.ts';
 import type { WireReader } from '../common/wire.ts';
 import type { ChunkEnvelope, ChunkForm } from './chunk-envelope.ts';

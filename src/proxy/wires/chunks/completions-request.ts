@@ -1,7 +1,8 @@
 import type { Fields } from '../../../lib/json-body.ts';
-import type { Continuation, ContinuationFacts } from '../common/continuation.ts';
 import { promptSize } from '../common/prompt-size.ts';
 import {
+  type Continuation,
+  type ContinuationFacts,
   checkModel,
   checkStop,
   checkStreamOptions,

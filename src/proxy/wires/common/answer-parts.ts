@@ -1,6 +1,6 @@
 import { tailOf } from '../../../lib/text.ts';
-import type { ProviderTool } from '../../../plans/provider-tools.ts';
 import type { SettledCall } from '../../../plans/tool-call.ts';
+import type { ProviderTool } from '../../../plans/transcript.ts';
 
 /** What a run had said and done when it ended. */
 export interface PartialAnswer {

@@ -1,8 +1,7 @@
 import { cancelDelta } from '../../../plans/delta.ts';
 import { ShownCalls } from '../../../plans/shown-calls.ts';
 import type { NamedCall } from '../../../plans/tool-call.ts';
-import type { Advisory } from './advisory.ts';
-import type { AnswerSink, AnswerWriterOptions } from './wire.ts';
+import type { Advisory, AnswerSink, AnswerWriterOptions } from './wire.ts';
 
 export type WriterOptions = Pick<AnswerWriterOptions, 'events' | 'sink'>;
 

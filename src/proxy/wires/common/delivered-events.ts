@@ -1,4 +1,5 @@
 import type { JournalEvent } from '../../../checkpoint/journal.ts';
+import { isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
 import type { AnswerEvent } from './wire.ts';
 
@@ -48,3 +49,9 @@ export interface DeliveredEvent {
 /** What of the text of an answer they are. */
 export const textOf = (deltas: readonly Delta[]): string =>
   deltas.map((delta) => (delta.kind === 'text' ? delta.text : '')).join('');
+
+/** The id of the call that an event as it was delivered says was cancelled, in our own object in it. */
+export function cancelledCallOf({ holdfast }: Readonly<Record<string, unknown>>): string | undefined {
+  const isCancel = isObject(holdfast) && holdfast.type === 'ToolCallCancel';
+  return isCancel && typeof holdfast.id === 'string' ? holdfast.id : undefined;
+}

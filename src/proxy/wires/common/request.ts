@@ -1,8 +1,11 @@
 import { type ApiError, apiError } from '../../../lib/errors.ts';
 import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
+import type { Mode, Prefix } from '../../../plans/seam/mode.ts';
 import type { PromptSize } from '../../../plans/tokens.ts';
 import type { ToolSchemas } from '../../../plans/tool-proof.ts';
+import type { AnswerGivenBack } from '../../../plans/transcript.ts';
+import type { Dialect } from './dialect.ts';
 import type { WireRequest } from './wire.ts';
 
 /** The parts of a chat completion request that decide how a run may be continued. */
@@ -123,3 +126,43 @@ export const given = (value: unknown): boolean => value !== undefined && value !
 
 export const isStrings = (value: unknown): boolean =>
   Array.isArray(value) && value.every((item) => typeof item === 'string');
+
+export interface ContinuationFacts<Request extends WireRequest = WireRequest> {
+  readonly request: Request;
+  readonly dialect: Dialect;
+  /** The first event of the answer, parsed; empty if there was none. */
+  readonly first: Readonly<Record<string, unknown>>;
+  readonly mode: Mode;
+  readonly prefix: Prefix;
+  /** Set where the provider ran tools for the answer: their names, and what of the answer came before the prefix. */
+  readonly ran?: { readonly names: readonly string[]; readonly before: AnswerGivenBack['before'] };
+  readonly reasoning: string;
+  /** Parts of the answer that the target has said and takes back only as they were. */
+  readonly sealed: readonly object[];
+  /** Names of the calls that were cut and are to be made again. */
+  readonly cutTools: readonly string[];
+  /** A nudge whose first wording was not followed. */
+  readonly insists: boolean;
+  /** What is left of `max_tokens`; infinite without a limit. */
+  readonly tokens_left: number;
+}
+
+export const NOTHING_RAN: NonNullable<ContinuationFacts['ran']> = { names: [], before: [] };
+
+/** Characters of what is given back of the answer: of all its text, and of what the provider takes back of each tool. */
+export function givenBackCharacters({
+  ran = NOTHING_RAN,
+  prefix,
+}: Pick<ContinuationFacts, 'ran' | 'prefix'>): readonly number[] {
+  const texts = ran.before.map((part) => (typeof part === 'string' ? part.length : 0));
+  const items = ran.before.flatMap((part) => (typeof part === 'string' ? [] : [JSON.stringify(part).length]));
+  return [texts.reduce((sum, length) => sum + length, prefix.sent.length), ...items];
+}
+
+export interface Continuation<Request extends WireRequest = WireRequest> {
+  readonly body: Request;
+  /** Characters of each message that was added, for the usage ledger. */
+  readonly added_messages: readonly number[];
+  /** Characters of the reasoning that is sent back besides. */
+  readonly added_reasoning?: number;
+}

@@ -3,16 +3,14 @@ import type { JournalEvent, WireName } from '../../../checkpoint/journal.ts';
 import type { ProviderError } from '../../../interrupts/provider-error.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import type { Delta, Usage } from '../../../plans/delta.ts';
+import type { SeamKind } from '../../../plans/seam/joint.ts';
 import type { Mode } from '../../../plans/seam/mode.ts';
 import type { SettledCall, ToolCall } from '../../../plans/tool-call.ts';
-import type { Advisory, EventsMode } from './advisory.ts';
-import type { Continuation, ContinuationFacts } from './continuation.ts';
-import type { Conversation } from './conversation.ts';
+import type { Conversation, WireNotices } from './conversation.ts';
 import type { DeliveredEvents } from './delivered-events.ts';
 import type { Dialect } from './dialect.ts';
 import type { WireDocument } from './document.ts';
-import type { WireNotices } from './notices.ts';
-import type { RequestFacts } from './request.ts';
+import type { Continuation, ContinuationFacts, RequestFacts } from './request.ts';
 
 /** A request that asks for a stream, as far as every wire has it; everything else is kept as it came. */
 export interface WireRequest {
@@ -138,6 +136,40 @@ export interface AnswerSink {
   /** What was sent last must be stored before it leaves: it begins something that only the journal could complete. */
   storeFirst(): void;
 }
+
+/** What the client asked to see besides the standard wire: the `Holdfast-Events` request header. */
+export type EventsMode = 'none' | 'chunks' | 'comments';
+
+/** Events for clients that asked to see recoveries (`Holdfast-Events`); never part of the transcript. */
+export type Advisory =
+  | {
+      readonly type: 'ToolCallCancel';
+      readonly id: string;
+      readonly name: string;
+      readonly reason: string;
+      readonly attempt: number;
+    }
+  | {
+      readonly type: 'StreamReset';
+      readonly reason: string;
+      readonly attempt: number;
+      /** What of the answer so far starts anew. */
+      readonly scope: 'reasoning' | 'text' | 'all';
+    }
+  | {
+      readonly type: 'Recovered';
+      readonly plan: 'R1' | 'R3' | 'R4';
+      /** How the rest was asked for. */
+      readonly mode: 'first' | Mode;
+      /** How its two sides were joined; absent where the answer starts anew or is resumed. */
+      readonly seam?: SeamKind;
+      readonly cause: string;
+      readonly attempt: number;
+      /** Silence the client felt, in milliseconds. */
+      readonly gap_ms: number;
+      /** The upstream that continues the answer, if it is not the interrupted one. */
+      readonly upstream?: string;
+    };
 
 export interface AnswerWriterOptions {
   readonly events: EventsMode;

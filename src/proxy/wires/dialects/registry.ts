@@ -1,10 +1,8 @@
 import type { DialectName } from '../../../config/dialect-names.ts';
 import { ModelPattern } from '../../../config/model-pattern.ts';
 import { type Dialect, PLAIN, type Samples } from '../common/dialect.ts';
-import { cloudflare } from './cloudflare.ts';
-import { litellm } from './litellm.ts';
-import { llamacpp } from './llamacpp.ts';
-import { lmstudio, ollama, sglang, tgi, vllm } from './local-servers.ts';
+import { cloudflare, litellm, openrouter } from './gateways.ts';
+import { llamacpp, lmstudio, ollama, sglang, tgi, vllm } from './local-servers.ts';
 import { mistral } from './mistral.ts';
 import {
   anthropic,
@@ -19,7 +17,6 @@ import {
   together,
 } from './model-hosts.ts';
 import { azure, openai, xai } from './openai.ts';
-import { openrouter } from './openrouter.ts';
 import { qwen } from './qwen.ts';
 
 /** An unknown server: whether it continues a trailing assistant message is tried once and remembered. */

@@ -1,9 +1,8 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Delta, Usage } from '../../../plans/delta.ts';
-import { isOfProviderTool } from '../../../plans/provider-tools.ts';
-import type { Advisory } from '../common/advisory.ts';
+import { isOfProviderTool } from '../../../plans/transcript.ts';
 import { BaseAnswerWriter, type SeenCall, type WriterOptions } from '../common/base-answer-writer.ts';
-import type { AnswerWriter, Ending, ShownAnswer } from '../common/wire.ts';
+import type { Advisory, AnswerWriter, Ending, ShownAnswer } from '../common/wire.ts';
 import { MessagesBlockWriter } from './block-writer.ts';
 import { type MessagesUsage, reportOf, usageOf } from './ending.ts';
 import { errorPayload, MESSAGE_STOP, type MessagesEvent, messageDelta, pingPayload } from './event.ts';

@@ -1,6 +1,16 @@
 import { isObject } from '../../../lib/json.ts';
+import type { Fields } from '../../../lib/json-body.ts';
 import type { Saying } from '../../../plans/compression.ts';
-import { type Conversation, type ConversationPart, stoodFor, written } from '../common/conversation.ts';
+import type { SettledCall } from '../../../plans/tool-call.ts';
+import {
+  type Conversation,
+  type ConversationPart,
+  latestTurn,
+  stoodFor,
+  type WireNotices,
+  withText,
+  written,
+} from '../common/conversation.ts';
 import type { MessageParam, MessagesRequest } from './request.ts';
 
 /** Messages of content blocks. Results of calls are blocks in messages of the user; instructions are no message. */
@@ -11,39 +21,39 @@ export const messagesConversation: Conversation<MessagesRequest> = {
   messageOf: (text) => ({ role: 'user', content: text }),
   joined(message, text) {
     const { content, ...rest } = message as MessageParam;
-    return { ...rest, content: [...blocksOf(content), { type: 'text', text }] };
+    return { ...rest, content: [...asBlocks(content), { type: 'text', text }] };
   },
 };
 
 type Block = Readonly<Record<string, unknown>>;
 
-function blocksOf(content: unknown): readonly Block[] {
+function asBlocks(content: unknown): readonly Block[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
   return Array.isArray(content) ? content.filter(isObject) : [];
 }
 
 function partOf({ role, content }: MessageParam): ConversationPart {
-  const blocks = blocksOf(content);
-  const calls = blocks.filter(isCall).map(({ id }) => written(id));
-  const results = blocks.filter(isResult).map(({ tool_use_id }) => written(tool_use_id));
+  const blocks = asBlocks(content);
+  const calls = blocks.filter(usesTool).map(({ id }) => written(id));
+  const results = blocks.filter(answersUse).map(({ tool_use_id }) => written(tool_use_id));
   const sayings = blocks.flatMap((block) => sayingOf(role, block));
   if (role === 'assistant') return { kind: 'model', calls, results, sayings };
   if (role !== 'user') return { kind: 'pinned', calls, results, sayings };
-  return { kind: blocks.length > 0 && blocks.every(isResult) ? 'result' : 'user', calls, results, sayings };
+  return { kind: blocks.length > 0 && blocks.every(answersUse) ? 'result' : 'user', calls, results, sayings };
 }
 
 /** Of the client's tools, and of those that the provider runs. */
-const isCall = ({ type }: Block): boolean => typeof type === 'string' && type.endsWith('tool_use');
+const usesTool = ({ type }: Block): boolean => typeof type === 'string' && type.endsWith('tool_use');
 
-const isResult = ({ tool_use_id }: Block): boolean => tool_use_id !== undefined;
+const answersUse = ({ tool_use_id }: Block): boolean => tool_use_id !== undefined;
 
 /** Thoughts are nothing that was said, and mostly sealed. */
 function sayingOf(role: string, block: Block): Saying[] {
   const { type, text, id, name, input, content, tool_use_id } = block;
   if (type === 'thinking' || type === 'redacted_thinking') return [];
-  if (isCall(block))
+  if (usesTool(block))
     return [{ label: `${role} calls ${written(name)} as ${written(id)}`, text: written(input) }];
-  if (isResult(block))
+  if (answersUse(block))
     return [{ label: `result of ${written(tool_use_id)}`, text: outputOf(content), isOutput: true }];
   return [{ label: role, text: typeof text === 'string' ? text : stoodFor(type) }];
 }
@@ -55,3 +65,68 @@ const outputOf = (content: unknown): string =>
         .map((block) => (typeof block.text === 'string' ? block.text : stoodFor(block.type)))
         .join('\n')
     : written(content);
+
+/**
+ * Instructions are the end of `system`, or of the first thing the user says: a conversation takes no other role. What
+ * belongs to tool results is a block after them in their own message, which they must begin, or the end of the last one.
+ * What the client has put there stays as it was up to that place, for the provider's prompt cache.
+ */
+export const messagesNotices: WireNotices = {
+  answeredCalls({ messages }) {
+    const { answer, since } = latestTurn(messages);
+    const results = since.flatMap(blocksOf).filter(isResult);
+    const ids = new Set(results.map(({ tool_use_id }) => tool_use_id));
+    return blocksOf(answer)
+      .filter(isCall)
+      .filter(({ id }) => ids.has(id))
+      .map(({ id, name, input = {} }): SettledCall => ({ id, name, arguments: JSON.stringify(input) }));
+  },
+
+  withNotice(request, { place, text }, form) {
+    if (place === 'tool_results') return withHint(request, text, form);
+    const told = form === 'joined' ? withFirstTurn(request, text) : undefined;
+    return told ?? { ...request, system: withText(request.system ?? '', text, 'text') ?? request.system };
+  },
+};
+
+function withFirstTurn(request: Fields, text: string): Fields | undefined {
+  const messages = messagesOf(request);
+  const index = messages.findIndex((message) => isObject(message) && message.role === 'user');
+  const content = withText(contentOf(messages[index]), text, 'text');
+  return content === undefined ? undefined : withContent(request, index, content);
+}
+
+function withHint(request: Fields, text: string, form: 'added' | 'joined'): Fields {
+  const messages = messagesOf(request);
+  const index = messages.findLastIndex((message) => blocksOf(message).some(isResult));
+  const blocks = blocksOf(messages[index]);
+  const last = blocks.findLastIndex(isResult);
+  const result = blocks[last];
+  if (!result) return request;
+  const joined = form === 'joined' ? withText(result.content ?? '', text, 'text') : undefined;
+  return joined === undefined
+    ? withContent(request, index, blocks.toSpliced(last + 1, 0, { type: 'text', text }))
+    : withContent(request, index, blocks.with(last, { ...result, content: joined }));
+}
+
+function withContent(request: Fields, index: number, content: unknown): Fields {
+  const messages = messagesOf(request);
+  return { ...request, messages: messages.with(index, { ...(messages[index] as object), content }) };
+}
+
+const messagesOf = ({ messages }: Fields): readonly unknown[] => (Array.isArray(messages) ? messages : []);
+
+const contentOf = (message: unknown): unknown => (isObject(message) ? message.content : undefined);
+
+/** None where the content is a string. */
+function blocksOf(message: unknown): readonly Block[] {
+  const content = contentOf(message);
+  return Array.isArray(content) ? (content as Block[]) : [];
+}
+
+const isResult = (block: unknown): boolean => isObject(block) && block.type === 'tool_result';
+
+function isCall(block: unknown): block is { id: string; name: string; input?: unknown } {
+  if (!isObject(block) || block.type !== 'tool_use') return false;
+  return typeof block.id === 'string' && typeof block.name === 'string';
+}

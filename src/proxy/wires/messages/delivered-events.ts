@@ -1,7 +1,7 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
-import { cancelledCallOf } from '../common/advisory.ts';
 import {
+  cancelledCallOf,
   type DeliveredEvent,
   type DeliveredEvents,
   type DeliveredReader,

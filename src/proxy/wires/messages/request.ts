@@ -1,20 +1,18 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import { nudgeAfterTools } from '../../../plans/continuation.ts';
+import { promptSize } from '../common/prompt-size.ts';
 import {
   type Continuation,
   type ContinuationFacts,
-  givenBackCharacters,
-  NOTHING_RAN,
-} from '../common/continuation.ts';
-import { promptSize } from '../common/prompt-size.ts';
-import {
   checkMessages,
   checkModel,
   checkTools,
   given,
+  givenBackCharacters,
   invalid,
   isStrings,
+  NOTHING_RAN,
   type RequestFacts,
 } from '../common/request.ts';
 import type { WireRequest } from '../common/wire.ts';

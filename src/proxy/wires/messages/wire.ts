@@ -3,11 +3,10 @@ import type { Wire } from '../common/wire.ts';
 import { claudeContinues } from '../dialects/model-families.ts';
 import { anthropic } from '../dialects/model-hosts.ts';
 import { MessagesAnswerWriter } from './answer-writer.ts';
-import { messagesConversation } from './conversation.ts';
+import { messagesConversation, messagesNotices } from './conversation.ts';
 import { messagesDeliveredEvents } from './delivered-events.ts';
 import { messagesDocument } from './document.ts';
 import { errorPayload, type MessagesEvent, typeOf } from './event.ts';
-import { messagesNotices } from './notices.ts';
 import { pausedUses } from './provider-tools.ts';
 import { MessagesReader } from './reader.ts';
 import {

@@ -1,12 +1,10 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Delta, Usage } from '../../../plans/delta.ts';
-import { isOfProviderTool } from '../../../plans/provider-tools.ts';
-import type { Advisory } from '../common/advisory.ts';
+import { isOfProviderTool } from '../../../plans/transcript.ts';
 import { BaseAnswerWriter, type SeenCall, type WriterOptions } from '../common/base-answer-writer.ts';
-import type { AnswerWriter, Ending, ShownAnswer } from '../common/wire.ts';
+import type { Advisory, AnswerWriter, Ending, ShownAnswer } from '../common/wire.ts';
 import { ResponseCalls } from './calls.ts';
-import { cutOff } from './closing.ts';
-import { endTypeOf, failedResponse, responseInProgress, wholeResponse } from './ending.ts';
+import { cutOff, endTypeOf, failedResponse, responseInProgress, wholeResponse } from './ending.ts';
 import {
   type AttemptItem,
   type Json,

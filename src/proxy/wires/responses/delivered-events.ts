@@ -2,12 +2,12 @@ import type { JournalEvent } from '../../../checkpoint/journal.ts';
 import { isObject } from '../../../lib/json.ts';
 import { type Delta, partOf } from '../../../plans/delta.ts';
 import { Transcript } from '../../../plans/transcript.ts';
-import { cancelledCallOf } from '../common/advisory.ts';
-import type {
-  DeliveredEvent,
-  DeliveredEvents,
-  DeliveredReader,
-  Rebuilder,
+import {
+  cancelledCallOf,
+  type DeliveredEvent,
+  type DeliveredEvents,
+  type DeliveredReader,
+  type Rebuilder,
 } from '../common/delivered-events.ts';
 import { ResponsesAnswerWriter } from './answer-writer.ts';
 import { ClientResponseState } from './client-response-state.ts';

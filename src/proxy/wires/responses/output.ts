@@ -4,7 +4,7 @@ import type { ShownFragment } from '../../../plans/shown-calls.ts';
 import type { ToolCall } from '../../../plans/tool-call.ts';
 import { normalisedArguments } from '../../../plans/tool-proof.ts';
 import { partsOf, type ShownItem } from './client-response-state.ts';
-import { argumentsOf, callClosing, callOf, cutOff, itemClosing, partClosing, placeOf } from './closing.ts';
+import { argumentsOf, callClosing, callOf, cutOff, itemClosing, partClosing, placeOf } from './ending.ts';
 import { type AttemptItem, type ResponsesData, type ResponsesEvent, TEXT_PARTS, textIn } from './event.ts';
 import { isCustom, isFunction, kindOf } from './items.ts';
 import { announced, fitPart, openPart, Place, partOfEvent } from './place.ts';

@@ -1,6 +1,6 @@
 import { isObject } from '../../../lib/json.ts';
 import { partsOf, type ShownItem } from './client-response-state.ts';
-import { partAdded, partClosing } from './closing.ts';
+import { partAdded, partClosing } from './ending.ts';
 import {
   type AttemptItem,
   type Json,

@@ -1,16 +1,20 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import { nudgeAfterTools } from '../../../plans/continuation.ts';
-import type { AnswerGivenBack } from '../../../plans/provider-tools.ts';
 import type { ToolSchemas } from '../../../plans/tool-proof.ts';
+import type { AnswerGivenBack } from '../../../plans/transcript.ts';
+import { promptSize } from '../common/prompt-size.ts';
 import {
   type Continuation,
   type ContinuationFacts,
+  checkModel,
+  checkTools,
+  given,
   givenBackCharacters,
+  invalid,
   NOTHING_RAN,
-} from '../common/continuation.ts';
-import { promptSize } from '../common/prompt-size.ts';
-import { checkModel, checkTools, given, invalid, type RequestFacts } from '../common/request.ts';
+  type RequestFacts,
+} from '../common/request.ts';
 import type { WireRequest } from '../common/wire.ts';
 import { secretOf } from './items.ts';
 

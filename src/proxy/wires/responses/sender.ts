@@ -1,7 +1,7 @@
 import type { Delta } from '../../../plans/delta.ts';
 import type { AnswerSink } from '../common/wire.ts';
 import { ClientResponseState } from './client-response-state.ts';
-import type { Unnumbered } from './closing.ts';
+import type { Unnumbered } from './ending.ts';
 import type { Json, ResponsesData, ResponsesEvent } from './event.ts';
 
 /** Sends events to a client, numbered in a row, and keeps what the client makes of them. */

@@ -2,10 +2,9 @@ import { isObject } from '../../../lib/json.ts';
 import type { DocumentFold } from '../common/document.ts';
 import type { Wire } from '../common/wire.ts';
 import { ResponsesAnswerWriter } from './answer-writer.ts';
-import { responsesConversation } from './conversation.ts';
+import { responsesConversation, responsesNotices } from './conversation.ts';
 import { responsesDeliveredEvents } from './delivered-events.ts';
 import { eventTypeOf, type ResponsesData, type ResponsesEvent, TERMINAL } from './event.ts';
-import { responsesNotices } from './notices.ts';
 import { ResponsesReader } from './reader.ts';
 import {
   checkResponsesRequest,

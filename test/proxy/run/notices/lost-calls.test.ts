@@ -10,7 +10,7 @@ import {
   notMadeAgain,
   runWithLostCall,
 } from '../../../../src/proxy/run/notices/lost-calls.ts';
-import type { AnsweredCall } from '../../../../src/proxy/wires/common/notices.ts';
+import type { AnsweredCall } from '../../../../src/proxy/wires/common/conversation.ts';
 import { newRunId, OWNER, STRANGER } from '../../../checkpoint/fixtures.ts';
 import { call, cancel, close, transcriptOf } from '../../../plans/saying.ts';
 import { VirtualTime } from '../../../simulation/virtual-time.ts';

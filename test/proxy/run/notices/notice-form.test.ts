@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { NoticeForm } from '../../../../src/proxy/run/notices/noticed-relay.ts';
-import { chatNotices } from '../../../../src/proxy/wires/chunks/chat-notices.ts';
-import type { Notice } from '../../../../src/proxy/wires/common/notices.ts';
+import { chatNotices } from '../../../../src/proxy/wires/chunks/chat-conversation.ts';
+import type { Notice } from '../../../../src/proxy/wires/common/conversation.ts';
 import { DIALECTS } from '../../../../src/proxy/wires/dialects/registry.ts';
-import { messagesNotices } from '../../../../src/proxy/wires/messages/notices.ts';
+import { messagesNotices } from '../../../../src/proxy/wires/messages/conversation.ts';
 
 const INSTRUCTION: Notice = { place: 'instructions', text: 'told' };
 const RESULT: Notice = { place: 'tool_results', text: 'told' };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { NoticedTransport, NoticeForm } from '../../../../src/proxy/run/notices/noticed-relay.ts';
 import type { Transport, TransportRequest } from '../../../../src/proxy/upstream/transport.ts';
-import { responsesNotices } from '../../../../src/proxy/wires/responses/notices.ts';
+import { responsesNotices } from '../../../../src/proxy/wires/responses/conversation.ts';
 
 const SIGNAL = new AbortController().signal;
 

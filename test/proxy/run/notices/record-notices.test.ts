@@ -8,7 +8,7 @@ import { HAND_OVER, LEFT, type Run } from '../../../../src/proxy/run/context/run
 import { lostCallKey, runWithLostCall } from '../../../../src/proxy/run/notices/lost-calls.ts';
 import { cutNote } from '../../../../src/proxy/run/notices/record-notices.ts';
 import { threadKey } from '../../../../src/proxy/run/notices/thread-notice.ts';
-import { chatNotices } from '../../../../src/proxy/wires/chunks/chat-notices.ts';
+import { chatNotices } from '../../../../src/proxy/wires/chunks/chat-conversation.ts';
 import { call, close, text, transcriptOf } from '../../../plans/saying.ts';
 import type { Fault } from '../../../provider/fault.ts';
 import type { Plan } from '../../../provider/script.ts';

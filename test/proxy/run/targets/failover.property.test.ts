@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { test } from 'vitest';
 import { DIALECT_NAMES } from '../../../../src/config/dialect-names.ts';
-import type { EventsMode } from '../../../../src/proxy/wires/common/advisory.ts';
+import type { EventsMode } from '../../../../src/proxy/wires/common/wire.ts';
 import { CASES, caseShare, END_ON_FAILURE, PROPERTY_MAX_MS, seedOr } from '../../../cases.ts';
 import type { Plan } from '../../../provider/script.ts';
 import { expectShares } from '../../../shares.ts';

@@ -15,8 +15,8 @@ import type {
   TransportRequest,
   TransportResponse,
 } from '../../../../src/proxy/upstream/transport.ts';
-import type { EventsMode } from '../../../../src/proxy/wires/common/advisory.ts';
 import type { ChatRequest } from '../../../../src/proxy/wires/common/request.ts';
+import type { EventsMode } from '../../../../src/proxy/wires/common/wire.ts';
 import { CapabilityMemory } from '../../../../src/proxy/wires/dialects/capability-memory.ts';
 import { WIRES } from '../../../../src/proxy/wires/registry.ts';
 import type { Plan } from '../../../provider/script.ts';

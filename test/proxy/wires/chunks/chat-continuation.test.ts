@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { nudgeText } from '../../../../src/plans/continuation.ts';
 import { prefixOf } from '../../../../src/plans/seam/mode.ts';
 import { continuationOf } from '../../../../src/proxy/wires/chunks/chat-request.ts';
-import type { ContinuationFacts } from '../../../../src/proxy/wires/common/continuation.ts';
-import type { ChatRequest } from '../../../../src/proxy/wires/common/request.ts';
+import type { ChatRequest, ContinuationFacts } from '../../../../src/proxy/wires/common/request.ts';
 import { DIALECTS } from '../../../../src/proxy/wires/dialects/registry.ts';
 
 const request: ChatRequest = {

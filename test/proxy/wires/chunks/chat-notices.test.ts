@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { SettledCall } from '../../../../src/plans/tool-call.ts';
-import { chatNotices } from '../../../../src/proxy/wires/chunks/chat-notices.ts';
-import type { Notice } from '../../../../src/proxy/wires/common/notices.ts';
+import { chatNotices } from '../../../../src/proxy/wires/chunks/chat-conversation.ts';
+import type { Notice } from '../../../../src/proxy/wires/common/conversation.ts';
 import { CASES } from '../../../cases.ts';
 
 const INSTRUCTION: Notice = { place: 'instructions', text: 'told' };

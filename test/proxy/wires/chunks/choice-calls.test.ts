@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ChoiceCalls } from '../../../../src/proxy/wires/chunks/choice-calls.ts';
+import { ChoiceCalls } from '../../../../src/proxy/wires/chunks/chat-tool-calls.ts';
 
 const SCHEMAS = new Map([
   ['forecast', { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { nudgeText } from '../../../../src/plans/continuation.ts';
 import { prefixOf } from '../../../../src/plans/seam/mode.ts';
-import type { ContinuationFacts } from '../../../../src/proxy/wires/common/continuation.ts';
+import type { ContinuationFacts } from '../../../../src/proxy/wires/common/request.ts';
 import { anthropic } from '../../../../src/proxy/wires/dialects/model-hosts.ts';
 import {
   type MessagesRequest,

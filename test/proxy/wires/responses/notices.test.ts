@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Notice } from '../../../../src/proxy/wires/common/notices.ts';
-import { responsesNotices } from '../../../../src/proxy/wires/responses/notices.ts';
+import type { Notice } from '../../../../src/proxy/wires/common/conversation.ts';
+import { responsesNotices } from '../../../../src/proxy/wires/responses/conversation.ts';
 
 const INSTRUCTION: Notice = { place: 'instructions', text: 'told' };
 const RESULT: Notice = { place: 'tool_results', text: 'told' };
