@@ -1,10 +1,22 @@
 import type { JournalRecord } from './journal.ts';
-import { discontinuity } from './journal-fold.ts';
 import type { RunId } from './store.ts';
 import { JournalGapError } from './store.ts';
 
 /** The sequence number of a run without any record, not even its header. */
 export const NOTHING_STORED = -1;
+
+/** Why `record` cannot come right after the record that ended at `seq` (-1: after nothing). */
+export function discontinuity(record: JournalRecord, seq: number): string | undefined {
+  if (seq < 0) {
+    return record.seq === 0 && record.header && record.events.length === 0
+      ? undefined
+      : 'header record missing';
+  }
+  if (record.header) return 'second header record';
+  if (record.events.length === 0) return 'empty record';
+  const first = record.seq - record.events.length + 1;
+  return first === seq + 1 ? undefined : `events ${first} to ${record.seq} do not follow event ${seq}`;
+}
 
 /**
  * The records that are not stored yet. A batch is sent again when its fate is unknown, so what is stored is skipped;

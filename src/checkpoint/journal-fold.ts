@@ -49,19 +49,6 @@ export interface FoldedToolCall {
   readonly closed?: Proof;
 }
 
-/** Why `record` cannot come right after the record that ended at `seq` (-1: after nothing). */
-export function discontinuity(record: JournalRecord, seq: number): string | undefined {
-  if (seq < 0) {
-    return record.seq === 0 && record.header && record.events.length === 0
-      ? undefined
-      : 'header record missing';
-  }
-  if (record.header) return 'second header record';
-  if (record.events.length === 0) return 'empty record';
-  const first = record.seq - record.events.length + 1;
-  return first === seq + 1 ? undefined : `events ${first} to ${record.seq} do not follow event ${seq}`;
-}
-
 /** Folds the records of one run, from its first one on. They must be contiguous. */
 export function foldJournal(records: readonly JournalRecord[]): JournalFold {
   const fold = emptyFold();

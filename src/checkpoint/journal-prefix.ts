@@ -1,7 +1,6 @@
-import { NOTHING_STORED } from './append-order.ts';
+import { discontinuity, NOTHING_STORED } from './append-order.ts';
 import type { Decoded } from './checked-line.ts';
 import type { JournalRecord } from './journal.ts';
-import { discontinuity } from './journal-fold.ts';
 import type { Damage } from './store.ts';
 
 /** Ranges of missing events that are spelled out. */

@@ -7,9 +7,9 @@ import { closedByFinish, parses } from '../../plans/tool-proof.ts';
 import type { Attempt } from '../upstream/attempt.ts';
 import type { AnswerEvent, WireEvent, WireReader } from '../wires/common/wire.ts';
 import { type Answer, type AttemptReport, PHASE_OF } from './context/attempt-report.ts';
+import type { PlannedAttempt } from './context/planned-attempt.ts';
 import type { RunContext } from './context/run-context.ts';
 import { HeldDocument } from './held-document.ts';
-import type { PlannedAttempt } from './next-attempt/recovery-request.ts';
 import type { RunState } from './run-state.ts';
 
 /** After the finish reason only a usage report and `[DONE]` are expected; some servers then just stay silent. */
@@ -62,7 +62,7 @@ export class AttemptReader {
     this.#onAnswer = onAnswer;
     this.#reader = state.readerFor(planned);
     this.#offset = state.transcript.size;
-    this.#held = HeldDocument.of(state);
+    this.#held = state.run.unstreamed && HeldDocument.of(state);
     this.#at_ms = context.time.now();
     const { ending } = planned;
     if (!ending) return;

@@ -15,11 +15,11 @@ export class HeldDocument {
   #isText = true;
 
   /** `undefined` where something was said already, or where the answer is not to parse: a stop sequence may end it anywhere. */
-  static of({ run, facts, transcript }: RunState): HeldDocument | undefined {
+  static of({ facts, transcript }: RunState): HeldDocument | undefined {
     const { size, toolCalls, providerTools } = transcript;
     const isBegun = size > 0 || toolCalls.length > 0 || providerTools.length > 0;
     const isJson = facts.expectsJson && facts.stops.length === 0 && facts.choices === 1;
-    return run.unstreamed && isJson && !isBegun ? new HeldDocument() : undefined;
+    return isJson && !isBegun ? new HeldDocument() : undefined;
   }
 
   /** UTF-16 units. */

@@ -6,14 +6,13 @@ import type { Client } from '../downstream/client.ts';
 import type { Refusal } from '../upstream/refusal.ts';
 import type { Target } from '../upstream/target.ts';
 import type { Wire } from '../wires/common/wire.ts';
-import type { AttemptReport } from './context/attempt-report.ts';
 import type { RunState } from './run-state.ts';
 
 /** What the client waits at most for a store that is slow. */
 const CLOSE_WAIT_MAX_MS = 1000;
 
 /**
- * Answers a client that did not ask for a stream in the way of a target that gives none. `undefined` where the attempt
+ * Answers a client that did not ask for a stream in the way of a target that gives none. `undefined` where the refusal
  * is to be taken like any other: the client asked for a stream, or has something of the answer, or the target is not of
  * that kind.
  */
@@ -21,10 +20,10 @@ export async function answerWithoutStream(
   state: RunState,
   { begun, unstreamed }: Client,
   target: Target,
-  { refusal }: AttemptReport,
+  refusal: Refusal,
   time: Time,
 ): Promise<Outcome | undefined> {
-  if (!unstreamed || !refusal || begun) return undefined;
+  if (!unstreamed || begun) return undefined;
   const isAnswered = isAnswer(refusal, state.run.wire);
   if (!isAnswered && !refusesToStream(refusal)) return undefined;
   if (isAnswered) unstreamed.answer(target, refusal);

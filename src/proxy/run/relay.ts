@@ -10,12 +10,12 @@ import { Attempt } from '../upstream/attempt.ts';
 import { leaveAnswerId } from './answer-ids.ts';
 import { AttemptReader } from './attempt-reader.ts';
 import type { AttemptReport } from './context/attempt-report.ts';
+import type { PlannedAttempt } from './context/planned-attempt.ts';
 import type { Resumption, Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
 import { beginObservation } from './context/run-observer.ts';
 import { abandon, close, finishWithToolCalls, giveUp } from './end.ts';
 import { AttemptPlanner } from './next-attempt/planner.ts';
-import type { PlannedAttempt } from './next-attempt/recovery-request.ts';
 import { RunRequests } from './next-attempt/run-requests.ts';
 import { answerWithoutStream } from './non-streaming-fallback.ts';
 import { notMadeAgain } from './notices/lost-calls.ts';
@@ -121,7 +121,8 @@ async function deliver(
       );
     }
 
-    const unstreamed = await answerWithoutStream(state, client, planned.target, report, time);
+    const { refusal } = report;
+    const unstreamed = refusal && (await answerWithoutStream(state, client, planned.target, refusal, time));
     if (unstreamed) {
       targets.answered();
       state.attempts.end(planned, plan, report);

@@ -14,10 +14,10 @@ import {
 import { deliveredTokens, logicalUsage, repaidTokens, usageByUpstream } from '../../plans/usage-ledger.ts';
 import type { Advisory } from '../wires/common/wire.ts';
 import type { AttemptReport } from './context/attempt-report.ts';
+import type { PlannedAttempt } from './context/planned-attempt.ts';
 import type { Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
 import type { RunObservation } from './context/run-observer.ts';
-import type { PlannedAttempt } from './next-attempt/recovery-request.ts';
 import type { RestoredRun } from './restored-run.ts';
 
 /** A recovery that is under way: from the interruption to the first new content. */

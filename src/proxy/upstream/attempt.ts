@@ -7,7 +7,7 @@ import { parsedJson } from '../../lib/json.ts';
 import type { Time } from '../../lib/time.ts';
 import { type AttemptTimes, shiftTimes, timesFrom, watchClocks } from './attempt-clocks.ts';
 import { EventDecoder, EventTooLargeError } from './event-decoder.ts';
-import { encodingOf, formOf, isStream, type Refusal, readRefusal, refusedWith } from './refusal.ts';
+import { formOf, type Refusal, readRefusal, refusedWith } from './refusal.ts';
 import type { StreamPosition } from './stream-position.ts';
 import { type ResponseBody, type Transport, TransportFailure, type TransportResponse } from './transport.ts';
 
@@ -268,6 +268,18 @@ export class Attempt {
     this.#end = end;
     this.isOver = true;
   }
+}
+
+function isStream({ status, headers }: TransportResponse): boolean {
+  const type = String(headers['content-type'] ?? '').toLowerCase();
+  // A provider that names no type, or a careless one, may still stream; JSON and HTML certainly do not.
+  return status === 200 && !/^(application\/json|application\/problem\+json|text\/html)/.test(type);
+}
+
+/** Identity is asked for: what is not taken apart by the transport cannot be read here. */
+function encodingOf({ headers }: TransportResponse): string | undefined {
+  const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
+  return encoding === '' || encoding === 'identity' ? undefined : encoding;
 }
 
 const isWhole = ({ event, data }: EventSourceMessage): boolean =>

@@ -14,21 +14,7 @@ export interface Refusal {
   readonly body: Uint8Array;
 }
 
-type ResponseHead = Pick<TransportResponse, 'status' | 'headers'>;
-
-export function isStream({ status, headers }: ResponseHead): boolean {
-  const type = String(headers['content-type'] ?? '').toLowerCase();
-  // A provider that names no type, or a careless one, may still stream; JSON and HTML certainly do not.
-  return status === 200 && !/^(application\/json|application\/problem\+json|text\/html)/.test(type);
-}
-
-/** Identity is asked for: what is not taken apart by the transport cannot be read here. */
-export function encodingOf({ headers }: ResponseHead): string | undefined {
-  const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
-  return encoding === '' || encoding === 'identity' ? undefined : encoding;
-}
-
-export const formOf = ({ status, headers }: ResponseHead) => ({
+export const formOf = ({ status, headers }: Pick<TransportResponse, 'status' | 'headers'>) => ({
   status,
   content_type: String(headers['content-type'] ?? ''),
 });

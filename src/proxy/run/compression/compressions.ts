@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import type { Interruption } from '../../../interrupts/interruption.ts';
 import { middleOf, type Saying, summaryMessage } from '../../../plans/compression.ts';
 import type { Plan } from '../../../plans/decide.ts';
 import type { Compression } from '../../../plans/delta.ts';
@@ -20,15 +19,6 @@ export interface CompressedPlan {
   readonly left: readonly RunTarget[];
   /** The conversation was put in fewer words for it. */
   readonly isCompressed: boolean;
-}
-
-/** An attempt that was interrupted. */
-export interface Failed {
-  readonly interruption: Interruption;
-  /** The targets that may be asked next. */
-  readonly left: readonly RunTarget[];
-  /** Characters delivered so far. */
-  readonly offset: number;
 }
 
 /** The requests of the run, as far as a shorter conversation changes them. */
@@ -60,17 +50,18 @@ export class Compressions {
   }
 
   /**
-   * `choose` decides on a plan, given whether the conversation could be shorter. `signal` aborts when
-   * the run must not continue here.
+   * To be asked when the conversation is too long for all targets. `plan` is what is done about that as it is; `choose` decides
+   * on another one, given whether the conversation could be shorter. `offset`: characters delivered so far. `signal` aborts
+   * when the run must not continue here.
    */
   async planOrCompress(
+    plan: Plan,
     choose: (compressible: boolean) => Plan,
-    { interruption, left, offset }: Failed,
+    offset: number,
     signal: AbortSignal,
   ): Promise<CompressedPlan> {
-    const plan = choose(false);
-    const asItIs = { plan, left, isCompressed: false };
-    if (interruption.cause !== 'context_overflow' || left.length > 0 || goesOn(plan)) return asItIs;
+    const asItIs = { plan, left: [], isCompressed: false };
+    if (goesOn(plan)) return asItIs;
     const other = choose(true);
     if (!goesOn(other) || !(await this.#compress(signal))) return asItIs;
     return { plan: other, left: this.#targets.compressed(offset), isCompressed: true };

@@ -5,13 +5,13 @@ import type { Transcript } from '../../../plans/transcript.ts';
 import type { RunTarget } from '../../upstream/target.ts';
 import type { RequestFacts } from '../../wires/common/request.ts';
 import type { AnswerWriter } from '../../wires/common/wire.ts';
-import { Compressions } from '../compression/compressions.ts';
+import { type CompressedPlan, Compressions } from '../compression/compressions.ts';
 import type { AttemptReport } from '../context/attempt-report.ts';
+import type { PlannedAttempt } from '../context/planned-attempt.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 import type { RunTargets } from '../targets/run-targets.ts';
 import { PROBE_MAX_MS } from './prefill-probe.ts';
-import type { PlannedAttempt } from './recovery-request.ts';
 import type { RunRequests } from './run-requests.ts';
 
 /** A probe takes no more than this part of the time that is left. */
@@ -59,7 +59,8 @@ export class AttemptPlanner {
   readonly #targets: RunTargets;
   readonly #requests: RunRequests;
   readonly #context: RunContext;
-  readonly #compressions: Compressions;
+  /** Hardly any run needs one. */
+  #compressions: Compressions | undefined;
   readonly #barred: Bar | undefined;
   #budget: Budget;
 
@@ -75,7 +76,6 @@ export class AttemptPlanner {
     this.#targets = targets;
     this.#requests = requests;
     this.#context = context;
-    this.#compressions = new Compressions(run.run, requests, targets, context);
     this.#barred = barred;
     this.#budget = newBudget(run.attempts.started_ms);
   }
@@ -118,7 +118,10 @@ export class AttemptPlanner {
         resumable: resumed !== undefined,
         carries: left.length > 0,
       });
-    const way = await this.#compressions.planOrCompress(choose, { interruption, left, offset }, run.signal);
+    const plan = choose(false);
+    // Only a conversation that is too long for all targets is put in fewer words.
+    const isTooLong = interruption.cause === 'context_overflow' && left.length === 0;
+    const way = isTooLong ? await this.#compress(plan, choose, offset) : { plan, left, isCompressed: false };
     return {
       plan: way.plan,
       cause: actual.cause,
@@ -127,6 +130,12 @@ export class AttemptPlanner {
       resumed: way.plan.kind === 'R1' && !way.isCompressed ? resumed : undefined,
       isBlameless: isOurs || way.isCompressed || report.end.kind === 'replica_lost',
     };
+  }
+
+  #compress(plan: Plan, choose: (compressible: boolean) => Plan, offset: number): Promise<CompressedPlan> {
+    const { run, signal } = this.#run;
+    this.#compressions ??= new Compressions(run, this.#requests, this.#targets, this.#context);
+    return this.#compressions.planOrCompress(plan, choose, offset, signal);
   }
 
   /** Those of the targets that take back what the provider's tools have done, where there is any. */

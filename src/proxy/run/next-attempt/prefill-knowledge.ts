@@ -4,11 +4,11 @@ import type { Splice } from '../../../plans/splice.ts';
 import type { RunTarget } from '../../upstream/target.ts';
 import { type Dialect, mannerOf } from '../../wires/common/dialect.ts';
 import { PrefillDoubt } from '../../wires/dialects/prefill-evidence.ts';
-import { DIALECTS } from '../../wires/dialects/registry.ts';
+import type { PlannedAttempt } from '../context/planned-attempt.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
+import { dialectOf, modelOf } from './asked-conversation.ts';
 import { PROBE_MAX_MS, probePrefill } from './prefill-probe.ts';
-import type { PlannedAttempt } from './recovery-request.ts';
 
 /** What is known of what a target makes of a prefix, and what the attempts of one run teach about it. */
 export class PrefillKnowledge {
@@ -25,12 +25,11 @@ export class PrefillKnowledge {
   }
 
   get model(): string {
-    return this.#target.model ?? this.#run.request.model;
+    return modelOf(this.#target, this.#run);
   }
 
   get dialect(): Dialect {
-    const { wire } = this.#run;
-    return wire.dialect ?? this.#context.capabilities.dialect(this.#target, this.model) ?? DIALECTS.generic;
+    return dialectOf(this.#target, this.#run, this.#context);
   }
 
   /** What was learnt about this model comes before what its dialect says about all. */

@@ -1,49 +1,28 @@
 import type { Interruption } from '../../../interrupts/interruption.ts';
 import { anchorTokens, chooseMode, marginTokens } from '../../../plans/continuation.ts';
 import type { Plan } from '../../../plans/decide.ts';
-import type { Compression } from '../../../plans/delta.ts';
 import { asksForRest, MODES, type Mode, type Prefix, prefixOf } from '../../../plans/seam/mode.ts';
 import { Splice } from '../../../plans/splice.ts';
 import { givenBack, type Transcript } from '../../../plans/transcript.ts';
-import type { AttemptRequest } from '../../upstream/attempt.ts';
-import { type RunTarget, upstreamUrl } from '../../upstream/target.ts';
+import type { RunTarget } from '../../upstream/target.ts';
 import { forModel } from '../../wires/common/dialect.ts';
 import type { RequestFacts } from '../../wires/common/request.ts';
-import type { AnswerWriter, WireRequest } from '../../wires/common/wire.ts';
+import type { AnswerWriter } from '../../wires/common/wire.ts';
 import { refusesPrefill } from '../../wires/dialects/prefill-evidence.ts';
-import type { Answer, AttemptReport } from '../context/attempt-report.ts';
+import type { AttemptReport } from '../context/attempt-report.ts';
+import type { PlannedAttempt } from '../context/planned-attempt.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 import { takesBack } from '../targets/targets-of-run.ts';
-import { historyFor } from './normalise-history.ts';
+import {
+  type AskedConversation,
+  bodyFor,
+  originalRequest,
+  requestFor,
+  requestTo,
+} from './asked-conversation.ts';
 import { PrefillKnowledge } from './prefill-knowledge.ts';
-import { ProviderResume } from './provider-resume.ts';
-
-/** One upstream request, and how its answer is joined to what was delivered. */
-export interface PlannedAttempt {
-  readonly target: RunTarget;
-  readonly mode: 'first' | Mode;
-  readonly request: AttemptRequest;
-  /** Characters of each message added to the client's. */
-  readonly added_messages: readonly number[];
-  /** Characters of the reasoning that is sent back besides. */
-  readonly added_reasoning?: number;
-  /** The conversation before it was put to the model in fewer words. */
-  readonly compressed?: Compression;
-  /** How the answer has ended already, where only what follows its end is asked for. */
-  readonly ending?: Answer;
-  /** Absent for the first attempt, whose output is the run's. */
-  readonly splice?: Splice;
-}
-
-/** What is asked for, whichever target is asked. */
-export interface AskedConversation {
-  readonly request: WireRequest;
-  /** The same, as it is sent. */
-  readonly body: string;
-  /** Set where it is not the client's own. */
-  readonly compressed?: Compression;
-}
+import { type KeptAnswer, ProviderResume } from './provider-resume.ts';
 
 /** What is to be asked for after an interruption. */
 export interface WantedRest {
@@ -65,10 +44,7 @@ export interface Rest extends WantedRest {
 /** Where it is asked only whether there is a way. */
 const ANY_REST = { plan: { kind: 'R1' }, tokens_left: 1, cutTools: [], isAuthor: true } as const;
 
-/**
- * Builds the requests of a run to one of its targets: the client's own, and after an interruption the one that asks
- * for the rest.
- */
+/** Builds the requests that ask one target for the rest of an answer. */
 export class TargetRequests {
   readonly #target: RunTarget;
   readonly #run: Run;
@@ -92,21 +68,28 @@ export class TargetRequests {
   /** A nudge was not followed, and is worded more strongly. */
   #insists = false;
   #knowledge: PrefillKnowledge | undefined;
-  readonly #comeback: ProviderResume;
+  /** Where the provider may have the answer although the connection is lost. */
+  #resume: ProviderResume | undefined;
 
-  constructor(target: RunTarget, run: Run, context: RunContext, facts: RequestFacts) {
+  constructor(
+    target: RunTarget,
+    conversation: AskedConversation,
+    run: Run,
+    context: RunContext,
+    facts: RequestFacts,
+  ) {
     this.#target = target;
+    this.#conversation = conversation;
     this.#run = run;
-    this.#conversation = run;
     this.#context = context;
     this.#facts = facts;
     this.#failed = new Set(MODES.filter((mode) => !run.wire.modes.includes(mode)));
-    this.#comeback = new ProviderResume(target, run, context, facts);
   }
 
-  original(): PlannedAttempt {
-    const request = this.#comeback.prepared(this.#request(this.#originalBody()));
-    return { target: this.#target, mode: 'first', request, added_messages: [] };
+  /** The answer to the original request may be come back to. */
+  keep(kept: KeptAnswer | undefined): ProviderResume {
+    this.#resume ??= new ProviderResume(this.#target, this.#run, this.#context, this.#facts, kept);
+    return this.#resume;
   }
 
   /** From now on this is asked for in place of what the client sent. */
@@ -114,31 +97,30 @@ export class TargetRequests {
     this.#conversation = conversation;
   }
 
-  /** Takes what an attempt shows of the server it came from, and what that will have back. */
+  /** Takes what an attempt shows of its target, and what that will have back. */
   observe(planned: PlannedAttempt, report: AttemptReport): void {
-    const { mode } = planned;
-    const { samples: traces, phase, sealed = [] } = report;
-    this.#comeback.observe(planned, report);
+    const { samples, phase, sealed = [], resume_path } = report;
+    const resume = resume_path === undefined ? this.#resume : this.keep(undefined);
+    resume?.observe(planned, report);
     this.#accepted ||= phase !== 'connect';
-    this.#first ??= traces.events[0];
+    this.#first ??= samples.events[0];
     // The answer rests on the thoughts of its beginning: those of a continuation are not shown.
-    if (!asksForRest(mode)) this.#sealed = sealed;
-    this.#context.capabilities.recognise(this.#target, this.#prefill.model, traces);
+    if (!asksForRest(planned.mode)) this.#sealed = sealed;
   }
 
   /** The request for the rest of the very answer that was interrupted, where its provider has it. */
   resumption(planned: PlannedAttempt, report: AttemptReport): PlannedAttempt | undefined {
-    return this.#comeback.request(planned, report);
+    return this.#resume?.request(planned, report);
   }
 
   /** The request for what follows the end of an answer, where that matters and can be come back to. */
   tail(planned: PlannedAttempt, report: AttemptReport): PlannedAttempt | undefined {
-    return this.#comeback.tail(planned, report);
+    return this.#resume?.tail(planned, report);
   }
 
   /** The answer is not resumed any more. Resolves once its provider is stopped, or need not be. */
-  release(): Promise<void> {
-    return this.#comeback.release();
+  async release(): Promise<void> {
+    await this.#resume?.release();
   }
 
   /** `undefined` when no way of asking is left. */
@@ -156,10 +138,11 @@ export class TargetRequests {
     const splice = this.#splice(mode, tail, prefix, rest, repeated_tokens > 0);
     const planned = { target: this.#target, mode, ...(compressed && { compressed }), splice };
     if (mode === 'replay' || mode === 'restart') {
-      return { ...planned, request: this.#request(this.#originalBody()), added_messages: [] };
+      const request = originalRequest(this.#target, this.#conversation, this.#run, this.#context);
+      return { ...planned, request, added_messages: [] };
     }
     const { body, ...added } = this.#run.wire.continuation({
-      request: this.#asked,
+      request: requestFor(this.#target, this.#conversation, this.#run, this.#context),
       dialect: this.#prefill.dialect,
       first: this.#first ?? {},
       mode,
@@ -173,14 +156,15 @@ export class TargetRequests {
     });
     const base_url =
       mode === 'prefill' ? this.#prefill.dialect.prefillUrl?.(this.#target.upstream.base_url) : undefined;
-    return { ...planned, request: this.#request(this.#withModel(body), base_url), ...added };
+    const sent = bodyFor(this.#target, this.#run, body);
+    return { ...planned, request: requestTo(this.#target, this.#run, sent, base_url), ...added };
   }
 
   /** True if the way of asking was at fault, not the provider's health: the next one may do. */
   isRequestAtFault(planned: PlannedAttempt, interruption: Interruption): boolean {
     const { mode, splice } = planned;
     if (mode === 'first' || mode === 'restart') return false;
-    if (mode === 'resume') return this.#comeback.isGone(interruption);
+    if (mode === 'resume') return this.#resume?.isGone(interruption) ?? true;
     const { cause, evidence, message = '' } = interruption;
     const isStatus = evidence.kind === 'status';
     if (cause === 'context_overflow') return this.#fitsWithLess(planned);
@@ -255,7 +239,7 @@ export class TargetRequests {
       return onlyReasoned && mayThinkOn ? 'prefill' : 'restart';
     }
     const tools = transcript.providerTools;
-    if (!takesBack(this.#target, tools, this.#run)) return undefined;
+    if (tools.length > 0 && !takesBack(this.#target, tools, this.#run)) return undefined;
     const { tail } = givenBack(transcript.text, tools);
     return chooseMode({
       plan: cutTools.length > 0 ? 'R3' : 'R1',
@@ -297,27 +281,5 @@ export class TargetRequests {
 
   get #isStrict(): boolean {
     return this.#context.configuration.recovery.seam === 'strict';
-  }
-
-  /** As it came, unless this target is to have it in another form. */
-  #originalBody(): string {
-    const asked = this.#asked;
-    const { request, body } = this.#conversation;
-    const isAsItCame = asked === request && this.#target.model === undefined;
-    return isAsItCame ? body : this.#withModel(asked);
-  }
-
-  /** The client's request; where several providers take part in a conversation, as this one takes it. */
-  get #asked(): WireRequest {
-    const { request } = this.#conversation;
-    return this.#run.targets ? historyFor(this.#prefill.dialect, request) : request;
-  }
-
-  #withModel(body: object): string {
-    return JSON.stringify({ ...body, model: this.#prefill.model });
-  }
-
-  #request(body: string, base_url = this.#target.upstream.base_url): AttemptRequest {
-    return { url: upstreamUrl(base_url, this.#run.wire.path), headers: this.#target.headers, body };
   }
 }

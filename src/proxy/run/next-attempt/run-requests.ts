@@ -6,26 +6,29 @@ import type { RunTarget } from '../../upstream/target.ts';
 import type { RequestFacts } from '../../wires/common/request.ts';
 import type { WireRequest } from '../../wires/common/wire.ts';
 import type { AttemptReport } from '../context/attempt-report.ts';
+import type { PlannedAttempt } from '../context/planned-attempt.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
-import {
-  type AskedConversation,
-  type PlannedAttempt,
-  TargetRequests,
-  type WantedRest,
-} from './recovery-request.ts';
+import { type AskedConversation, modelOf, originalRequest } from './asked-conversation.ts';
+import { KeptAnswer } from './provider-resume.ts';
+import { TargetRequests, type WantedRest } from './recovery-request.ts';
 
 /** The requests of a run, whichever of its targets they go to. */
 export class RunRequests {
-  readonly #requestsTo: (target: RunTarget) => TargetRequests;
+  readonly #run: Run;
+  readonly #context: RunContext;
+  readonly #facts: RequestFacts;
   #conversation: AskedConversation;
+  /** The targets that were interrupted or asked for the rest, and those that may keep their answer. */
   readonly #targets = new Map<RunTarget, TargetRequests>();
   /** Names of calls that were cut out of the answer and not made again yet. */
   readonly #cutTools = new Set<string>();
 
   constructor(run: Run, context: RunContext, facts: RequestFacts) {
+    this.#run = run;
+    this.#context = context;
+    this.#facts = facts;
     this.#conversation = run;
-    this.#requestsTo = (target) => new TargetRequests(target, run, context, facts);
   }
 
   /** What is asked for, without what is added to it to ask for the rest. */
@@ -46,7 +49,11 @@ export class RunRequests {
 
   /** The client's own request. */
   original(target: RunTarget): PlannedAttempt {
-    return this.#of(target).original();
+    const run = this.#run;
+    const request = originalRequest(target, this.#conversation, run, this.#context);
+    const kept = KeptAnswer.of(target, run, this.#facts, this.#context);
+    if (kept) this.#of(target).keep(kept);
+    return { target, mode: 'first', request: kept?.asked(request) ?? request, added_messages: [] };
   }
 
   /** The request that comes back to the very answer, if its provider has it. */
@@ -56,12 +63,12 @@ export class RunRequests {
 
   /** The request for what follows the end of an answer, where that matters and its provider has it. */
   tail(planned: PlannedAttempt, report: AttemptReport): PlannedAttempt | undefined {
-    return this.#of(planned.target).tail(planned, report);
+    return this.#targets.get(planned.target)?.tail(planned, report);
   }
 
   /** To be waited for before {@link recovery}: finds out what the target that is asked first makes of a prefix. */
   async prepare([target]: readonly RunTarget[], mayProbe: boolean, signal: AbortSignal): Promise<void> {
-    if (target) await (this.#targets.get(target) ?? this.#requestsTo(target)).prepare(mayProbe, signal);
+    if (target) await this.#consider(target).prepare(mayProbe, signal);
   }
 
   /** The request for the rest to the first of these targets that can be asked for it; `undefined` when none can. */
@@ -83,9 +90,7 @@ export class RunRequests {
 
   /** True if this target takes back what the tools of the provider have done. */
   carries(target: RunTarget, transcript: Transcript): boolean {
-    // A target that is only considered has not been asked, so it has no part in the answer.
-    const requests = this.#targets.get(target) ?? this.#requestsTo(target);
-    return requests.carries(transcript);
+    return this.#consider(target).carries(transcript);
   }
 
   /** True if the way of asking was at fault, not the target: another one may do. */
@@ -95,12 +100,18 @@ export class RunRequests {
 
   /** The answer continued, and is now `text`: the result of a trial is known. */
   confirm(planned: PlannedAttempt, text: string): void {
-    this.#of(planned.target).confirm(planned, text);
+    this.#targets.get(planned.target)?.confirm(planned, text);
   }
 
-  /** Takes what an attempt shows of the server it came from, and what that will have back. */
+  /** Takes what an attempt shows of its target, and what that will have back. */
   observe(planned: PlannedAttempt, report: AttemptReport): void {
-    this.#of(planned.target).observe(planned, report);
+    const { target } = planned;
+    const { ending, samples } = report;
+    this.#context.capabilities.recognise(target, modelOf(target, this.#run), samples);
+    const isWhole = ending !== undefined && !ending.cutShort;
+    // Nothing more is asked for after a whole answer.
+    const requests = isWhole ? this.#targets.get(target) : this.#of(target);
+    requests?.observe(planned, report);
   }
 
   /** Nothing more is wanted of answers that their providers may still be at. */
@@ -109,11 +120,16 @@ export class RunRequests {
   }
 
   #of(target: RunTarget): TargetRequests {
-    const known = this.#targets.get(target);
-    if (known) return known;
-    const requests = this.#requestsTo(target);
-    requests.replaceConversation(this.#conversation);
+    const requests = this.#consider(target);
     this.#targets.set(target, requests);
     return requests;
+  }
+
+  /** A target that is only considered has not been asked, so it has no part in the answer. */
+  #consider(target: RunTarget): TargetRequests {
+    return (
+      this.#targets.get(target) ??
+      new TargetRequests(target, this.#conversation, this.#run, this.#context, this.#facts)
+    );
   }
 }

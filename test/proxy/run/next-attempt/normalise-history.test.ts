@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { DialectName } from '../../../../src/config/dialect-names.ts';
-import { historyFor } from '../../../../src/proxy/run/next-attempt/normalise-history.ts';
+import { historyFor } from '../../../../src/proxy/run/next-attempt/asked-conversation.ts';
 import { DIALECTS } from '../../../../src/proxy/wires/dialects/registry.ts';
 import { chatRequest } from '../../../simulation/simulate.ts';
 

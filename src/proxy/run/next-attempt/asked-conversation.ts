@@ -1,6 +1,58 @@
 import { isObject } from '../../../lib/json.ts';
+import type { Compression } from '../../../plans/delta.ts';
+import type { AttemptRequest } from '../../upstream/attempt.ts';
+import { type RunTarget, upstreamUrl } from '../../upstream/target.ts';
 import type { Dialect } from '../../wires/common/dialect.ts';
 import type { WireRequest } from '../../wires/common/wire.ts';
+import { DIALECTS } from '../../wires/dialects/registry.ts';
+import type { Run } from '../context/run.ts';
+import type { RunContext } from '../context/run-context.ts';
+
+/** What is asked for, whichever target is asked. */
+export interface AskedConversation {
+  readonly request: WireRequest;
+  /** The same, as it is sent. */
+  readonly body: string;
+  /** Set where it is not the client's own. */
+  readonly compressed?: Compression;
+}
+
+/** By which name this target is asked for the model of the run. */
+export const modelOf = (target: RunTarget, { request }: Run): string => target.model ?? request.model;
+
+export const dialectOf = (target: RunTarget, run: Run, { capabilities }: RunContext): Dialect =>
+  run.wire.dialect ?? capabilities.dialect(target, modelOf(target, run)) ?? DIALECTS.generic;
+
+/** What is asked for; where several providers take part in a conversation, as this one takes it. */
+export const requestFor = (
+  target: RunTarget,
+  { request }: AskedConversation,
+  run: Run,
+  context: RunContext,
+): WireRequest => (run.targets ? historyFor(dialectOf(target, run, context), request) : request);
+
+/** The request for the whole answer: as it came, unless this target is to have it in another form. */
+export function originalRequest(
+  target: RunTarget,
+  conversation: AskedConversation,
+  run: Run,
+  context: RunContext,
+): AttemptRequest {
+  const asked = requestFor(target, conversation, run, context);
+  const isAsItCame = asked === conversation.request && target.model === undefined;
+  return requestTo(target, run, isAsItCame ? conversation.body : bodyFor(target, run, asked));
+}
+
+/** A request in the words of this target. */
+export const bodyFor = (target: RunTarget, run: Run, body: object): string =>
+  JSON.stringify({ ...body, model: modelOf(target, run) });
+
+export const requestTo = (
+  target: RunTarget,
+  { wire }: Run,
+  body: string,
+  base_url = target.upstream.base_url,
+): AttemptRequest => ({ url: upstreamUrl(base_url, wire.path), headers: target.headers, body });
 
 /** What some providers add to the messages they send, and want to have back. */
 const ADDED_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_details', 'reasoning_text'];
