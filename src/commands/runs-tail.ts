@@ -154,7 +154,7 @@ const FRUITLESS_MAX_MS = 60_000;
  * Reads the events of a stream until `read` returns true for the last one, however often the connection breaks. `open`
  * opens the stream again, its controller closes the connection. Rejects with what is wrong when connecting again is of no use.
  */
-export async function followEvents(
+async function followEvents(
   open: (closing: AbortController) => Promise<Response>,
   read: (event: EventSourceMessage) => boolean | Promise<boolean>,
 ): Promise<void> {

@@ -109,7 +109,7 @@ const QUIET_MS = 60_000;
 const SUCCESS = 0;
 
 /** Tells the operator when traces begin to be lost and when they no longer are: once per outage, not per batch. */
-export class ReportedExporter implements SpanExporter {
+class ReportedExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #log: Logger;
   readonly #time: Time;

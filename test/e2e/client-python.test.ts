@@ -108,7 +108,7 @@ describe('openai for Python does not notice', needs(environment), () => {
     const answer = ask(connect(deployment, 'chunks'), deployment, question, 3);
     for (const [index, replica] of deployment.replicas.slice(0, 3).entries()) {
       await deployment.asked(question, index + 1);
-      await setTimeout(100);
+      await deployment.underWay(question);
       await replica.kill('SIGKILL');
     }
     expectWhole(await answer);
@@ -116,24 +116,24 @@ describe('openai for Python does not notice', needs(environment), () => {
 
   test('that its replica was killed in write_ahead mode', async () => {
     const deployment = await deploy({ checkpoint: { durability: 'write_ahead' } });
-    const { answers } = await askInEveryManner(deployment, 'killed in write_ahead mode');
-    await setTimeout(200);
+    const { questions, answers } = await askInEveryManner(deployment, 'killed in write_ahead mode');
+    await deployment.underWay(...questions);
     await deployment.holdfast.kill('SIGKILL');
     for (const answer of await Promise.all(answers)) expectWhole(answer);
   });
 
   test('that its replica was asked to go', async () => {
     const deployment = await deploy({ limits: { drain_ms: 1 }, checkpoint: { lease_ms: 60_000 } });
-    const { answers } = await askInEveryManner(deployment, 'terminated');
-    await setTimeout(200);
+    const { questions, answers } = await askInEveryManner(deployment, 'terminated');
+    await deployment.underWay(...questions);
     await deployment.holdfast.kill('SIGTERM');
     for (const answer of await Promise.all(answers)) expectWhole(answer);
   });
 
   test('that its replica froze', async () => {
     const deployment = await deploy();
-    const { answers } = await askInEveryManner(deployment, 'frozen', { idle_s: 1 });
-    await setTimeout(200);
+    const { questions, answers } = await askInEveryManner(deployment, 'frozen', { idle_s: 1 });
+    await deployment.underWay(...questions);
     process.kill(deployment.holdfast.pid, 'SIGSTOP');
     const whole = await Promise.all(answers);
     process.kill(deployment.holdfast.pid, 'SIGCONT');

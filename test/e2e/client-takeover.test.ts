@@ -205,8 +205,7 @@ describe('SDKs do not notice that a replica died', () => {
     const uncut = await Promise.all(clients.map((each) => ask(each, 'uncut').answer));
     // However long this test takes, none is at its end when the replica is killed.
     const cut = clients.map((each) => ask(each, 'cut..', [{ kind: 'silence', at: { event: 200 } }]));
-    await Promise.all(cut.map(({ content }) => deployment.asked(content)));
-    await setTimeout(200);
+    await deployment.underWay(...cut.map(({ content }) => content));
     await deployment.holdfast.kill('SIGKILL');
     for (const [index, { content, answer }] of cut.entries()) {
       expect(await answer, content).toEqual(uncut[index]);

@@ -1,5 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { resumable } from '../../src/client/index.ts';
 import { needs } from '../needs.ts';
 import { redisBinary } from '../redis/binaries.ts';
@@ -14,6 +13,7 @@ import { openaiCompletions } from './clients/openai.ts';
 import { OpenaiPython, type PythonManner } from './clients/openai-python.ts';
 import { openaiResponses, openaiResponsesHelper } from './clients/openai-responses.ts';
 import { Deployment, modelOf } from './deployment.ts';
+import type { HoldfastProcess } from './holdfast-process.ts';
 import { pythonEnvironment } from './python/environment.ts';
 import { callTo, TIDES } from './situations.ts';
 
@@ -23,6 +23,8 @@ const QUESTION_CHARACTERS = 60;
 const TEXT = Array.from({ length: 150 }, (_, index) => `w${index} à 満潮 🌊`).join(' ');
 const CALL = { tool: callTo('call_brest', 'Brest') };
 const TEST_MAX_MS = 120_000;
+/** More than it takes to say `w10 à`. */
+const BEGINNING_EVENTS = 60;
 
 const redis = await redisBinary();
 const python = await pythonEnvironment();
@@ -121,8 +123,7 @@ describe('SDKs do not notice, on any wire, that a replica died', needs(redis), (
     async () => {
       const uncut = await Promise.all(askAll('uncut', false).map(({ answer }) => answer));
       const cut = askAll('cut', true);
-      await Promise.all(cut.map(({ question }) => deployment.asked(question)));
-      await setTimeout(300);
+      await deployment.underWay(...cut.map(({ question }) => question));
       await deployment.holdfast.kill('SIGKILL');
       for (const [index, { question, answer }] of cut.entries()) {
         expect(await answer, question).toEqual(uncut[index]);
@@ -151,7 +152,9 @@ describe('SDKs do not notice, on any wire, that a replica died', needs(redis), (
         return { question, answer };
       });
       await Promise.all(asked.map(({ question }) => deployment.asked(question)));
-      await setTimeout(1_000);
+      await vi.waitFor(async () => expect(await storedRuns(surviving)).toHaveLength(asked.length), {
+        timeout: TEST_MAX_MS,
+      });
       await dying.kill('SIGKILL');
       for (const { question, answer } of asked) {
         expect(JSON.stringify(await (await answer).json())).toContain(JSON.stringify(TEXT));
@@ -165,6 +168,14 @@ describe('SDKs do not notice, on any wire, that a replica died', needs(redis), (
     TEST_MAX_MS,
   );
 });
+
+/** Runs under way of which a replica finds the beginning of the answer in the store. */
+async function storedRuns({ url }: HoldfastProcess): Promise<unknown[]> {
+  const headers = { authorization: `Bearer ${API_KEY}` };
+  const response = await globalThis.fetch(new URL('/holdfast/v1/runs', url), { headers });
+  const { data } = (await response.json()) as { data: { status: string; cursor: number }[] };
+  return data.filter(({ status, cursor }) => status === 'running' && cursor > BEGINNING_EVENTS);
+}
 
 function interpreter(): string {
   if ('missing' in python) throw new Error(python.missing);

@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { type Provider, startProvider } from '../provider/provider.ts';
 import type { RecordedRequest } from '../provider/recorded-request.ts';
 import { PROMPT_END, textOf } from '../provider/request.ts';
@@ -32,6 +33,10 @@ interface PlannedRun {
   readonly plan: Plan;
   readonly requests: RecordedRequest[];
 }
+
+/** A part of the shortest answers that are cut in their middle. */
+const UNDER_WAY_BYTES = 4096;
+const POLL_MS = 5;
 
 /** Sections are laid over what the deployment configures by itself. */
 export interface DeploymentOptions {
@@ -176,6 +181,13 @@ export class Deployment {
   /** Resolves when providers have been sent that many requests for this question. */
   async asked(question: string, count = 1): Promise<void> {
     while (this.requests(question).length < count) await once(this.#arrivals, 'request');
+  }
+
+  /** Resolves when a provider has sent the first {@link UNDER_WAY_BYTES} of its latest answer to each of these questions. */
+  async underWay(...questions: readonly string[]): Promise<void> {
+    const isUnderWay = (question: string) =>
+      (this.requests(question).at(-1)?.sent.bytes ?? 0) >= UNDER_WAY_BYTES;
+    while (!questions.every(isUnderWay)) await setTimeout(POLL_MS);
   }
 
   /** Rejects if the process had complaints, or a provider was told to do something it could not. */
