@@ -149,6 +149,8 @@ describe('a replica that freezes', () => {
     expectWhole(answer);
     // It finds out that it was taken over.
     await deployment.holdfast.logged(({ msg }) => msg === 'run ended');
+    // Its client has the whole answer before the journal is sealed.
+    await deployment.other.logged(({ msg }) => msg === 'run ended');
     const url = new URL(`/holdfast/v1/runs/${answer.run}`, deployment.other.url);
     const status = await (await globalThis.fetch(url, { headers: CREDENTIAL })).json();
     expect(status).toMatchObject({ status: 'complete', text: TEXT, takeovers: 1 });

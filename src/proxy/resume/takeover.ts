@@ -100,10 +100,11 @@ function barOf(
   return isPoisoned ? 'poisoned' : undefined;
 }
 
-/** Settled calls are delivered whatever else is missing, and an answer that is finished needs only its end. */
+/** Settled calls are delivered whatever else is missing, and an answer that is finished or has failed needs only its end. */
 export function endsWithoutRequest(stored: StoredRun, position: Position): boolean {
-  const { transcript, ended } = restoredAt(stored, position);
-  return ended !== undefined || transcript.finish !== undefined || transcript.closedCalls.length > 0;
+  const { transcript, ended, announcedError } = restoredAt(stored, position);
+  const isOver = ended !== undefined || announcedError !== undefined || transcript.finish !== undefined;
+  return isOver || transcript.closedCalls.length > 0;
 }
 
 /** Stands for a run of which only the stored part can be delivered: nothing is ever sent anywhere in its name. */

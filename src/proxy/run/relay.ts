@@ -94,6 +94,10 @@ async function deliver(
     if (restored.ended === 'error') return close(state, client, { status: 'failed' }, 'failed');
     return close(state, client, { status: 'complete' }, 'replayed');
   }
+  if (restored?.announcedError) {
+    await state.fail(restored.announcedError);
+    return close(state, client, { status: 'failed' }, 'failed');
+  }
   let report: AttemptReport = restored?.report ?? (await read(planned, state, targets, context));
   for (;;) {
     if (state.signal.aborted) return abandon(state, client, context);

@@ -59,7 +59,8 @@ export class RestoredRun {
     for (const { events } of stored.records) for (const event of events) this.#takeStored(event);
     this.healed = tail.map((payload) => this.#takeBrought(payload));
     const { toolCalls, finish } = this.transcript;
-    const isOver = finish !== undefined || this.ended !== undefined;
+    const hasFailed = this.announcedError !== undefined;
+    const isOver = finish !== undefined || hasFailed || this.ended !== undefined;
     this.unfinished = isOver ? [] : neverSettled(held, toolCalls).map((call) => cutAfter(toolCalls, call));
   }
 
@@ -77,6 +78,11 @@ export class RestoredRun {
   /** The last event of the stream was sent: `[DONE]`, or the error. */
   get ended(): 'done' | 'error' | undefined {
     return this.#last === undefined ? undefined : this.#rules.wire.delivered.endOf(this.#last);
+  }
+
+  /** The error that the client was sent last, if the event that is to end its stream after that is missing. */
+  get announcedError(): object | undefined {
+    return this.#last === undefined ? undefined : this.#rules.wire.delivered.announcedError?.(this.#last);
   }
 
   /** The same as an attempt, which was lost with its replica unless the answer was finished. */

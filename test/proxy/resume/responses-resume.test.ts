@@ -14,6 +14,9 @@ const PLAN: Plan = {
   ],
 };
 
+/** The account is empty: nothing more is asked for. */
+const GIVEN_UP: Plan = { ...PLAN, faults: [{ kind: 'error_quota', at: { event: 7 } }] };
+
 const THOUGHT: Plan = { parts: [{ reasoning: 'They ask about the sea.' }, { text: 'It is salty.' }] };
 
 /** A response as a replica has told it to the end, and as it was stored. */
@@ -141,5 +144,18 @@ describe('a response whose replica is lost', () => {
     const { client, asked } = await comeBack(half);
     expect(client.destroyed).toBe(true);
     expect(asked).toBe(0);
+  });
+
+  test('ends as it was announced to end, where its client was told the error before the replica was lost', async () => {
+    const { payloads } = await told(GIVEN_UP);
+    const error = at(payloads, 'error');
+    expect(payloads).toHaveLength(error + 1);
+    for (let stored = 0; stored <= error; stored++) {
+      const { comeBack } = await lostAfter(stored, GIVEN_UP);
+      const { outcome, reading, asked } = await comeBack(error);
+      expect(outcome, `${stored} stored`).toBe('failed');
+      expect(reading).toMatchObject({ violations: [], error: { code: 'stream_interrupted' } });
+      expect(asked).toBe(0);
+    }
   });
 });

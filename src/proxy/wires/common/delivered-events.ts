@@ -9,6 +9,8 @@ export interface DeliveredEvents<Event extends AnswerEvent = AnswerEvent> {
   reader(): DeliveredReader;
   /** Whether this payload ends the stream, and how. */
   endOf(payload: string): 'done' | 'error' | undefined;
+  /** Where a failure is two events: the error of the first one, which announces it, if this payload is that event. */
+  announcedError?(payload: string): object | undefined;
   /** Whether this payload can give an answer its identity. */
   hasIdentity(payload: string): boolean;
   /** What the provider calls the answer that this payload is of. */

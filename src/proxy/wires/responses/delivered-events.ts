@@ -40,6 +40,12 @@ export const responsesDeliveredEvents: DeliveredEvents<ResponsesEvent> = {
     return type === 'response.failed' ? 'error' : undefined;
   },
 
+  announcedError(payload) {
+    if (eventTypeOf(payload) !== 'error') return undefined;
+    const { error } = dataIn(payload);
+    return isObject(error) ? error : undefined;
+  },
+
   hasIdentity: (payload) => responseIn(payload) !== undefined,
   idOf: (payload) => {
     const id = responseIn(payload)?.id;
