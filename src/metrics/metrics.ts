@@ -5,9 +5,8 @@ import { VERSION } from '../lib/version.ts';
 import { BREAKER_STATES, type BreakerState } from '../plans/circuit-breaker.ts';
 import { OUTCOMES } from '../plans/outcome.ts';
 import { SEAM_KINDS } from '../plans/seam/joint.ts';
-import { type ConfiguredNames, Families } from './families.ts';
+import { type ConfiguredNames, Families, openMetricsOf, prefersOpenMetrics } from './families.ts';
 import * as values from './label-values.ts';
-import { openMetricsOf, prefersOpenMetrics } from './open-metrics.ts';
 
 /** Seconds. Up to ten minutes, because reasoning models are silent for long before the first token. */
 const FIRST_TOKEN_BUCKETS = [

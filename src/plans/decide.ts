@@ -1,8 +1,7 @@
 import type { RecoveryPolicy } from '../config/configuration.ts';
 import { type Interruption, isPermanent } from '../interrupts/interruption.ts';
 import type { Exhaustion } from './budget.ts';
-import type { ToolCall } from './tool-call.ts';
-import { proofOf, type ToolSchemas } from './tool-proof.ts';
+import { proofOf, type ToolCall, type ToolSchemas } from './tool-call.ts';
 import type { Transcript } from './transcript.ts';
 
 /** What to do about an interruption. `cancel` lists the calls that were cut and must be given up. */

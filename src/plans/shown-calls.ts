@@ -1,6 +1,5 @@
 import type { Delta } from './delta.ts';
-import type { ToolCall } from './tool-call.ts';
-import { normalisedArguments } from './tool-proof.ts';
+import { normalisedArguments, type ToolCall } from './tool-call.ts';
 
 /** A piece of a tool call as the client is to see it: the whole call, or a fragment of it in live mode. */
 export interface ShownFragment {

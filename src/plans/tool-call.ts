@@ -1,5 +1,7 @@
-import { isObject } from '../lib/json.ts';
-import { normalisedArguments } from './tool-proof.ts';
+import { type Schema, Validator } from '@cfworker/json-schema';
+import { isObject, parsedJson } from '../lib/json.ts';
+import type { Delta, Proof } from './delta.ts';
+import type { Transcript } from './transcript.ts';
 
 /** A call, for a model that has made it. */
 export interface NamedCall {
@@ -64,3 +66,105 @@ export function comparableJson(text: string): string {
 
 const sorted = (object: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).sort(([one], [other]) => (one < other ? -1 : 1)));
+
+/** The JSON Schema of each tool's parameters, by tool name. A tool declared without one has `{}`: it takes none. */
+export type ToolSchemas = ReadonlyMap<string, unknown>;
+
+/**
+ * How well it is proven that an open call is complete, by its arguments and by what came after it.
+ *
+ * A finished JSON object is never a proper prefix of a longer valid text, but `{}` is often a placeholder that is
+ * sent before the real arguments, and scalars, arrays and glued objects prove nothing at all. Once text follows, no
+ * arguments will come any more; once another call follows they still may, for providers interleave parallel calls.
+ */
+export function proofOf(call: ToolCall, schemas: ToolSchemas): Proof | undefined {
+  const schema = schemas.get(call.name);
+  const isEmpty = call.arguments.trim() === '';
+  const value = isEmpty ? {} : parsedObject(call.arguments);
+  if (!value) return undefined;
+  if (call.followed === 'text') return 2;
+  if (Object.keys(value).length === 0 && !takesNoArguments(schema)) return undefined;
+  if (call.followed === 'call') return 2;
+  return !isEmpty && satisfies(value, schema) ? 1 : undefined;
+}
+
+type Close = Extract<Delta, { kind: 'tool_close' }>;
+
+const NONE: readonly Close[] = [];
+
+/**
+ * Calls that are proven closed because something else begins after them, in the order in which they began: a call
+ * waits for those before it. Providers may interleave the fragments of several calls, so it takes whole arguments
+ * as well.
+ */
+export function closedBefore(
+  next: Delta,
+  transcript: Transcript,
+  schemas: ToolSchemas,
+  tool_proof: Proof,
+): readonly Close[] {
+  const followed = next.kind === 'text' ? 'text' : next.kind === 'tool_start' ? 'call' : undefined;
+  const { openCalls } = transcript;
+  if (!followed || openCalls.length === 0 || tool_proof > 2) return NONE;
+  const unproven = openCalls.findIndex((call) => {
+    // All calls may be started before the arguments of the first one come, even if those are only `{}`.
+    const mayBegin = followed === 'call' && call.arguments.trim() === '';
+    return mayBegin || proofOf({ ...call, followed }, schemas) === undefined;
+  });
+  const proven = unproven === -1 ? openCalls : openCalls.slice(0, unproven);
+  return proven.map(({ index }) => ({ kind: 'tool_close', index, proof: 2 }));
+}
+
+/**
+ * The finish reason closes every call, but it cannot make half a document whole: `broken` are the calls whose
+ * arguments do not parse.
+ */
+export function closedByFinish(transcript: Transcript): {
+  readonly closed: readonly Close[];
+  readonly broken: readonly ToolCall[];
+} {
+  const broken = transcript.openCalls.filter((call) => !parses(normalisedArguments(call.arguments)));
+  const closed = transcript.openCalls
+    .filter((call) => !broken.includes(call))
+    .map(({ index }): Close => ({ kind: 'tool_close', index, proof: 3 }));
+  return { closed, broken };
+}
+
+/** Empty arguments are how several providers spell "none"; clients expect a JSON document. */
+export function normalisedArguments(text: string): string {
+  return text.trim() === '' ? '{}' : text;
+}
+
+export const parses = (text: string): boolean => parsedJson(text) !== undefined;
+
+function parsedObject(text: string): object | undefined {
+  const value = parsedJson(text);
+  return isObject(value) ? value : undefined;
+}
+
+function takesNoArguments(schema: unknown): boolean {
+  if (!isObject(schema)) return false;
+  const { properties, required, additionalProperties } = schema;
+  const declaresNone =
+    properties === undefined || (isObject(properties) && Object.keys(properties).length === 0);
+  const requiresNone = required === undefined || (Array.isArray(required) && required.length === 0);
+  return declaresNone && requiresNone && !isObject(additionalProperties);
+}
+
+function satisfies(value: object, schema: unknown): boolean {
+  if (!isObject(schema) || hasPattern(schema)) return false;
+  try {
+    return new Validator(schema as Schema, '2020-12', true).validate(value).valid;
+  } catch {
+    // An unresolvable reference or a malformed schema proves nothing about the arguments.
+    return false;
+  }
+}
+
+/**
+ * A regular expression of the client's must not run on an event loop that it shares with others. A property that is
+ * merely called "pattern", as search tools have one, is described by an object.
+ */
+function hasPattern(schema: object): boolean {
+  return /"pattern":"|"patternProperties":/.test(JSON.stringify(schema));
+}

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Delta, Proof } from '../../src/plans/delta.ts';
-import { closedBefore, closedByFinish } from '../../src/plans/tool-proof.ts';
+import { closedBefore, closedByFinish } from '../../src/plans/tool-call.ts';
 import type { Transcript } from '../../src/plans/transcript.ts';
 import { call, cancel, close, reasoning, SCHEMAS, start, text, transcriptOf } from './saying.ts';
 

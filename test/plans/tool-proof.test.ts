@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ToolCall } from '../../src/plans/tool-call.ts';
-import { normalisedArguments, parses, proofOf } from '../../src/plans/tool-proof.ts';
+import { normalisedArguments, parses, proofOf, type ToolCall } from '../../src/plans/tool-call.ts';
 import { SCHEMAS } from './saying.ts';
 
 const callOf = (name: string, text: string, followed?: ToolCall['followed']): ToolCall => ({

@@ -3,7 +3,7 @@ import type { AttemptEnd } from '../../interrupts/classify.ts';
 import type { Phase } from '../../interrupts/interruption.ts';
 import { type Delta, isUsage } from '../../plans/delta.ts';
 import type { Splice } from '../../plans/splice.ts';
-import { closedByFinish, parses } from '../../plans/tool-proof.ts';
+import { closedByFinish, parses } from '../../plans/tool-call.ts';
 import type { Attempt } from '../upstream/attempt.ts';
 import type { AnswerEvent, WireEvent, WireReader } from '../wires/common/wire.ts';
 import { type Answer, type AttemptReport, PHASE_OF } from './context/attempt-report.ts';

@@ -1,5 +1,5 @@
 import type { Delta } from '../../plans/delta.ts';
-import { parses } from '../../plans/tool-proof.ts';
+import { parses } from '../../plans/tool-call.ts';
 import type { AnswerEvent } from '../wires/common/wire.ts';
 import type { RunState } from './run-state.ts';
 

@@ -3,8 +3,13 @@ import type { Phase } from '../../interrupts/interruption.ts';
 import type { Policy } from '../../plans/decide.ts';
 import { type Delta, type Proof, partOf } from '../../plans/delta.ts';
 import { asksForRest } from '../../plans/seam/mode.ts';
-import type { SettledCall, ToolCall } from '../../plans/tool-call.ts';
-import { closedBefore, closedByFinish, type ToolSchemas } from '../../plans/tool-proof.ts';
+import {
+  closedBefore,
+  closedByFinish,
+  type SettledCall,
+  type ToolCall,
+  type ToolSchemas,
+} from '../../plans/tool-call.ts';
 import { Transcript } from '../../plans/transcript.ts';
 import type { DeliveredEvent, DeliveredReader } from '../wires/common/delivered-events.ts';
 import { NO_TRACES } from '../wires/common/dialect.ts';

@@ -3,7 +3,7 @@ import {
   type CompletionRequest,
   checkCompletionRequest,
   completionFactsOf,
-} from '../../../src/proxy/wires/chunks/completions-request.ts';
+} from '../../../src/proxy/wires/chunks/completions-wire.ts';
 import type { Plan } from '../../provider/script.ts';
 import { type SimulationOptions, simulate } from '../../simulation/simulate.ts';
 

@@ -117,44 +117,28 @@ export function observers(all: readonly RunObserver[]): RunObserver {
   return {
     begin(run) {
       const watches = all.flatMap((observer) => observer.begin(run) ?? []);
-      return watches.length > 1 ? new Watches(watches) : watches[0];
+      return watches.length > 1 ? watchedBy(watches) : watches[0];
     },
   };
 }
 
-class Watches implements RunObservation {
-  readonly logFields: Readonly<Record<string, string>> | undefined;
-  readonly #watches: readonly RunObservation[];
-
-  constructor(watches: readonly RunObservation[]) {
-    this.#watches = watches;
-    const fields = watches.map(({ logFields }) => logFields).filter((each) => each !== undefined);
-    this.logFields = fields.length > 0 ? Object.assign({}, ...fields) : undefined;
-  }
-
-  attempt(attempt: ObservedAttempt): Readonly<Record<string, string>> | undefined {
-    return Object.assign({}, ...this.#watches.map((watch) => watch.attempt(attempt)));
-  }
-
-  answering(): void {
-    for (const watch of this.#watches) watch.answering();
-  }
-
-  attemptEnded(end: ObservedAttemptEnd): void {
-    for (const watch of this.#watches) watch.attemptEnded(end);
-  }
-
-  planned(plan: ObservedPlan): void {
-    for (const watch of this.#watches) watch.planned(plan);
-  }
-
-  recovered(recovery: ObservedRecovery): void {
-    for (const watch of this.#watches) watch.recovered(recovery);
-  }
-
-  ended(end: ObservedEnd): void {
-    for (const watch of this.#watches) watch.ended(end);
-  }
+/** Several observations of one run as one. */
+function watchedBy(watches: readonly RunObservation[]): RunObservation {
+  const fields = watches.map(({ logFields }) => logFields).filter((each) => each !== undefined);
+  const each =
+    <Told extends unknown[]>(name: 'answering' | 'attemptEnded' | 'planned' | 'recovered' | 'ended') =>
+    (...told: Told): void => {
+      for (const watch of watches) (watch[name] as (...told: Told) => void)(...told);
+    };
+  return {
+    logFields: fields.length > 0 ? Object.assign({}, ...fields) : undefined,
+    attempt: (attempt) => Object.assign({}, ...watches.map((watch) => watch.attempt(attempt))),
+    answering: each('answering'),
+    attemptEnded: each('attemptEnded'),
+    planned: each('planned'),
+    recovered: each('recovered'),
+    ended: each('ended'),
+  };
 }
 
 /** A run with its observation, if it has one. */

@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Notes } from '../../../checkpoint/notes.ts';
 import type { Owner, RunId } from '../../../checkpoint/store.ts';
-import { comparableJson, type SettledCall, type ToolCall } from '../../../plans/tool-call.ts';
-import { normalisedArguments } from '../../../plans/tool-proof.ts';
+import {
+  comparableJson,
+  normalisedArguments,
+  type SettledCall,
+  type ToolCall,
+} from '../../../plans/tool-call.ts';
 import type { AnsweredCall } from '../../wires/common/conversation.ts';
 
 /** Calls of one turn beyond these are not remembered: a note is small. */

@@ -1,6 +1,6 @@
 import type { Fields } from '../../../lib/json-body.ts';
 import { nudgeText } from '../../../plans/continuation.ts';
-import type { ToolSchemas } from '../../../plans/tool-proof.ts';
+import type { ToolSchemas } from '../../../plans/tool-call.ts';
 import { promptSize } from '../common/prompt-size.ts';
 import {
   type ChatMessage,

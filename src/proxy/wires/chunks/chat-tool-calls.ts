@@ -1,7 +1,13 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
-import type { SettledCall, ToolCall } from '../../../plans/tool-call.ts';
-import { closedByFinish, normalisedArguments, proofOf, type ToolSchemas } from '../../../plans/tool-proof.ts';
+import {
+  closedByFinish,
+  normalisedArguments,
+  proofOf,
+  type SettledCall,
+  type ToolCall,
+  type ToolSchemas,
+} from '../../../plans/tool-call.ts';
 import { Transcript } from '../../../plans/transcript.ts';
 import { isUnreadableText } from '../common/event-data.ts';
 import type { ChatChoice, ChatChunk, ChatToolCall } from './chunk-reader.ts';

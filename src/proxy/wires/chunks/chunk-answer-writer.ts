@@ -1,5 +1,5 @@
 import { type Delta, isUsage, type Usage } from '../../../plans/delta.ts';
-import type { ToolSchemas } from '../../../plans/tool-proof.ts';
+import type { ToolSchemas } from '../../../plans/tool-call.ts';
 import { BaseAnswerWriter } from '../common/base-answer-writer.ts';
 import type {
   AnswerWriter,

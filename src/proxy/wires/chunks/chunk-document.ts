@@ -1,7 +1,7 @@
 import { failureStatusOf } from '../../../interrupts/provider-error.ts';
 import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
-import { parses } from '../../../plans/tool-proof.ts';
+import { parses } from '../../../plans/tool-call.ts';
 import { type DocumentFold, goOn, type OpenFields, overlay, type WireDocument } from '../common/document.ts';
 import type { ChatChoice, ChatChunk, ChatDelta, ChatToolCall } from './chunk-reader.ts';
 

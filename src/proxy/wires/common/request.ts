@@ -3,7 +3,7 @@ import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import type { Mode, Prefix } from '../../../plans/seam/mode.ts';
 import type { PromptSize } from '../../../plans/tokens.ts';
-import type { ToolSchemas } from '../../../plans/tool-proof.ts';
+import type { ToolSchemas } from '../../../plans/tool-call.ts';
 import type { AnswerGivenBack } from '../../../plans/transcript.ts';
 import type { Dialect } from './dialect.ts';
 import type { WireRequest } from './wire.ts';

@@ -1,7 +1,7 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
 import type { ShownFragment } from '../../../plans/shown-calls.ts';
-import { normalisedArguments } from '../../../plans/tool-proof.ts';
+import { normalisedArguments } from '../../../plans/tool-call.ts';
 import type { AnswerSink, ShownAnswer } from '../common/wire.ts';
 import { type ShownBlock, ShownBlocks } from './blocks.ts';
 import {

@@ -2,7 +2,7 @@ import type { EventSourceMessage } from 'eventsource-parser';
 import { failureStatusOf, providerErrorIn } from '../../../interrupts/provider-error.ts';
 import { isObject, parseJson } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
-import { normalisedArguments, parses } from '../../../plans/tool-proof.ts';
+import { normalisedArguments, parses } from '../../../plans/tool-call.ts';
 import {
   dataOf,
   isUnreadableText,

@@ -1,6 +1,6 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
-import { normalisedArguments, parses } from '../../../plans/tool-proof.ts';
+import { normalisedArguments, parses } from '../../../plans/tool-call.ts';
 import { type AttemptItem, type Json, type ResponsesData, textIn, typeOf } from './event.ts';
 
 /** Items that the client has to act on, besides those of which it depends on the item. */

@@ -1,8 +1,7 @@
 import type { JournalEvent } from '../../../checkpoint/journal.ts';
 import type { Delta } from '../../../plans/delta.ts';
 import type { ShownFragment } from '../../../plans/shown-calls.ts';
-import type { ToolCall } from '../../../plans/tool-call.ts';
-import { normalisedArguments } from '../../../plans/tool-proof.ts';
+import { normalisedArguments, type ToolCall } from '../../../plans/tool-call.ts';
 import { partsOf, type ShownItem } from './client-response-state.ts';
 import { argumentsOf, callClosing, callOf, cutOff, itemClosing, partClosing, placeOf } from './ending.ts';
 import { type AttemptItem, type ResponsesData, type ResponsesEvent, TEXT_PARTS, textIn } from './event.ts';

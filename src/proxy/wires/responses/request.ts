@@ -1,7 +1,7 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import { nudgeAfterTools } from '../../../plans/continuation.ts';
-import type { ToolSchemas } from '../../../plans/tool-proof.ts';
+import type { ToolSchemas } from '../../../plans/tool-call.ts';
 import type { AnswerGivenBack } from '../../../plans/transcript.ts';
 import { promptSize } from '../common/prompt-size.ts';
 import {
