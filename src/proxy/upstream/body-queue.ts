@@ -6,20 +6,11 @@ const LET_GO_BELOW_BYTES = HELD_BACK_ABOVE_BYTES / 2;
 /** What a piece costs besides its bytes; without it a flood of one-byte pieces would be all but free. */
 const PIECE_OVERHEAD_BYTES = 256;
 
-/** The provider's side of a response body. */
-interface BodySource {
-  pause(): void;
-  resume(): void;
-  /** The consumer left before the end. */
-  abandon(): void;
-}
-
 /**
  * A response body between undici, which pushes, and one consumer. It is neither a stream nor an iterator because it
  * lies on the path of every event: a piece goes straight to a consumer that is ready for it, without a promise.
  */
-export class BodyQueue implements ResponseBody {
-  readonly #source: BodySource;
+export abstract class BodyQueue implements ResponseBody {
   #pieces: Buffer[] = [];
   /** Index of the next piece: shifting an array of a thousand small pieces would move all of them each time. */
   #next = 0;
@@ -32,9 +23,11 @@ export class BodyQueue implements ResponseBody {
   #ended: boolean = false;
   #failure: TransportFailure | undefined;
 
-  constructor(source: BodySource) {
-    this.#source = source;
-  }
+  /** Holds the provider back, until {@link resume}. */
+  protected abstract pause(): void;
+  protected abstract resume(): void;
+  /** The consumer left before the end. */
+  protected abstract abandon(): void;
 
   consume(take: TakePiece): Promise<void> {
     this.#take = take;
@@ -61,7 +54,7 @@ export class BodyQueue implements ResponseBody {
     this.#bytes += piece.length + PIECE_OVERHEAD_BYTES;
     if (this.#bytes < HELD_BACK_ABOVE_BYTES || this.#held_back) return;
     this.#held_back = true;
-    this.#source.pause();
+    this.pause();
   }
 
   /** The body ended properly. What is queued is still handed over. */
@@ -118,7 +111,7 @@ export class BodyQueue implements ResponseBody {
     if (this.#held_back && !this.#ended && this.#bytes <= LET_GO_BELOW_BYTES) {
       this.#held_back = false;
       // Last, because undici may push what its parser had kept back before this returns.
-      this.#source.resume();
+      this.resume();
     }
     return piece;
   }
@@ -127,7 +120,7 @@ export class BodyQueue implements ResponseBody {
   #leave(error: unknown): void {
     this.#consumed?.reject(error);
     this.#clear();
-    if (!this.#ended) this.#source.abandon();
+    if (!this.#ended) this.abandon();
     this.#ended = true;
   }
 

@@ -7,42 +7,22 @@ const HEADERS_SENT = 'undici:client:sendHeaders';
 /** Node's. */
 const STREAM_CREATED = 'http2.client.stream.created';
 
-/** The connection that carries one request, and its state. */
+/** What carries one request, as far as it is known: the observer fills it in while the request is sent. */
 export interface Connection {
-  /** Why the socket broke, if it did. */
-  readonly error: Error | null;
-  /** RST_STREAM code of the HTTP/2 stream; 0 while it has none. */
-  readonly reset: number;
-  /** GOAWAY code of the HTTP/2 session; an error code once it has sent one, whatever it sent besides. */
-  readonly goaway: number | undefined;
-  /** Resets the HTTP/2 stream with CANCEL. undici's own abort would say NO_ERROR; HTTP/1.1 leaves all to that. */
-  cancel(): void;
+  socket?: Socket;
+  /** HTTP/2 only. */
+  stream?: ClientHttp2Stream;
+  session?: ObservedSession;
 }
 
 interface ObservedSession {
+  /** GOAWAY code of the HTTP/2 session; an error code once it has sent one, whatever it sent besides. */
   goaway: number | undefined;
 }
 
-class ObservedConnection implements Connection {
-  socket: Socket | undefined;
-  stream: ClientHttp2Stream | undefined;
-  session: ObservedSession | undefined;
-
-  get error(): Error | null {
-    return this.socket?.errored ?? null;
-  }
-
-  get reset(): number {
-    return this.stream?.rstCode ?? 0;
-  }
-
-  get goaway(): number | undefined {
-    return this.session?.goaway;
-  }
-
-  cancel(): void {
-    this.stream?.close(constants.NGHTTP2_CANCEL);
-  }
+/** Resets the HTTP/2 stream with CANCEL. undici's own abort would say NO_ERROR; HTTP/1.1 leaves all to that. */
+export function cancelStream({ stream }: Connection): void {
+  stream?.close(constants.NGHTTP2_CANCEL);
 }
 
 /**
@@ -56,7 +36,7 @@ class ObservedConnection implements Connection {
  */
 export class ConnectionObserver {
   readonly #sessions = new WeakMap<ClientHttp2Session, ObservedSession>();
-  #starting: ObservedConnection | undefined;
+  #starting: Connection | undefined;
 
   constructor() {
     subscribe(HEADERS_SENT, this.#headersSent);
@@ -70,7 +50,7 @@ export class ConnectionObserver {
 
   /** To be called from `onRequestStart`. */
   observe(): Connection {
-    const starting = new ObservedConnection();
+    const starting: Connection = {};
     this.#starting = starting;
     queueMicrotask(() => {
       if (this.#starting === starting) this.#starting = undefined;

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { transportCode } from '../../interrupts/classify.ts';
 import { BodyQueue } from './body-queue.ts';
-import type { Connection, ConnectionObserver } from './connection-observer.ts';
+import { type Connection, type ConnectionObserver, cancelStream } from './connection-observer.ts';
 import { TransportFailure, type TransportRequest, type TransportResponse } from './transport.ts';
 
 type Controller = Dispatcher.DispatchController;
@@ -14,8 +14,8 @@ const STREAM_RESET = 'ERR_HTTP2_STREAM_ERROR';
 export const abortFailure = ({ reason }: AbortSignal): TransportFailure =>
   reason instanceof TransportFailure ? reason : new TransportFailure(ABORTED, { cause: reason });
 
-/** One request and its response, as undici's dispatch handler. */
-export class Exchange implements Dispatcher.DispatchHandler {
+/** One request and its response, as undici's dispatch handler; it is itself the body of the response. */
+export class Exchange extends BodyQueue implements Dispatcher.DispatchHandler {
   /** Rejects with a {@link TransportFailure} when no response came. */
   readonly response: Promise<TransportResponse>;
   readonly options: Dispatcher.DispatchOptions;
@@ -26,13 +26,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #connect_timer: NodeJS.Timeout | undefined;
   #controller: Controller | undefined;
   #connection: Connection | undefined;
-  #body: BodyQueue | undefined;
   /** What one read of the connection has brought so far. */
   #pieces: Buffer[] = [];
   #closed: boolean = false;
 
   /** `url`: that of the request. `onAnswered` is called once: when the response has begun, or when it is certain that none will. */
   constructor(request: TransportRequest, url: URL, observer: ConnectionObserver, onAnswered: () => void) {
+    super();
     this.#settleResponse = Promise.withResolvers();
     this.response = this.#settleResponse.promise;
     this.options = dispatchOptions(request, url);
@@ -61,16 +61,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     else this.#connection = this.#observer.observe();
   }
 
-  onResponseStart(controller: Controller, status: number, headers: TransportResponse['headers']): void {
+  onResponseStart(_controller: Controller, status: number, headers: TransportResponse['headers']): void {
     const informational = status < 200;
     if (informational) return;
     this.#answered();
-    this.#body = new BodyQueue({
-      pause: () => controller.pause(),
-      resume: () => controller.resume(),
-      abandon: () => this.#abort(new TransportFailure(ABORTED)),
-    });
-    this.#settleResponse.resolve({ status, headers, body: this.#body });
+    this.#settleResponse.resolve({ status, headers, body: this });
   }
 
   /** Called for each chunk of the transfer coding, of which one read of the connection may bring a hundred. */
@@ -79,20 +74,20 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    const { socket, stream } = this.#connection ?? {};
     // The response only seems whole: see ConnectionObserver.
-    if (this.#connection?.reset) this.#fail(STREAM_RESET);
-    else if (this.#connection?.error)
-      this.#fail(transportCode(this.#connection.error), this.#connection.error);
+    if (stream?.rstCode) this.#fail(STREAM_RESET);
+    else if (socket?.errored) this.#fail(transportCode(socket.errored), socket.errored);
     else {
       this.#handOver();
       this.#close();
-      this.#body?.end();
+      this.end();
     }
   }
 
   onResponseError(_controller: Controller | null, error: unknown): void {
     if (this.#closed) return;
-    const socket_error = this.#connection?.error;
+    const socket_error = this.#connection?.socket?.errored;
     // undici may name only what its parser made of a socket's end.
     const cause = socket_error && socket_error !== error ? new AggregateError([error, socket_error]) : error;
     this.#fail(transportCode(cause), cause);
@@ -101,7 +96,19 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #handOver(): void {
     const pieces = this.#pieces;
     this.#pieces = [];
-    this.#body?.pushAll(pieces);
+    this.pushAll(pieces);
+  }
+
+  protected pause(): void {
+    this.#controller?.pause();
+  }
+
+  protected resume(): void {
+    this.#controller?.resume();
+  }
+
+  protected abandon(): void {
+    this.#abort(new TransportFailure(ABORTED));
   }
 
   readonly #onAbort = (): void => this.#abort(abortFailure(this.#signal));
@@ -109,13 +116,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #abort(failure: TransportFailure): void {
     this.#close();
     this.#settleResponse.reject(failure);
-    this.#body?.discard(failure);
-    this.#connection?.cancel();
+    this.discard(failure);
+    if (this.#connection) cancelStream(this.#connection);
     this.#controller?.abort(failure);
   }
 
   #fail(code: string, cause?: unknown): void {
-    const goaway = this.#connection?.goaway;
+    const goaway = this.#connection?.session?.goaway;
     const failure = new TransportFailure(code, {
       cause,
       ...(goaway !== undefined && { goaway }),
@@ -124,7 +131,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#handOver();
     this.#close();
     this.#settleResponse.reject(failure);
-    this.#body?.fail(failure);
+    this.fail(failure);
   }
 
   #close(): void {

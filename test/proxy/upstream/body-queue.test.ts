@@ -18,6 +18,23 @@ class RecordedSource {
   }
 }
 
+class SourcedQueue extends BodyQueue {
+  readonly #source: RecordedSource;
+  constructor(source: RecordedSource) {
+    super();
+    this.#source = source;
+  }
+  protected pause(): void {
+    this.#source.pause();
+  }
+  protected resume(): void {
+    this.#source.resume();
+  }
+  protected abandon(): void {
+    this.#source.abandon();
+  }
+}
+
 const KIB = 1024;
 const bytes = (length: number, fill = 0) => Buffer.alloc(length).fill(fill);
 const FAILURE = new TransportFailure('ECONNRESET');
@@ -51,7 +68,7 @@ function consume(queue: BodyQueue, onPiece: (piece: Buffer) => void = () => {}) 
 
 describe('handing over', () => {
   test('at once, and the very piece that came', () => {
-    const queue = new BodyQueue(new RecordedSource());
+    const queue = new SourcedQueue(new RecordedSource());
     const taken: Buffer[] = [];
     consume(queue, (piece) => taken.push(piece));
     const piece = bytes(3);
@@ -61,7 +78,7 @@ describe('handing over', () => {
   });
 
   test('what came before the consumer, in order', async () => {
-    const queue = new BodyQueue(new RecordedSource());
+    const queue = new SourcedQueue(new RecordedSource());
     for (const fill of [1, 2]) queue.push(bytes(1, fill));
     const { fills, consumed } = consume(queue);
     queue.push(bytes(1, 3));
@@ -71,7 +88,7 @@ describe('handing over', () => {
   });
 
   test('nothing while the consumer is busy; then in order', async () => {
-    const queue = new BodyQueue(new RecordedSource());
+    const queue = new SourcedQueue(new RecordedSource());
     const consumer = new SlowConsumer();
     const consumed = queue.consume(consumer.take);
     for (const fill of [1, 2, 3]) queue.push(bytes(1, fill));
@@ -88,7 +105,7 @@ describe('handing over', () => {
   });
 
   test('what comes while a piece is taken follows it', async () => {
-    const queue = new BodyQueue(new RecordedSource());
+    const queue = new SourcedQueue(new RecordedSource());
     const { fills, consumed } = consume(queue, (piece) => {
       if (piece[0] === 1) queue.push(bytes(1, 2));
       else queue.end();
@@ -101,14 +118,14 @@ describe('handing over', () => {
 
 describe('the end', () => {
   test('reaches a consumer that is ready', async () => {
-    const queue = new BodyQueue(new RecordedSource());
+    const queue = new SourcedQueue(new RecordedSource());
     const { consumed } = consume(queue);
     queue.end();
     await consumed;
   });
 
   test('waits until the last piece was taken', async () => {
-    const queue = new BodyQueue(new RecordedSource());
+    const queue = new SourcedQueue(new RecordedSource());
     const consumer = new SlowConsumer();
     let over = false;
     const consumed = queue.consume(consumer.take).then(() => {
@@ -123,20 +140,20 @@ describe('the end', () => {
   });
 
   test('that came before the consumer', async () => {
-    const queue = new BodyQueue(new RecordedSource());
+    const queue = new SourcedQueue(new RecordedSource());
     queue.end();
     await consume(queue).consumed;
   });
 
   test('a failure reaches a consumer that is ready', async () => {
-    const queue = new BodyQueue(new RecordedSource());
+    const queue = new SourcedQueue(new RecordedSource());
     const { consumed } = consume(queue);
     queue.fail(FAILURE);
     await expect(consumed).rejects.toBe(FAILURE);
   });
 
   test('a failure comes after what came before it', async () => {
-    const queue = new BodyQueue(new RecordedSource());
+    const queue = new SourcedQueue(new RecordedSource());
     queue.push(bytes(1, 1));
     queue.fail(FAILURE);
     const { fills, consumed } = consume(queue);
@@ -145,7 +162,7 @@ describe('the end', () => {
   });
 
   test('a discarded body hands over nothing that is queued', async () => {
-    const queue = new BodyQueue(new RecordedSource());
+    const queue = new SourcedQueue(new RecordedSource());
     queue.push(bytes(1, 1));
     queue.discard(FAILURE);
     const { fills, consumed } = consume(queue);
@@ -154,7 +171,7 @@ describe('the end', () => {
   });
 
   test('a body discarded while a piece is taken ends with that piece', async () => {
-    const queue = new BodyQueue(new RecordedSource());
+    const queue = new SourcedQueue(new RecordedSource());
     for (const fill of [1, 2]) queue.push(bytes(1, fill));
     const { fills, consumed } = consume(queue, () => queue.discard(FAILURE));
     await expect(consumed).rejects.toBe(FAILURE);
@@ -162,7 +179,7 @@ describe('the end', () => {
   });
 
   test('nothing is taken after it', () => {
-    const queue = new BodyQueue(new RecordedSource());
+    const queue = new SourcedQueue(new RecordedSource());
     const { fills } = consume(queue);
     queue.end();
     queue.push(bytes(1, 1));
@@ -175,7 +192,7 @@ describe('a consumer that fails', () => {
 
   test('abandons the source, which never sees the error', async () => {
     const source = new RecordedSource();
-    const queue = new BodyQueue(source);
+    const queue = new SourcedQueue(source);
     const { fills, consumed } = consume(queue, () => {
       throw MISTAKE;
     });
@@ -188,7 +205,7 @@ describe('a consumer that fails', () => {
 
   test('by its promise as well', async () => {
     const source = new RecordedSource();
-    const queue = new BodyQueue(source);
+    const queue = new SourcedQueue(source);
     const taken: Buffer[] = [];
     const consumed = queue.consume((piece) => {
       taken.push(piece);
@@ -203,7 +220,7 @@ describe('a consumer that fails', () => {
 
   test('after the end abandons nothing', async () => {
     const source = new RecordedSource();
-    const queue = new BodyQueue(source);
+    const queue = new SourcedQueue(source);
     queue.push(bytes(1, 1));
     queue.end();
     const { consumed } = consume(queue, () => {
@@ -217,7 +234,7 @@ describe('a consumer that fails', () => {
 describe('holding back', () => {
   test('from 256 KiB on, once; and letting go at half of it, once', async () => {
     const source = new RecordedSource();
-    const queue = new BodyQueue(source);
+    const queue = new SourcedQueue(source);
     const consumer = new SlowConsumer();
     const pieceOf16KibWithItsOverhead = bytes(16 * KIB - 256);
     const push = (pieces: number) => {
@@ -239,7 +256,7 @@ describe('holding back', () => {
 
   test('not for a consumer that is ready', () => {
     const source = new RecordedSource();
-    const queue = new BodyQueue(source);
+    const queue = new SourcedQueue(source);
     const { fills } = consume(queue);
     for (let piece = 0; piece < 20; piece += 1) queue.push(bytes(64 * KIB));
     expect(fills).toHaveLength(20);
@@ -248,7 +265,7 @@ describe('holding back', () => {
 
   test('a flood of one-byte pieces is held back too', () => {
     const source = new RecordedSource();
-    const queue = new BodyQueue(source);
+    const queue = new SourcedQueue(source);
     let pieces = 0;
     for (; source.calls.length === 0; pieces += 1) queue.push(bytes(1));
     expect(pieces).toBeLessThan(2 * KIB);
@@ -256,7 +273,7 @@ describe('holding back', () => {
 
   test('pieces that come while letting go stay in order', async () => {
     const source = new RecordedSource();
-    const queue = new BodyQueue(source);
+    const queue = new SourcedQueue(source);
     queue.push(bytes(200 * KIB, 1));
     queue.push(bytes(100 * KIB, 2));
     source.onResume = () => {
@@ -270,7 +287,7 @@ describe('holding back', () => {
 
   test('a source that has ended is not let go', async () => {
     const source = new RecordedSource();
-    const queue = new BodyQueue(source);
+    const queue = new SourcedQueue(source);
     queue.push(bytes(300 * KIB));
     queue.end();
     await consume(queue).consumed;
