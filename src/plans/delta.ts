@@ -47,6 +47,12 @@ export type Delta =
   /** In journals only: the attempt that says what follows. */
   | ({ readonly kind: 'segment' } & Segment);
 
+/** What the model says, besides calls. */
+export type Prose = Extract<Delta, { readonly kind: 'text' | 'refusal' | 'reasoning' }>;
+
+/** What a tool call is made of. */
+export type ToolDelta = Extract<Delta, { readonly kind: 'tool_start' | 'tool_arguments' | 'tool_close' }>;
+
 /**
  * How well it is proven that a tool call is complete.
  * 3: the wire says so. 2: a later call or later text began. 1: the arguments are an object that satisfies

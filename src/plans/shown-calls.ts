@@ -1,4 +1,4 @@
-import type { Delta } from './delta.ts';
+import type { Delta, ToolDelta } from './delta.ts';
 import { normalisedArguments, type ToolCall } from './tool-call.ts';
 
 /** A piece of a tool call as the client is to see it: the whole call, or a fragment of it in live mode. */
@@ -14,8 +14,6 @@ export interface ShownFragment {
   /** The same in deltas, by position: what the journal records. */
   readonly deltas: readonly Delta[];
 }
-
-type ToolDelta = Extract<Delta, { kind: 'tool_start' | 'tool_arguments' | 'tool_close' }>;
 
 interface Call {
   readonly id: string;

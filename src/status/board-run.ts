@@ -45,40 +45,27 @@ interface WatchedRunOptions {
 
 /** One run on the status page, from its beginning here until it is forgotten. */
 export class BoardRun implements RunObservation {
-  readonly key: number;
   readonly #time: Time;
   readonly #content: boolean;
   readonly #board: BoardEvents;
   /** What happened to it, in order. */
   readonly #timeline: TimelineEntry[] = [];
   #omitted = 0;
-  /** What does not change. */
-  readonly #facts: Pick<
-    RunSummary,
-    'run' | 'wire' | 'model' | 'created_at_ms' | 'streamed' | 'resumable' | 'taken_over'
-  >;
   /** Gone once the run has ended, so that its answer can be. */
   #answer: ObservedRun['answer'] | undefined;
-  #characters = 0;
-  #tool_calls = 0;
+  /** Of the length of the answer, only what the run has ended with. */
+  #summary: RunSummary;
   #text = '';
-  #upstream: string;
-  #attempt = 0;
-  #state: RunState = 'asking';
-  #state_at_ms: number;
-  #interruptions = 0;
   #recovering: boolean = false;
-  #cause: RunSummary['cause'];
-  #plan: RunSummary['plan'];
-  #outcome: RunSummary['outcome'];
 
   constructor(observed: ObservedRun, { key, time, content }: WatchedRunOptions, board: BoardEvents) {
     const { run, wire, model, upstream, created_at_ms, streamed, resumable, taken_over, answer } = observed;
-    this.key = key;
     this.#time = time;
     this.#content = content;
     this.#board = board;
-    this.#facts = {
+    this.#answer = answer;
+    this.#summary = {
+      key,
       run,
       wire,
       model: shownText(model, MODEL_CHARACTERS_MAX),
@@ -86,15 +73,23 @@ export class BoardRun implements RunObservation {
       streamed,
       resumable,
       taken_over: taken_over !== undefined,
+      upstream,
+      attempt: 0,
+      state: 'asking',
+      state_at_ms: time.wall(),
+      characters: 0,
+      tool_calls: 0,
+      interruptions: 0,
     };
-    this.#upstream = upstream;
-    this.#answer = answer;
-    this.#state_at_ms = time.wall();
-    if (taken_over) this.#add({ kind: 'taken_over', at_ms: this.#state_at_ms, ...taken_over });
+    if (taken_over) this.#add({ kind: 'taken_over', at_ms: this.#summary.state_at_ms, ...taken_over });
+  }
+
+  get key(): number {
+    return this.#summary.key;
   }
 
   get run(): RunSummary['run'] {
-    return this.#facts.run;
+    return this.#summary.run;
   }
 
   get isRecovering(): boolean {
@@ -102,16 +97,15 @@ export class BoardRun implements RunObservation {
   }
 
   get characters(): number {
-    return this.#answer?.characters ?? this.#characters;
+    return (this.#answer ?? this.#summary).characters;
   }
 
   get tool_calls(): number {
-    return this.#answer?.tool_calls ?? this.#tool_calls;
+    return (this.#answer ?? this.#summary).tool_calls;
   }
 
   attempt({ attempt, upstream, mode, asked_model, compressed }: ObservedAttempt): undefined {
-    this.#attempt = attempt;
-    this.#upstream = upstream;
+    this.#know({ attempt, upstream });
     this.#enter('asking', {
       kind: 'attempt',
       attempt,
@@ -124,22 +118,21 @@ export class BoardRun implements RunObservation {
 
   answering(): void {
     this.#recovering = false;
-    this.#enter('answering', { kind: 'answering', attempt: this.#attempt });
+    this.#enter('answering', { kind: 'answering', attempt: this.#summary.attempt });
   }
 
   attemptEnded({ added, seam, interruption }: ObservedAttemptEnd): void {
-    const told = { attempt: this.#attempt, added, ...(seam !== undefined && { seam }) };
+    const { attempt, upstream, interruptions } = this.#summary;
+    const told = { attempt, added, ...(seam !== undefined && { seam }) };
     if (!interruption) {
       this.#enter('finishing', { kind: 'whole', ...told });
       return;
     }
     const { cause, phase, evidence, status } = interruption;
     const detail = evidenceDetail(evidence);
-    const upstream = this.#upstream;
-    this.#interruptions++;
     this.#recovering = true;
-    this.#cause = cause;
-    this.#plan = undefined;
+    const { plan: _, ...known } = this.#summary;
+    this.#summary = { ...known, interruptions: interruptions + 1, cause };
     this.#board.interrupted(upstream, interruption);
     this.#enter('interrupted', {
       kind: 'interrupted',
@@ -154,7 +147,7 @@ export class BoardRun implements RunObservation {
   }
 
   planned({ plan, why, wait_ms }: ObservedPlan): void {
-    this.#plan = plan;
+    this.#know({ plan });
     const isAskedAgain = plan === 'R1' || plan === 'R3' || plan === 'R4';
     this.#recovering = isAskedAgain;
     this.#enter(isAskedAgain ? 'waiting' : 'finishing', {
@@ -172,11 +165,9 @@ export class BoardRun implements RunObservation {
   }
 
   ended({ outcome, finish }: ObservedEnd): void {
-    this.#characters = this.characters;
-    this.#tool_calls = this.tool_calls;
+    this.#know({ characters: this.characters, tool_calls: this.tool_calls, outcome });
     this.#text = this.#shownText;
     this.#answer = undefined;
-    this.#outcome = outcome;
     this.#recovering = false;
     const told = finish !== undefined && { finish: shownText(finish, FINISH_CHARACTERS_MAX) };
     this.#enter('ended', { kind: 'ended', outcome, ...told });
@@ -184,19 +175,12 @@ export class BoardRun implements RunObservation {
   }
 
   summary(): RunSummary {
+    const { outcome, state_at_ms } = this.#summary;
     return {
-      key: this.key,
-      ...this.#facts,
-      upstream: this.#upstream,
-      attempt: this.#attempt,
-      state: this.#state,
-      state_at_ms: this.#state_at_ms,
+      ...this.#summary,
       characters: this.characters,
       tool_calls: this.tool_calls,
-      interruptions: this.#interruptions,
-      ...(this.#cause !== undefined && { cause: this.#cause }),
-      ...(this.#plan !== undefined && { plan: this.#plan }),
-      ...(this.#outcome !== undefined && { outcome: this.#outcome, ended_at_ms: this.#state_at_ms }),
+      ...(outcome !== undefined && { ended_at_ms: state_at_ms }),
     };
   }
 
@@ -216,10 +200,13 @@ export class BoardRun implements RunObservation {
     return this.#answer ? this.#answer.text.slice(-TEXT_CHARACTERS_MAX).toWellFormed() : this.#text;
   }
 
+  #know(changes: Partial<RunSummary>): void {
+    this.#summary = { ...this.#summary, ...changes };
+  }
+
   #enter(state: RunState, entry: WithoutTime<TimelineEntry>): void {
     const at_ms = this.#time.wall();
-    if (state !== this.#state) this.#state_at_ms = at_ms;
-    this.#state = state;
+    if (state !== this.#summary.state) this.#know({ state, state_at_ms: at_ms });
     this.#add({ ...entry, at_ms });
   }
 

@@ -84,7 +84,7 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
     this.#choiceCalls ??= new ChoiceCalls(this.#schemas);
     const settled = this.#choiceCalls.read(event.chunk);
     const text = event.deltas.filter((delta) => delta.kind === 'text');
-    this.#send(event.payload, [...text, ...settled]);
+    this.send(event.payload, [...text, ...settled]);
   }
 
   restart(): void {
@@ -94,7 +94,7 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
   finish({ reason, finish, after, usage, usageAsked }: Ending<ChunkEvent>): void {
     const role = finish ? this.#begin(finish) : false;
     const deltas: Delta[] = [{ kind: 'finish', reason }];
-    if (!finish) this.#send(this.#form.finishChunk(this.#require(), reason, role), deltas);
+    if (!finish) this.send(this.#form.finishChunk(this.#require(), reason, role), deltas);
     else if (role || finish.deltas.some(isContent)) this.#sendRebuilt(finish, deltas, role, usage);
     else this.#sendTail(finish, deltas, usage);
     for (const event of after) this.#sendTail(unfinished(event), [], usage);
@@ -103,27 +103,23 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
   }
 
   finishRest(usage: Usage | undefined): void {
-    if (usage) this.#send(usageChunk(this.#require(), usage), [{ kind: 'usage', usage }]);
-    this.#send('[DONE]');
-  }
-
-  finishForwarded(): void {
-    this.#send('[DONE]');
+    if (usage) this.send(usageChunk(this.#require(), usage), [{ kind: 'usage', usage }]);
+    this.send('[DONE]');
   }
 
   fail(error: object): void {
-    this.#send(JSON.stringify({ error }), this.#choiceCalls?.unrecorded());
+    this.send(JSON.stringify({ error }), this.#choiceCalls?.unrecorded());
   }
 
   protected override sendEmpty(holdfast?: object): void {
-    this.#send(this.#form.emptyChunk(this.#require(), holdfast));
+    this.send(this.#form.emptyChunk(this.#require(), holdfast));
   }
 
   #showEmpty(event: ChunkEvent, intact: boolean): void {
     // A ping in the shape of an event is for us; the client's SDK would choke on it.
     if (!intact || event.ping) return;
     if (!this.#envelope) this.#early.push(event);
-    else this.#send(this.#form.payloadOf(this.#envelope, event, false));
+    else this.send(this.#form.payloadOf(this.#envelope, event, false));
   }
 
   #showProse(deltas: readonly Delta[], event: ChunkEvent, intact: boolean): void {
@@ -132,7 +128,7 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
     const payload = intact
       ? this.#form.payloadOf(envelope, event, role)
       : this.#form.textChunk(envelope, deltas, role);
-    this.#send(payload, deltas);
+    this.send(payload, deltas);
   }
 
   #showOne(delta: Delta, event: ChunkEvent): void {
@@ -148,7 +144,7 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
         const shown = this.calls.show(delta);
         if (shown) {
           const role = this.#begin(event);
-          this.#send(this.#form.toolChunk(this.#require(), shown, role), shown.deltas);
+          this.send(this.#form.toolChunk(this.#require(), shown, role), shown.deltas);
         } else if (this.calls.live) {
           this.sink.keep(this.calls.positioned(delta));
         }
@@ -164,9 +160,9 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
     const envelope = this.#form.envelopeOf(first.chunk, event.chunk);
     this.#envelope = envelope;
     const opening = this.#early.find(({ role }) => role);
-    if (opening) this.#send(this.#form.payloadOf(envelope, opening, true));
+    if (opening) this.send(this.#form.payloadOf(envelope, opening, true));
     for (const early of this.#early) {
-      if (early !== opening && opening) this.#send(this.#form.payloadOf(envelope, early, false));
+      if (early !== opening && opening) this.send(this.#form.payloadOf(envelope, early, false));
     }
     this.#early = [];
     const advisories = this.drainAdvisories();
@@ -184,7 +180,7 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
   #sendTail(event: ChunkEvent, deltas: readonly Delta[], usage: Usage | undefined): void {
     const reports = event.deltas.filter(isUsage);
     if (usage && reports.length > 0) this.#sendRebuilt(event, deltas, false, usage);
-    else this.#send(this.#form.payloadOf(this.#require(), event, false), [...deltas, ...reports]);
+    else this.send(this.#form.payloadOf(this.#require(), event, false), [...deltas, ...reports]);
   }
 
   /** The same with nothing left of content, and with `usage` in place of what the event reports. */
@@ -197,11 +193,7 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
     const reports = said.filter(isUsage);
     const total = reports.length > 0 ? usage : undefined;
     const payload = this.#form.finishOf(this.#require(), chunk, role, total);
-    this.#send(payload, [...deltas, ...(total ? [{ kind: 'usage', usage: total } as const] : reports)]);
-  }
-
-  #send(payload: string, deltas: readonly Delta[] = []): void {
-    this.sink.send(payload, deltas, true);
+    this.send(payload, [...deltas, ...(total ? [{ kind: 'usage', usage: total } as const] : reports)]);
   }
 }
 

@@ -1,4 +1,4 @@
-import { cancelDelta } from '../../../plans/delta.ts';
+import { cancelDelta, type Delta, type Usage } from '../../../plans/delta.ts';
 import { ShownCalls } from '../../../plans/shown-calls.ts';
 import type { NamedCall } from '../../../plans/tool-call.ts';
 import type { Advisory, AnswerSink, AnswerWriterOptions } from './wire.ts';
@@ -27,6 +27,9 @@ export abstract class BaseAnswerWriter {
 
   /** Whether content was sent. */
   abstract get begun(): boolean;
+
+  /** Sends what comes after the end of the answer, where its events were sent already. */
+  abstract finishRest(usage: Usage | undefined): void;
 
   /** Sends a valid event that says nothing, with our own object in it, if any. */
   protected abstract sendEmpty(holdfast?: object): void;
@@ -67,6 +70,16 @@ export abstract class BaseAnswerWriter {
   /** Gives a call up. Returns it if the client has seen something of it. */
   protected dropCall(index: number): SeenCall | undefined {
     return this.calls.cancel(index);
+  }
+
+  /** The stream of a request that is never spliced has ended as it should. */
+  finishForwarded(): void {
+    this.finishRest(undefined);
+  }
+
+  /** An event that says more than can be rebuilt from its deltas. */
+  protected send(payload: string, deltas: readonly Delta[] = []): void {
+    this.sink.send(payload, deltas, true);
   }
 
   /** Says that a call was cut of which the client has seen the beginning. */

@@ -1,5 +1,5 @@
 import { isObject } from '../../../lib/json.ts';
-import type { Delta, Usage } from '../../../plans/delta.ts';
+import type { Delta, ToolDelta, Usage } from '../../../plans/delta.ts';
 import { isOfProviderTool } from '../../../plans/transcript.ts';
 import { BaseAnswerWriter, type SeenCall, type WriterOptions } from '../common/base-answer-writer.ts';
 import type { Advisory, AnswerWriter, Ending, ShownAnswer } from '../common/wire.ts';
@@ -7,8 +7,6 @@ import { MessagesBlockWriter } from './block-writer.ts';
 import { type MessagesUsage, reportOf, usageOf } from './ending.ts';
 import { errorPayload, MESSAGE_STOP, type MessagesEvent, messageDelta, pingPayload } from './event.ts';
 import { PendingEvents } from './pending.ts';
-
-type ToolDelta = Extract<Delta, { kind: 'tool_start' | 'tool_arguments' | 'tool_close' }>;
 
 /** Writes one answer as a message. */
 export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWriter<MessagesEvent> {
@@ -68,28 +66,24 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
     const event = finish?.parsed ?? messageDelta(reason, stop_sequence);
     const payload = isAsItCame ? finish.payload : JSON.stringify({ ...event, usage: report });
     const told = usageOf(report, this.#blocks.message?.usage);
-    this.#send(payload, [
+    this.send(payload, [
       { kind: 'finish', reason },
       ...(told ? [{ kind: 'usage', usage: told } as const] : []),
     ]);
-    this.#send(MESSAGE_STOP);
+    this.send(MESSAGE_STOP);
   }
 
   /** The report has left together with the reason. */
   finishRest(): void {
-    this.#send(MESSAGE_STOP);
-  }
-
-  finishForwarded(): void {
-    this.#send(MESSAGE_STOP);
+    this.send(MESSAGE_STOP);
   }
 
   fail(error: object): void {
-    this.#send(errorPayload(error));
+    this.send(errorPayload(error));
   }
 
   protected override sendEmpty(holdfast?: object): void {
-    this.#send(pingPayload(holdfast));
+    this.send(pingPayload(holdfast));
   }
 
   /** Before the block of the call ends, since a client that acts on the end must know by then. */
@@ -175,9 +169,5 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
     if (!usage && reported) return reported;
     const report = reportOf(usage, this.#blocks.message?.usage, reported);
     return reported && JSON.stringify(report) === JSON.stringify(reported) ? reported : report;
-  }
-
-  #send(payload: string, deltas: readonly Delta[] = []): void {
-    this.sink.send(payload, deltas, true);
   }
 }

@@ -1,5 +1,5 @@
 import { isObject } from '../../../lib/json.ts';
-import type { Delta } from '../../../plans/delta.ts';
+import type { Delta, Prose } from '../../../plans/delta.ts';
 import type { ShownFragment } from '../../../plans/shown-calls.ts';
 import { normalisedArguments } from '../../../plans/tool-call.ts';
 import type { AnswerSink, ShownAnswer } from '../common/wire.ts';
@@ -15,8 +15,6 @@ import {
   textDelta,
 } from './event.ts';
 import { isProviderUse, unknownResultOf } from './provider-tools.ts';
-
-export type Prose = Extract<Delta, { kind: 'text' | 'refusal' | 'reasoning' }>;
 
 /**
  * Writes the blocks of one message, one after the other, numbered without gaps. A block that an interruption has cut

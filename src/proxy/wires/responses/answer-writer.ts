@@ -98,8 +98,6 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
   /** Nothing comes after the end of a response. */
   finishRest(): void {}
 
-  finishForwarded(): void {}
-
   fail(error: object): void {
     const early = this.#pending.find(isOfResponse)?.data.response;
     const { response, error: shown } = this.#sender.shown;

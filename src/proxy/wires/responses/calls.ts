@@ -1,11 +1,10 @@
-import type { Delta } from '../../../plans/delta.ts';
+import type { Delta, ToolDelta } from '../../../plans/delta.ts';
 import type { ShownCalls } from '../../../plans/shown-calls.ts';
 import type { AttemptItem, ResponsesEvent } from './event.ts';
 import type { ResponseOutput } from './output.ts';
 import type { ResponsesSender } from './sender.ts';
 
 type Close = Extract<Delta, { kind: 'tool_close' }>;
-type ToolDelta = Extract<Delta, { kind: 'tool_start' | 'tool_arguments' | 'tool_close' }>;
 
 /** The calls of one response: held until they are closed, or shown as they come to a client that asked for it. */
 export class ResponseCalls {

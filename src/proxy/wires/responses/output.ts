@@ -1,5 +1,5 @@
 import type { JournalEvent } from '../../../checkpoint/journal.ts';
-import type { Delta } from '../../../plans/delta.ts';
+import type { Delta, Prose } from '../../../plans/delta.ts';
 import type { ShownFragment } from '../../../plans/shown-calls.ts';
 import { normalisedArguments, type ToolCall } from '../../../plans/tool-call.ts';
 import { partsOf, type ShownItem } from './client-response-state.ts';
@@ -8,8 +8,6 @@ import { type AttemptItem, type ResponsesData, type ResponsesEvent, TEXT_PARTS, 
 import { isCustom, isFunction, kindOf } from './items.ts';
 import { announced, fitPart, openPart, Place, partOfEvent } from './place.ts';
 import type { ResponsesSender } from './sender.ts';
-
-export type Prose = Extract<Delta, { kind: 'text' | 'refusal' | 'reasoning' }>;
 
 /** A call that is proven closed, with the events in which its attempt sent it. */
 interface WholeCall {
