@@ -1,4 +1,4 @@
-import type { Delta } from './delta.ts';
+import { type Delta, isUsage } from './delta.ts';
 import type { SeamKind, SeamRejection } from './seam/joint.ts';
 import type { PrefillManner } from './seam/mode.ts';
 import { commonPrefixLength } from './seam/repetition.ts';
@@ -94,6 +94,17 @@ export class Splice {
   /** Everything that comes from now on is new and may pass unchanged. */
   get isOpen(): boolean {
     return this.#seam.isOpen && this.#reasoning === 'passing' && !this.#stopReason;
+  }
+
+  /**
+   * What is new of the deltas of one event: the same array where all of it is. `undefined` where the client's limit allows no
+   * more. `isAside`: they are what the provider does beside the text.
+   */
+  join(told: readonly Delta[], isAside: boolean): readonly Delta[] | undefined {
+    // While an attempt continues an answer, its running usage report covers less than the last one that was shown.
+    const said = told.some(isUsage) ? told.filter((delta) => !isUsage(delta)) : told;
+    if (this.isOpen) return this.allows(said) ? said : undefined;
+    return isAside ? said : said.flatMap((delta) => this.accept(delta));
   }
 
   /** Whether the client's limit has room for these deltas, which pass unchanged. Where it has none, the answer is over. */

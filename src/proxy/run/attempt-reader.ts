@@ -1,7 +1,7 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import type { AttemptEnd } from '../../interrupts/classify.ts';
 import type { Phase } from '../../interrupts/interruption.ts';
-import { type Delta, isUsage } from '../../plans/delta.ts';
+import type { Delta } from '../../plans/delta.ts';
 import type { Splice } from '../../plans/splice.ts';
 import { closedByFinish, parses } from '../../plans/tool-call.ts';
 import type { Attempt } from '../upstream/attempt.ts';
@@ -113,7 +113,7 @@ export class AttemptReader {
     }
     // The last of a whole answer leaves together with what ends it, in one write.
     const isLast = this.#attempt.isDone && this.#isWhole();
-    const blocked = isLast ? undefined : this.#state.flush(at_ms);
+    const blocked = isLast ? undefined : this.#state.output.flush(at_ms);
     if (this.#batches++ % OVERHEAD_SAMPLE === 0) {
       const { metrics, time } = this.#context;
       metrics.overhead.observe((time.now() - at_ms) / 1000);
@@ -197,7 +197,7 @@ export class AttemptReader {
       return;
     }
     const { splice } = this.#planned;
-    const joined = splice ? joinedBy(splice, told, event) : told;
+    const joined = splice ? splice.join(told, event.aside === true) : told;
     if (!joined) {
       this.#finish('length');
       return;
@@ -322,16 +322,4 @@ export class AttemptReader {
   }
 }
 
-/** What is new of an event, by the seam; `undefined` where the client's limit allows no more. */
-function joinedBy(splice: Splice, told: readonly Delta[], event: AnswerEvent): readonly Delta[] | undefined {
-  // While an attempt continues an answer, its running usage report covers less than the last one that was shown.
-  const said = withoutReport(told);
-  if (splice.isOpen) return splice.allows(said) ? said : undefined;
-  return event.aside ? said : said.flatMap((delta) => splice.accept(delta));
-}
-
 const isContent = ({ kind }: Delta): boolean => kind !== 'finish' && kind !== 'usage';
-
-/** The same deltas if there is no report among them. */
-const withoutReport = (deltas: readonly Delta[]): readonly Delta[] =>
-  deltas.some(isUsage) ? deltas.filter((delta) => !isUsage(delta)) : deltas;

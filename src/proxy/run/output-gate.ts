@@ -177,7 +177,8 @@ export class OutputGate {
   flush(now_ms: number): Promise<void> | undefined {
     // An event that shows nothing yet ends no silence: what it is shown with would go unasked.
     if (this.#frames === '' || this.#state !== 'open') return undefined;
-    return this.#mayLeave(now_ms)?.then(() => this.#write()) ?? this.#write();
+    const waiting = this.#mayLeave(now_ms);
+    return waiting?.then(() => this.#write(this.#options.time.now())) ?? this.#write(now_ms);
   }
 
   /** Writes what was collected together with the end of the response. */
@@ -188,7 +189,7 @@ export class OutputGate {
     this.#cancelTimer();
     if (this.#state === 'closed') return;
     this.#state = 'ended';
-    this.#open();
+    if (!client.opened) this.#open();
     client.end(this.#frames);
     this.#frames = '';
   }
@@ -209,21 +210,21 @@ export class OutputGate {
     return silent_ms < checkpoint.lease_ms ? undefined : journal.confirmed();
   }
 
-  #write(): Promise<void> | undefined {
+  #write(now_ms: number): Promise<void> | undefined {
     this.#needsStored = false;
     if (this.#frames === '' || this.#state !== 'open') return undefined;
-    const { client, time } = this.#options;
-    this.#open();
+    const { client } = this.#options;
+    if (!client.opened) this.#open();
     const frames = this.#frames;
     this.#frames = '';
-    this.#written_ms = time.now();
-    this.#data_ms = this.#written_ms;
+    this.#written_ms = now_ms;
+    this.#data_ms = now_ms;
     return client.write(frames) ? undefined : this.#drained();
   }
 
   #open(): void {
     const { client, headers } = this.#options;
-    if (!client.opened) client.open(headers());
+    client.open(headers());
   }
 
   async #drained(): Promise<void> {
@@ -257,7 +258,7 @@ export class OutputGate {
     const { client, time } = this.#options;
     const now_ms = time.now();
     if (!this.#isBlocked && (!client.opened || now_ms - this.#written_ms >= KEEP_ALIVE_MS)) {
-      this.#open();
+      if (!client.opened) this.#open();
       if (now_ms - this.#data_ms < SILENCE_MAX_MS || !this.#breakSilence()) {
         this.#written_ms = now_ms;
         if (!client.write(KEEP_ALIVE)) void this.#drained();

@@ -178,7 +178,7 @@ async function deliver(
     state.attempts.beginRecovery(plan.kind, cause);
     targets.ask(planned.target);
     state.watch?.planned({ plan: plan.kind, wait_ms: next.wait_ms });
-    await state.flush();
+    await state.output.flush(time.now());
     await sleep(time, next.wait_ms, state.signal);
     if (state.signal.aborted) return abandon(state, client, context);
     report = await read(planned, state, targets, context);

@@ -227,11 +227,6 @@ export class RunState {
     );
   }
 
-  /** Sends what was collected; see {@link OutputGate}. */
-  flush(now_ms: number = this.#context.time.now()): Promise<void> | undefined {
-    return this.output.flush(now_ms);
-  }
-
   /** Has everything stored that was said, sent or not. Resolves all the same when the store fails at it, or is slow. */
   async persist(): Promise<void> {
     await inTime(this.#journal.stored(), this.#context.time, PERSIST_WAIT_MAX_MS);
