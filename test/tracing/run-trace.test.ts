@@ -9,7 +9,7 @@ import {
 import { expect, test } from 'vitest';
 import type { UpstreamConfiguration } from '../../src/config/configuration.ts';
 import type { ObservedAttempt, ObservedRun } from '../../src/proxy/run/context/run-observer.ts';
-import { providerName } from '../../src/tracing/gen-ai-conventions.ts';
+import { providerName } from '../../src/tracing/attributes.ts';
 import { RunTrace } from '../../src/tracing/run-trace.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';

@@ -12,7 +12,7 @@ import type {
   RunObservation,
   RunObserver,
 } from '../../proxy/run/context/run-observer.ts';
-import { OPERATIONS, operationOf, providerName } from '../../tracing/gen-ai-conventions.ts';
+import { OPERATIONS, operationOf, providerName } from '../../tracing/attributes.ts';
 import type { Families, Labels } from '../families.ts';
 
 /** Those that the OpenTelemetry conventions recommend, and beyond them what a model that reasons takes. */
