@@ -55,7 +55,7 @@ ${commands.map(command).join('\n')}
 | machine | node | the version of Node.js |
 | | descriptors | the limit on open files, against \`limits.connections\` twice: a client and an upstream connection per stream |
 | ports | api port, admin port | free, or taken by a replica already |
-| | admin exposure | the admin port is for this machine alone |
+| | admin exposure | only this machine reaches the admin port |
 | store | directory, fsync, free space, file system | of a \`file:\` store: can be written to, how long a disk takes, how much room there is, whether it is local |
 | | reachable, version, eviction, persistence, latency, clock | of every Redis server: 7 or later, \`noeviction\`, something on its disk, answers in less than 20 ms, clock within 2 s |
 | | lease | of Redis: a run of nobody is begun, ended and read, with every script and right that takes; it expires after a minute |

@@ -275,7 +275,7 @@ it('runs cancel: only its owner can end it', async () => {
   });
   expect(await runCli(cancel, { HOLDFAST_API_KEY: 'sk-another' })).toMatchObject({
     status: 1,
-    stderr: 'holdfast: there is no such run, or it has expired, or it is of another key.\n',
+    stderr: 'holdfast: there is no such run, it has expired, or it belongs to another key.\n',
   });
   const { status, stdout } = await runCli(cancel, OWNER);
   expect(stdout).toMatch(new RegExp(`^${run.id} cancelled, \\d+ events, 3 characters of text\n$`));
@@ -311,7 +311,7 @@ it('says what is wrong with what it asks', async () => {
     [['tail', NO_RUN, '--admin', admin], FAILURE, 'this replica has no such run'],
     [['show', NO_RUN, '--api', `${api}/v1`, '--anonymous'], FAILURE, 'there is no such run'],
     [['list', '--admin', guarded], FAILURE, 'refuses this (401)'],
-    [['list', '--admin', page], FAILURE, 'no replica of Holdfast (200, text/html)'],
+    [['list', '--admin', page], FAILURE, 'not a replica of Holdfast (200, text/html)'],
     [['show', 'run_short'], USAGE, 'that is no id of a run'],
     [['show'], USAGE, 'runs show needs ID: holdfast runs show ID'],
     [['lst'], USAGE, 'unknown command "runs lst". Did you mean "list"?'],

@@ -108,7 +108,7 @@ it('the timeline of a run', () => {
     '   +200ms  attempt 2 answers',
     '   +300ms  attempt 2 interrupted: connection_reset in text (transport ECONN\\u001bRESET) after 12 characters, seam exact',
     '   +400ms  plan R1, in 500ms',
-    '   +500ms  recovered by R1 prefill, the client felt 1.2s',
+    '   +500ms  recovered by R1 prefill, the client waited 1.2s',
     '   +600ms  attempt 3 whole after 5 characters, seam overlap',
     '   +700ms  ended: recovered (stop)',
     '   +800ms  a later release tells more',

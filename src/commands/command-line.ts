@@ -99,11 +99,11 @@ export const optionSuggestions = ({
     says,
     completes: value === undefined ? undefined : (completes ?? ('nothing' as const)),
   })),
-  { word: '--help', says: 'what the command takes', completes: undefined },
+  { word: '--help', says: 'show the options of the command', completes: undefined },
 ];
 
 /** Options of `holdfast` itself. */
 export const OWN_OPTIONS: readonly Suggestion[] = [
   { word: '--version', says: 'print the version' },
-  { word: '--help', says: 'what there is' },
+  { word: '--help', says: 'list the commands' },
 ];

@@ -20,12 +20,12 @@ export const overview = (): string =>
     'Usage',
     ...columns([
       ...COMMANDS.map((command) => [`holdfast ${synopsis(command)}`, command.says] as const),
-      ['holdfast COMMAND --help', 'what a command takes'],
+      ['holdfast COMMAND --help', 'show the options of a command'],
       ['holdfast --version', ''],
       ['holdfast --help', ''],
     ]),
     '',
-    'Exit status: 0 done, 1 something is wrong with what was looked at, 2 the command or the configuration cannot be used.',
+    'Exit status: 0 success, 1 the command failed or found a problem, 2 the command or the configuration cannot be used.',
     '',
   ].join('\n');
 

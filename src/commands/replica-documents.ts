@@ -71,6 +71,6 @@ export async function askForRun(
     !Array.isArray(document.segments) ||
     !document.segments.every(isObject)
   )
-    throw new Error(`${api.root} describes the run in a way that this release does not know`);
+    throw new Error(`${api.root} describes the run in a format that this release does not know`);
   return document as unknown as RunStatusDocument;
 }

@@ -82,7 +82,7 @@ export class ReplicaPort {
     const { name, other } = PORTS[this.#kind];
     if (status === 401 || status === 403)
       return new CommandFailure(
-        `${this.root} refuses this (${status}): what stands in front of the replica wants other credentials.`,
+        `${this.root} refuses this (${status}): the proxy in front of the replica requires other credentials.`,
       );
     const document = parsedJson(body);
     const error = isObject(document) && isObject(document.error) ? document.error : undefined;
@@ -99,7 +99,7 @@ export class ReplicaPort {
   #stranger({ status, headers }: Response): CommandFailure {
     const type = printable(headers.get('content-type') ?? 'no content type');
     return new CommandFailure(
-      `what answers at ${this.root} is no replica of Holdfast (${status}, ${type}); another address is given with --${this.#kind} URL.`,
+      `the server at ${this.root} is not a replica of Holdfast (${status}, ${type}); another address is given with --${this.#kind} URL.`,
     );
   }
 }
@@ -110,7 +110,7 @@ export class ReplicaUnreachable extends CommandFailure {}
 const RUN_NOT_FOUND = {
   admin:
     'this replica has no such run: it may be with another replica, or have ended a while ago; with the key of its owner any replica finds it as long as it is stored.',
-  api: 'there is no such run, or it has expired, or it is of another key.',
+  api: 'there is no such run, it has expired, or it belongs to another key.',
 } as const;
 
 function rootOf(text: string, source: string): string {
@@ -129,7 +129,7 @@ export const KEY_VARIABLE = 'HOLDFAST_API_KEY';
 export function runOperand({ operands }: Invocation): RunId {
   const [id = ''] = operands;
   if (!isRunId(id))
-    throw new UsageError('that is no id of a run: it begins with run_, as in `holdfast runs list`.');
+    throw new UsageError('that is not the id of a run: ids begin with run_, as in `holdfast runs list`.');
   return id;
 }
 

@@ -51,7 +51,7 @@ function wordsOf(entry: TimelineEntry): string {
       return `plan ${entry.plan}${why}${wait}`;
     }
     case 'recovered':
-      return `recovered by ${entry.plan} ${entry.mode}, the client felt ${durationText(entry.gap_ms)}`;
+      return `recovered by ${entry.plan} ${entry.mode}, the client waited ${durationText(entry.gap_ms)}`;
     case 'ended':
       return `ended: ${entry.outcome}${entry.finish === undefined ? '' : ` (${entry.finish})`}`;
     default:

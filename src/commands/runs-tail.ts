@@ -175,7 +175,7 @@ async function followEvents(
     if (broken instanceof CommandFailure && !(broken instanceof ReplicaUnreachable)) throw broken;
     if (performance.now() - fruitful_at_ms > FRUITLESS_MAX_MS) {
       if (broken instanceof CommandFailure) throw broken;
-      throw new CommandFailure('the connection broke, and nothing more came of connecting again.');
+      throw new CommandFailure('the connection broke, and reconnecting brought nothing new.');
     }
     await pause(pause_ms);
     pause_ms = Math.min(2 * pause_ms, PAUSE_MAX_MS);

@@ -26,7 +26,7 @@ function examineNode(findings: Findings, version: string): Finding {
     return findings.ok('node', `Node ${version}`);
   return findings.fail(
     'node',
-    `Node ${version}, which Holdfast is not made for`,
+    `Node ${version}, which Holdfast does not support`,
     `use Node ${major_min}.${minor_min} or later.`,
   );
 }
@@ -34,7 +34,7 @@ function examineNode(findings: Findings, version: string): Finding {
 /** Every stream has a connection of its client, and one upstream where HTTP/2 does not share it. */
 function examineDescriptors(findings: Findings, connections: number): Finding {
   const limit = descriptorLimit();
-  if (limit === undefined) return findings.skip('descriptors', 'this system does not tell its limit');
+  if (limit === undefined) return findings.skip('descriptors', 'this system does not show its limit');
   const wanted = 2 * connections + OWN_DESCRIPTORS;
   const figures = { limit, wanted, connections };
   if (limit >= wanted)
@@ -69,7 +69,7 @@ export async function examinePorts({ listen }: Configuration): Promise<Finding[]
   await examinePort(findings, 'api', listen.host, listen.port, isOurApi);
   await examinePort(findings, 'admin', admin_host, listen.admin_port, isOurAdmin);
   if (LOOPBACK.test(admin_host))
-    findings.ok('admin exposure', `the admin port is for this machine alone (${admin_host})`);
+    findings.ok('admin exposure', `only this machine reaches the admin port (${admin_host})`);
   else
     findings.warn(
       'admin exposure',

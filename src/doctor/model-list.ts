@@ -91,22 +91,24 @@ function examineCredentials(
   const figures = { status };
   if (status === 200 && isObject(body)) {
     const whose = target.upstream.api_key === undefined ? 'the key of the client' : 'api_key';
-    const seen = hasKey(context, target) ? `${whose} is taken for GET /models` : 'GET /models wants no key';
+    const seen = hasKey(context, target)
+      ? `${whose} is accepted for GET /models`
+      : 'GET /models needs no key';
     return findings.ok('credentials', seen, figures);
   }
   if (isRefused && !hasKey(context, target))
     return findings.skip(
       'credentials',
-      'a key is wanted and none is configured: clients bring theirs',
+      'a key is required and none is configured: clients send theirs',
       context.withheld
-        ? 'say with --model which upstream the given key is for: it is not shown to others.'
-        : 'give one in HOLDFAST_API_KEY or with --key-file to have it tried.',
+        ? 'name with --model the upstream that the given key is for: no other one gets it.'
+        : 'set HOLDFAST_API_KEY or --key-file to test one.',
     );
   if (status === FORBIDDEN)
     return findings.warn(
       'credentials',
       'the key may not list models (403)',
-      'nothing, if it may do what clients ask for; else look at its permissions.',
+      'nothing, if the key may do what clients request; otherwise check its permissions.',
       figures,
     );
   if (isRefused)
@@ -127,7 +129,7 @@ function examineCredentials(
     );
   return findings.skip(
     'credentials',
-    `there is no list of models to try the key on (GET /models is answered with ${status})`,
+    `there is no list of models to test the key with (GET /models is answered with ${status})`,
   );
 }
 

@@ -81,7 +81,7 @@ type Field = (key: string) => string | undefined;
 
 function examineVersion(findings: Findings, name: string, field: Field): Finding {
   const redis = field('redis_version');
-  if (redis === undefined) return findings.skip('version', `${name} does not tell its version`);
+  if (redis === undefined) return findings.skip('version', `${name} does not show its version`);
   const valkey = field('valkey_version');
   const seen = valkey === undefined ? `${name} is Redis ${redis}` : `${name} is Valkey ${valkey}`;
   const figures = { redis_version: redis };
@@ -93,14 +93,14 @@ function examineEviction(findings: Findings, name: string, field: Field): Findin
   const policy = field('maxmemory_policy');
   const limit_bytes = Number(field('maxmemory') ?? 0);
   const used_bytes = Number(field('used_memory') ?? 0);
-  if (policy === undefined) return findings.skip('eviction', `${name} does not tell its policy`);
+  if (policy === undefined) return findings.skip('eviction', `${name} does not show its policy`);
   const figures = { policy, limit_bytes, used_bytes };
   const limit = limit_bytes > 0 ? `${used_bytes} of ${limit_bytes} bytes used` : 'no limit on its memory';
   if (policy === 'noeviction')
     return findings.ok('eviction', `${name} evicts nothing (noeviction), ${limit}`, figures);
   return findings.warn(
     'eviction',
-    `${name} has maxmemory-policy ${policy}, ${limit}: when it is full, runs that are needed may go`,
+    `${name} has maxmemory-policy ${policy}, ${limit}: when it is full, it may evict runs that are needed`,
     'CONFIG SET maxmemory-policy noeviction, and in its configuration file.',
     figures,
   );
@@ -127,7 +127,7 @@ async function examinePersistence(
     return findings.ok('persistence', `${name} has no append-only file, and makes snapshots (save ${save})`);
   return findings.warn(
     'persistence',
-    `${name} keeps nothing on a disk: with its process, all runs are gone`,
+    `${name} persists nothing: all runs are lost with its process`,
     'CONFIG SET appendonly yes, if runs are to survive a restart of Redis.',
   );
 }
@@ -154,7 +154,7 @@ async function examineClock(findings: Findings, name: string, server: Redis): Pr
   const asked_ms = Date.now();
   // What docs/stores.md has a user granted does not include it.
   const time = await server.time().catch(() => undefined);
-  if (!time) return findings.skip('clock', `${name} does not tell this user the time`);
+  if (!time) return findings.skip('clock', `${name} does not show this user the time`);
   const [seconds = 0, microseconds = 0] = time.map(Number);
   const error_ms = (Date.now() - asked_ms) / 2;
   const skew_ms = Math.round(seconds * 1000 + microseconds / 1000 - asked_ms - error_ms);

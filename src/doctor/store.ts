@@ -132,7 +132,7 @@ function examineSecret(findings: Findings, { secret, checkpoint }: Configuration
   const directory = fileStoreDirectory(checkpoint.store);
   if (secret !== undefined) {
     const name = deploymentName(secret);
-    return findings.ok('secret', `configured; replicas that have the same show the same name here: ${name}`, {
+    return findings.ok('secret', `configured; replicas with the same secret show the same name: ${name}`, {
       deployment: name,
     });
   }
@@ -151,7 +151,7 @@ function examineSecretFile(findings: Findings, path: string): Finding {
   if (!existsSync(path))
     return findings.ok('secret', `none is configured; serve makes one and keeps it in ${path}`);
   const { mode } = statSync(path);
-  if ((mode & OTHERS) === 0) return findings.ok('secret', `kept in ${path}, for this user alone`);
+  if ((mode & OTHERS) === 0) return findings.ok('secret', `kept in ${path}, readable by this user only`);
   return findings.warn(
     'secret',
     `${path} can be read by others (mode ${(mode & 0o777).toString(8)})`,

@@ -111,7 +111,7 @@ function examineCertificate(findings: Findings, socket: TLSSocket, handshake_ms:
   const seen = `${socket.getProtocol()} in ${handshake_ms} ms, certificate valid for ${days_left} days`;
   const figures = { handshake_ms, days_left };
   if (days_left >= EXPIRY_NEAR_DAYS) return findings.ok('tls', seen, figures);
-  return findings.warn('tls', seen, 'have the certificate renewed.', figures);
+  return findings.warn('tls', seen, 'renew the certificate.', figures);
 }
 
 function examineProtocol(findings: Findings, protocol: string): Finding {
@@ -119,18 +119,18 @@ function examineProtocol(findings: Findings, protocol: string): Finding {
   return findings.warn(
     'http',
     'HTTP/1.1: each stream takes a connection and a file descriptor of its own',
-    'nothing, if that is meant; else have whatever ends TLS there offer HTTP/2 (ALPN h2).',
+    'nothing, if this is intended; otherwise enable HTTP/2 (ALPN h2) where TLS ends.',
     { protocol: 'http/1.1' },
   );
 }
 
 function tlsRemedy(code: string): string {
   if (/SELF_SIGNED|UNABLE_TO|ISSUER/.test(code))
-    return 'name its certificate authority in ca_file, if it is a private one; else somebody is in between.';
+    return 'name its certificate authority in ca_file, if it is a private one; otherwise something intercepts the connection.';
   if (/EXPIRED|NOT_YET_VALID/.test(code))
-    return 'have the certificate renewed, and check the clock of this machine.';
+    return 'renew the certificate, and check the clock of this machine.';
   if (/ALTNAME/.test(code)) return 'write base_url with a name that the certificate has.';
   if (/WRONG_VERSION|EPROTO|PACKET_LENGTH/.test(code))
     return 'write http: in base_url, if there is no TLS on that port.';
-  return 'check what ends TLS there.';
+  return 'check the server that terminates TLS there.';
 }

@@ -71,11 +71,11 @@ function examineBuffering(
   if (hasLength || (isBurst && events >= EVENTS_MIN))
     return findings.warn(
       'buffering',
-      `all ${events} events came at once after ${Math.round(first_ms)} ms: something in between holds them back`,
+      `all ${events} events came at once after ${Math.round(first_ms)} ms: a proxy in between buffers them`,
       'turn response buffering off in the proxies between here and the model (nginx: proxy_buffering off).',
       figures,
     );
-  if (events < EVENTS_MIN) return findings.skip('buffering', `from ${events} events it cannot be told`);
+  if (events < EVENTS_MIN) return findings.skip('buffering', `${events} events are too few to tell`);
   return findings.ok(
     'buffering',
     `${events} events came in ${batches} pieces over ${Math.round(spread_ms)} ms`,
@@ -157,7 +157,7 @@ export async function examinePrefill(
   return findings.warn(
     'prefill',
     seen,
-    `set upstreams.${target.name}.dialect to what really answers there (now ${dialect.name}); see docs/providers.md.`,
+    `set upstreams.${target.name}.dialect to the kind of server that answers there (now ${dialect.name}); see docs/providers.md.`,
     all,
   );
 }

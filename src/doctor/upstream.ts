@@ -23,7 +23,7 @@ export async function examineUpstream(context: DoctorContext, target: Target): P
 
   const model = chooseModel(configuration, target.name, context.model, listed);
   if (model === undefined) {
-    findings.skip('streaming', 'no model of it is known', 'name one with --model.');
+    findings.skip('streaming', 'no model of this upstream is known', 'name one with --model.');
     return findings.all;
   }
   if (!requests) {
