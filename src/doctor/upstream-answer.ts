@@ -2,7 +2,7 @@ import { suggestion } from '../config/problem.ts';
 import type { Cause, Interruption } from '../interrupts/interruption.ts';
 import { PROBE, probedManner } from '../plans/seam/mode.ts';
 import type { ProbeAnswer } from '../proxy/run/context/probe.ts';
-import { prefillBody } from '../proxy/run/next-attempt/prefill-probe.ts';
+import { prefillBody } from '../proxy/run/next-attempt/prefill-knowledge.ts';
 import type { Target } from '../proxy/upstream/target.ts';
 import { forModel, questionRequest } from '../proxy/wires/common/dialect.ts';
 import type { ChatRequest } from '../proxy/wires/common/request.ts';

@@ -18,9 +18,9 @@ import { observers, type RunObserver } from '../proxy/run/context/run-observer.t
 import { NoticeBoard } from '../proxy/run/notices/notice-board.ts';
 import { RunRegistry } from '../proxy/run/run-registry.ts';
 import { createRunSalvage } from '../proxy/run/run-salvage.ts';
-import { HealthRegistry } from '../proxy/upstream/health-registry.ts';
 import { RouteTable } from '../proxy/upstream/route-table.ts';
 import { StreamRefusals } from '../proxy/upstream/stream-refusals.ts';
+import { HealthRegistry } from '../proxy/upstream/target-health.ts';
 import type { Transport } from '../proxy/upstream/transport.ts';
 import { CapabilityMemory } from '../proxy/wires/dialects/capability-memory.ts';
 import { StoredCapabilities } from '../proxy/wires/dialects/stored-capabilities.ts';

@@ -8,9 +8,9 @@ import type { AnswerIds } from '../run/answer-ids.ts';
 import type { Relay, RunContext } from '../run/context/run-context.ts';
 import type { NoticeBoard } from '../run/notices/notice-board.ts';
 import type { RunRegistry } from '../run/run-registry.ts';
-import type { HealthRegistry } from '../upstream/health-registry.ts';
 import type { RouteTable } from '../upstream/route-table.ts';
 import type { StreamRefusals } from '../upstream/stream-refusals.ts';
+import type { HealthRegistry } from '../upstream/target-health.ts';
 import type { PassThrough } from './passthrough.ts';
 
 /** Delivers a stored run from a cursor on; see follow.ts. */

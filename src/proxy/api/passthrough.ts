@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Configuration, UpstreamConfiguration } from '../../config/configuration.ts';
 import { transportCode } from '../../interrupts/classify.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
-import { limitStall } from '../downstream/client-stall.ts';
+import { limitStall } from '../downstream/client-response.ts';
 import type { NoticeForm } from '../run/notices/noticed-relay.ts';
 import { type Headers, requestHeaders, responseHeaders } from '../upstream/headers.ts';
 import type { Target } from '../upstream/target.ts';

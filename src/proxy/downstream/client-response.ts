@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Client } from './client.ts';
-import { limitStall } from './client-stall.ts';
 
 const STREAM_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -182,4 +181,18 @@ export function responseTurn(response: ServerResponse): Promise<boolean> {
     const closed = settle(false);
     response.on('socket', taken).on('close', closed);
   });
+}
+
+/**
+ * Cuts off a client that takes nothing of what it was sent for `stall_ms`. Silence of the provider does not count,
+ * and neither does slowness: the socket's timer starts anew whenever the kernel took another byte.
+ *
+ * The returned function lifts the limit. While it stands it costs something with every write.
+ */
+export function limitStall(response: ServerResponse, stall_ms: number): () => void {
+  const cutOff = () => {
+    if (response.socket && response.socket.writableLength > 0) response.destroy();
+  };
+  response.setTimeout(stall_ms, cutOff);
+  return () => response.off('timeout', cutOff).setTimeout(0);
 }

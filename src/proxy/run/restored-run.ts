@@ -15,7 +15,7 @@ import type { DeliveredEvent, DeliveredReader } from '../wires/common/delivered-
 import { NO_TRACES } from '../wires/common/dialect.ts';
 import type { RequestFacts } from '../wires/common/request.ts';
 import type { AnswerEvent, AnswerWriter, Wire } from '../wires/common/wire.ts';
-import { type AttemptReport, PHASE_OF } from './context/attempt-report.ts';
+import { type AttemptReport, PHASE_OF } from './context/attempt.ts';
 import type { Resumption, Run } from './context/run.ts';
 import { neverSettled } from './notices/held-calls.ts';
 import { count, newTally } from './run-attempts.ts';

@@ -13,8 +13,7 @@ import {
 } from '../../plans/tokens.ts';
 import { deliveredTokens, logicalUsage, repaidTokens, usageByUpstream } from '../../plans/usage-ledger.ts';
 import type { Advisory } from '../wires/common/wire.ts';
-import type { AttemptReport } from './context/attempt-report.ts';
-import type { PlannedAttempt } from './context/planned-attempt.ts';
+import type { AttemptReport, PlannedAttempt } from './context/attempt.ts';
 import type { Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
 import type { RunObservation } from './context/run-observer.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Configuration } from '../../../src/config/configuration.ts';
 import { targetsOfRun } from '../../../src/proxy/run/targets/targets-of-run.ts';
-import { HealthRegistry } from '../../../src/proxy/upstream/health-registry.ts';
+import { HealthRegistry } from '../../../src/proxy/upstream/target-health.ts';
 
 const LIMITS = { failures: 2, failure_percent: 100, window: 20, open_ms: 100, open_max_ms: 1000 };
 const MODEL = 'the model of a client';

@@ -6,12 +6,11 @@ import type { RunTarget } from '../../upstream/target.ts';
 import type { RequestFacts } from '../../wires/common/request.ts';
 import type { AnswerWriter } from '../../wires/common/wire.ts';
 import { type CompressedPlan, Compressions } from '../compression/compressions.ts';
-import type { AttemptReport } from '../context/attempt-report.ts';
-import type { PlannedAttempt } from '../context/planned-attempt.ts';
+import type { AttemptReport, PlannedAttempt } from '../context/attempt.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 import type { RunTargets } from '../targets/run-targets.ts';
-import { PROBE_MAX_MS } from './prefill-probe.ts';
+import { PROBE_MAX_MS } from './prefill-knowledge.ts';
 import type { RunRequests } from './run-requests.ts';
 
 /** A probe takes no more than this part of the time that is left. */

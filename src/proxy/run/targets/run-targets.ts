@@ -14,10 +14,9 @@ import {
   reactionTo,
   type Standing,
 } from '../../../plans/target-choice.ts';
-import { labelsOf } from '../../upstream/health-registry.ts';
 import type { RunTarget, Target } from '../../upstream/target.ts';
-import type { HealthProbe } from '../../upstream/target-health.ts';
-import type { AttemptReport } from '../context/attempt-report.ts';
+import { type HealthProbe, labelsOf } from '../../upstream/target-health.ts';
+import type { AttemptReport } from '../context/attempt.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 

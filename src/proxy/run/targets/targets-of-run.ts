@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { UpstreamConfiguration } from '../../../config/configuration.ts';
 import type { ProviderTool } from '../../../plans/transcript.ts';
 import { type Headers, revivedRequestHeaders } from '../../upstream/headers.ts';
-import type { HealthRegistry } from '../../upstream/health-registry.ts';
 import type { ModelCompression } from '../../upstream/route-table.ts';
 import type { RunTarget, Target } from '../../upstream/target.ts';
+import type { HealthRegistry } from '../../upstream/target-health.ts';
 import { chatWire } from '../../wires/chunks/chat-wire.ts';
 import type { Run } from '../context/run.ts';
 

@@ -8,8 +8,8 @@ import type { Outcome } from '../../../../src/plans/outcome.ts';
 import { NO_OBSERVER } from '../../../../src/proxy/run/context/run-observer.ts';
 import { relay } from '../../../../src/proxy/run/relay.ts';
 import { targetsOfRun } from '../../../../src/proxy/run/targets/targets-of-run.ts';
-import { HealthRegistry } from '../../../../src/proxy/upstream/health-registry.ts';
 import { RouteTable } from '../../../../src/proxy/upstream/route-table.ts';
+import { HealthRegistry } from '../../../../src/proxy/upstream/target-health.ts';
 import type {
   Transport,
   TransportRequest,

@@ -1,9 +1,30 @@
 import type { AttemptEnd } from '../../../interrupts/classify.ts';
 import type { Phase } from '../../../interrupts/interruption.ts';
-import type { Delta, Usage } from '../../../plans/delta.ts';
+import type { Compression, Delta, Usage } from '../../../plans/delta.ts';
+import type { Mode } from '../../../plans/seam/mode.ts';
+import type { Splice } from '../../../plans/splice.ts';
+import type { AttemptRequest } from '../../upstream/attempt.ts';
 import type { Refusal } from '../../upstream/refusal.ts';
+import type { RunTarget } from '../../upstream/target.ts';
 import type { Samples } from '../../wires/common/dialect.ts';
 import type { Ending } from '../../wires/common/wire.ts';
+
+/** One upstream request, and how its answer is joined to what was delivered. */
+export interface PlannedAttempt {
+  readonly target: RunTarget;
+  readonly mode: 'first' | Mode;
+  readonly request: AttemptRequest;
+  /** Characters of each message added to the client's. */
+  readonly added_messages: readonly number[];
+  /** Characters of the reasoning that is sent back besides. */
+  readonly added_reasoning?: number;
+  /** The conversation before it was put to the model in fewer words. */
+  readonly compressed?: Compression;
+  /** How the answer has ended already, where only what follows its end is asked for. */
+  readonly ending?: Answer;
+  /** Absent for the first attempt, whose output is the run's. */
+  readonly splice?: Splice;
+}
 
 /** How an attempt went, whichever replica made it. */
 export interface AttemptReport {
