@@ -312,7 +312,7 @@ it('says what is wrong with what it asks', async () => {
     [['show', NO_RUN, '--api', `${api}/v1`, '--anonymous'], FAILURE, 'there is no such run'],
     [['list', '--admin', guarded], FAILURE, 'refuses this (401)'],
     [['list', '--admin', page], FAILURE, 'not a replica of Holdfast (200, text/html)'],
-    [['show', 'run_short'], USAGE, 'that is no id of a run'],
+    [['show', 'run_short'], USAGE, 'that is not the id of a run'],
     [['show'], USAGE, 'runs show needs ID: holdfast runs show ID'],
     [['lst'], USAGE, 'unknown command "runs lst". Did you mean "list"?'],
     [['--json'], USAGE, 'runs needs one of list, show, tail, cancel.'],
