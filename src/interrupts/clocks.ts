@@ -62,13 +62,22 @@ export function limitsFor(
 export interface Readings {
   readonly started_ms: number;
   /** The last byte of the response, headers included; `undefined` before them. */
-  readonly byte_ms: number | undefined;
+  byte_ms: number | undefined;
   /** The last delta that said something: pings and comments are no progress. */
-  readonly progress_ms: number | undefined;
+  progress_ms: number | undefined;
   /** The model is thinking and has not begun to answer: it may take longer. */
-  readonly reasoning: boolean;
+  reasoning: boolean;
   /** It was seen to think, and may do so again, unheard. */
-  readonly thought: boolean;
+  thought: boolean;
+  /** The answer is whole, and what may still follow it is waited for until then. */
+  finish_at_ms?: number;
+}
+
+/** As if the last `pause_ms` had not been. */
+export function shiftReadings(readings: Readings, pause_ms: number): void {
+  if (readings.byte_ms !== undefined) readings.byte_ms += pause_ms;
+  if (readings.progress_ms !== undefined) readings.progress_ms += pause_ms;
+  if (readings.finish_at_ms !== undefined) readings.finish_at_ms += pause_ms;
 }
 
 /** A clock, and when it runs out. */
@@ -79,7 +88,8 @@ export interface Deadline {
 
 /** The clock that runs out first. */
 export function nextDeadline(readings: Readings, limits: Limits): Deadline {
-  const { started_ms, byte_ms, progress_ms, reasoning, thought } = readings;
+  const { started_ms, byte_ms, progress_ms, reasoning, thought, finish_at_ms } = readings;
+  if (finish_at_ms !== undefined) return { clock: 'progress', at_ms: finish_at_ms };
   const idle_ms = thought ? limits.idle_thinking_ms : limits.idle_ms;
   // In the order in which they are named when two are due at once: the more telling first.
   const deadlines: Deadline[] = [];

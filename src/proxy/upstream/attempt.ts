@@ -1,11 +1,10 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import type { AttemptEnd } from '../../interrupts/classify.ts';
-import type { Limits } from '../../interrupts/clocks.ts';
+import { type Limits, nextDeadline, type Readings, shiftReadings } from '../../interrupts/clocks.ts';
 import type { Clock } from '../../interrupts/interruption.ts';
 import { type ProviderError, providerErrorIn } from '../../interrupts/provider-error.ts';
 import { parsedJson } from '../../lib/json.ts';
 import type { Time } from '../../lib/time.ts';
-import { type AttemptTimes, shiftTimes, timesFrom, watchClocks } from './attempt-clocks.ts';
 import { EventDecoder, EventTooLargeError } from './event-decoder.ts';
 import { formOf, type Refusal, readRefusal, refusedWith } from './refusal.ts';
 import type { StreamPosition } from './stream-position.ts';
@@ -59,7 +58,7 @@ export class Attempt {
   readonly #client: AbortSignal;
   readonly #abort = new AbortController();
   readonly #decoder: EventDecoder;
-  readonly #times: AttemptTimes;
+  readonly #readings: Readings;
   readonly #onClientGone = () => this.#abort.abort();
   #cancelTimer: () => void = () => {};
   #body: ResponseBody | undefined;
@@ -81,7 +80,13 @@ export class Attempt {
     this.#time = time;
     this.#client = client;
     this.#decoder = new EventDecoder(limits.event_bytes);
-    this.#times = timesFrom(time.now());
+    this.#readings = {
+      started_ms: time.now(),
+      byte_ms: undefined,
+      progress_ms: undefined,
+      reasoning: false,
+      thought: false,
+    };
   }
 
   /** True once the provider streams; otherwise {@link end} is set. */
@@ -98,7 +103,7 @@ export class Attempt {
         signal: this.#abort.signal,
         connect_ms: this.#limits.clocks.connect_ms,
       });
-      this.#times.byte_ms = this.#time.now();
+      this.#readings.byte_ms = this.#time.now();
       // Other clocks run from here, and one of them may be due before the one that was waited for.
       this.#watchClocks();
       const content_encoding = encodingOf(response);
@@ -140,14 +145,14 @@ export class Attempt {
         const piece = this.#joined(part, isFollowed);
         if (!piece) return undefined;
         const at_ms = this.#time.now();
-        this.#times.byte_ms = at_ms;
+        this.#readings.byte_ms = at_ms;
         const events = this.#decoder.decode(piece);
         this.#request.position?.advance(piece, events.length);
         const waiting = take(events, at_ms);
         if (this.isOver) leave(waiting);
         return waiting;
       });
-      if (!this.isOver) await take(this.#rest(), this.#times.byte_ms ?? this.#times.started_ms);
+      if (!this.isOver) await take(this.#rest(), this.#readings.byte_ms ?? this.#readings.started_ms);
       const residue = this.#errorAtEnd();
       this.#settle({ kind: 'eof', done: this.isDone, ...(residue && { residue }) });
     } catch (error) {
@@ -186,7 +191,7 @@ export class Attempt {
 
   /** Its model was seen to think. */
   get thought(): boolean {
-    return this.#times.thought;
+    return this.#readings.thought;
   }
 
   /** `[DONE]` came. */
@@ -197,11 +202,11 @@ export class Attempt {
 
   /** A delta said something. `reasoning`: the model is still thinking. */
   progressed(reasoning: boolean): void {
-    const times = this.#times;
-    const answers = times.reasoning && !reasoning;
-    times.progress_ms = times.byte_ms;
-    times.reasoning = reasoning;
-    times.thought ||= reasoning;
+    const readings = this.#readings;
+    const answers = readings.reasoning && !reasoning;
+    readings.progress_ms = readings.byte_ms;
+    readings.reasoning = reasoning;
+    readings.thought ||= reasoning;
     // The clock that runs now is shorter than the one the timer was set by.
     if (answers) this.#watchClocks();
   }
@@ -209,7 +214,7 @@ export class Attempt {
   /** The answer is whole; waits no longer than this for what may still follow. */
   finishWithin(delay_ms: number): void {
     if (this.#end) return;
-    this.#times.finish_at_ms = this.#time.now() + delay_ms;
+    this.#readings.finish_at_ms = this.#time.now() + delay_ms;
     this.#watchClocks();
   }
 
@@ -218,18 +223,29 @@ export class Attempt {
     const paused_ms = this.#time.now();
     this.#cancelTimer();
     return () => {
-      shiftTimes(this.#times, this.#time.now() - paused_ms);
+      shiftReadings(this.#readings, this.#time.now() - paused_ms);
       this.#watchClocks();
     };
   }
 
+  /** To be called anew when a deadline has come nearer, which bytes and progress do not bring about. */
   #watchClocks(): void {
     this.#cancelTimer();
     if (this.#end) return;
-    this.#cancelTimer = watchClocks(this.#times, this.#limits.clocks, this.#time, (clock) => {
-      this.#expired = clock;
-      this.#abort.abort();
-    });
+    const { at_ms } = nextDeadline(this.#readings, this.#limits.clocks);
+    const left_ms = Math.max(0, at_ms - this.#time.now());
+    this.#cancelTimer = this.#time.after(left_ms, () => this.#checkClocks());
+  }
+
+  #checkClocks(): void {
+    // The timer is not set anew with every byte: the deadline is looked up when it fires.
+    const { clock, at_ms } = nextDeadline(this.#readings, this.#limits.clocks);
+    if (this.#time.now() < at_ms) {
+      this.#watchClocks();
+      return;
+    }
+    this.#expired = clock;
+    this.#abort.abort();
   }
 
   /** Ends the attempt from our side and closes the connection. */
@@ -263,7 +279,7 @@ export class Attempt {
     this.#cancelTimer();
     this.#client.removeEventListener('abort', this.#onClientGone);
     if (this.#end) return;
-    const { progress_ms, started_ms } = this.#times;
+    const { progress_ms, started_ms } = this.#readings;
     this.silent_ms = this.#time.now() - (progress_ms ?? started_ms);
     this.#end = end;
     this.isOver = true;
