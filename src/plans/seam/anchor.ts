@@ -1,6 +1,6 @@
 import { speakable } from '../../lib/text.ts';
 import { Head, type Joint, type Verdict } from './joint.ts';
-import { beginsAgain, goesOn, preambleOf } from './plausibility.ts';
+import { beginsAgain, continuesText, preambleOf } from './plausibility.ts';
 import { meantRepetitions, repeatedWord, singleRepetition } from './repetition.ts';
 
 /** Long enough to be no coincidence, short enough that a model repeats it faithfully. */
@@ -138,7 +138,7 @@ export class AnchorJoint implements Joint {
     const answer = text.slice(this.#preamble);
     if (beginsAgain(repetition.beginning, this.#visible, !this.#lastResort))
       return { rejected: ended ? 'ended_early' : 'diverged' };
-    if (!goesOn(this.#delivered, answer)) return { rejected: 'no_continuation' };
+    if (!continuesText(this.#delivered, answer)) return { rejected: 'no_continuation' };
     const word = repeatedWord(this.#delivered, answer);
     const isRepeated = word > 0 || this.#preamble > 0 || meantRepetitions(repetition).length > 0;
     if (isRepeated && !this.#lastResort) return { rejected: 'ambiguous' };

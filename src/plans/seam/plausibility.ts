@@ -13,7 +13,7 @@ const WORD_CHARACTERS_MAX = 64;
  * Whether `head` could be what follows `delivered`. False only where the two cannot be one text: an answer to the
  * request to continue, or a new sentence glued to a word.
  */
-export function goesOn(delivered: string, head: string): boolean {
+export function continuesText(delivered: string, head: string): boolean {
   if (isMeta(head.trimStart())) return false;
   const isGlued = SENTENCE_START.test(head) && NEEDS_SPACE.test(delivered);
   return !isGlued || CODE_WORD.test(delivered.slice(-80)) || isInsideFence(delivered);

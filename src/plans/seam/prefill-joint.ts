@@ -1,6 +1,6 @@
 import { Head, type Joint, type Verdict } from './joint.ts';
 import type { Prefix } from './mode.ts';
-import { beginsAgain, goesOn, preambleOf, readsOn } from './plausibility.ts';
+import { beginsAgain, continuesText, preambleOf, readsOn } from './plausibility.ts';
 import { meantRepetitions, repeatedWord, singleRepetition } from './repetition.ts';
 
 /**
@@ -43,7 +43,7 @@ export class PrefillJoint implements Joint {
       const rejected = ended ? 'ended_early' : 'diverged';
       return isCertain ? { rejected, shows: 'new_turn' } : { rejected };
     }
-    if (!this.#lastResort && (!goesOn(sent, text) || preambleOf(answer, ended) !== ''))
+    if (!this.#lastResort && (!continuesText(sent, text) || preambleOf(answer, ended) !== ''))
       return { rejected: 'no_continuation', shows: 'new_turn' };
     if (length !== undefined) return { kind: 'aligned', taken: begin + length, shown: trimmed };
     const shows = readsOn(sent, text) ? 'exact' : undefined;

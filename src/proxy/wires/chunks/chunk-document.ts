@@ -2,7 +2,13 @@ import { failureStatusOf } from '../../../interrupts/provider-error.ts';
 import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import { parses } from '../../../plans/tool-call.ts';
-import { type DocumentFold, goOn, type OpenFields, overlay, type WireDocument } from '../common/document.ts';
+import {
+  append,
+  type DocumentFold,
+  type OpenFields,
+  overlay,
+  type WireDocument,
+} from '../common/document.ts';
 import type { ChatChoice, ChatChunk, ChatDelta, ChatToolCall } from './chunk-reader.ts';
 
 /** Puts one choice of an answer together. */
@@ -126,9 +132,9 @@ class ChatChoiceFold implements ChoiceFold {
     if (Array.isArray(tool_calls)) for (const call of tool_calls) if (isObject(call)) this.#addCall(call);
     if (isObject(function_call)) {
       this.#legacyCall ??= {};
-      goOn(this.#legacyCall, function_call);
+      append(this.#legacyCall, function_call);
     }
-    this.extra_characters += goOn(this.#message, more);
+    this.extra_characters += append(this.#message, more);
   }
 
   #addCall({ index, ...fragment }: ChatToolCall): void {
@@ -140,7 +146,7 @@ class ChatChoiceFold implements ChoiceFold {
       else {
         const known = isObject(call[field]) ? call[field] : {};
         call[field] = known;
-        goOn(known, said);
+        append(known, said);
       }
     }
   }
@@ -175,19 +181,19 @@ class ContentFold {
     const known = last?.type === type ? last : undefined;
     const part = known ?? { type };
     if (!known) this.#parts.push(part);
-    if (type === 'thinking' && Array.isArray(said.thinking)) goOnThinking(part, said.thinking);
-    else goOn(part, said);
+    if (type === 'thinking' && Array.isArray(said.thinking)) appendThoughts(part, said.thinking);
+    else append(part, said);
   }
 }
 
 /** A thought is a list of texts, of which pieces come one by one. */
-function goOnThinking(known: OpenFields, thinking: readonly unknown[]): void {
+function appendThoughts(known: OpenFields, thinking: readonly unknown[]): void {
   const thoughts = Array.isArray(known.thinking) ? (known.thinking as unknown[]) : [];
   known.thinking = thoughts;
   for (const thought of thinking) {
     const last = thoughts.at(-1);
     if (isObject(last) && isObject(thought) && last.type === 'text' && thought.type === 'text')
-      goOn(last, { text: thought.text });
+      append(last, { text: thought.text });
     else thoughts.push(isObject(thought) ? { ...thought } : thought);
   }
 }

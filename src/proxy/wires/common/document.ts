@@ -41,13 +41,14 @@ export function overlay(known: OpenFields, fields: Readonly<Record<string, unkno
   return added;
 }
 
-/** The same for fields that come in pieces: texts and lists go on with what is known of them. */
-export function goOn(known: OpenFields, pieces: Readonly<Record<string, unknown>>): number {
+/** The same for fields that come in pieces: what comes is appended to texts and lists that are known. */
+export function append(known: OpenFields, pieces: Readonly<Record<string, unknown>>): number {
   let added = 0;
   for (const [name, piece] of Object.entries(pieces)) {
     const before = known[name];
     if (typeof before === 'string' && typeof piece === 'string') known[name] = before + piece;
-    else if (Array.isArray(before) && Array.isArray(piece)) for (const item of piece) goOnList(before, item);
+    else if (Array.isArray(before) && Array.isArray(piece))
+      for (const item of piece) appendItem(before, item);
     else {
       added += overlay(known, { [name]: Array.isArray(piece) ? [...(piece as unknown[])] : piece });
       continue;
@@ -64,7 +65,7 @@ const THOUGHTS: Readonly<Record<string, string>> = {
 };
 
 /** OpenRouter sends one thought as many of its kind and place; everything else is an item of its own. */
-function goOnList(list: unknown[], item: unknown): void {
+function appendItem(list: unknown[], item: unknown): void {
   const last = list.at(-1);
   const field = isObject(item) ? THOUGHTS[String(item.type)] : undefined;
   const isSame = isObject(last) && isObject(item) && last.type === item.type && last.index === item.index;

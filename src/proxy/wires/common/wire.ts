@@ -34,7 +34,7 @@ export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends W
   readonly modes: readonly Mode[];
   /** Its answers are blocks one after the other: the text before a call has ended when the call begins. */
   readonly isOrdered?: true;
-  /** How all providers go on with a prefix, where that is part of the wire. */
+  /** How all providers continue a prefix, where that is part of the wire. */
   readonly dialect?: Dialect;
   /** Its provider may keep answers, as the dialect says, after a lost connection. */
   readonly isKept?: true;

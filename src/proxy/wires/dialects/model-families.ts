@@ -8,13 +8,13 @@ export function claudeContinues(model: string): boolean {
   return Number(major) < 4 || (Number(major) === 4 && minor !== undefined && Number(minor) <= 5);
 }
 
-/** Gemini 2, 3 and 3.1 go on from a trailing model turn, and of later ones 3.5-flash alone, but not its `-lite`. */
+/** Gemini 2, 3 and 3.1 continue a trailing model turn, and of later ones 3.5-flash alone, but not its `-lite`. */
 export const geminiContinues = (model: string): boolean =>
   /gemini-(?:2\.|3-|3\.1-|3\.5-flash(?!-lite)|pro-latest)/.test(model.toLowerCase());
 
 const MISTRAL = /(?:mis|minis|magis|mix|pix|devs|codes)tral/;
 
-/** Models that repeat a prefix before they go on from it. */
+/** Models that repeat a prefix before they continue it. */
 export const isMistral = (model: string): boolean => MISTRAL.test(model.toLowerCase());
 
 /** GPT and Grok answer a trailing assistant message anew. Servers of the open-weight GPT continue it. */

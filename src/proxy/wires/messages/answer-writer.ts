@@ -160,7 +160,7 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
       return;
     }
     const positioned = this.calls.positioned(delta);
-    if (shown) this.#blocks.goOnWithCall(positioned.index, shown);
+    if (shown) this.#blocks.continueCall(positioned.index, shown);
     if (delta.kind === 'tool_close') this.#blocks.endCall(positioned.index, [positioned]);
   }
 

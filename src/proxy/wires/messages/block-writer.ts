@@ -103,7 +103,7 @@ export class MessagesBlockWriter {
     return block;
   }
 
-  goOnWithCall(position: number, { arguments: text, deltas }: ShownFragment): void {
+  continueCall(position: number, { arguments: text, deltas }: ShownFragment): void {
     const block = this.#blocks.ofCall(position);
     if (block) this.#send(blockDelta(block.index, inputDelta(text)), deltas);
   }

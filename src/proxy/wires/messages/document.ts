@@ -1,5 +1,11 @@
 import { isObject, parsedJson } from '../../../lib/json.ts';
-import { type DocumentFold, goOn, type OpenFields, overlay, type WireDocument } from '../common/document.ts';
+import {
+  append,
+  type DocumentFold,
+  type OpenFields,
+  overlay,
+  type WireDocument,
+} from '../common/document.ts';
 import type { MessagesPayload } from './event.ts';
 
 /** A content block that is being put together. */
@@ -58,7 +64,7 @@ class MessageFold implements DocumentFold {
 
   #opened(block: Readonly<Record<string, unknown>>): OpenBlock {
     const fields: OpenFields = {};
-    this.extra_characters += goOn(fields, block);
+    this.extra_characters += append(fields, block);
     return { fields, json: '' };
   }
 
@@ -72,14 +78,14 @@ class MessageFold implements DocumentFold {
         overlay(fields, said);
         return;
       case 'citations_delta':
-        this.extra_characters += goOn(fields, { citations: [said.citation] });
+        this.extra_characters += append(fields, { citations: [said.citation] });
         return;
       case 'text_delta':
       case 'thinking_delta':
-        goOn(fields, said);
+        append(fields, said);
         return;
       default:
-        this.extra_characters += goOn(fields, said);
+        this.extra_characters += append(fields, said);
     }
   }
 }
