@@ -1,9 +1,9 @@
 import { epochAt } from '../../checkpoint/epoch.ts';
 import { type FoldedSegment, foldJournal, settledCalls } from '../../checkpoint/journal-fold.ts';
 import type { RunEnd, RunId, StoredRun } from '../../checkpoint/store.ts';
+import { partsOf } from '../../plans/outcome.ts';
 import type { HeldCalls } from '../../plans/tool-call.ts';
 import { unfinishedCalls } from '../run/notices/held-calls.ts';
-import { partsOf } from '../wires/common/answer-parts.ts';
 
 /**
  * A stored run as its owner is shown it. Only calls that are proven closed are listed with their arguments: half a call

@@ -4,10 +4,10 @@ import { type Interruption, isPermanent } from '../../interrupts/interruption.ts
 import { type ErrorCode, type ErrorObject, errorObject, errorStatus } from '../../lib/errors.ts';
 import { tailOf } from '../../lib/text.ts';
 import type { GiveUp } from '../../plans/decide.ts';
+import { type PartialAnswer, partsOf } from '../../plans/outcome.ts';
 import type { SettledCall } from '../../plans/tool-call.ts';
 import type { ProviderTool, Transcript } from '../../plans/transcript.ts';
 import { PERMANENT_STATUS } from '../downstream/failure-status.ts';
-import { type PartialAnswer, partsOf } from '../wires/common/answer-parts.ts';
 import { wireIn } from '../wires/registry.ts';
 import type { Run } from './context/run.ts';
 

@@ -75,7 +75,7 @@ export function completionFactsOf(request: CompletionRequest): RequestFacts {
 }
 
 /** The prompt with the answer so far at its end: continuing that is the purpose of the wire. */
-export function completionContinuationOf({
+function completionContinuationOf({
   request,
   mode,
   prefix,

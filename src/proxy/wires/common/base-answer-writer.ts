@@ -8,6 +8,10 @@ export type WriterOptions = Pick<AnswerWriterOptions, 'events' | 'sink'>;
 /** A call of which the client has seen something, and its place among those that it has seen. */
 export type SeenCall = NamedCall & { readonly position: number };
 
+/** The result that stands for a tool that its provider was running when the connection was lost. */
+export const UNKNOWN_RESULT =
+  'The connection was lost while this tool ran. It may have had its effect, and its result is not known.';
+
 /** What the answer writers of all wires have in common: advisories, calls that are cut, and events that only break a silence. */
 export abstract class BaseAnswerWriter {
   protected readonly sink: AnswerSink;

@@ -2,9 +2,24 @@ import type { Time } from '../../../lib/time.ts';
 import type { PrefillManner } from '../../../plans/seam/mode.ts';
 import type { Target } from '../../upstream/target.ts';
 import type { Dialect, Samples } from '../common/dialect.ts';
-import { type Capabilities, merged, NOTHING, REMEMBERED_FOR_MS } from './capabilities.ts';
 import { DIALECTS, dialectAt, dialectBehind } from './registry.ts';
 import type { StoredCapabilities, Subject } from './stored-capabilities.ts';
+
+/**
+ * Long enough to spare a day's recoveries the trial, short enough to notice a provider's upgrade. Counted from when
+ * something was learnt last: a restart does not make it younger.
+ */
+export const REMEMBERED_FOR_MS = 24 * 60 * 60 * 1000;
+
+/** What was learnt about one model of an upstream; `undefined` is what is not known. */
+export interface Capabilities {
+  readonly prefill: PrefillManner | undefined;
+  /** Whether answers are kept in a way that can be ended. */
+  readonly keeps: boolean | undefined;
+  readonly dialect: Dialect | undefined;
+}
+
+export const NOTHING: Capabilities = { prefill: undefined, keeps: undefined, dialect: undefined };
 
 /** Models are named by clients, so the table must not grow with them. */
 const ENTRIES_MAX = 10_000;
@@ -137,6 +152,18 @@ export class CapabilityMemory {
     if (this.#entries.size >= ENTRIES_MAX && !oldest.done) this.#entries.delete(oldest.value);
     this.#entries.set(key, { prefill, keeps, dialect, until_ms });
   }
+}
+
+/** What comes of two findings about the same model, where both hold: what was found here comes first. */
+export function merged(here: Capabilities, elsewhere: Capabilities): Capabilities {
+  if (here.dialect === elsewhere.dialect)
+    return {
+      prefill: here.prefill ?? elsewhere.prefill,
+      keeps: here.keeps ?? elsewhere.keeps,
+      dialect: here.dialect,
+    };
+  // What came of asking without the dialect's own fields says nothing about asking with them.
+  return here.dialect ? here : elsewhere.dialect ? elsewhere : here;
 }
 
 const subjectOf = ({ name, model: renamed }: Target, model: string): Subject => ({

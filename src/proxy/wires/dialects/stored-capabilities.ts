@@ -4,13 +4,11 @@ import { BestEffortStore } from '../../../checkpoint/best-effort-store.ts';
 import type { NoteKey, Notes } from '../../../checkpoint/notes.ts';
 import type { Owner } from '../../../checkpoint/store.ts';
 import type { Configuration } from '../../../config/configuration.ts';
+import { isObject, parsedJson } from '../../../lib/json.ts';
 import type { Time } from '../../../lib/time.ts';
-import {
-  type Capabilities,
-  decodeCapabilities,
-  encodeCapabilities,
-  REMEMBERED_FOR_MS,
-} from './capabilities.ts';
+import type { PrefillManner } from '../../../plans/seam/mode.ts';
+import { type Capabilities, REMEMBERED_FOR_MS } from './capability-memory.ts';
+import { DIALECTS } from './registry.ts';
 
 /** What was not found is not looked for again this long, unless an answer was cut: another replica may learn it meanwhile. */
 const ABSENT_FOR_MS = 60_000;
@@ -161,3 +159,32 @@ export class StoredCapabilities {
 }
 
 const keyOf = (name: string): NoteKey => ({ kind: 'capabilities', name });
+
+/** Another form of the record gets another number: replicas of several versions may share a store. */
+const VERSION = 1;
+const MANNERS: ReadonlySet<unknown> = new Set<PrefillManner>(['exact', 'echo', 'new_turn']);
+
+/** A record of capabilities, for the notes of a store. `learnt_at_ms`: time of day. */
+export function encodeCapabilities({ prefill, keeps, dialect }: Capabilities, learnt_at_ms: number): string {
+  return JSON.stringify({ version: VERSION, learnt_at_ms, prefill, keeps, dialect: dialect?.name });
+}
+
+/** `undefined` for what is no such record, or has anything in it that is not known here: half of it may mislead. */
+export function decodeCapabilities(
+  text: string,
+): (Capabilities & { readonly learnt_at_ms: number }) | undefined {
+  const record = parsedJson(text);
+  if (!isObject(record) || record.version !== VERSION) return undefined;
+  const { learnt_at_ms, prefill, keeps, dialect } = record;
+  if (typeof learnt_at_ms !== 'number' || learnt_at_ms < 0) return undefined;
+  if (prefill !== undefined && !MANNERS.has(prefill)) return undefined;
+  if (keeps !== undefined && typeof keeps !== 'boolean') return undefined;
+  if (dialect !== undefined && !(typeof dialect === 'string' && Object.hasOwn(DIALECTS, dialect)))
+    return undefined;
+  return {
+    learnt_at_ms,
+    prefill: prefill as PrefillManner | undefined,
+    keeps,
+    dialect: dialect === undefined ? undefined : DIALECTS[dialect as keyof typeof DIALECTS],
+  };
+}

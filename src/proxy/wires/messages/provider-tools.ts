@@ -1,6 +1,6 @@
 import { isObject, parsedJson } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
-import { UNKNOWN_RESULT } from '../common/answer-parts.ts';
+import { UNKNOWN_RESULT } from '../common/base-answer-writer.ts';
 import type { MessagesRequest } from './request.ts';
 
 type Block = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { isObject, parsedJson } from '../../../lib/json.ts';
 import type { Delta, Usage } from '../../../plans/delta.ts';
 import type { ToolCall } from '../../../plans/tool-call.ts';
-import { UNKNOWN_RESULT } from '../common/answer-parts.ts';
+import { UNKNOWN_RESULT } from '../common/base-answer-writer.ts';
 import { partsOf, type ShownItem } from './client-response-state.ts';
 import { CALLS, type Json, type PartList, textIn, textPart, typeOf } from './event.ts';
 import { isCustom, isFunction } from './items.ts';

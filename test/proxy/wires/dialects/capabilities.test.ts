@@ -2,12 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   type Capabilities,
-  decodeCapabilities,
-  encodeCapabilities,
   merged,
   NOTHING,
-} from '../../../../src/proxy/wires/dialects/capabilities.ts';
+} from '../../../../src/proxy/wires/dialects/capability-memory.ts';
 import { DIALECTS } from '../../../../src/proxy/wires/dialects/registry.ts';
+import {
+  decodeCapabilities,
+  encodeCapabilities,
+} from '../../../../src/proxy/wires/dialects/stored-capabilities.ts';
 import { CASES } from '../../../cases.ts';
 
 const manner = fc.constantFrom('exact', 'echo', 'new_turn', undefined);
