@@ -22,7 +22,7 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
 /** Deeper than anything meant for the log. */
 const DEPTH_MAX = 6;
 
-/** JSON lines on stdout; runs log through `log.child({ run })`. */
+/** JSON lines on stdout; what concerns a run names it as `run`. */
 export function createLogger(
   level: NonNullable<LoggerOptions['level']>,
   destination?: DestinationStream,

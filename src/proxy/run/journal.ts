@@ -33,8 +33,8 @@ export class RunJournal {
   #waiting: JournalEvent[] | undefined = [];
   #waiting_units = 0;
   #leased: Promise<void> | undefined;
-  /** When the run has ended and its end has waited long enough. */
-  readonly #over = new AbortController();
+  /** Made when it is needed: aborts when the run has ended without a lease, and its end has waited long enough. */
+  #over: AbortController | undefined;
 
   /** `onStale`: another replica took the run over. */
   constructor(run: Run, context: RunContext, onStale: () => void, resumption?: Resumption) {
@@ -91,13 +91,15 @@ export class RunJournal {
   async #conclude(conclude: (writer: JournalWriter) => Promise<boolean>): Promise<void> {
     const concluded = this.#ready.then(() => this.#writer && conclude(this.#writer));
     await inTime(concluded, this.#context.time, END_WAIT_MAX_MS);
-    if (!this.#writer) this.#over.abort();
+    if (this.#writer) return;
+    this.#over ??= new AbortController();
+    this.#over.abort();
   }
 
   async #acquire(): Promise<void> {
     const { store, metrics, log, time } = this.#context;
     let told = false;
-    while (this.#waiting && !this.#over.signal.aborted) {
+    while (this.#waiting && !this.#over?.signal.aborted) {
       try {
         const lease = await store.acquire(this.#run.id, this.#run.owner, await this.#epochBefore(told));
         if (this.#waiting) this.#start(lease, this.#header());
@@ -109,6 +111,7 @@ export class RunJournal {
         told = true;
         if (error instanceof AcquireRefusedError) break;
       }
+      this.#over ??= new AbortController();
       await sleep(time, LEASE_RETRY_MS, this.#over.signal);
     }
     this.#waiting = undefined;

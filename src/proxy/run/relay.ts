@@ -73,7 +73,6 @@ async function deliver(
   const { time } = context;
   const { run } = state;
   let planner: AttemptPlanner | undefined;
-  const log = context.log.child({ run: run.id });
   let planned = requests.original(targets.current);
   let plan: Plan | undefined;
   const { restored } = state;
@@ -141,8 +140,9 @@ async function deliver(
     plan = remedy.plan;
     const { cause } = remedy;
     const { mode, target } = planned;
-    log.warn(
+    context.log.warn(
       {
+        run: run.id,
         ...withoutMessage(interruption),
         upstream: target.name,
         attempt: state.attempts.count,

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { RunId } from '../../../checkpoint/store.ts';
 import type { RecoveryPolicy } from '../../../config/configuration.ts';
 import { type Interruption, isPermanent } from '../../../interrupts/interruption.ts';
 import type { Time } from '../../../lib/time.ts';
@@ -58,6 +59,7 @@ export class RunTargets {
   readonly #time: Time;
   readonly #random: () => number;
   readonly #log: Logger;
+  readonly #run: RunId;
   readonly #metrics: Metrics;
   #standings: readonly Standing[];
   /** Position of the target that is asked, or was last. */
@@ -72,7 +74,8 @@ export class RunTargets {
     this.#recovery = configuration.recovery;
     this.#time = time;
     this.#random = random;
-    this.#log = log.child({ run: id });
+    this.#log = log;
+    this.#run = id;
     this.#metrics = metrics;
     this.#standings = this.#targets.map(({ context_tokens }) => newStanding(context_tokens));
   }
@@ -210,9 +213,10 @@ export class RunTargets {
     this.#metrics.targetTransitions.inc({ ...labelsOf(this.current), state: 'open' });
   }
 
-  get #label(): { upstream: string; model: string | undefined } {
-    const { name, model } = this.current;
-    return { upstream: name, model };
+  /** For the log. */
+  get #label(): object {
+    const { name: upstream, model } = this.current;
+    return { run: this.#run, upstream, model };
   }
 
   #at(position: number): RunTarget {
