@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { resumeBody } from '../../../src/proxy/api/resume-body.ts';
+import { resumeBody } from '../../../src/proxy/api/runs-api.ts';
 
 const RUN_BYTES = 20;
 const BODY_BYTES = 80;
