@@ -173,7 +173,7 @@ const LIMIT_MS = 15_000;
 /** What the probe leaves behind is gone soon. */
 const PROBE_TTL_S = 60;
 /** An owner that no credential has. */
-const NOBODY = 'doctor'.padEnd(64, '-') as Owner;
+const NO_CREDENTIAL = 'doctor'.padEnd(64, '-') as Owner;
 
 /** Whether a run can be begun, ended and read: every script and right that a replica needs. */
 async function examineLease(findings: Findings, { checkpoint }: Configuration): Promise<void> {
@@ -191,9 +191,9 @@ async function examineLease(findings: Findings, { checkpoint }: Configuration): 
       });
       const began_ms = performance.now();
       const run = newRunId();
-      const lease = await store.acquire(run, NOBODY);
+      const lease = await store.acquire(run, NO_CREDENTIAL);
       await store.finish(lease, { status: 'cancelled', at_ms: Date.now() });
-      const stored = await store.read(run, NOBODY, 0);
+      const stored = await store.read(run, NO_CREDENTIAL, 0);
       if (stored?.status !== 'cancelled') throw new Error('what was written could not be read');
       const probe_ms = rounded_ms(performance.now() - began_ms);
       findings.ok('lease', `a run was begun, ended and read within ${probe_ms} ms`, { probe_ms });

@@ -103,7 +103,7 @@ export class RunTargets {
     return this.ask(this.#at(best));
   }
 
-  /** Goes on with the one that a replica had asked which is no more. */
+  /** Continues with the target that a lost replica had asked. */
   resume({ name, model }: Target): RunTarget {
     const position = this.#targets.findIndex((target) => target.name === name && target.model === model);
     this.#current = Math.max(position, 0);

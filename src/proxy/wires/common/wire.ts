@@ -209,7 +209,7 @@ export interface AnswerWriter<Event extends AnswerEvent = AnswerEvent> {
    * not shown another time; where all were `cut`, those that a restart brings are shown beside them.
    */
   readonly thoughts?: 'whole' | 'cut' | undefined;
-  /** Goes on where another replica stopped. */
+  /** Continues where another replica stopped. */
   restore(shown: ShownAnswer): void;
   /** Shows `deltas`, which `event` brought. `intact`: nothing was taken out of the event, so it may pass as it came. */
   show(deltas: readonly Delta[], event: Event, intact: boolean): void;
