@@ -44,3 +44,46 @@ export class Findings {
     return finding;
   }
 }
+
+/** The work took longer than it may. */
+class TookTooLong extends Error {
+  override readonly name = 'TookTooLong';
+
+  constructor(limit_ms: number) {
+    super(`no answer within ${limit_ms / 1000} s`);
+  }
+}
+
+/** Rejects with {@link TookTooLong} when the work is not done in time; its signal aborts then, and when it has ended. */
+export async function bounded<Result>(
+  limit_ms: number,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const ending = new AbortController();
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new TookTooLong(limit_ms)), limit_ms);
+  try {
+    return await Promise.race([work(ending.signal), late]);
+  } finally {
+    clearTimeout(timer);
+    ending.abort();
+  }
+}
+
+/** Of an error: its code where it has one, which says more than most messages. */
+export function reasonOf(error: unknown): string {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  if (typeof code === 'string') return code;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The middle one and the longest of some durations, rounded to a tenth of a millisecond. */
+export function latencies(durations_ms: readonly number[]): {
+  readonly p50_ms: number;
+  readonly max_ms: number;
+} {
+  const sorted = [...durations_ms].sort((one, other) => one - other);
+  return { p50_ms: rounded_ms(sorted[sorted.length >> 1] ?? 0), max_ms: rounded_ms(sorted.at(-1) ?? 0) };
+}
+
+export const rounded_ms = (duration_ms: number): number => Math.round(duration_ms * 10) / 10;

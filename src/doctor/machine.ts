@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { adminHost, type Configuration } from '../config/configuration.ts';
 import { isObject, parsedJson } from '../lib/json.ts';
-import { type Finding, Findings } from './finding.ts';
-import { bounded, reasonOf } from './measuring.ts';
+import { bounded, type Finding, Findings, reasonOf } from './finding.ts';
 
 /** As package.json has it. */
 const NODE_MIN = [22, 19] as const;

@@ -5,8 +5,7 @@ import { chatWire } from '../proxy/wires/chunks/chat-wire.ts';
 import type { Wire } from '../proxy/wires/common/wire.ts';
 import { messagesWire } from '../proxy/wires/messages/wire.ts';
 import { connectLimit_ms, type DoctorContext, hasKey, headersFor } from './doctor-context.ts';
-import type { Finding, Findings } from './finding.ts';
-import { bounded, reasonOf } from './measuring.ts';
+import { bounded, type Finding, type Findings, reasonOf } from './finding.ts';
 
 const ANSWER_MAX_MS = 15_000;
 const BODY_MAX_BYTES = 8_388_608;

@@ -7,8 +7,7 @@ import type { Owner, Store } from '../checkpoint/store.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { systemTime } from '../lib/time.ts';
 import { openStore } from '../server/open-store.ts';
-import type { Finding, Findings } from './finding.ts';
-import { bounded, latencies, reasonOf, rounded_ms } from './measuring.ts';
+import { bounded, type Finding, type Findings, latencies, reasonOf, rounded_ms } from './finding.ts';
 
 const CONNECT_MAX_MS = 5000;
 const QUESTIONS_MAX_MS = 10_000;

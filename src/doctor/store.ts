@@ -6,8 +6,7 @@ import { isRedisUrl } from '../checkpoint/redis/address.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { loopGuard } from '../proxy/upstream/headers.ts';
 import { fileStoreDirectory } from '../server/open-store.ts';
-import { type Finding, Findings } from './finding.ts';
-import { bounded, latencies, reasonOf } from './measuring.ts';
+import { bounded, type Finding, Findings, latencies, reasonOf } from './finding.ts';
 
 /** Where runs will be kept. */
 export async function examineStore(configuration: Configuration): Promise<Finding[]> {

@@ -2,8 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import net, { type Socket } from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
-import type { Finding, Findings } from './finding.ts';
-import { bounded, reasonOf, rounded_ms } from './measuring.ts';
+import { bounded, type Finding, type Findings, reasonOf, rounded_ms } from './finding.ts';
 
 const STEP_MAX_MS = 10_000;
 const DAY_MS = 86_400_000;

@@ -8,8 +8,7 @@ import { forModel, questionRequest } from '../proxy/wires/common/dialect.ts';
 import type { ChatRequest } from '../proxy/wires/common/request.ts';
 import { DIALECTS } from '../proxy/wires/dialects/registry.ts';
 import { type DoctorContext, trial } from './doctor-context.ts';
-import type { Finding, Findings } from './finding.ts';
-import { rounded_ms } from './measuring.ts';
+import { type Finding, type Findings, rounded_ms } from './finding.ts';
 
 const TOKENS_MAX = 40;
 const QUESTION =

@@ -3,7 +3,7 @@ import { foldJournal } from '../../src/checkpoint/journal-fold.ts';
 import { MemoryStore } from '../../src/checkpoint/memory/store.ts';
 import { salvagedRun } from '../../src/checkpoint/salvaged-run.ts';
 import type { StoredRun } from '../../src/checkpoint/store.ts';
-import { runStatus } from '../../src/proxy/api/run-status.ts';
+import { runStatus } from '../../src/proxy/api/run-documents.ts';
 import { withEnding } from '../../src/proxy/resume/stored-ending.ts';
 import { runWithLostCall } from '../../src/proxy/run/notices/lost-calls.ts';
 import { salvageNote, threadKey } from '../../src/proxy/run/notices/thread-notice.ts';

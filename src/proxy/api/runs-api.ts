@@ -15,9 +15,8 @@ import { withdrawThreadNote } from '../run/notices/thread-notice.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
 import { type RepeatedRequest, type Return, returnToRun } from './return.ts';
-import { listQuery, runList } from './run-list.ts';
+import { listQuery, runList, runStatus } from './run-documents.ts';
 import { runOptions } from './run-options.ts';
-import { runStatus } from './run-status.ts';
 
 /** How long a run that is delivered here may take to end when it is cancelled, before it is fenced. */
 const CANCEL_MS_MAX = 2000;

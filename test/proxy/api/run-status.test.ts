@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { StoredRun } from '../../../src/checkpoint/store.ts';
-import { runStatus } from '../../../src/proxy/api/run-status.ts';
+import { runStatus } from '../../../src/proxy/api/run-documents.ts';
 import { HEADER, HEADER_RECORD, newRunId, SMALL_RUN, textRecord } from '../../checkpoint/fixtures.ts';
 
 const RUN = newRunId();
