@@ -31,7 +31,8 @@ const NONE: readonly Delta[] = [];
 export class Splice {
   readonly #options: SpliceOptions;
   readonly #seam: Seam;
-  readonly #stop: StopMatcher;
+  /** Undefined where the client has named no stop sequences. */
+  readonly #stop: StopMatcher | undefined;
   #limit: TokenLimit | undefined;
   #reasoning: 'matching' | 'swallowing' | 'passing';
   /** How much of the delivered reasoning has come again. */
@@ -47,7 +48,7 @@ export class Splice {
   constructor(options: SpliceOptions) {
     this.#options = options;
     this.#seam = new Seam({ ...options, delivered: options.delivered.text });
-    this.#stop = new StopMatcher(options.stops, options.delivered.text);
+    if (options.stops.length > 0) this.#stop = new StopMatcher(options.stops, options.delivered.text);
     if (options.token_limit !== undefined) this.#limit = new TokenLimit(options.token_limit);
     const seenReasoning = options.delivered.reasoning !== '';
     if (options.mode === 'restart')
@@ -88,7 +89,7 @@ export class Splice {
 
   /** The stop sequence that ended it. */
   get stopSequence(): string | undefined {
-    return this.#stop.matched;
+    return this.#stop?.matched;
   }
 
   /** Everything that comes from now on is new and may pass unchanged. */
@@ -126,7 +127,7 @@ export class Splice {
         return this.#acceptReasoning(delta.text);
       case 'text': {
         this.#hasText = true;
-        if (!this.#hasRoomFor(delta.text)) return textOf(this.#stop.end());
+        if (!this.#hasRoomFor(delta.text)) return this.#endStop();
         const text = this.#text(this.#seam.push(delta.text));
         if (this.#seam.isOpen) this.#reasoning = 'passing';
         if (this.#seam.isOpen && this.seam === 'anchored') this.#limit = undefined;
@@ -149,7 +150,7 @@ export class Splice {
     const text = this.#text(this.#seam.release());
     if (this.#isOver || !this.#seam.isOpen) return text;
     this.#reasoning = 'passing';
-    return [...text, ...textOf(this.#stop.end())];
+    return [...text, ...this.#endStop()];
   }
 
   /** A call, after the text that was held back until it began. */
@@ -168,7 +169,7 @@ export class Splice {
       this.#rejection = 'no_continuation';
       return NONE;
     }
-    return [...joined, ...textOf(this.#stop.end())];
+    return [...joined, ...this.#endStop()];
   }
 
   #hasRoomFor(text: string): boolean {
@@ -185,9 +186,14 @@ export class Splice {
     if (rejected) this.#rejection ??= rejected;
     if (emit === '') return NONE;
     this.#limit?.show(emit.length);
-    const stop = this.#stop.push(emit);
-    if (stop.stopped) this.#stopReason = 'stop';
-    return stop.emit === '' ? NONE : [{ kind: 'text', text: stop.emit }];
+    const shown = this.#stop ? this.#stop.push(emit) : { emit, stopped: false };
+    if (shown.stopped) this.#stopReason = 'stop';
+    return textOf(shown.emit);
+  }
+
+  /** What was held back because a stop sequence could have begun with it. */
+  #endStop(): readonly Delta[] {
+    return textOf(this.#stop?.end() ?? '');
   }
 
   /** Reasoning that is matched is let through only as the exact continuation of what was seen. */

@@ -1,6 +1,6 @@
 import { isObject } from '../../../lib/json.ts';
 import { type MessagesPayload, typeOf } from './event.ts';
-import { UnansweredUses } from './provider-tools.ts';
+import { noteUse, type ProviderUses } from './provider-tools.ts';
 
 /** A content block as the client has it. */
 export interface ShownBlock {
@@ -22,7 +22,8 @@ export class ShownBlocks {
   readonly #open = new Map<number, ShownBlock>();
   /** Indexes of the blocks of calls, by the positions of the calls. */
   readonly #calls: number[] = [];
-  readonly #uses = new UnansweredUses();
+  /** Those that have no result. */
+  readonly #uses: ProviderUses = new Map();
   #next = 0;
 
   /** The one that began last of those that are open. */
@@ -42,12 +43,12 @@ export class ShownBlocks {
 
   /** Of tools that the provider runs. */
   get unansweredUses(): readonly Readonly<Record<string, unknown>>[] {
-    return this.#uses.all;
+    return [...this.#uses.values()];
   }
 
   /** `start`: the block as it begins, unless it is text or thinking. */
   begin(type: string, start?: Readonly<Record<string, unknown>>): ShownBlock {
-    if (start) this.#uses.add(start);
+    if (start) noteUse(this.#uses, start);
     const block = { index: this.#next++, type, arguments: '', isSigned: false };
     this.#open.set(block.index, block);
     if (type === 'tool_use') this.#calls.push(block.index);

@@ -18,7 +18,7 @@ import {
   textDelta,
   typeOf,
 } from './event.ts';
-import { isProviderBlock, MessagesProviderTools } from './provider-tools.ts';
+import { isProviderBlock, type ProviderUses, providerToolDeltas } from './provider-tools.ts';
 import { MessagesReader } from './reader.ts';
 
 const NOTHING: DeliveredEvent = { deltas: [] };
@@ -75,7 +75,7 @@ export const messagesDeliveredEvents: DeliveredEvents<MessagesEvent> = {
 class MessagesDeliveredReader implements DeliveredReader {
   /** Positions of calls by the indexes of their blocks; other blocks have none. */
   readonly #blocks = new Map<unknown, number | undefined>();
-  readonly #providerTools = new MessagesProviderTools();
+  readonly #uses: ProviderUses = new Map();
   /** Open blocks of tools that the provider runs, by index. */
   readonly #provided = new Map<
     unknown,
@@ -94,7 +94,7 @@ class MessagesDeliveredReader implements DeliveredReader {
       case 'content_block_stop': {
         const provided = this.#provided.get(event.index);
         this.#provided.delete(event.index);
-        if (provided) return { deltas: this.#providerTools.end(provided.start, provided.json) };
+        if (provided) return { deltas: providerToolDeltas(this.#uses, provided.start, provided.json) };
         const index = this.#callAt(event, calls);
         return index === undefined ? NOTHING : { deltas: [{ kind: 'tool_close', index, proof: 3 }] };
       }

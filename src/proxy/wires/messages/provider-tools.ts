@@ -14,29 +14,27 @@ export const isProviderBlock = (type: string): boolean => isProviderUse(type) ||
 
 const named = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/**
- * The tools that a provider runs, as the blocks of one attempt tell of them. A tool runs from the end of its use on:
- * half an input cannot be run.
- */
-export class MessagesProviderTools {
-  /** By id. */
-  readonly #uses = new Map<string, Block>();
+/** Uses of tools that the provider runs, by id, in the order in which they began. */
+export type ProviderUses = Map<unknown, Block>;
 
-  /** A block has ended. `start`: as it began; `json`: what came of its input. */
-  end(start: Block, json: string): readonly Delta[] {
-    const type = named(start.type);
-    if (isProviderUse(type)) {
-      const { id, name } = { id: named(start.id), name: named(start.name) || type };
-      this.#uses.set(id, { ...start, input: parsedJson(json) ?? start.input ?? {} });
-      return [{ kind: 'provider_tool_start', id, name }];
-    }
-    if (!isProviderResult(type)) return NO_DELTAS;
-    const id = named(start.tool_use_id);
-    // A paused turn continues from a use that the request brings.
-    const use = this.#uses.get(id);
-    const name = named(use?.name) || type.replace(/_tool_result$/, '');
-    return [{ kind: 'provider_tool_end', id, name, items: use ? [use, start] : [start] }];
+/**
+ * What the end of a block says of the tools that the provider runs: a tool runs from the end of its use on, for half an
+ * input cannot be run. `uses`: those of the attempt that have ended. `start`: the block as it began; `json`: what came of
+ * its input.
+ */
+export function providerToolDeltas(uses: ProviderUses, start: Block, json: string): readonly Delta[] {
+  const type = named(start.type);
+  if (isProviderUse(type)) {
+    const { id, name } = { id: named(start.id), name: named(start.name) || type };
+    uses.set(id, { ...start, input: parsedJson(json) ?? start.input ?? {} });
+    return [{ kind: 'provider_tool_start', id, name }];
   }
+  if (!isProviderResult(type)) return NO_DELTAS;
+  const id = named(start.tool_use_id);
+  // A paused turn continues from a use that the request brings.
+  const use = uses.get(id);
+  const name = named(use?.name) || type.replace(/_tool_result$/, '');
+  return [{ kind: 'provider_tool_end', id, name, items: use ? [use, start] : [start] }];
 }
 
 export interface PausedUse {
@@ -48,27 +46,21 @@ export interface PausedUse {
 export function pausedUses({ messages }: Pick<MessagesRequest, 'messages'>): readonly PausedUse[] {
   const last = messages.at(-1);
   if (last?.role !== 'assistant' || !Array.isArray(last.content)) return [];
-  const uses = new UnansweredUses();
-  for (const block of last.content) if (isObject(block)) uses.add(block);
-  return uses.all.map(({ type, id, name }) => ({ id: named(id), name: named(name) || named(type) }));
+  const uses: ProviderUses = new Map();
+  for (const block of last.content) if (isObject(block)) noteUse(uses, block);
+  return Array.from(uses.values(), ({ type, id, name }) => ({
+    id: named(id),
+    name: named(name) || named(type),
+  }));
 }
 
-/** Uses that were shown and have no result, in order. */
-export class UnansweredUses {
-  readonly #uses = new Map<unknown, Block>();
-
-  get all(): readonly Block[] {
-    return [...this.#uses.values()];
-  }
-
-  /** A block begins. */
-  add(start: Block): void {
-    const type = named(start.type);
-    if (isProviderUse(type)) this.#uses.set(start.id, start);
-    else if (isProviderResult(type)) this.#uses.delete(start.tool_use_id);
-    // A program that calls a tool of the client's continues once the client has carried it out.
-    else if (type === 'tool_use' && isObject(start.caller)) this.#uses.delete(start.caller.tool_id);
-  }
+/** Keeps those of the uses that have no result. `start`: a block begins. */
+export function noteUse(unanswered: ProviderUses, start: Block): void {
+  const type = named(start.type);
+  if (isProviderUse(type)) unanswered.set(start.id, start);
+  else if (isProviderResult(type)) unanswered.delete(start.tool_use_id);
+  // A program that calls a tool of the client's continues once the client has carried it out.
+  else if (type === 'tool_use' && isObject(start.caller)) unanswered.delete(start.caller.tool_id);
 }
 
 /** The result of a use that has none: without any, its provider refuses the message when it is sent back. */

@@ -22,7 +22,7 @@ import {
   type SourceBlock,
   type Thought,
 } from './event.ts';
-import { isProviderBlock, MessagesProviderTools, type PausedUse } from './provider-tools.ts';
+import { isProviderBlock, type PausedUse, type ProviderUses, providerToolDeltas } from './provider-tools.ts';
 
 export type MessagesReading = WireEvent<MessagesEvent>;
 
@@ -43,7 +43,7 @@ export class MessagesReader implements WireReader<MessagesEvent> {
   readonly sealed: Thought[] = [];
   readonly #nextCall: () => number;
   readonly #blocks = new Map<number, OpenBlock>();
-  readonly #providerTools = new MessagesProviderTools();
+  readonly #uses: ProviderUses = new Map();
   readonly #paused: readonly PausedUse[];
   #isBegun = false;
   #startUsage: unknown;
@@ -192,7 +192,7 @@ export class MessagesReader implements WireReader<MessagesEvent> {
       this.sealed.push({ type: block.type, data: block.start.data });
     if (block.kind === 'sealed' && block.type !== 'redacted_thinking') this.#answers = true;
     const deltas =
-      block.kind === 'sealed' ? this.#providerTools.end(block.start, block.arguments) : closeOf(block);
+      block.kind === 'sealed' ? providerToolDeltas(this.#uses, block.start, block.arguments) : closeOf(block);
     return this.#event(parsed, type, payload, block, deltas);
   }
 
