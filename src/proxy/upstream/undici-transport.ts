@@ -1,13 +1,20 @@
 import tls from 'node:tls';
-import { buildConnector, Pool } from 'undici';
-import { ConnectionObserver } from './connection-observer.ts';
-import { abortFailure, Exchange } from './exchange.ts';
+import { buildConnector, type Dispatcher, Pool } from 'undici';
+import { transportCode } from '../../interrupts/classify.ts';
+import { BodyQueue } from './body-queue.ts';
+import { type Connection, ConnectionObserver, cancelStream } from './connection-observer.ts';
 import {
   type Transport,
   TransportFailure,
   type TransportRequest,
   type TransportResponse,
 } from './transport.ts';
+
+type Controller = Dispatcher.DispatchController;
+
+const ABORTED = 'UND_ERR_ABORTED';
+const CONNECT_TIMEOUT = 'UND_ERR_CONNECT_TIMEOUT';
+const STREAM_RESET = 'ERR_HTTP2_STREAM_ERROR';
 
 interface UndiciTransportOptions {
   /** PEM of a certificate authority to trust besides the system's, by origin (`https://llm.internal:8443`). */
@@ -103,6 +110,159 @@ class Upstream {
     return this.#pool.destroy();
   }
 }
+
+/** One request and its response, as undici's dispatch handler; it is itself the body of the response. */
+class Exchange extends BodyQueue implements Dispatcher.DispatchHandler {
+  /** Rejects with a {@link TransportFailure} when no response came. */
+  readonly response: Promise<TransportResponse>;
+  readonly options: Dispatcher.DispatchOptions;
+  readonly #signal: AbortSignal;
+  readonly #observer: ConnectionObserver;
+  readonly #settleResponse: PromiseWithResolvers<TransportResponse>;
+  #onAnswered: (() => void) | undefined;
+  #connect_timer: NodeJS.Timeout | undefined;
+  #controller: Controller | undefined;
+  #connection: Connection | undefined;
+  /** What one read of the connection has brought so far. */
+  #pieces: Buffer[] = [];
+  #closed: boolean = false;
+
+  /** `url`: that of the request. `onAnswered` is called once: when the response has begun, or when it is certain that none will. */
+  constructor(request: TransportRequest, url: URL, observer: ConnectionObserver, onAnswered: () => void) {
+    super();
+    this.#settleResponse = Promise.withResolvers();
+    this.response = this.#settleResponse.promise;
+    this.options = dispatchOptions(request, url);
+    this.#observer = observer;
+    this.#onAnswered = onAnswered;
+    this.#signal = request.signal;
+    this.#signal.addEventListener('abort', this.#onAbort);
+  }
+
+  /**
+   * Starts the connect clock unless the request is already on its way. undici limits each connection it tries, but
+   * not the time a request waits for other requests' connections before its own is tried.
+   */
+  limitConnecting(connect_ms: number): void {
+    if (this.#controller || this.#closed) return;
+    this.#connect_timer = setTimeout(() => {
+      this.#abort(new TransportFailure(CONNECT_TIMEOUT, { clock: 'connect' }));
+    }, connect_ms);
+  }
+
+  /** Called again when undici repeats, on another connection, a request that an HTTP/2 session did not take. */
+  onRequestStart(controller: Controller): void {
+    clearTimeout(this.#connect_timer);
+    this.#controller = controller;
+    if (this.#closed) controller.abort(new TransportFailure(ABORTED));
+    else this.#connection = this.#observer.observe();
+  }
+
+  onResponseStart(_controller: Controller, status: number, headers: TransportResponse['headers']): void {
+    const informational = status < 200;
+    if (informational) return;
+    this.#answered();
+    this.#settleResponse.resolve({ status, headers, body: this });
+  }
+
+  /** Called for each chunk of the transfer coding, of which one read of the connection may bring a hundred. */
+  onResponseData(_controller: Controller, piece: Buffer): void {
+    if (this.#pieces.push(piece) === 1) queueMicrotask(() => this.#handOver());
+  }
+
+  onResponseEnd(): void {
+    const { socket, stream } = this.#connection ?? {};
+    // The response only seems whole: see ConnectionObserver.
+    if (stream?.rstCode) this.#fail(STREAM_RESET);
+    else if (socket?.errored) this.#fail(transportCode(socket.errored), socket.errored);
+    else {
+      this.#handOver();
+      this.#close();
+      this.end();
+    }
+  }
+
+  onResponseError(_controller: Controller | null, error: unknown): void {
+    if (this.#closed) return;
+    const socket_error = this.#connection?.socket?.errored;
+    // undici may name only what its parser made of a socket's end.
+    const cause = socket_error && socket_error !== error ? new AggregateError([error, socket_error]) : error;
+    this.#fail(transportCode(cause), cause);
+  }
+
+  #handOver(): void {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    this.pushAll(pieces);
+  }
+
+  protected pause(): void {
+    this.#controller?.pause();
+  }
+
+  protected resume(): void {
+    this.#controller?.resume();
+  }
+
+  protected abandon(): void {
+    this.#abort(new TransportFailure(ABORTED));
+  }
+
+  readonly #onAbort = (): void => this.#abort(abortFailure(this.#signal));
+
+  #abort(failure: TransportFailure): void {
+    this.#close();
+    this.#settleResponse.reject(failure);
+    this.discard(failure);
+    if (this.#connection) cancelStream(this.#connection);
+    this.#controller?.abort(failure);
+  }
+
+  #fail(code: string, cause?: unknown): void {
+    const goaway = this.#connection?.session?.goaway;
+    const failure = new TransportFailure(code, {
+      cause,
+      ...(goaway !== undefined && { goaway }),
+      ...(code === CONNECT_TIMEOUT && { clock: 'connect' }),
+    });
+    this.#handOver();
+    this.#close();
+    this.#settleResponse.reject(failure);
+    this.fail(failure);
+  }
+
+  #close(): void {
+    this.#closed = true;
+    clearTimeout(this.#connect_timer);
+    this.#signal.removeEventListener('abort', this.#onAbort);
+    this.#answered();
+  }
+
+  #answered(): void {
+    this.#onAnswered?.();
+    this.#onAnswered = undefined;
+    // A request given up while it waits for a connection stays in undici's queue; its body need not.
+    this.options.body = null;
+  }
+}
+
+function dispatchOptions(
+  { method, headers, body, silence_ms, verbatim_path }: TransportRequest,
+  { origin, pathname, search }: URL,
+): Dispatcher.DispatchOptions {
+  return {
+    origin,
+    path: verbatim_path ?? pathname + search,
+    method,
+    headers: verbatim_path === undefined ? { 'accept-encoding': 'identity', ...headers } : headers,
+    body: body ?? null,
+    ...(silence_ms !== undefined && { headersTimeout: silence_ms, bodyTimeout: silence_ms }),
+  };
+}
+
+/** The error to reject with after an abort: the reason itself where it is a failure. */
+const abortFailure = ({ reason }: AbortSignal): TransportFailure =>
+  reason instanceof TransportFailure ? reason : new TransportFailure(ABORTED, { cause: reason });
 
 /** Made once per origin: parsing the system's authorities for every connection would cost milliseconds. */
 const trusting = (ca: string): tls.SecureContext =>
