@@ -294,7 +294,7 @@ describe.each(Object.keys(PLACES))('a complete run whose journal is damaged, in 
     const [, rest] = prefixes(question, damaged);
     expect(TEXT.startsWith(rest ?? ' ')).toBe(true);
     const found = await damaged.other.logged(
-      ({ msg, continues }) => msg.includes('goes on') && continues === run,
+      ({ msg, continues }) => msg === 'a new run continues what is left of another' && continues === run,
     );
     expect(found).toMatchObject({ from: expect.any(Number) });
   });
