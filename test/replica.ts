@@ -129,7 +129,7 @@ export async function startReplica(
   return { server, ...urls, store, metrics, log: () => text(lines.end()) };
 }
 
-/** An upstream nobody listens on: port 9 of a loopback address is never opened by tests. */
+/** An upstream without a listener: port 9 of a loopback address is never opened by tests. */
 export const NO_UPSTREAM_URL = 'http://127.0.0.1:9/v1';
 
 export const upstreamsAt = (base_url: string, more: Record<string, unknown> = {}) => ({

@@ -36,7 +36,7 @@ const open = (dir: string) =>
     onError: (error) => expect.unreachable(error.message),
   });
 
-/** Runs of these journals that nobody delivers any more, one after the other. */
+/** Runs of these journals without a replica, one after the other. */
 async function orphans(dir: string, journals: readonly (readonly JournalRecord[])[]): Promise<RunId[]> {
   const store = open(dir);
   const runs = await Promise.all(

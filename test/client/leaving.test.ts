@@ -263,7 +263,7 @@ describe('cancelling the body', () => {
     expect(await reading).toEqual({ done: true, value: undefined });
     await left;
     await fleet.requested(2);
-    // Nobody tries to resume what nobody reads.
+    // What is not read is not resumed.
     expect(fleet.asked.map(({ method }) => method)).toEqual(['POST', 'DELETE']);
   });
 

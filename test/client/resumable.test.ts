@@ -22,7 +22,7 @@ import {
 
 const WORDS = words(12);
 const EVENTS = saying(...WORDS);
-/** Room enough for whoever else needs this machine. */
+/** Room enough for what else needs this machine. */
 const QUICK = { backoff_ms: 1, backoff_max_ms: 4 };
 
 async function start(
@@ -246,7 +246,7 @@ describe('a replica that cannot take the request', () => {
     const fleet = await Fleet.start(EVENTS);
     const fetch = resumable({ endpoints: [...gone.urls, ...fleet.urls], ...QUICK });
     expect(await (await fetch(gone.chatUrl, request())).text()).toBe(framesOf(EVENTS));
-    // Whoever comes next does not begin there.
+    // The next request does not begin there.
     const spied = vi.fn(globalThis.fetch);
     const next = resumable({ endpoints: [...gone.urls, ...fleet.urls], ...QUICK, fetch: spied });
     for (let count = 0; count < 3; count += 1) await (await next(gone.chatUrl, request())).text();

@@ -13,7 +13,7 @@ const TEXT = Array.from({ length: 30 }, (_, index) => `w${index} à 満潮`).joi
 const MESSAGES = [{ role: 'user', content: 'Tides?' }];
 const LEASE_MS = 300;
 
-/** What the store of the first replica fails at: with the lease, nobody but that replica knows the run at all. */
+/** What the store of the first replica fails at: with the lease, only that replica knows the run at all. */
 type Failure = 'append' | 'acquire';
 
 /** Two replicas, of which the first cannot store anything and is lost once its client has read so much. */

@@ -32,7 +32,7 @@ describe('a request that asks for no stream', () => {
     expect(second?.headers['idempotency-key']).toBe(first?.headers['idempotency-key']);
     expect(second?.headers.authorization).toBe('Bearer client-key');
     expect(second?.headers['holdfast-resume']).toBeUndefined();
-    // Whoever comes next does not begin with the one that failed.
+    // The next request does not begin with the one that failed.
     await fetch(url, request({ body }));
     expect(replicas(fleet)).toEqual([0, 1, 1]);
   });

@@ -39,7 +39,7 @@ const TRUST = [
 
 const outside = { ...process.env };
 
-/** Its npm, as the shell of whoever started the tests has it: not the one that a script of npm puts first. */
+/** Its npm, as the shell that started the tests has it: not the one that a script of npm puts first. */
 export function thisMachine(): Machine {
   const ask = (...words: string[]) =>
     execFileSync('npm', words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], cwd: '/' }).trim();

@@ -7,7 +7,7 @@ import { redisBinary } from '../redis/binaries.ts';
 import { RedisServer } from '../redis/redis-server.ts';
 import { ROOT } from './pages.ts';
 
-/** What the model says to whoever asks, cut once on the way. */
+/** What the model says to every client, cut once on the way. */
 export const ANSWER = 'A holdfast is the organ with which kelp grips the rock.';
 const CUT = { kind: 'reset', at: { event: 9 } } as const;
 

@@ -12,7 +12,7 @@ import { diagnose } from './doctor-process.ts';
 /** Each of these starts processes, on a machine that may have others to run. */
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
 
-/** Nobody listens there, which is not what these tests are about. */
+/** No process listens there, which is not what these tests are about. */
 const TREE = { upstreams: { main: { base_url: NO_UPSTREAM_URL } } };
 
 const portOf = (url: string): number => Number(new URL(url).port);

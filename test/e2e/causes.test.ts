@@ -29,7 +29,7 @@ beforeAll(async () => {
     recovery: { retry_after_max_s: RETRY_AFTER_MAX_S },
     upstreams: {
       mute: { base_url: await muteUrl(), clocks: { connect_ms: 200 } },
-      // Nobody listens on the discard port of a loopback address.
+      // No process listens on the discard port of a loopback address.
       nowhere: { base_url: 'http://127.0.0.1:9/v1' },
     },
   });

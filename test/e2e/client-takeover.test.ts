@@ -157,7 +157,7 @@ describe('a replica that freezes', () => {
   });
 
   test.each([
-    ['goes on at another one', 2],
+    ['continues at another one', 2],
     ['asks it again, and is told what the other one makes of the run', 1],
   ])('before its first byte, and wakes up too late: its client %s', async (_, endpoints) => {
     const deployment = await deploy();

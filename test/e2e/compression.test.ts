@@ -380,7 +380,7 @@ describe('the model that is asked for a summary', () => {
 
 describe('what is not all in the request', () => {
   test.each([
-    ['goes on from an answer that the provider keeps', { previous_response_id: 'resp_of_before' }],
+    ['continues an answer that the provider keeps', { previous_response_id: 'resp_of_before' }],
     ['is part of a conversation that the provider keeps', { conversation: 'conv_of_before' }],
   ])('since it %s, is left as it is', async (name, more) => {
     const model = modelOf('short', 'responses', name.replaceAll(' ', '_'));

@@ -105,7 +105,7 @@ export class Deployment {
       brief: { base_url: h1.url, clocks: { attempt_ms: 400 } },
       direct: { base_url: h1.url },
       vllm: { base_url: h1.url, dialect: 'vllm', ...(apiKey !== undefined && { api_key: apiKey }) },
-      // By its name, a model that goes on from a prefix.
+      // By its name, a model that continues a prefix.
       'claude-sonnet-4-5': { base_url: h1.url },
       ...options.upstreams,
     };
@@ -158,7 +158,7 @@ export class Deployment {
     return this.#replica(1);
   }
 
-  /** Whoever asks this, as the first user message, is told this. Every run needs a question of its own. */
+  /** The answer to this first user message. Every run needs a question of its own. */
   plan(question: string, plan: Plan): void {
     if (this.#runs.has(question)) throw new Error(`there is a plan for ${question} already`);
     this.#runs.set(question, { plan, requests: [] });

@@ -51,7 +51,7 @@ export class DialectDeployment {
     return this.#holdfast.url;
   }
 
-  /** Whoever asks this, as the first user message, is told this. Every run needs a question of its own. */
+  /** The answer to this first user message. Every run needs a question of its own. */
   plan(question: string, plan: Plan): void {
     if (this.#plans.has(question)) throw new Error(`there is a plan for ${question} already`);
     this.#plans.set(question, plan);

@@ -74,7 +74,7 @@ function beginningOf(fixture: Fixture, parts: readonly Part[]): number {
   return eventsOf(fixture, parts).events.findIndex((event) => event.includes(said));
 }
 
-/** Enough was said to tell an answer that goes on from one that begins anew. */
+/** Enough was said to tell an answer that continues from one that begins anew. */
 const withinText = (fixture: Fixture, parts: readonly Part[]): number =>
   eventsOf(fixture, parts).finished_after - 6;
 

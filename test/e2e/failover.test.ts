@@ -22,7 +22,7 @@ const words = (name: string, count: number) =>
 
 /** Slow enough for a failover to fall into it. A model that takes prefills says it. */
 const talk = (...parts: readonly Part[]): Plan => ({ parts, delay_ms: 6, prefill: 'vllm' });
-/** An answer that would go on for longer than its replica lives: after so many events, nothing more is said. */
+/** An answer that takes longer than its replica lives: after so many events, nothing more is said. */
 const stalled = (plan: Plan, event: number): Plan => ({
   ...plan,
   faults: [{ kind: 'silence', at: { event } }],
@@ -221,7 +221,7 @@ function describeFailover(redis: string): void {
     expect(await failover.sealed(run)).toMatchObject({ status: 'recovered_from_partial', seq: kept });
     await expectAhead(await fetchRun(other, `${run}/stream?starting_after=${payloads.length}`));
     await expectAhead(await resumeTalk(other, client, payloads.length), 'tail_mismatch');
-    // Whoever has less is told what there is, and that it is not all.
+    // A client that has less gets what there is, and learns that it is not all.
     const partial = payloadsOf(await (await fetchRun(other, `${run}/stream?starting_after=0`)).text());
     expect(saidBy(partial)).toMatchObject({
       text: saidBy(payloads.slice(0, kept)).text,

@@ -46,7 +46,7 @@ export interface GiveUpOptions {
 
 export interface GiveUp {
   readonly deployment: Deployment;
-  /** Whoever asks this is told these parts. Returns the question. */
+  /** Plans these parts as the answer to a question, which it returns. */
   planned(question: string, parts: readonly Part[], faults: readonly (Fault | null)[]): string;
 }
 
@@ -94,7 +94,7 @@ export function describeGiveUp(options: GiveUpOptions): GiveUp {
       expect(deployment.requests(content)).toHaveLength(MAX_ATTEMPTS);
     });
 
-    test('so is a provider that nobody reaches', async () => {
+    test('so is a provider that cannot be reached', async () => {
       const asked = client.ask({ model: modelOf('unknown'), content: `${name}: nowhere`, tools: [] });
       await expect(asked).rejects.toThrow("No route serves the model 'unknown-model'");
     });

@@ -14,7 +14,7 @@ import {
   talkRequest,
 } from './talk.ts';
 
-/** Nobody could wait for such a lease to lapse. */
+/** No test can wait for such a lease to lapse. */
 const LEASE_MS = 60_000;
 const DRAIN_MS = 300;
 
@@ -47,7 +47,7 @@ test('a replica that is stopped hands over what it cannot finish, and others con
   await Promise.all([resuming.ended(), repeating.ended()]);
   expect(await stopped).toEqual({ code: 0, signal: null });
 
-  // Until the drain was over, they went on.
+  // Until the drain was over, they continued.
   expect(resuming.payloads.length).toBeGreaterThan(before);
   for (const client of [resuming, repeating]) {
     expect(saidBy(client.payloads)).toMatchObject({ finish: [], done: false });

@@ -42,7 +42,7 @@ beforeAll(async () => {
 });
 afterAll(() => deployment.close());
 
-/** What the provider was given to go on from, request by request. */
+/** What the provider was given to continue, request by request. */
 const prefixes = (question: string, asked: Deployment = deployment) =>
   asked.requests(question).map(({ body }) => {
     const last = completionRequest(body)?.messages.at(-1);

@@ -9,7 +9,7 @@ const RESETS = 12;
 
 let deployment: Deployment;
 beforeAll(async () => {
-  // Whoever shares a connection with the one that is reset is interrupted, too.
+  // Runs that share a connection with the one that is reset are interrupted, too.
   deployment = await Deployment.start({ recovery: { max_attempts: 10 } });
 });
 afterAll(() => deployment.close());

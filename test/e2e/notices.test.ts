@@ -26,7 +26,7 @@ const CALLED: readonly Part[] = [
 ];
 const HINT = lostCallText([TIDES.name]);
 const words = (count: number) => Array.from({ length: count }, (_, index) => `w${index} 🌊`).join(' ');
-/** Longer than anybody lives here. */
+/** Longer than any process lives here. */
 const ENDLESS: Plan = { parts: [{ text: words(5000) }], delay_ms: 4 };
 const SHORT: Plan = { parts: [{ text: 'The tide is out.' }] };
 const SDKS: readonly TwoTurns[] = [true, false].flatMap((streams) => [
@@ -137,7 +137,7 @@ describe('a call that was cut beside one that was delivered', () => {
 describe('an answer whose replica was killed', () => {
   let deployment: Deployment;
   let living: HoldfastProcess;
-  /** Each has one thread that goes on with itself, and one that goes on with the next one. */
+  /** Each has one thread that it continues itself, and one that the next one continues. */
   const THREADS = SDKS.filter(({ name }) => name.endsWith('as streams'));
 
   beforeAll(async () => {
@@ -202,7 +202,7 @@ describe('an answer whose replica was killed', () => {
   });
 
   test.each(THREADS.map((sdk, index) => ({ sdk, next: THREADS[(index + 1) % THREADS.length] as TwoTurns })))(
-    'is told once to whoever goes on with the thread of $sdk.name: $next.name',
+    'is told once to the client that continues the thread of $sdk.name: $next.name',
     async ({ sdk, next }) => {
       await expectTold(next, `partial, other: ${sdk.name}`);
     },

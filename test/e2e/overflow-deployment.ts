@@ -18,7 +18,7 @@ const READERS = {
   responses: readResponses,
 } as const;
 
-/** More often than anybody is asked. */
+/** More often than any target is asked. */
 export const ALWAYS = 20;
 export const always = (fault: Fault): readonly Fault[] => Array.from({ length: ALWAYS }, () => fault);
 

@@ -28,7 +28,7 @@ const ON_WIRES: readonly WireName[] = ['chat_completions', 'completions', 'messa
 const ENDED = { finish: 'length', done: true, error: undefined };
 const WHOLE = { text: TEXT, finish: 'stop', done: true, error: undefined };
 
-/** By wire; messages by a model that goes on from a prefix. */
+/** By wire; messages by a model that continues a prefix. */
 const modelOf = (route: string, wire: WireName, name: string) =>
   `${route}-${name}-${wire}${wire === 'messages' ? '-claude-sonnet-4-5' : ''}`;
 

@@ -38,7 +38,7 @@ describe('the id of an answer', () => {
     return { shown: response.id, finished: new RegExp(`^resp_chatcmpl-(?!${serial}$)\\d+$`) };
   }
 
-  /** What the provider is told to go on from. */
+  /** What the provider is told to continue. */
   const sent = (question: string) =>
     deployment.requests(question).map(({ body }) => (body as Record<string, unknown>).previous_response_id);
 

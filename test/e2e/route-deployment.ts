@@ -76,7 +76,7 @@ export class RouteDeployment {
     return replica;
   }
 
-  /** Whoever asks this, as the first user message, is told this. A later plan takes the place of an earlier one. */
+  /** The answer to this first user message. A later plan takes the place of an earlier one. */
   plan(question: string, plans: Plans): void {
     this.#plans.set(question, plans);
   }

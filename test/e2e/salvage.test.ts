@@ -20,7 +20,7 @@ const TOOLS = [{ type: 'function', function: TIDES }];
 const BREST = callTo('call_brest', 'Brest');
 
 const words = (count: number) => Array.from({ length: count }, (_, index) => `w${index} 🌊`).join(' ');
-/** Longer than anybody lives here. */
+/** Longer than any process lives here. */
 const ENDLESS: Plan = { parts: [{ text: words(3000) }], delay_ms: 4 };
 const SILENT: Plan = { parts: [{ text: 'No.' }], faults: [{ kind: 'silence', at: { event: 0 } }] };
 const SHORT: Plan = { parts: [{ text: 'The tide is out.' }] };
@@ -38,7 +38,7 @@ async function statusOf({ url }: HoldfastProcess, run: string): Promise<Status> 
   return (await response.json()) as Status;
 }
 
-/** Asks something that nobody has asked yet, and returns the messages that the provider was sent. */
+/** Asks something new, and returns the messages that the provider was sent. */
 async function heard(
   deployment: Deployment,
   { url }: HoldfastProcess,

@@ -22,7 +22,7 @@ const KILLS = 5;
 const CLIENTS = 6;
 const FLIPS = 24;
 const INTERVAL_MS = 50;
-/** For timers, the writing thread and whoever else needs this machine. */
+/** For timers, the writing thread and what else needs this machine. */
 const SLACK_MS = 400;
 
 const words = (count: number) => Array.from({ length: count }, (_, index) => `w${index} 🌊`).join(' ');

@@ -4,7 +4,7 @@ import { vi } from 'vitest';
 
 /**
  * Resolves once the directory of a file store has the request with this question, which must have been made with
- * `Holdfast-Resume: 1`: from then on any replica can go on with its run.
+ * `Holdfast-Resume: 1`: from then on any replica can continue its run.
  */
 export async function requestStored(store: string, question: string): Promise<void> {
   await vi.waitUntil(

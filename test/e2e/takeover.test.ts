@@ -17,7 +17,7 @@ async function kill(deployment: Deployment, clients: readonly StreamClient[]): P
   await Promise.all(clients.map((client) => client.ended()));
 }
 
-/** The continuation was asked for the rest only: the model was given what it had said, and went on from there. */
+/** The continuation was asked for the rest only: the model was given what it had said, and continued it. */
 function expectOnlyTheRest(deployment: Deployment, question: string): void {
   const [first, second, ...others] = deployment.requests(question);
   expect(others).toEqual([]);
@@ -140,7 +140,7 @@ test('a checkpoint that is behind is healed by what the client has, and never sp
   expect(saidBy([...payloads, ...payloadsOf(await response.text())])).toEqual(ALL_OF_TALK);
   expectOnlyTheRest(deployment, 'behind');
 
-  // Nobody has stored who said what the client had to bring.
+  // It is not stored which attempt said what the client had to bring.
   const { segments, text } = await vi.waitFor(async () => {
     const told = (await (await fetchRun(deployment.other, run)).json()) as StoredAnswer;
     expect(told.status).toBe('complete');

@@ -249,7 +249,7 @@ const CONTRADICTIONS: Record<string, [values: Values, message: string, remedied:
     'probes.readiness.httpGet.port: api is the API, which answers nothing about health; write admin',
     { probes: { readiness: { httpGet: { port: 'admin' } } } },
   ],
-  'a probe at a port of somebody else': [
+  'a probe at a port of another container': [
     { probes: { startup: { httpGet: { port: 80 } } } },
     'probes.startup.httpGet.port: 80 is not the admin port; write admin',
     { ports: { admin: 9091 }, probes: { startup: { httpGet: { port: 9091 } } } },

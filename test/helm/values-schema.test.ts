@@ -22,7 +22,7 @@ describe('values that are unknown, or of a wrong kind, are refused', () => {
     'an unknown mode': [{ mode: 'ambassador' }, /\/mode.*(one of|gateway)/is],
     'an unknown store': [{ store: { type: 'postgres' } }, /\/store\/type/],
     'a number as a text': [{ replicaCount: 'two' }, /\/replicaCount.*integer/is],
-    'a port below those that anybody may open': [{ ports: { api: 80 } }, /\/ports\/api.*minimum/is],
+    'a port below those that every user may open': [{ ports: { api: 80 } }, /\/ports\/api.*minimum/is],
     'a secret that is too short': [{ secret: { value: 'short' } }, /\/secret\/value/],
     'a tag that is none': [{ image: { tag: 'a tag' } }, /\/image\/tag/],
     'a digest that is none': [{ image: { digest: 'sha256:beef' } }, /\/image\/digest/],

@@ -48,7 +48,7 @@ describe('the limits of an attempt', () => {
       [120_000, 120_000, 90_000, 90_000],
     ],
     [
-      'of an answer that nobody sees before it is whole: those of thoughts',
+      'of an answer that no client sees before it is whole: those of thoughts',
       { unstreamed: true },
       [600_000, 600_000, 600_000, 600_000],
     ],

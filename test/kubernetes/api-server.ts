@@ -52,7 +52,7 @@ export class ApiServer {
         return server;
       } catch (error) {
         await server.stop();
-        // Somebody else may have got a port in the meantime.
+        // Another process may have got a port in the meantime.
         if (attempt === STARTS_TRIED || !/in use/i.test((error as Error).message)) throw error;
       }
     }

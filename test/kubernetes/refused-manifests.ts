@@ -44,7 +44,7 @@ spec:
     objection: /v1 Endpoints is deprecated/,
   },
   {
-    what: 'a kind that nobody has',
+    what: 'a kind that does not exist',
     manifest: 'apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: { name: wrong }',
     objection: /no PodDisruptionBudget of policy\/v1beta1/,
   },

@@ -1,4 +1,4 @@
-/** Short prefixes, of which it is hard to tell whether the model went on or began again. */
+/** Short prefixes, of which it is hard to tell whether the model continued or began again. */
 const FIRST = [1, 2, 3, 4, 5, 7, 9, 12, 15, 16, 17];
 /** Places after white space that are taken of one text. */
 const SPACES = 14;

@@ -105,7 +105,7 @@ describe('what is left out', () => {
   });
 });
 
-/** Any conversation, also such as nobody would have. */
+/** Any conversation, unlikely ones included. */
 const anyPart: fc.Arbitrary<Part> = fc
   .record({
     kind: fc.constantFrom<Part['kind']>('pinned', 'user', 'model', 'model', 'result', 'result'),
@@ -158,7 +158,7 @@ describe('any conversation', () => {
           if (kind === 'pinned') expect(isLeftOut(index)).toBe(false);
         const last = parts.findLastIndex(({ kind }) => kind === 'user');
         expect(isLeftOut(last)).toBe(false);
-        // Nobody is left alone.
+        // No call is without its results, and no result without its call.
         for (const [call, result] of pairs(parts)) expect(isLeftOut(call)).toBe(isLeftOut(result));
         // What is joined to stays, and is what the user has said last.
         if (joined_to !== undefined) expect(joined_to).toBe(last);

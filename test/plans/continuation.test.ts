@@ -28,9 +28,9 @@ describe('ways of asking, in their order', () => {
   test.each<[string, Partial<ModeFacts>, Mode[]]>([
     ['prefill, where the target can', {}, ['prefill', 'nudge', 'replay']],
     ['no prefill, where it cannot', { prefill: 'new_turn' }, ['nudge', 'replay']],
-    ['prefill, where nobody knows', { prefill: undefined }, ['prefill', 'nudge', 'replay']],
+    ['prefill, where nothing is known', { prefill: undefined }, ['prefill', 'nudge', 'replay']],
     [
-      'no prefill where nobody knows and the prefix is too short to tell',
+      'no prefill where nothing is known and the prefix is too short to tell',
       { prefill: undefined, characters: 15 },
       ['nudge', 'replay'],
     ],
@@ -53,7 +53,7 @@ describe('ways of asking, in their order', () => {
       ['nudge', 'replay'],
     ],
     [
-      'prefill when a call was cut that comes next, where the target is known to go on exactly',
+      'prefill when a call was cut that comes next, where the target is known to continue exactly',
       { plan: 'R3', hasTools: true },
       ['prefill', 'nudge', 'replay'],
     ],

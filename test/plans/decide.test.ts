@@ -122,7 +122,7 @@ describe('settled calls win over', () => {
   test.each<[string, Circumstances]>([
     ['an exhausted budget', { allowance: { exhausted: 'attempts' } }],
     ['replicas that are lost with it', { allowance: { exhausted: 'poisoned' } }],
-    ['a request that nobody knows', { allowance: { exhausted: 'request_unknown' } }],
+    ['a request that is unknown', { allowance: { exhausted: 'request_unknown' } }],
     ['a permanent cause', { interruption: because('quota') }],
     ['a content filter', { interruption: because('content_filter') }],
     ['a context overflow', { interruption: because('context_overflow') }],
@@ -300,8 +300,8 @@ describe('where the provider has run a tool of its own', () => {
       {},
       'R2 settle:0 cancel:',
     ],
-    ['nobody takes its result back', settled, {}, 'give up: tools_not_carried'],
-    ['nobody takes its result back, and there is text', said, {}, 'give up: tools_not_carried'],
+    ['no target takes its result back', settled, {}, 'give up: tools_not_carried'],
+    ['no target takes its result back, and there is text', said, {}, 'give up: tools_not_carried'],
     ['its result has not come', transcriptOf(running('mcp_1')), carries, 'give up: tool_running'],
     ['the result of a second one has not come', unknown, carries, 'give up: tool_running'],
     [

@@ -36,7 +36,7 @@ describe('arguments alone', () => {
     ['they are a list', 'weather', '["Paris"]'],
     ['they are null', 'weather', 'null'],
     ['they are two glued together', 'weather', '{"city":"Paris"}{"city":"Rome"}'],
-    ['nobody declared the tool', 'unknown', '{"city":"Paris"}'],
+    ['the tool is not declared', 'unknown', '{"city":"Paris"}'],
   ])('prove nothing where %s', (_, name, text) => {
     expect(proven(name, text)).toBeUndefined();
   });

@@ -123,7 +123,7 @@ test(`${NAMES} unknown models bring no series of their own`, async () => {
   const before = await series();
   const statuses = await sendAll(all_ways, all_ways + NAMES);
   expect(await series()).toEqual(before);
-  // Names that are nobody's, and those that are no names.
+  // Names that have no owner, and texts that are no names.
   expect(Object.keys(statuses)).toEqual(['200', '400', '404']);
   expect(statuses[200]).toBeGreaterThan(NAMES / 10);
 

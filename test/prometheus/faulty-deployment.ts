@@ -10,12 +10,12 @@ import { TROUBLES } from './troubles.ts';
 const SECRET = 's'.repeat(32);
 /** Short enough for a test, long enough for a busy machine to give a sign of life in. */
 const LEASE_MS = 1000;
-/** Nobody is that late who comes back, however busy the machine. */
+/** No client comes back that late, however busy the machine. */
 const SALVAGE_AFTER_MS = 5000;
 /** Said over and over, a long answer. */
 const WORDS = Array.from({ length: 400 }, (_, index) => `w${index} 🌊`).join(' ');
 
-/** A slow answer, so that there is time to kill whoever delivers it. */
+/** A slow answer, so that there is time to kill the replica that delivers it. */
 export const LONG: Plan = { parts: [{ text: WORDS }], delay_ms: 20, prefill: 'vllm' };
 
 /** Replicas that share a store, and a provider that has every kind of trouble. */

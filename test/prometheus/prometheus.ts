@@ -94,7 +94,7 @@ export class Prometheus {
         return prometheus;
       } catch (error) {
         await prometheus.stop();
-        // Somebody else may have got the port in the meantime.
+        // Another process may have got the port in the meantime.
         if (attempt === PORTS_TRIED || !/in use/i.test((error as Error).message)) throw error;
       }
     }

@@ -72,7 +72,7 @@ describe('a Prometheus that scrapes replicas in trouble', needs(prometheusFound,
     return client;
   }
 
-  /** A replica is killed: one run is gone on with elsewhere, one cannot be, and nobody comes back for the last. */
+  /** A replica is killed: one run continues elsewhere, one cannot, and no client comes back for the last. */
   async function loseReplica(): Promise<void> {
     const key = { 'idempotency-key': 'comes back' };
     const [returning, , reading] = await Promise.all([

@@ -3,7 +3,7 @@ import { deltasOf } from '../provider/deltas.ts';
 import type { Position } from '../provider/fault.ts';
 import type { Part, Plan } from '../provider/script.ts';
 
-/** A request that a client makes, and what becomes of it at the provider. */
+/** A request that a client makes, and how it ends at the provider. */
 export interface Trouble {
   readonly model: string;
   readonly plan: Plan;

@@ -14,7 +14,7 @@ export interface Accent {
   error(envelope: Envelope): readonly string[];
   /** What it sends while it has nothing to say. */
   readonly ping?: string;
-  /** How it refuses to go on from a trailing assistant message. */
+  /** How it refuses to continue a trailing assistant message. */
   readonly refusal?: { readonly status: number; readonly body: unknown };
 }
 

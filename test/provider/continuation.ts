@@ -60,7 +60,7 @@ function askedIn(plan: Plan, situation: Exclude<Situation, { kind: 'original' }>
   return { whole: scriptText(plan), sent: situation.prefix, anchor };
 }
 
-/** The reasoning that a prefill without text goes on from, where its provider takes any. */
+/** The reasoning that a prefill without text continues, where its provider takes any. */
 function thoughtSoFar(plan: Plan, situation: Exclude<Situation, { kind: 'original' }>): string {
   const { kind, prefix } = situation;
   const { reasoning = '' } = kind === 'prefill' ? situation : {};
@@ -80,7 +80,7 @@ function afterThought(parts: readonly Part[], length: number): Part[] {
   });
 }
 
-/** A model asked to go on from what it never said answers afresh, too. */
+/** A model asked to continue what it never said answers afresh, too. */
 function goesOn(plan: Plan, { kind, prefix }: Exclude<Situation, { kind: 'original' }>): boolean {
   if (prefix === '' || !scriptText(plan).startsWith(prefix)) return false;
   if (kind === 'prefill' && prefilledBy(plan)) return true;

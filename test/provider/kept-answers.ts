@@ -25,7 +25,7 @@ export interface KeepsAnswers {
 const RING_BYTES = 4 * 1024 * 1024;
 const TTL_MS = 300_000;
 
-/** What becomes of the answer when the connection does: nothing. */
+/** Faults that the answer survives: they end its connection alone. */
 const LOSES_ONLY_THE_CONNECTION: ReadonlySet<Fault['kind']> = new Set([
   'reset',
   'fin_in_chunk',
@@ -37,13 +37,13 @@ const LOSES_ONLY_THE_CONNECTION: ReadonlySet<Fault['kind']> = new Set([
   'silence',
 ]);
 
-/** An answer that is being made, whoever listens. */
+/** An answer that is being made, whether or not a client listens. */
 export class Generation {
   readonly id: string;
   readonly plan: Plan;
   readonly request: CompletionRequest;
   readonly occasion: Occasion;
-  /** Told to stop, by whoever knows its id. */
+  /** Stopped by a client that knows its id. */
   isStopped: boolean = false;
   /** How many bytes of it there are so far. */
   said = 0;
@@ -83,7 +83,7 @@ export class Generation {
     return this.#ended_at_ms !== undefined && Date.now() >= this.#ended_at_ms + this.#ttl_ms;
   }
 
-  /** Nobody is told faster than it is made. */
+  /** No client gets it faster than it is made. */
   get pace(): Pace {
     const { write, delay_ms = 0 } = this.plan;
     return { write: write ?? (delay_ms > 0 ? 'event' : 'whole') };

@@ -4,7 +4,7 @@ import type { CompletionRequest } from './request.ts';
 export interface Utterance {
   readonly deltas: readonly ChunkDelta[];
   readonly finish: string;
-  /** So many of the deltas are the prefix come again, which nobody generated: they are not counted. */
+  /** So many of the deltas are the prefix come again, which was not generated: they are not counted. */
   readonly echoed?: number;
 }
 

@@ -43,7 +43,7 @@ function readFrames(socket: Socket): Promise<RawHttp2Response> {
       }
       if (!frames.some((name) => /END_STREAM|RST_STREAM/.test(name))) return;
       if (frames.some((name) => name.startsWith('GOAWAY'))) return;
-      // Nobody has said that the connection will end; it is open if it outlasts the stream by this much.
+      // Nothing announces that the connection will end; it is open if it outlasts the stream by this much.
       setTimeout(() => {
         if (!socket.readableEnded) ended = 'open';
         socket.destroy();

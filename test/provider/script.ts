@@ -49,7 +49,7 @@ export type Chunking = 'token' | 'part' | number;
 export type ToolShape = 'openai' | 'whole' | 'no_index' | 'repeated_index' | 'id_repeated';
 
 /**
- * What the model does with a request to go on from a prefix of its text. What follows the prefix in the script is
+ * What the model does with a request to continue a prefix of its text. What follows the prefix in the script is
  * "the rest"; it begins with the whitespace at which the prefix was trimmed.
  */
 export type Continuation =
@@ -102,7 +102,7 @@ export interface Plan extends Script {
   readonly continuation?: Continuation;
   /** The text with which the model answers a request for the rest, in place of `continuation`. */
   readonly says?: Readonly<Partial<Record<'prefill' | 'nudge', (asked: Asked) => string>>>;
-  /** It goes on with answers that have lost their connection, and faults are those of the connection. */
+  /** It continues answers that have lost their connection, and faults are those of the connection. */
   readonly keeps?: KeepsAnswers;
   readonly prefill?: PrefillDialect;
   /**

@@ -37,7 +37,7 @@ export const scriptReasoning = (script: Script): string =>
 export const scriptText = (script: Script): string =>
   script.parts.map((part) => ('text' in part ? part.text : '')).join('');
 
-/** Whether the trailing assistant message carries what this dialect needs to go on from it. */
+/** Whether the trailing assistant message carries what this dialect needs to continue it. */
 export function isPrefill(request: CompletionRequest, dialect: PrefillDialect, path: string): boolean {
   if (typeof dialect === 'function') return dialect(request, path);
   const last = request.messages.at(-1);

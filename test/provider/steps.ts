@@ -14,7 +14,7 @@ export type Step =
   | { readonly kind: 'send'; readonly bytes: Buffer }
   /** Stay connected for `for_ms` or, without it, until the client leaves; `sign` is sent every so often. */
   | { readonly kind: 'hold'; readonly sign?: Buffer; readonly every_ms: number; readonly for_ms?: number }
-  /** Announce the end of the HTTP/2 session and go on with the stream. */
+  /** Announce the end of the HTTP/2 session and continue the stream. */
   | { readonly kind: 'goaway' }
   /** End the body properly. */
   | { readonly kind: 'end' }

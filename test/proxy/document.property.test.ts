@@ -95,7 +95,7 @@ function textsIn(document: object): readonly unknown[] {
   return texts;
 }
 
-/** Of an attempt that was cut nobody has the report, nor the end of its thoughts. */
+/** The report of an attempt that was cut is lost, and so is the end of its thoughts. */
 const comparable = (document: object): unknown =>
   JSON.parse(
     JSON.stringify(document, (key, value: unknown) =>

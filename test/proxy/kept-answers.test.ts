@@ -115,7 +115,7 @@ describe.each(AS)('an answer that is kept as %s does it', (as) => {
     const cut = await deployment.ask(forgetful, [reset, null, { kind: 'reset', at: { event: 4 } }]);
     expect(cut.stream.text).toBe(TEXT.text);
     expect(cut.stream.violations).toEqual([]);
-    // Whoever has lost it once is not asked for it again.
+    // A provider that has lost it once is not asked for it again.
     expect(ofMethod(cut.requests, 'GET')).toEqual([resume]);
     expect(cut.asked.filter((each) => each === 'POST').length).toBeGreaterThan(1);
   });

@@ -54,7 +54,7 @@ export class KeptDeployment {
     return new KeptDeployment(provider, replica);
   }
 
-  /** Asks a question that nobody has asked before. One at a time. */
+  /** Asks a new question. One at a time. */
   async ask(plan: Plan, faults: readonly (Fault | null)[] = [], asking: Asking = {}): Promise<Answer> {
     const before = this.provider.requests.length;
     const response = await this.open(plan, faults, asking);

@@ -36,7 +36,7 @@ function breakTransport({ context: { transport } }: Replica): void {
   };
 }
 
-// A replica that lives keeps everybody from a run that it holds, whether it delivers it or not.
+// A replica that lives keeps all others from a run that it holds, whether it delivers it or not.
 describe('a run that its replica cannot continue is let go', () => {
   test('when the store fails right after it was taken over', async () => {
     const fleet = await lost();

@@ -37,7 +37,7 @@ const ODD: readonly (readonly [string, (socket: Socket) => void, RegExp])[] = [
     /provider_5xx \(502\)/,
   ],
   [
-    'gzip, which nobody asked for',
+    'gzip, which was not requested',
     answerAtOnce(
       Buffer.concat([
         Buffer.from(`${STREAM}content-encoding: gzip\r\nconnection: close\r\n\r\n`),

@@ -1,6 +1,6 @@
 import { TransportFailure, type TransportResponse } from '../../src/proxy/upstream/transport.ts';
 
-/** What whoever opened a request saw of it. */
+/** What the opener of a request saw of it. */
 export interface Outcome {
   readonly status?: number;
   /** The body as far as it came. */

@@ -101,7 +101,7 @@ describe('a tool that the provider runs is never run twice, and its result is ne
   });
 
   /**
-   * A replica that is killed before an append is done may have heard of a tool of which nobody else has: no more than
+   * A replica that is killed before an append is done may have heard of a tool of which no other replica has: no more than
    * the moment that the append takes. Everything else that it knew is in the store, or with its client.
    */
   const fates = (manner: Manner): fc.Arbitrary<Fate> => {

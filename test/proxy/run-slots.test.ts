@@ -12,7 +12,7 @@ const NEVER = new AbortController().signal;
 /** Longer than the end of a run waits for the store. */
 const END_MS = 11_000;
 
-/** A replica that delivers one run of an owner at once. Its time stands still while nobody has it pass. */
+/** A replica that delivers one run of an owner at once. Its time stands still until a test has it pass. */
 async function startNarrow(): Promise<{ replica: Replica; time: VirtualTime }> {
   const time = new VirtualTime();
   const transport = new SimulatedProvider(PLAN, time);

@@ -49,7 +49,7 @@ export class RedisServer {
         return server;
       } catch (error) {
         await server.stop();
-        // Somebody else may have got the port in the meantime.
+        // Another process may have got the port in the meantime.
         if (attempt === PORTS_TRIED || !/in use/i.test((error as Error).message)) throw error;
       }
     }

@@ -51,7 +51,7 @@ export class Audience {
     return this.#seated.promise;
   }
 
-  /** Nobody asks anything more. Resolves when all answers are over. */
+  /** Asks nothing more. Resolves when all answers are over. */
   async leave(): Promise<void> {
     this.#isLeaving = true;
     await Promise.all(this.#members);

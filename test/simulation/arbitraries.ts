@@ -5,7 +5,7 @@ import type { Chunking, Continuation, Part, Plan, ToolCall, ToolShape } from '..
 
 /**
  * Words that no text uses twice, and no syllable twice in a row: a continuation that repeats by chance what a restart
- * would repeat on purpose cannot be told from one, by anybody.
+ * would repeat on purpose cannot be told from one.
  */
 const SYLLABLES = ['bra', 'ne', 'ki', 'lo', 'tum', 'sa', 'ver', 'di', 'que', 'ho', 'émi', '北', '🙂', 'zu'];
 const SEPARATORS = [' ', ' ', ' ', ' ', ', ', '. ', '\n', '\n\n', ' — ', '\n- '];

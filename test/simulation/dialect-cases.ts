@@ -6,7 +6,7 @@ import type { Fixture } from '../proxy/wires/dialects/fixtures/fixture.ts';
 import { CONTINUATIONS, faults, positions } from './arbitraries.ts';
 import type { Case } from './cases.ts';
 
-/** What becomes of requests that a provider will not have. */
+/** How requests end that a provider refuses. */
 const STATUSES = [400, 404, 422, 429, 500, 502, 504, 529];
 
 /** What goes wrong with one provider in its own way, and what that may be taken for. */
@@ -21,7 +21,7 @@ const ownFaults: fc.Arbitrary<Fault> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(...STATUSES).map((status): Fault => ({ kind: 'status', status })) },
 );
 
-/** In most cases it goes on as it does, in others as other providers do. */
+/** In most cases it continues as it does, in others as other providers do. */
 const continuationsOf = ({ continuation = 'obedient' }: Fixture): fc.Arbitrary<Continuation> =>
   fc.oneof(
     { weight: 1, arbitrary: fc.constant(continuation) },

@@ -127,7 +127,7 @@ function isWithin(text: string, more: string): boolean {
 const has = ({ toolCalls }: StreamReading, id: string) => toolCalls.some((call) => call.id === id);
 
 /**
- * A call that was cut before it was proven closed is asked for again (R3), but the scripted provider, told to go on
+ * A call that was cut before it was proven closed is asked for again (R3), but the scripted provider, told to continue
  * from the text, does not make a call again that came before that text.
  */
 function mayBeLost(id: string, { parts }: Plan, { requests, takeover }: Simulation): boolean {
@@ -139,8 +139,8 @@ function mayBeLost(id: string, { parts }: Plan, { requests, takeover }: Simulati
 }
 
 /**
- * From a few characters nobody can tell whether a provider that is known to continue a prefix began again instead
- * (`lon` + `lone`), nor after a single letter whether the word goes on with it or begins again (`l` + `lama`).
+ * A few characters do not tell whether a provider that is known to continue a prefix began again instead
+ * (`lon` + `lone`), nor a single letter whether the word continues with it or begins again (`l` + `lama`).
  */
 function undecidable({ continuation }: Plan, { requests }: Simulation): boolean {
   if (continuation === undefined || OBEDIENT.has(continuation)) return false;

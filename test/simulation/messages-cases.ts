@@ -7,7 +7,7 @@ interface Case {
   readonly options: SimulationOptions;
 }
 
-/** The same cases on `/v1/messages`, with models that go on from a prefix and with later ones, which refuse it. */
+/** The same cases on `/v1/messages`, with models that continue a prefix and with later ones, which refuse it. */
 export const onMessages = <Same extends Case>(cases: fc.Arbitrary<Same>): fc.Arbitrary<Same> =>
   fc
     .tuple(cases, fc.constantFrom('claude-sonnet-4-5', 'claude-opus-4-6'))

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { FoldedSegment, JournalFold } from '../../src/checkpoint/journal-fold.ts';
 import { chatRequest, type Simulation, type SimulationOptions, upstreamAt } from './simulate.ts';
 
-/** Asserts that the journal knows of every part of the answer who said it, and of nobody that he said more. */
+/** Asserts that the journal knows which attempt said each part of the answer, and of no attempt that it said more. */
 export function assertSegments(options: SimulationOptions, run: Simulation): void {
   const { journal, stream } = run;
   const { segments } = journal;

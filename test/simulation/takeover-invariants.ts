@@ -27,7 +27,7 @@ export function assertTakeoverInvariants(plan: Plan, options: TakeoverOptions, r
 
 const signature = (name: string, text: string): string => `${name} ${text === '' ? '{}' : text}`;
 
-/** As the run ended for whoever came to its end; a replica that only delivers that does not know. */
+/** As the run ended for the replica that came to its end; a replica that only delivers that does not know. */
 function outcomeOf(
   { outcome, stream, requests, asked }: Takeovers,
   { text, toolCalls }: ExpectedAnswer,

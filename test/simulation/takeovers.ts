@@ -29,8 +29,8 @@ import { SimulatedProvider } from './simulated-provider.ts';
 import { VirtualTime } from './virtual-time.ts';
 
 /**
- * What becomes of a replica. `event`: it dies while it writes the event after this many. `append`: see
- * {@link DeathAtAppend}. `leave`: its client's connection breaks after this many events and it goes on without; it
+ * How a replica ends. `event`: it dies while it writes the event after this many. `append`: see
+ * {@link DeathAtAppend}. `leave`: its client's connection breaks after this many events and it continues without; it
  * dies at the append, if there is one. `hand_over`: it shuts down after this many events.
  */
 export type Fate =

@@ -21,7 +21,7 @@ export interface AxeViolation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
 }
 
-/** The status page in a browser, with the eyes and the keyboard of somebody who uses it. */
+/** The status page in a browser, as a user sees it and operates it by keyboard. */
 export class BrowserPage {
   readonly #page: Page;
 
@@ -91,7 +91,7 @@ export class BrowserPage {
     await this.#page.command('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
   }
 
-  /** Goes on with the keyboard until the element is reached; throws if it cannot be. */
+  /** Presses Tab until the element is reached; throws if it cannot be. */
   async tabTo(selector: string): Promise<void> {
     for (let count = 0; count < 100; count++) {
       await this.press('Tab');

@@ -16,12 +16,12 @@ const RATE_LIMITED = { error: { message: 'Too many requests.', type: 'rate_limit
 const TOOL = { id: 'call_1', name: 'look_up_the_tide', arguments: '{"port":"Brest"}' };
 const SETTLED = { text: 'I look it up. ' };
 
-/** What becomes of a run is told by its model. */
+/** The model of a run says how it ends. */
 export const MODELS = {
   long: ['gpt-5-mini', 'llama-4-70b', 'mistral-large', 'claude-sonnet-4-5'],
   /** The same, and faster. */
   talks: ['command-a', 'grok-5', 'nova-pro', 'phi-5'],
-  /** Cut in the middle, and goes on. */
+  /** Cut in the middle, and continued. */
   cut: 'gpt-5',
   /** Cut, and then told to wait. */
   waits: 'qwen-3-235b',
@@ -102,7 +102,7 @@ export class Crowd {
     return new Crowd(holdfast);
   }
 
-  /** Begins runs whose answers nobody reads but the machine; resolves when each of them has begun to answer. */
+  /** Begins runs whose answers only the machine reads; resolves when each of them has begun to answer. */
   async begin(model: string, count = 1): Promise<readonly BegunRun[]> {
     return await Promise.all(Array.from({ length: count }, () => this.#begin(model)));
   }

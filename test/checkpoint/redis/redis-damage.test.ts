@@ -169,7 +169,7 @@ function describeDamage(path: string): void {
     for (let reading = 0; reading < 5; reading++)
       expect(await store.read(run, OWNER, 7)).toMatchObject({ seq: 0 });
     expect(damages).toHaveLength(2);
-    // Whoever held the run goes on, and knows nothing of it.
+    // The holder of the run continues, and knows nothing of it.
     for (let seq = 8; seq < 13; seq++) {
       await server.admin.xadd(keyOf(run), `2-${seq + 1}`, 'l', encodeRecord(textRecord(seq - 1, 'x')));
       expect((await store.read(run, OWNER, 7))?.damage?.reason).toContain(`discarded: events 4 to ${seq}`);

@@ -28,7 +28,7 @@ function describeDegradation(binary: string): void {
     return { server, observed, journal };
   }
 
-  /** The journal goes on as if nothing had been, and so does the store. */
+  /** The journal continues as if nothing had happened, and so does the store. */
   async function expectAllIsWell(observed: ObservedStore, journal: ObservedJournal): Promise<void> {
     await observed.untilRecovered();
     journal.record('after');
@@ -168,7 +168,7 @@ function describeDegradation(binary: string): void {
       expect(await observed.failure(() => store.finish(lease, COMPLETE))).toBeInstanceOf(JournalGapError);
       expect(await observed.text(lease)).toBe('ab');
     }
-    // The client has the rest, so that somebody else can store it again.
+    // The client has the rest, so that another replica can store it again.
     const other = await ObservedStore.open(server.url);
     const next = await other.store.acquire(cut.run, OWNER, 1);
     expect(await other.store.append(next, [textRecord(2, 'c', 'd')])).toBe(4);

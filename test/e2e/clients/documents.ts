@@ -150,7 +150,7 @@ function comparable(answer: unknown): unknown {
   const text = JSON.stringify(answer, (key, value: unknown) =>
     /^(model|model_name|created|created_at|_request_id|completed_at)$/.test(key)
       ? undefined
-      : // Of a thought that was cut nobody has the end.
+      : // The end of a thought that was cut is lost.
         key === 'encrypted_content'
         ? '(encrypted)'
         : value,

@@ -43,7 +43,7 @@ export class OpenaiPython implements ChatClient {
     return this.#process.ask(this.#manner, { model, ...asked, extra_headers, extra_body });
   }
 
-  /** Rejects if the process complained of anything that nobody could catch. */
+  /** Rejects if the process complained of anything that no caller could catch. */
   close(): Promise<void> {
     return this.#process.close();
   }

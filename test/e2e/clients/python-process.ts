@@ -47,7 +47,7 @@ export class PythonProcess {
     return waiting.promise;
   }
 
-  /** Rejects if the process complained of anything that nobody could catch. */
+  /** Rejects if the process complained of anything that no caller could catch. */
   async close(): Promise<void> {
     const exited = once(this.#child, 'exit');
     this.#child.stdin?.end();

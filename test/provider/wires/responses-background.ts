@@ -4,7 +4,7 @@ import type { Plan } from '../script.ts';
 import { isStreamFault, type Step, streamSteps } from '../steps.ts';
 import { responsesWire } from './responses-wire.ts';
 
-/** An answer that the provider gives to the end, whoever listens. */
+/** An answer that the provider gives to the end, whether or not a client listens. */
 export interface Background {
   readonly plan: Plan;
   readonly request: CompletionRequest;

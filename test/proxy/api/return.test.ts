@@ -58,7 +58,7 @@ describe('a run that a client comes back to', () => {
       'content-type': 'application/json',
     });
     expect(Object.keys(posted?.headers ?? {})).not.toContain('last-event-id');
-    // Nobody knows what was asked.
+    // What was asked is unknown.
     expect(streamed).toBeUndefined();
   });
 

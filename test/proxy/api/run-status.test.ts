@@ -96,7 +96,7 @@ it('a run of which nothing can be read', () => {
   });
 });
 
-it('a run of which one replica said the beginning, its client had more, and another went on', () => {
+it('a run of which one replica said the beginning, its client had more, and another continued it', () => {
   const records: StoredRun['records'] = [
     HEADER_RECORD,
     {

@@ -60,7 +60,7 @@ describe('an idempotency key', () => {
     { status: 'recovered_from_partial', cause: 'replica_lost' },
     { status: 'recovered_from_partial', cause: 'damaged_checkpoint' },
     { status: 'cancelled', cause: 'client_left' },
-  ] as const)('stands for a run that is $status ($cause), whose answer goes on', async (end) => {
+  ] as const)('stands for a run that is $status ($cause), whose answer continues', async (end) => {
     const setting = lookupOf();
     const lease = await first(setting);
     await setting.other.finish(lease, { ...end, at_ms: 0 });

@@ -60,7 +60,7 @@ describe('a client within the log', () => {
   test.each([
     ['an event whose payload is stored', at(2, [chunk('x'), chunk('b')])],
     ['an event of which only the text is stored', at(3, [chunk('b'), chunk('x')])],
-    ['an end where the log goes on', at(3, [chunk('b'), '[DONE]'])],
+    ['an end where the log continues', at(3, [chunk('b'), '[DONE]'])],
   ])('that says otherwise of %s', (_, position) => {
     expect(reachable(storedRun(), position)).toBe(false);
   });

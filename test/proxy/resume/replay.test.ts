@@ -24,7 +24,7 @@ const chunkOf = (delta: object, more: object = {}, choice: object = {}): string 
   JSON.stringify({ ...ENVELOPE, ...more, choices: [{ index: 0, delta, ...choice, finish_reason: null }] });
 
 /**
- * What is delivered of these events of a provider, and what somebody who comes later is sent of it. `segments`: which
+ * What is delivered of these events of a provider, and what a later reader is sent of it. `segments`: which
  * of them are the first ones of an attempt.
  */
 function delivered(payloads: readonly string[], segments: Readonly<Record<number, Segment>> = {}) {

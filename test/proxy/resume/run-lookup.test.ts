@@ -26,13 +26,13 @@ describe('a request that was made before', () => {
     await setting.other.close();
     const found = [await setting.find(setting.ask()), await setting.find(setting.ask())];
     expect(found).toEqual([run, undefined]);
-    // Once the run goes on, a repetition may be in want of it again.
+    // Once the run continues, a repetition may need it again.
     setting.lookup.remember(setting.ask(), run);
     expect(await setting.find(setting.ask())).toBe(run);
   });
 
   it.each([
-    ['of somebody else', { owner: STRANGER }],
+    ['of another owner', { owner: STRANGER }],
     [
       'that says something else',
       {

@@ -79,7 +79,7 @@ describe('a client that was shown calls as they came', () => {
         const stream = readingOf(body, { wire, events });
         const settled = before.tool_calls.filter(({ closed }) => closed !== undefined);
         if (settled.length > 0 && settled.length < before.tool_calls.length) open++;
-        // What it cost, nobody knows any more.
+        // What it cost is lost.
         expect(stream.violations.filter((rule) => rule !== 'an end without a report')).toEqual([]);
         if (settled.length === 0) expect(stream.error).toBeDefined();
         else {

@@ -32,7 +32,7 @@ const fates = (manner: Manner): fc.Arbitrary<Fate> => {
   const event = fc.record({ kind: fc.constant('event' as const), event: fc.nat(40) });
   const handOver = fc.record({ kind: fc.constant('hand_over' as const), event: fc.nat(30) });
   const append = deaths.map((death) => ({ kind: 'append' as const, ...death }));
-  // A client that comes back with nothing is one whose run does not go on without it.
+  // A client that comes back with nothing is one whose run does not continue without it.
   if (manner === 'anew') return fc.oneof(event, append, handOver);
   const leave = fc.record(
     { kind: fc.constant('leave' as const), event: fc.nat(30), death: deaths },

@@ -45,7 +45,7 @@ describe('the answer that a request continues from', () => {
   test.each([
     ['of another owner', PREVIOUS, WIRES.responses, 'other' as typeof OWNER],
     ['on a wire that has none', PREVIOUS, WIRES.chat_completions, OWNER],
-    ['that nobody knows', bodyOf({ previous_response_id: 'resp_3' }), WIRES.responses, OWNER],
+    ['that is unknown', bodyOf({ previous_response_id: 'resp_3' }), WIRES.responses, OWNER],
     ['that is none', bodyOf({ previous_response_id: null }), WIRES.responses, OWNER],
   ])('stays as it is: %s', async (_, body, wire, owner) => {
     const { inPlace, leave } = situation();
@@ -55,7 +55,7 @@ describe('the answer that a request continues from', () => {
 
   test.each<[string, string | undefined]>([
     ['it ended as what it was begun as', 'resp_1'],
-    ['nobody knows what it ended as', undefined],
+    ['its outcome is unknown', undefined],
   ])('stays as it is: %s', async (_, finished) => {
     const { inPlace, leave } = situation();
     await leave(finished);

@@ -46,7 +46,7 @@ function restored({ events = [], tail = [], live = false, forwarded = false }: M
   return new RestoredRun({ stored, tail }, rules);
 }
 
-/** The answer as this replica goes on with it. */
+/** The answer as this replica continues it. */
 function answerOf(run: RestoredRun) {
   const sent: string[] = [];
   const writer: AnswerWriter = chatWire.writer({

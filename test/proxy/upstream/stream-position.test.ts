@@ -100,7 +100,7 @@ describe('events', () => {
     ['with characters of several bytes', 'data: 北京 🙂\n\ndata: 🙂\n\n', 2],
     ['with comments within them', ': hb\ndata: a\n\n', 1],
     ['of nothing', '', 0],
-    ['and comments between, of which nobody knows whether they count', 'data: a\n\n: hb\n\n', undefined],
+    ['and comments between, which may count or not', 'data: a\n\n: hb\n\n', undefined],
     ['that end in another way than is counted', 'data: a\r\n\r\n', undefined],
     ['and a blank line too many', 'data: a\n\n\n\n', undefined],
   ])('%s', (_, body, count) => {

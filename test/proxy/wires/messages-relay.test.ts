@@ -650,7 +650,7 @@ describe('what is said besides', () => {
       { type: 'Recovered', plan: 'R3' },
     ]);
     expect(said(client.body, 'ping').every(({ holdfast }) => holdfast)).toBe(true);
-    // Cancelled, and only then ended: whoever acts on the end has been told before.
+    // Cancelled, and only then ended: a client that acts on the end has been told before.
     expect(
       eventsOf(client.body)
         .map(({ type, index }) => [type, index])

@@ -185,7 +185,7 @@ describe('a recovered answer', () => {
     });
   });
 
-  test('does not show what the model thought before it went on', async () => {
+  test('does not show what the model thought before it continued', async () => {
     const rest = answer(2, reasoning('rs_2', 0, ['Where was I?']), message('msg_2', 1, SEA.slice(2)));
     const told = await tellResponses([cut, rest]);
     expect(told.stream).toMatchObject({ violations: [], reasoning: '', text: SEA.join('') });

@@ -15,7 +15,7 @@ export interface Asked {
   readonly keys: readonly string[];
   /** Text after the last of them. */
   readonly tail: string;
-  /** The model goes on at the very token; else it is asked by a message of the user. */
+  /** The model continues at the very token; else it is asked by a message of the user. */
   readonly isPrefill: boolean;
   /** What the user says last. */
   readonly nudge: string;
@@ -36,7 +36,7 @@ interface Performance {
 
 /**
  * A provider that runs tools, and counts how often it does. A tool has run once the event has been sent that says so, and
- * its model goes on from whatever results it is given: given none, it runs the tool.
+ * its model continues from whatever results it is given: given none, it runs the tool.
  */
 export class CountingProvider implements Transport {
   readonly requests: SimulatedRequest[] = [];
@@ -94,7 +94,7 @@ export class CountingProvider implements Transport {
   }
 
   /**
-   * As one of several replicas reaches it. What was on its way to a replica that dies is known to nobody, so a tool counts
+   * As one of several replicas reaches it. What was on its way to a replica that dies is lost, so a tool counts
    * as run once a replica has been given the event that says so.
    */
   heardBy(transport: Transport): Transport {

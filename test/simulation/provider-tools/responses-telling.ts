@@ -40,7 +40,7 @@ export function tellResponse(
   return frames.map((frame, at) => ({ frame, ...told[at]?.[1] }));
 }
 
-/** Without what is encrypted, nobody can give them back. */
+/** Without what is encrypted, they cannot be given back. */
 function thoughts(id: string, index: number, pieces: readonly string[], seals: boolean): Payload[] {
   const events = reasoning(id, index, pieces);
   if (seals) return events;

@@ -23,7 +23,7 @@ const steps = fc
     ),
     { maxLength: 30 },
   )
-  // Whoever begins is the user, and so is whoever waits for an answer; sometimes results are what the model goes on from.
+  // The user begins, and the user waits for an answer; sometimes the model continues from results.
   .map((some): readonly Step[] => ['user', ...some]);
 
 const ids = (step: number, index: number) =>
@@ -150,7 +150,7 @@ describe.each(Object.entries(ON_WIRES))('any conversation on %s', (name, { say, 
         expect(added[0]?.role).toBe('user');
         const left_out = before.filter((message) => !kept.includes(message) && message !== omission.joined);
         expect(left_out.length).toBeGreaterThan(0);
-        // Nothing of what is left out is lost on whoever summarises it, but thoughts.
+        // The model that summarises is given all that is left out, but thoughts.
         const told = omission.sayings.map(({ text }) => text).join('\n');
         for (const message of left_out)
           if (message.role === 'user' && typeof message.content === 'string')

@@ -61,7 +61,7 @@ describe('a target of which nothing is known, with recovery.probe: on_first_cut'
 
   test.each<[string, Plan]>([
     ['begins a new turn', { parts: [{ text: 'one, two, three, four, five, six.' }] }],
-    ['goes on from the last whole word', { parts: [{ text: 'five, six, seven, eight, nine.' }] }],
+    ['continues from the last whole word', { parts: [{ text: 'five, six, seven, eight, nine.' }] }],
     ['refuses the prefix', { parts: [{ text: COUNTED }], continuation: 'rejects_prefill' }],
   ])('that %s is asked by nudge', async (_, probe) => {
     const { asked, stream, learnt } = await run(probed(probe));

@@ -45,9 +45,9 @@ const HALF_CALLED: Plan = {
   faults: [reset(11)],
 };
 
-/** Longer than the provider takes, and shorter than anybody waits for a store. */
+/** Longer than the provider takes, and shorter than a run waits for a store. */
 const SLOW_MS = 100;
-/** Longer than anybody waits for a store. */
+/** Longer than a run waits for a store. */
 const ENDLESS_MS = 60_000;
 /** For the journal, and then for the notes. */
 const WAIT_MAX_MS = 1000 + 250;
@@ -335,7 +335,7 @@ describe('calls that were cut', () => {
     ],
     ['and made again', 'chunks', [{ tool: forecast('call_c') }], undefined],
     [
-      'and not made again, which nobody could see',
+      'and not made again, which no client could see',
       'none',
       [{ tool: { id: 'call_n', name: 'now', arguments: '{}' } }],
       undefined,

@@ -35,7 +35,7 @@ const SALVAGE_AFTER_MS = 100;
 const SALVAGED = { timeout: 15_000, interval: 20 };
 const THREAD = 'thread';
 
-/** Nobody loses patience with a store on a busy machine. */
+/** No limit on the patience with a store runs out on a busy machine. */
 const PATIENCE: Time = { ...systemTime, after: () => () => {} };
 
 type OpenReplica = () => Store | Promise<Store>;
@@ -157,7 +157,7 @@ describe.each(Object.keys(deployments))('a partial that is salvaged in the %s st
 
     const store = await open();
     const board = new NoticeBoard({ ...contextOf(store), time: PATIENCE });
-    /** A request of the thread, with what becomes of it. How many notices it had. */
+    /** A request of the thread, and how it ends. Returns how many notices it had. */
     const ask = async (fate: Fate = 'told'): Promise<number> => {
       const pending = await board.claim({ owner: OWNER, thread: THREAD, answered: [] });
       await pending?.settle(fate);

@@ -415,7 +415,7 @@ describe('tool calls, in every shape they come in', () => {
       ['a weather({"city":"Paris"})'],
     ],
     [
-      'two documents glued on one index, which nobody can tell apart',
+      'two documents glued on one index, which cannot be told apart',
       [fragment({ index: 0, id: 'a' }, 'now', '{}'), fragment({ index: 0 }, 'now', '{}')],
       ['a now({}{})'],
     ],

@@ -53,7 +53,7 @@ describe('a chat', () => {
       [output('function tides', 'six')],
     ],
     ['instructions', { role: 'developer', content: 'Be brief.' }, 'pinned', []],
-    ['what nobody knows', { role: 'oracle', content: 'Beware.' }, 'pinned', []],
+    ['what is unknown', { role: 'oracle', content: 'Beware.' }, 'pinned', []],
     [
       'a call of nothing',
       { role: 'assistant', tool_calls: [{ id: 'call_1' }] },
@@ -126,7 +126,7 @@ describe('messages', () => {
       'model',
       [said('assistant calls web_search as srvtoolu_1', '{}'), output('srvtoolu_1', '')],
     ],
-    ['what nobody knows', { role: 'system', content: 'Beware.' }, 'pinned', [said('system', 'Beware.')]],
+    ['what is unknown', { role: 'system', content: 'Beware.' }, 'pinned', [said('system', 'Beware.')]],
     ['a picture', { role: 'user', content: [{ type: 'image' }] }, 'user', [said('user', '[image]')]],
   ])('have %s', (_, message, kind, sayings) => {
     expect(messages.partOf(message)).toMatchObject({ kind, sayings });

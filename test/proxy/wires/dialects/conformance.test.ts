@@ -12,7 +12,7 @@ const ALL = Object.entries(FIXTURES).map(([name, fixture]) => ({ name, fixture }
 const PREFILLED = ALL.filter(({ fixture }) => fixture.prefill);
 const SIGNED = ALL.filter(({ fixture }) => DIALECTS[fixture.dialect].sign);
 
-/** An event after which enough text was said to tell an answer that goes on from one that begins anew. */
+/** An event after which enough text was said to tell an answer that continues from one that begins anew. */
 const placeOf = ({ parts, accent, model }: Fixture): number => {
   const deltas = deltasOf(parts, {});
   const { finished_after } = accent.tell(

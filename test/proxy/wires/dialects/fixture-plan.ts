@@ -23,7 +23,7 @@ export function mannersOf(fixture: Fixture): Omit<Plan, 'parts'> {
   };
 }
 
-/** A provider goes on from what it was asked for in its own way, and takes everything else for a closed turn. */
+/** A provider continues in its own way what it was asked for, and takes everything else for a closed turn. */
 function isPrefill({ prefill }: Fixture, request: CompletionRequest, path: string): boolean {
   if (!prefill || path !== (prefill.path ?? CHAT_COMPLETIONS)) return false;
   // What the answer was reasoned before it was cut is no matter of form.

@@ -27,7 +27,7 @@ describe('instructions', () => {
     ['are all of them where these are empty', '', 'told'],
     ['follow those that are a text', 'Be brief.', 'Be brief.\n\ntold'],
     ['are a block after the others, which stay as they are', [CACHED], [CACHED, TOLD]],
-    ['leave alone what nobody can make sense of', 7, 7],
+    ['leave alone what makes no sense', 7, 7],
   ])('%s', (_, system, expected) => {
     const request = { ...(system !== undefined && { system }) };
     expect(put(request, INSTRUCTION, 'added')).toEqual({ model: 'm', messages: [user], system: expected });
