@@ -1,4 +1,4 @@
-import { tokensOfDeltas } from './tokens.ts';
+import { tokensIn } from './tokens.ts';
 
 /**
  * Finds stop sequences that begin in the text delivered before a seam and end after it. The provider of the
@@ -80,6 +80,6 @@ export class TokenLimit {
   get isReached(): boolean {
     if (this.#arrived_characters === 0) return false;
     const deltas = Math.round((this.#deltas * this.#shown_characters) / this.#arrived_characters);
-    return tokensOfDeltas(deltas, this.#shown_characters) >= this.#tokens;
+    return tokensIn({ deltas, characters: this.#shown_characters }) >= this.#tokens;
   }
 }

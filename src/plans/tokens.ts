@@ -34,11 +34,6 @@ export const estimatedPromptTokens = (size: PromptSize): number =>
   estimatedTokens(size.tool_characters) +
   size.media_tokens;
 
-/** Providers stream token by token, so counting deltas is exact for most of them. */
-export function tokensOfDeltas(deltas: number, characters: number): number {
-  return characters > deltas * CHARACTERS_PER_DELTA_MAX ? estimatedTokens(characters) : deltas;
-}
-
 /** What can be counted of what a provider reports: it may say anything, and a metric refuses what is no increase. */
 export const tokenCount = (reported: number | undefined): number =>
   reported !== undefined && Number.isFinite(reported) && reported > 0 ? reported : 0;
@@ -65,6 +60,23 @@ export interface AttemptUsage {
 export interface Count {
   readonly deltas: number;
   readonly characters: number;
+}
+
+/** What was counted, in tokens. Providers stream token by token, so counting deltas is exact for most of them. */
+export const tokensIn = ({ deltas, characters }: Count): number =>
+  characters > deltas * CHARACTERS_PER_DELTA_MAX ? estimatedTokens(characters) : deltas;
+
+/**
+ * Tokens of the answer so far that count against what is left of `max_tokens`. Reasoning does not: a model that
+ * is nudged thinks anew, and would have nothing left to answer with.
+ */
+export function deliveredTokens(attempts: readonly AttemptUsage[]): number {
+  return attempts.reduce((sum, attempt) => sum + tokensIn(attempt.text), 0);
+}
+
+/** Tokens that were generated but not new to the client: what recovery cost. */
+export function repaidTokens(attempts: readonly AttemptUsage[]): number {
+  return attempts.reduce((sum, attempt) => sum + tokensIn(attempt.swallowed), 0);
 }
 
 /** Less text does not show the density of an answer. */
@@ -100,7 +112,7 @@ export function tokenCounter(
       usual_tokens_per_character === undefined ? text : filledUp(text, usual_tokens_per_character);
     return ({ characters }) => Math.round((characters * evidence.tokens) / evidence.characters);
   }
-  return ({ deltas, characters }) => tokensOfDeltas(deltas, characters);
+  return tokensIn;
 }
 
 /** The part of the reported tokens that was streamed: a provider may keep thoughts to itself. */

@@ -11,28 +11,13 @@ import {
   sumOf,
   TOKENS_PER_MESSAGE,
   tokenCounter,
-  tokensOfDeltas,
+  tokensIn,
 } from './tokens.ts';
 
 const REPORTS_ALL: ReadonlySet<AttemptUsage['mode']> = new Set(['first', 'resume', 'replay', 'restart']);
 
-const tokensIn = (count: Count): number => tokensOfDeltas(count.deltas, count.characters);
-
 const keptTokens = ({ text, reasoning, tools }: AttemptUsage): number =>
   tokensIn(text) + tokensIn(reasoning) + tokensIn(tools);
-
-/**
- * Tokens of the answer so far that count against what is left of `max_tokens`. Reasoning does not: a model that
- * is nudged thinks anew, and would have nothing left to answer with.
- */
-export function deliveredTokens(attempts: readonly AttemptUsage[]): number {
-  return attempts.reduce((sum, attempt) => sum + tokensIn(attempt.text), 0);
-}
-
-/** Tokens that were generated but not new to the client: what recovery cost. */
-export function repaidTokens(attempts: readonly AttemptUsage[]): number {
-  return attempts.reduce((sum, attempt) => sum + tokensIn(attempt.swallowed), 0);
-}
 
 /**
  * The usage of the one logical answer that the client saw: its own prompt once, and every delivered token once.

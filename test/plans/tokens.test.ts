@@ -1,10 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  charactersIn,
-  estimatedMessageTokens,
-  estimatedTokens,
-  tokensOfDeltas,
-} from '../../src/plans/tokens.ts';
+import { charactersIn, estimatedMessageTokens, estimatedTokens, tokensIn } from '../../src/plans/tokens.ts';
 
 test.each([
   [0, 0],
@@ -23,7 +18,7 @@ test.each([
   ['everything in one', 1, 400, 100],
   ['none', 0, 0, 0],
 ])('deltas of %s', (_, deltas, characters, tokens) => {
-  expect(tokensOfDeltas(deltas, characters)).toBe(tokens);
+  expect(tokensIn({ deltas, characters })).toBe(tokens);
 });
 
 test('what a text may have at most is estimated in the same way', () => {

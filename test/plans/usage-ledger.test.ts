@@ -1,12 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Usage } from '../../src/plans/delta.ts';
-import type { AttemptUsage, PromptSize } from '../../src/plans/tokens.ts';
-import {
-  deliveredTokens,
-  logicalUsage,
-  repaidTokens,
-  usageByUpstream,
-} from '../../src/plans/usage-ledger.ts';
+import { type AttemptUsage, deliveredTokens, type PromptSize, repaidTokens } from '../../src/plans/tokens.ts';
+import { logicalUsage, usageByUpstream } from '../../src/plans/usage-ledger.ts';
 
 const tokens = (deltas: number) => ({ deltas, characters: deltas * 4 });
 const NONE = tokens(0);

@@ -6,12 +6,14 @@ import type { Splice } from '../../plans/splice.ts';
 import {
   type AttemptUsage,
   type Count,
+  deliveredTokens,
   type PromptSize,
+  repaidTokens,
   sumOf,
   tokenCount,
-  tokensOfDeltas,
+  tokensIn,
 } from '../../plans/tokens.ts';
-import { deliveredTokens, logicalUsage, repaidTokens, usageByUpstream } from '../../plans/usage-ledger.ts';
+import { logicalUsage, usageByUpstream } from '../../plans/usage-ledger.ts';
 import type { Advisory } from '../wires/common/wire.ts';
 import type { AttemptReport, PlannedAttempt } from './context/attempt.ts';
 import type { Run } from './context/run.ts';
@@ -205,9 +207,8 @@ export class RunAttempts {
   /** Tokens that all of them have generated, new to the client or not, each counted as the {@link attemptWork least}. */
   get work_tokens(): number {
     return this.#tallies.reduce((sum, tally) => {
-      const { deltas, characters } = sumOf(arrivedOf(tally));
       const generated = tally.reported?.completion_tokens ?? 0;
-      return sum + attemptWork(Math.max(generated, tokensOfDeltas(deltas, characters)));
+      return sum + attemptWork(Math.max(generated, tokensIn(sumOf(arrivedOf(tally)))));
     }, 0);
   }
 

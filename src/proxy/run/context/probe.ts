@@ -5,7 +5,7 @@ import type { Interruption } from '../../../interrupts/interruption.ts';
 import type { Time } from '../../../lib/time.ts';
 import type { Metrics } from '../../../metrics/metrics.ts';
 import type { Usage } from '../../../plans/delta.ts';
-import { tokenCount, tokensOfDeltas } from '../../../plans/tokens.ts';
+import { tokenCount, tokensIn } from '../../../plans/tokens.ts';
 import { Attempt } from '../../upstream/attempt.ts';
 import { type RunTarget, upstreamUrl } from '../../upstream/target.ts';
 import { ChatCompletionsReader } from '../../wires/chunks/chat-completions.ts';
@@ -110,7 +110,7 @@ export class ProbeAnswer {
   account({ tokens }: Pick<Metrics, 'tokens'>): void {
     const completion =
       this.usage === undefined
-        ? tokensOfDeltas(this.#texts, this.#text.length)
+        ? tokensIn({ deltas: this.#texts, characters: this.#text.length })
         : tokenCount(this.usage.completion_tokens);
     tokens.inc({ kind: 'prompt' }, tokenCount(this.usage?.prompt_tokens));
     tokens.inc({ kind: 'completion' }, completion);
