@@ -6,6 +6,7 @@ const {
   HOLDFAST_CASES = '50000',
   HOLDFAST_SEAM_CASES = '1000000',
   HOLDFAST_SDK_CASES = '20000',
+  HOLDFAST_KILLS = '300',
 } = process.env;
 
 /** What is random, at a length that nobody waits for: ten times the cases of `npm run test:all`, and of the oracle. */
@@ -14,10 +15,11 @@ export default defineConfig({
     include: [
       'test/**/*.property.test.ts',
       'test/chaos/**/*.test.ts',
+      'test/checkpoint/file/torture.test.ts',
       'test/plans/seam/oracle.test.ts',
       'test/e2e/seam-oracle.test.ts',
     ],
-    env: { HOLDFAST_SEED, HOLDFAST_CASES, HOLDFAST_SEAM_CASES, HOLDFAST_SDK_CASES },
+    env: { HOLDFAST_SEED, HOLDFAST_CASES, HOLDFAST_SEAM_CASES, HOLDFAST_SDK_CASES, HOLDFAST_KILLS },
     testTimeout: 4 * 3_600_000,
     hookTimeout: 60_000,
     fileParallelism: false,

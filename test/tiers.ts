@@ -10,7 +10,7 @@ interface Globs {
 const INTEGRATION = [
   'test/{admin-host,cli,cli-completion,cli-runs,cli-terminal}.test.ts',
   'test/checkpoint/{run-index-contract,store-contract,salvage-processes}.test.ts',
-  'test/checkpoint/file/kill.test.ts',
+  'test/checkpoint/file/{kill,torture}.test.ts',
   'test/client/{leaving,resumable,resumable-wires,resumable.exhaustive,standards,whole-answer}.test.ts',
   'test/config/reference.test.ts',
   'test/e2e/{cut-call,detached,fencing,kept-answers,multiplexing,run-list,sdk-openai}.test.ts',
@@ -20,6 +20,7 @@ const INTEGRATION = [
   'test/proxy/**/{notices,odd-upstreams,passthrough,respond,return,run-list,run-slots,runs-api}.test.ts',
   'test/proxy/**/{undici-transport*,unparsable-documents}.test.ts',
   'test/**/server.test.ts',
+  'test/server/young-generation.test.ts',
   'test/status/{replica,slow-viewer,status-routes}.test.ts',
   'test/tracing/{configuration,off}.test.ts',
 ];

@@ -27,12 +27,16 @@ type MergedDelta = Extract<Delta, { readonly kind: MergedKind }>;
 type Series = [code: string, text: string, lengths: number[], index?: number] | [code: 'e', ...unknown[]];
 
 /** One line, newline included. `seal`: the one for this run. */
-export function encodeRecord(record: JournalRecord, seal?: Seal): string {
+export const encodeRecord = (record: JournalRecord, seal?: Seal): string =>
+  checkedLine(encodeRecordBody(record, seal));
+
+/** The same without its checksum and newline: JSON that begins with `[` and the sequence number. */
+export function encodeRecordBody(record: JournalRecord, seal?: Seal): string {
   const body: unknown[] = [record.seq, seriesOf(record.events)];
   if (record.header || record.at_ms !== undefined) body.push(record.header ?? null);
   if (record.at_ms !== undefined) body.push(record.at_ms);
   const text = JSON.stringify(body);
-  return checkedLine(seal ? JSON.stringify([record.seq, seal.seal(text)]) : text);
+  return seal ? JSON.stringify([record.seq, seal.seal(text)]) : text;
 }
 
 /** The record of one line (with or without its newline), or why there is none. `seal`: the one for this run. */

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import type { FsyncPolicy } from '../checkpoint/file/file-segments.ts';
 import { FileStore } from '../checkpoint/file/file-store.ts';
+import type { FsyncPolicy } from '../checkpoint/file/segment-log.ts';
 import { MemoryStore } from '../checkpoint/memory/store.ts';
 import { isRedisUrl, parseRedisUrl } from '../checkpoint/redis/address.ts';
 import { createSeal, type Seal } from '../checkpoint/seal.ts';
@@ -40,7 +40,11 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
   if (url === 'memory') return new MemoryStore({ time, ...kept });
   if (isRedisUrl(url)) return openRedisStore(url, options, kept, seal);
   const dir = fileStoreDirectory(url);
-  if (dir !== undefined) return new FileStore({ dir, fsync, ...kept, lease_ms, seal, onError });
+  if (dir !== undefined) {
+    const store = new FileStore({ dir, fsync, ...kept, lease_ms, seal, onError });
+    await store.start();
+    return store;
+  }
   // It may hold a password.
   const shown = url.includes('@') ? url.slice(0, url.indexOf(':') + 1) : url;
   throw new StoreConfigurationError(

@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { segmentName } from '../../src/checkpoint/file/names.ts';
+import type { RunId } from '../../src/checkpoint/store.ts';
+import { linesOf } from '../checkpoint/file/damaged-run.ts';
 import { needs } from '../needs.ts';
 import { completionRequest } from '../provider/request.ts';
 import type { Plan } from '../provider/script.ts';
@@ -234,11 +237,12 @@ const PLACES: Record<string, () => Promise<DamagedPlace>> = {
   files: async () => ({
     options: {},
     async damage(run, directory) {
-      const path = join(directory, `${run}.run`);
-      const lines = readFileSync(path, 'utf8').split('\n');
-      const middle = Math.floor(lines.length / 2);
-      lines[middle] = `${lines[middle]?.slice(0, -3)}x${lines[middle]?.slice(-2)}`;
-      writeFileSync(path, lines.join('\n'));
+      const path = join(directory, segmentName(1));
+      const records = linesOf(readFileSync(path), run as RunId).filter(({ kind }) => kind === 'r');
+      const middle = records[Math.floor(records.length / 2)];
+      const file = openSync(path, 'r+');
+      writeSync(file, 'x', (middle?.end ?? 0) - 3);
+      closeSync(file);
     },
   }),
 };

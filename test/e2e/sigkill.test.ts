@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { segmentName } from '../../src/checkpoint/file/names.ts';
 import { foldJournal, type JournalFold } from '../../src/checkpoint/journal-fold.ts';
 import { ownerOf } from '../../src/checkpoint/owner.ts';
 import { loadOrCreateSecret } from '../../src/checkpoint/secret-file.ts';
@@ -10,6 +11,7 @@ import type { RunId, Store, StoredRun } from '../../src/checkpoint/store.ts';
 import { systemTime } from '../../src/lib/time.ts';
 import { openStore } from '../../src/server/open-store.ts';
 import { seedOr } from '../cases.ts';
+import { linesOf, type RunLine } from '../checkpoint/file/damaged-run.ts';
 import { callsOf, chunksOf, contentOf } from '../provider/reading.ts';
 import type { Plan } from '../provider/script.ts';
 import { Deployment, modelOf } from './deployment.ts';
@@ -83,7 +85,7 @@ async function wreck(name: string, after_ms: number): Promise<Wreck> {
   const remains = clients.map(async ({ run, events }): Promise<Remains> => {
     const stored = await store.read(run as RunId, owner, 0);
     if (!stored) throw new Error(`${run} is not in the store`);
-    return { run: run as RunId, file: join(directory, `${run}.partial`), stored, received: events };
+    return { run: run as RunId, file: join(directory, segmentName(1)), stored, received: events };
   });
   return { store, owner, killed_at_ms, remains: await Promise.all(remains) };
 }
@@ -127,18 +129,23 @@ describe(`a process killed in mid-stream (seed ${SEED})`, () => {
     const { store, owner, remains } = await wreck('flipped', 1000);
     const { run, file, stored } = remains[0] as Remains;
     const bytes = readFileSync(file);
-    const opening = bytes.indexOf('\n') + 1;
-    // Without its line break, the last line would be one that is still being written.
-    const last = bytes.length - 2;
-    const places = fc.sample(fc.record({ place: fc.integer({ min: opening, max: last }), bit: fc.nat(7) }), {
-      seed: SEED,
-      numRuns: FLIPS,
-    });
-    for (const { place, bit } of places) {
+    const lines = linesOf(bytes, run)
+      .slice(1)
+      .filter(({ kind }) => kind === 'r');
+    const places = fc.sample(
+      fc.record({
+        line: fc.nat(lines.length - 1),
+        share: fc.double({ min: 0, max: 0.999, noNaN: true }),
+        bit: fc.nat(7),
+      }),
+      { seed: SEED, numRuns: FLIPS },
+    );
+    for (const { line: whole, share, bit } of places) {
+      const { start, end } = lines[whole] as RunLine;
+      const place = start + Math.floor(share * (end - start - 1));
       const flipped = Buffer.from(bytes);
       flipped.writeUInt8(bytes.readUInt8(place) ^ (1 << bit), place);
       writeFileSync(file, flipped);
-      const whole = bytes.subarray(opening, place).toString('latin1').split('\n').length - 1;
       const read = await store.read(run, owner, 0);
       expect(read?.damage, `bit ${bit} of byte ${place} of ${bytes.length}`).toMatchObject({ record: whole });
       expect(read?.records).toEqual(stored.records.slice(0, whole));

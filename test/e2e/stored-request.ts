@@ -9,8 +9,8 @@ import { vi } from 'vitest';
 export async function requestStored(store: string, question: string): Promise<void> {
   await vi.waitUntil(
     () => {
-      const runs = readdirSync(store).filter((name) => name.endsWith('.partial'));
-      return runs.some((name) => readFileSync(join(store, name), 'utf8').includes(question));
+      const segments = readdirSync(store).filter((name) => name.startsWith('log-'));
+      return segments.some((name) => readFileSync(join(store, name), 'utf8').includes(question));
     },
     { timeout: 30_000 },
   );

@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { segmentName } from '../../src/checkpoint/file/names.ts';
 import { StoreConfigurationError } from '../../src/checkpoint/store.ts';
 import { systemTime } from '../../src/lib/time.ts';
 import { fileStoreDirectory, type OpenStoreOptions, openStore } from '../../src/server/open-store.ts';
@@ -27,6 +28,12 @@ test('`file:` opens a store in a directory, relative to the working directory', 
   onTestFinished(() => store.close());
   expect(store.name).toBe('file');
   expect(existsSync(dir)).toBe(true);
+});
+
+test('a directory whose log cannot be read is refused before anything is served', async () => {
+  const dir = temporaryDirectory();
+  mkdirSync(join(dir, segmentName(1)));
+  await expect(openStore(`file:${dir}`, OPTIONS)).rejects.toThrow(StoreConfigurationError);
 });
 
 test('what is sealed is opened with any of the keys, and not without', async () => {

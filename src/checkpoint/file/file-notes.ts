@@ -1,114 +1,55 @@
-import { checkedLine, openLine } from '../checked-line.ts';
-import { DirectoryCursor } from './directory-cursor.ts';
-import type { FileDirectory } from './file-directory.ts';
-import { refused } from './file-refusal.ts';
+import type { NoteReader } from '../note-codec.ts';
+import { digestOfNote, encodeNote } from '../note-codec.ts';
+import type { NoteKey, Notes } from '../notes.ts';
+import type { Seal } from '../seal.ts';
+import type { Owner } from '../store.ts';
+import type { Writer } from './writer.ts';
 
-/** Directory entries looked at in one pass of the sweep. */
-const ENTRIES_PER_PASS = 500;
-/** Younger files are left alone by the sweep: another process may be about to write them. */
-const UNTOUCHED_MS = 60_000;
-/** How often somebody else may be faster before a claim is given up. */
-const CLAIMS_MAX = 16;
-/** The text of a note whose file is damaged: no note has it. */
-const DAMAGED = '';
-
-/**
- * Notes as files, as the writing thread keeps them. A note is one line, `[expires_at_ms, text]` with its checksum,
- * written under another name first, so that whoever finds it finds all of it.
- *
- * Only a note whose time is over, or that cannot be read, is ever moved out of the way of a claim. Should another process
- * put or claim it in that very moment, it is put back.
- */
-export class FileNotes {
-  readonly #directory: FileDirectory;
-  readonly #replica: string;
-  readonly #cursor: DirectoryCursor;
-
-  /** `replica` tells the temporary files of processes apart. */
-  constructor(options: { readonly directory: FileDirectory; readonly replica: string }) {
-    this.#directory = options.directory;
-    this.#replica = options.replica;
-    this.#cursor = new DirectoryCursor(options.directory);
-  }
-
-  put(digest: string, text: string, expires_at_ms: number): void {
-    const temporary = this.#write(digest, text, expires_at_ms);
-    if (!this.#directory.rename(temporary, digest)) throw refused('ENOENT', `${temporary} was removed`);
-  }
-
-  /** The text that is kept: this one, unless there is another already than `in_place_of`. */
-  claim(digest: string, text: string, expires_at_ms: number, in_place_of?: string): string {
-    for (let attempt = 0; attempt < CLAIMS_MAX; attempt++) {
-      const kept = this.get(digest);
-      if (kept !== undefined && kept !== in_place_of) return kept;
-      const temporary = this.#write(digest, text, expires_at_ms);
-      const isOurs = this.#directory.link(temporary, digest);
-      this.#directory.remove(temporary);
-      if (isOurs) return text;
-      // What was in the way may be a claim that was made since we looked; moved, even for a moment, it would let a third in.
-      this.#removeUnless(digest, (found) => found !== undefined && found !== in_place_of);
-    }
-    throw refused('EAGAIN', 'the note is being claimed by too many at once');
-  }
-
-  /** What cannot be read is given as a text that is no note. */
-  get(digest: string): string | undefined {
-    return this.#read(digest);
-  }
-
-  take(digest: string): string | undefined {
-    const taken = this.#temporary(digest);
-    if (!this.#directory.rename(digest, taken)) return undefined;
-    const text = this.#read(taken);
-    this.#directory.remove(taken);
-    return text;
-  }
-
-  /** Removes notes whose time is over, and what dead processes left behind. */
-  sweep(): void {
-    this.#cursor.advance(ENTRIES_PER_PASS, (name) => {
-      if (this.#isUntouched(name)) this.#removeUnless(name, isOfUse);
-      return true;
-    });
-  }
-
-  close(): void {
-    this.#cursor.close();
-  }
-
-  #isUntouched(name: string): boolean {
-    const modified_ms = this.#directory.modified_ms(name);
-    return modified_ms !== undefined && Date.now() - modified_ms >= UNTOUCHED_MS;
-  }
-
-  #removeUnless(name: string, isKept: (text: string | undefined) => boolean): void {
-    if (isKept(this.#read(name))) return;
-    const moved = this.#temporary(name);
-    if (!this.#directory.rename(name, moved)) return;
-    if (isKept(this.#read(moved))) this.#directory.link(moved, name);
-    this.#directory.remove(moved);
-  }
-
-  /** Undefined when there is none, or its time is over. */
-  #read(name: string): string | undefined {
-    const bytes = this.#directory.read(name);
-    if (!bytes) return undefined;
-    const line = openLine(bytes);
-    if ('reason' in line || !Array.isArray(line.value)) return DAMAGED;
-    const [expires_at_ms, text] = line.value as [unknown, unknown];
-    if (typeof text !== 'string') return DAMAGED;
-    return Number(expires_at_ms) > Date.now() ? text : undefined;
-  }
-
-  #write(digest: string, text: string, expires_at_ms: number): string {
-    const temporary = this.#temporary(digest);
-    this.#directory.replace(temporary, checkedLine(JSON.stringify([expires_at_ms, text])));
-    return temporary;
-  }
-
-  #temporary(name: string): string {
-    return `${name}.${this.#replica}.tmp`;
-  }
+export interface FileNotesOptions {
+  readonly writer: Writer;
+  readonly seal: Seal | undefined;
+  readonly reader: NoteReader;
 }
 
-const isOfUse = (text: string | undefined): boolean => text !== undefined && text !== DAMAGED;
+/** The notes of a file store on the thread that serves: what they say is sealed and opened here. */
+export class FileNotes implements Notes {
+  readonly #writer: Writer;
+  readonly #seal: Seal | undefined;
+  readonly #reader: NoteReader;
+
+  constructor({ writer, seal, reader }: FileNotesOptions) {
+    this.#writer = writer;
+    this.#seal = seal;
+    this.#reader = reader;
+  }
+
+  async put(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<void> {
+    await this.#writer.request('put_note', this.#encode(owner, key, value, ttl_ms));
+  }
+
+  async claim(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<string> {
+    const note = this.#encode(owner, key, value, ttl_ms);
+    return this.#reader.claimed(note.digest, key.kind, (in_place_of?: string) =>
+      this.#writer.request('claim_note', { ...note, ...(in_place_of !== undefined && { in_place_of }) }),
+    );
+  }
+
+  async get(owner: Owner, key: NoteKey): Promise<string | undefined> {
+    return this.#ask('get_note', owner, key);
+  }
+
+  async consume(owner: Owner, key: NoteKey): Promise<string | undefined> {
+    return this.#ask('take_note', owner, key);
+  }
+
+  async #ask(kind: 'get_note' | 'take_note', owner: Owner, key: NoteKey): Promise<string | undefined> {
+    const digest = digestOfNote(owner, key);
+    const text = await this.#writer.request(kind, { digest });
+    return text === undefined ? undefined : this.#reader.read(digest, key.kind, text);
+  }
+
+  #encode(owner: Owner, key: NoteKey, value: string, ttl_ms: number) {
+    const digest = digestOfNote(owner, key);
+    return { digest, text: encodeNote(digest, value, this.#seal), expires_at_ms: Date.now() + ttl_ms };
+  }
+}

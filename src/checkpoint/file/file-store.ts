@@ -1,38 +1,25 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { isAfter, recordsToAppend } from '../append-order.ts';
 import { DamageReports } from '../damage-reports.ts';
 import type { JournalRecord } from '../journal.ts';
 import { NoteReader } from '../note-codec.ts';
 import type { Notes } from '../notes.ts';
-import { encodeRecord } from '../record-codec.ts';
+import { encodeRecordBody } from '../record-codec.ts';
+import { entryOf } from '../run-index.ts';
 import { isSameOwner } from '../same-owner.ts';
 import type { Seal } from '../seal.ts';
-import {
-  AcquireRefusedError,
-  isRunId,
-  type Lease,
-  type Orphan,
-  type Owner,
-  type RunEnd,
-  type RunId,
-  StaleLeaseError,
-  type Store,
-  StoreConfigurationError,
-  type StoredRun,
-} from '../store.ts';
-import { FileHeartbeat } from './file-heartbeat.ts';
-import { interpretRun } from './file-interpretation.ts';
-import type { Claim } from './file-log.ts';
-import { INDEX_NAME, NOTES_NAME } from './file-names.ts';
-import { FileNoteBox } from './file-note-box.ts';
-import { readFinishedOpening, readHolder, readRun } from './file-reader.ts';
-import { FileStoreError } from './file-refusal.ts';
+import type { Damage, Lease, Orphan, Owner, RunEnd, RunId, Store, StoredRun } from '../store.ts';
+import { AcquireRefusedError, isRunId, StaleLeaseError, StoreConfigurationError } from '../store.ts';
+import { admitDirectory } from './admit-directory.ts';
+import { FileNotes } from './file-notes.ts';
 import { FileRunList } from './file-run-list.ts';
-import type { FsyncPolicy } from './file-segments.ts';
-import { FileWriter } from './file-writer.ts';
+import { Heartbeat } from './heartbeat.ts';
+import { FileStoreError } from './refusal.ts';
+import { interpretRun } from './run-image.ts';
+import type { FsyncPolicy } from './segment-log.ts';
 import { Turns } from './turns.ts';
+import { Writer } from './writer.ts';
 
 const REPLICA_BYTES = 16;
 /** A disk that has not answered for this long makes {@link FileStore.check} reject. */
@@ -48,6 +35,8 @@ export interface FileStoreOptions {
   readonly complete_ttl_ms?: number;
   /** Without a sign of life for this long, another process counts as dead. */
   readonly lease_ms: number;
+  /** After so many bytes a segment of the log is followed by another one. Default 16 MiB. */
+  readonly segment_bytes?: number | undefined;
   /** Encrypts records and notes. Without it they are readable by whoever can read the files. */
   readonly seal?: Seal | undefined;
   /** Damaged runs that were read or taken over, notes that cannot be read, and failures of the store's own upkeep. */
@@ -56,7 +45,6 @@ export interface FileStoreOptions {
 
 /** A lease as this process holds it. */
 interface Held {
-  readonly slot: number;
   readonly epoch: number;
   readonly seal: Seal | undefined;
   stored_seq: number;
@@ -65,7 +53,7 @@ interface Held {
 }
 
 /**
- * Runs as files in one directory, private to the user who runs the process. Appends survive the death of the process
+ * Runs in one log in one directory, private to the user who runs the process. Appends survive the death of the process
  * as soon as they resolve. Several processes may share the directory if its file system is local to all of them.
  */
 export class FileStore implements Store {
@@ -73,43 +61,49 @@ export class FileStore implements Store {
   readonly notes: Notes;
   readonly index: FileRunList;
   readonly #options: FileStoreOptions;
-  readonly #heartbeat: FileHeartbeat;
-  readonly #writer: FileWriter;
+  readonly #heartbeat: Heartbeat;
+  readonly #writer: Writer;
   readonly #damages: DamageReports;
   readonly #leases = new Map<RunId, Held>();
-  #slots = 0;
 
   /** Throws a {@link StoreConfigurationError} when the directory cannot be used. */
   constructor(options: FileStoreOptions) {
-    const { dir, fsync, ttl_ms, complete_ttl_ms = ttl_ms, lease_ms, seal, onError } = options;
+    const { dir, fsync, ttl_ms, complete_ttl_ms = ttl_ms, lease_ms, seal, segment_bytes, onError } = options;
     const replica = randomBytes(REPLICA_BYTES).toString('hex');
     this.#options = options;
     this.#heartbeat = prepareDirectory(options, replica);
     const sealing_keys = seal?.keys ?? [];
     const kept = { ttl_ms, complete_ttl_ms };
-    this.#writer = new FileWriter({ dir, ...kept, lease_ms, fsync, replica, sealing_keys }, onError);
+    this.#writer = new Writer(
+      { dir, ...kept, lease_ms, fsync, replica, sealing_keys, segment_bytes },
+      onError,
+    );
     this.#damages = new DamageReports(onError);
     const reader = new NoteReader(seal, onError);
-    this.notes = new FileNoteBox({ writer: this.#writer, seal, reader });
+    this.notes = new FileNotes({ writer: this.#writer, seal, reader });
     this.index = new FileRunList({ writer: this.#writer, seal });
+  }
+
+  /** Resolves once the log was read, before which no run is stored. Rejects with a {@link StoreConfigurationError}. */
+  async start(): Promise<void> {
+    try {
+      await this.#writer.opened;
+    } catch (error) {
+      throw unusable(this.#options.dir, error);
+    }
   }
 
   async acquire(run: RunId, owner: Owner, after = 0): Promise<Lease> {
     if (!isRunId(run)) throw new AcquireRefusedError(run, 'invalid_id');
-    const slot = ++this.#slots;
-    const { seq, damage } = await this.#claim(slot, run, owner, after);
+    const { seq, damage } = await this.#claim(run, owner, after);
     if (damage) this.#damages.rewound(run, damage);
-    const fenced = this.#leases.get(run);
-    if (fenced) void this.#writer.request('forget', { slot: fenced.slot }).catch(ignore);
     const epoch = after + 1;
     const seal = this.#options.seal?.for(run);
-    this.#leases.set(run, { slot, epoch, seal, stored_seq: seq, turns: new Turns() });
+    this.#leases.set(run, { epoch, seal, stored_seq: seq, turns: new Turns() });
     return { run, owner, epoch };
   }
 
   append(lease: Lease, records: readonly JournalRecord[]): Promise<number> {
-    const header = records[0]?.header;
-    if (header) this.index.add(lease.owner, lease.run, header);
     return new Promise((resolve, reject) => {
       const held = this.#held(lease);
       if (!held) reject(new StaleLeaseError(lease));
@@ -118,15 +112,12 @@ export class FileStore implements Store {
   }
 
   async finish(lease: Lease, end: RunEnd): Promise<void> {
-    const isDone = await this.#conclude(lease, async ({ slot, stored_seq }) => {
-      const damage = await this.#writer.request('finish', { slot, end, seq: stored_seq });
-      if (damage) this.#damages.rewound(lease.run, damage);
-    });
-    // The same lease may finish twice: its answer may have been lost, or somebody else have completed it.
+    const isDone = await this.#conclude(lease, (seq) => this.#sealRun(lease, end, seq));
+    // The same lease may finish twice: its answer may have been lost.
     if (isDone) return;
-    const opening = await readFinishedOpening(this.#options.dir, lease.run);
-    if (opening?.epoch !== lease.epoch || !isSameOwner(opening.owner, lease.owner))
-      throw new StaleLeaseError(lease);
+    await this.#sealRun(lease, end, 0).catch((error: unknown) => {
+      throw this.#translate(error, lease);
+    });
   }
 
   async purge(run: RunId, owner: Owner): Promise<void> {
@@ -134,22 +125,19 @@ export class FileStore implements Store {
   }
 
   async release(lease: Lease): Promise<void> {
-    await this.#conclude(lease, ({ slot, stored_seq }) =>
-      this.#writer.request('release', { slot, seq: stored_seq }),
-    );
+    const { run, epoch } = lease;
+    await this.#conclude(lease, async (seq) => this.#writer.request('release', { run, epoch, seq }));
   }
 
   async read(run: RunId, owner: Owner, from: number): Promise<StoredRun | null> {
-    const { dir, lease_ms, seal } = this.#options;
-    const found = isRunId(run) ? await readRun(dir, run, seal, from) : undefined;
+    const found = isRunId(run) ? await this.#writer.request('read', { run }) : undefined;
     if (!found) return null;
-    const {
-      owner: stored_owner,
-      stored,
-      damage,
-    } = interpretRun(found, await readHolder(dir, run, found, lease_ms));
+    // Between threads a buffer becomes an array of bytes.
+    const lines = Buffer.from(found.lines.buffer, found.lines.byteOffset, found.lines.byteLength);
+    const interpretation = interpretRun(run, { ...found, lines }, this.#options.seal, from);
+    const { stored, damage } = interpretation;
     if (damage) this.#damages.found(run, damage);
-    if (!stored || !isSameOwner(stored_owner, owner)) return null;
+    if (!stored || !isSameOwner(interpretation.owner, owner)) return null;
     return { ...stored, records: stored.records.filter((record) => isAfter(record, from)) };
   }
 
@@ -170,9 +158,9 @@ export class FileStore implements Store {
     await this.#heartbeat.close();
   }
 
-  async #claim(slot: number, run: RunId, owner: Owner, after: number): Promise<Claim> {
+  async #claim(run: RunId, owner: Owner, after: number) {
     try {
-      return await this.#writer.request('acquire', { slot, run, owner, after });
+      return await this.#writer.request('acquire', { run, owner, after });
     } catch (error) {
       const code = error instanceof FileStoreError ? error.code : undefined;
       if (code !== 'foreign' && code !== 'finished' && code !== 'taken') throw error;
@@ -187,13 +175,13 @@ export class FileStore implements Store {
     resolve: (seq: number) => void,
     reject: (error: unknown) => void,
   ): void {
-    const settle = (seq: number, error?: unknown) => {
-      if (error) {
-        reject(this.#translate(error, lease));
-      } else {
-        held.stored_seq = seq;
-        resolve(seq);
-      }
+    const settle = (seq: number) => {
+      held.stored_seq = seq;
+      resolve(seq);
+      held.turns.end();
+    };
+    const refuse = (error: unknown) => {
+      reject(this.#translate(error, lease));
       held.turns.end();
     };
     try {
@@ -204,21 +192,29 @@ export class FileStore implements Store {
         settle(held.stored_seq);
         return;
       }
-      const lines = fresh.map((record) => encodeRecord(record, held.seal));
-      this.#writer.append(held.slot, lines.join(''), (error) => settle(seq, error));
+      const bodies = fresh.map((record) => encodeRecordBody(record, held.seal));
+      const header = fresh[0]?.header;
+      const entry = header && entryOf(lease.owner, lease.run, header, this.#options.seal);
+      const { run, epoch } = lease;
+      this.#writer.send('append', { run, epoch, bodies, entry }, () => settle(seq), refuse);
     } catch (error) {
-      settle(held.stored_seq, error);
+      refuse(error);
     }
   }
 
+  async #sealRun({ run, owner, epoch }: Lease, end: RunEnd, seq: number): Promise<void> {
+    const damage: Damage | undefined = await this.#writer.request('finish', { run, owner, epoch, end, seq });
+    if (damage) this.#damages.rewound(run, damage);
+  }
+
   /** Gives the lease up once everything before is stored. False when it is not held any more. */
-  async #conclude(lease: Lease, conclude: (held: Held) => Promise<void>): Promise<boolean> {
+  async #conclude(lease: Lease, conclude: (stored_seq: number) => Promise<void>): Promise<boolean> {
     const held = this.#held(lease);
     if (!held) return false;
     await new Promise<void>((resolve) => held.turns.take(resolve));
     try {
       if (this.#held(lease) !== held) return false;
-      await conclude(held);
+      await conclude(held.stored_seq);
       this.#forget(lease);
       return true;
     } catch (error) {
@@ -245,20 +241,23 @@ export class FileStore implements Store {
   }
 }
 
-/** Making files proves that files can be made here, which the mode of the directory does not. */
-function prepareDirectory(options: FileStoreOptions, replica: string): FileHeartbeat {
-  const { dir, lease_ms, onError } = options;
+/** Making a file proves that files can be made here, which the mode of the directory does not. */
+function prepareDirectory({ dir, lease_ms, onError }: FileStoreOptions, replica: string): Heartbeat {
   try {
-    for (const name of [NOTES_NAME, INDEX_NAME]) mkdirSync(join(dir, name), { recursive: true, mode: 0o700 });
-    return new FileHeartbeat({ dir, replica, lease_ms, onError });
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    admitDirectory(dir);
+    return new Heartbeat({ dir, replica, lease_ms, onError });
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    throw new StoreConfigurationError(
-      `checkpoint.store: the directory ${dir} cannot be used (${message}); ` +
-        'make it writable for this user or configure another directory',
-      { cause: error },
-    );
+    if (error instanceof StoreConfigurationError) throw error;
+    throw unusable(dir, error);
   }
 }
 
-const ignore = () => {};
+function unusable(dir: string, error: unknown): StoreConfigurationError {
+  const message = error instanceof Error ? error.message : String(error);
+  return new StoreConfigurationError(
+    `checkpoint.store: the directory ${dir} cannot be used (${message}); ` +
+      'make it writable for this user or configure another directory',
+    { cause: error },
+  );
+}

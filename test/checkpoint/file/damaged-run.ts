@@ -1,24 +1,23 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import { decodeRun } from '../../../src/checkpoint/file/file-format.ts';
-import { type Interpretation, interpretRun } from '../../../src/checkpoint/file/file-interpretation.ts';
 import { FileStore } from '../../../src/checkpoint/file/file-store.ts';
+import { segmentName } from '../../../src/checkpoint/file/names.ts';
+import { type Interpretation, interpretRun } from '../../../src/checkpoint/file/run-image.ts';
 import { foldJournal } from '../../../src/checkpoint/journal-fold.ts';
 import { createSeal, type Seal } from '../../../src/checkpoint/seal.ts';
 import type { RunId } from '../../../src/checkpoint/store.ts';
 import { COMPLETE, newRunId, OWNER, SEALING_KEY, SMALL_RUN, temporaryDirectory } from '../fixtures.ts';
+import { Peer } from './file-peer.ts';
 
-/** How a run came to be: the files it left, in the order of its epochs, and whether it is finished. */
+/** How a run came to be, and whether it is finished. */
 export interface History {
-  readonly files: readonly ((run: RunId) => string)[];
   readonly finished: boolean;
   make(store: FileStore, run: RunId): Promise<void>;
 }
 
 export const HISTORIES: Record<string, History> = {
   'a finished run': {
-    files: [(run) => `${run}.run`],
     finished: true,
     async make(store, run) {
       const lease = await store.acquire(run, OWNER);
@@ -27,7 +26,6 @@ export const HISTORIES: Record<string, History> = {
     },
   },
   'a run whose replica was killed': {
-    files: [(run) => `${run}.partial`],
     finished: false,
     async make(store, run) {
       const lease = await store.acquire(run, OWNER);
@@ -35,7 +33,6 @@ export const HISTORIES: Record<string, History> = {
     },
   },
   'a run whose replicas were killed one after the other': {
-    files: [(run) => `${run}.partial`, (run) => `${run}.2.partial`, (run) => `${run}.3.partial`],
     finished: false,
     async make(store, run) {
       await store.append(await store.acquire(run, OWNER), SMALL_RUN.slice(0, 2));
@@ -44,7 +41,6 @@ export const HISTORIES: Record<string, History> = {
     },
   },
   'a finished run of several epochs': {
-    files: [(run) => `${run}.run`],
     finished: true,
     async make(store, run) {
       await store.append(await store.acquire(run, OWNER), SMALL_RUN.slice(0, 2));
@@ -68,29 +64,72 @@ export function open(dir: string, seal: Seal | undefined, errors?: Error[]): Fil
   return store;
 }
 
-/** The files of a run that nobody holds any more, to be damaged again and again. */
+/** The first segment of a directory. */
+export const segmentIn = (dir: string): string => join(dir, segmentName(1));
+
+/** The lines of one run that are in a segment, in order, and where they begin. */
+export interface RunLine {
+  /** Its kind, see `frame.ts`. */
+  readonly kind: string;
+  readonly start: number;
+  /** Behind the newline. */
+  readonly end: number;
+}
+
+export function linesOf(segment: Buffer, run: RunId): readonly RunLine[] {
+  const lines: RunLine[] = [];
+  for (let start = 0; start < segment.length; ) {
+    const end = segment.indexOf('\n', start) + 1;
+    const [, , kind = '', subject] = segment.toString('latin1', start, end).split(' ');
+    if (subject === run) lines.push({ kind, start, end });
+    start = end;
+  }
+  return lines;
+}
+
+/** The log with a run that nobody holds any more, to be damaged again and again. */
 export class Damaged {
   readonly run: RunId;
-  readonly intact: readonly Buffer[];
-  readonly #history: History;
+  readonly segment: Buffer;
+  readonly lines: readonly RunLine[];
+  readonly finished: boolean;
   readonly #seal: Seal | undefined;
+  readonly #dir = temporaryDirectory();
 
-  constructor(run: RunId, intact: readonly Buffer[], history: History, seal: Seal | undefined) {
+  constructor(run: RunId, segment: Buffer, history: History, seal: Seal | undefined) {
     this.run = run;
-    this.intact = intact;
-    this.#history = history;
+    this.segment = segment;
+    this.lines = linesOf(segment, run);
+    this.finished = history.finished;
     this.#seal = seal;
   }
 
-  /** Reads the run with one file changed. */
-  read(file: number, changed: Buffer): Interpretation {
-    const image = decodeRun(this.intact.with(file, changed), this.run, this.#seal);
-    const found = this.#history.finished ? { image, finished_at_ms: 1 } : { image };
-    return interpretRun(found, { state: 'lost' });
+  /** Reads the run as a process would that starts with this log; undefined when it knows no such run. */
+  read(
+    changed: Buffer,
+    from = 0,
+  ): { readonly found: Interpretation | undefined; readonly errors: readonly Error[] } {
+    writeFileSync(segmentIn(this.#dir), changed);
+    const errors: Error[] = [];
+    const peer = new Peer(this.#dir, this.run, { onError: (error) => errors.push(error) });
+    const lines = peer.call('read', { run: this.run });
+    peer.directory.close();
+    if (!lines) return { found: undefined, errors };
+    return {
+      found: interpretRun(this.run, { ...lines, holder: { state: 'lost' } }, this.#seal, from),
+      errors,
+    };
   }
 
-  /** What has to hold whatever was changed. `silent`: the change cannot be noticed. Returns how many records are left. */
-  expectPrefix({ stored, damage }: Interpretation, silent: boolean): number {
+  /** Reads it as a process would that had read the log before it was changed: it has places of the same length. */
+  readLater(changed: Buffer): Interpretation {
+    const lines = Buffer.concat(this.lines.map(({ start, end }) => changed.subarray(start, end)));
+    const ended = this.finished ? { ended_at_ms: 1 } : {};
+    return interpretRun(this.run, { lines, ...ended, holder: { state: 'lost' } }, this.#seal);
+  }
+
+  /** What has to hold whatever was changed. Returns how many records are left. */
+  expectPrefix({ stored, damage }: Interpretation): number {
     if (!stored) {
       // Not even its owner can be told.
       expect(damage).toEqual({ record: 0, seq: 0, reason: 'the opening line cannot be read' });
@@ -103,32 +142,30 @@ export class Damaged {
     const settled = foldJournal(stored.records).tool_calls.filter(({ closed }) => closed);
     expect(settled).toHaveLength(count === SMALL_RUN.length ? 1 : 0);
     expect(stored.damage).toBe(damage);
-    if (silent) {
-      expect(damage).toBeUndefined();
-    } else {
-      expect(damage).toEqual({ record: count, seq: stored.seq, reason: expect.any(String) });
-      expect(stored.status).toBe(this.#history.finished ? 'recovered_from_partial' : 'running');
-    }
+    if (damage) expect(damage).toEqual({ record: count, seq: stored.seq, reason: expect.any(String) });
+    if (damage) expect(stored.status).not.toBe('complete');
     return count;
   }
 }
 
-const made = new Map<string, Promise<Damaged>>();
+const made = new Map<string, Promise<{ readonly run: RunId; readonly segment: Buffer }>>();
 
-/** The same files for every test that wants them. */
-export function damagedOf(name: string, seal_name: string): Promise<Damaged> {
+/** A run that was made as its history says, the same for every test that wants it. */
+export async function damagedOf(name: string, seal_name: string): Promise<Damaged> {
   const key = `${name}, ${seal_name}`;
-  const known = made.get(key) ?? makeDamaged(HISTORIES[name] as History, SEALS[seal_name]);
+  const history = HISTORIES[name] as History;
+  const seal = SEALS[seal_name];
+  const known = made.get(key) ?? make(history, seal);
   made.set(key, known);
-  return known;
+  const { run, segment } = await known;
+  return new Damaged(run, segment, history, seal);
 }
 
-async function makeDamaged(history: History, seal: Seal | undefined): Promise<Damaged> {
+async function make(history: History, seal: Seal | undefined) {
   const dir = temporaryDirectory();
   const run = newRunId();
   const store = open(dir, seal);
   await history.make(store, run);
   await store.close();
-  const files = history.files.map((name) => readFileSync(join(dir, name(run))));
-  return new Damaged(run, files, history, seal);
+  return { run, segment: readFileSync(segmentIn(dir)) };
 }

@@ -1,138 +1,155 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { decodeRun } from '../../../src/checkpoint/file/file-format.ts';
 import { createSeal } from '../../../src/checkpoint/seal.ts';
 import type { Damage, RunId } from '../../../src/checkpoint/store.ts';
 import { DamagedRunError } from '../../../src/checkpoint/store.ts';
 import { COMPLETE, newRunId, OWNER, SMALL_RUN, temporaryDirectory, textOf, textRecord } from '../fixtures.ts';
-import { damagedOf, HISTORIES, type History, open, SEALS } from './damaged-run.ts';
-
-const linesOf = (file: Buffer): string[] => file.toString('latin1').split(/(?<=\n)/);
-const fileOf = (lines: readonly string[]): Buffer => Buffer.from(lines.join(''), 'latin1');
+import {
+  type Damaged,
+  damagedOf,
+  HISTORIES,
+  linesOf,
+  open,
+  type RunLine,
+  SEALS,
+  segmentIn,
+} from './damaged-run.ts';
 
 const CASES = Object.keys(HISTORIES).flatMap((history) =>
   Object.keys(SEALS).map((seal) => [history, seal] as const),
 );
 
-describe.each(CASES)('%s, %s', (name, seal) => {
-  const { finished } = HISTORIES[name] as History;
+/** The segment with the lines of the run in another order; a line may be left out, or be there twice. */
+function reordered({ segment, lines }: Damaged, order: readonly number[]): Buffer {
+  const [first, last] = [lines[0], lines.at(-1)];
+  const parts = order.map((at) => segment.subarray(lines[at]?.start, lines[at]?.end));
+  return Buffer.concat([segment.subarray(0, first?.start), ...parts, segment.subarray(last?.end)]);
+}
 
+/** A bit of the byte at `place` is another one. */
+function flipped(segment: Buffer, place: number): Buffer {
+  const changed = Buffer.from(segment);
+  changed.writeUInt8(segment.readUInt8(place) ^ (1 << (place % 8)), place);
+  return changed;
+}
+
+describe.each(CASES)('%s, %s', (name, seal) => {
   test('is sound', async () => {
     const damaged = await damagedOf(name, seal);
-    expect(damaged.expectPrefix(damaged.read(0, damaged.intact[0] as Buffer), true)).toBe(SMALL_RUN.length);
+    const { found, errors } = damaged.read(damaged.segment);
+    expect(errors).toEqual([]);
+    expect(found?.damage).toBeUndefined();
+    expect(found && damaged.expectPrefix(found)).toBe(SMALL_RUN.length);
   });
 
   test('is read from any event on as it is from the first', async () => {
-    const { intact, run } = await damagedOf(name, seal);
-    const { records, ...whole } = decodeRun(intact, run, SEALS[seal]) ?? { records: [] };
+    const damaged = await damagedOf(name, seal);
+    const whole = damaged.read(damaged.segment).found?.stored;
     for (let from = 0; from <= 9; from++) {
-      const { records: wanted, ...rest } = decodeRun(intact, run, SEALS[seal], from) ?? { records: [] };
-      expect(rest).toEqual(whole);
-      expect(wanted).toEqual(records.filter((record) => from === 0 || record.seq > from));
+      const stored = damaged.read(damaged.segment, from).found?.stored;
+      const records = whole?.records.filter((record) => from === 0 || record.seq > from);
+      expect(stored).toEqual({ ...whole, records, holder: expect.anything() });
     }
   });
 
-  test('is never read wrongly from an event on, whichever byte was flipped', async () => {
-    const { intact, run } = await damagedOf(name, seal);
-    for (const [position, file] of intact.entries()) {
-      for (let byte = 0; byte < file.length; byte++) {
-        const changed = Buffer.from(file);
-        changed[byte] = (changed[byte] as number) ^ (1 << (byte % 8));
-        const from = 1 + (byte % 7);
-        const image = decodeRun(intact.with(position, changed), run, SEALS[seal], from);
-        if (!image) continue;
-        expect(image.damage).toBeDefined();
-        const wanted = SMALL_RUN.filter(({ seq }) => seq > from && seq <= image.seq);
-        expect(image.records).toEqual(wanted);
-      }
-    }
-  });
-
-  test('is used up to the record before the byte that was flipped', async () => {
+  test('is used up to the record before the byte that was flipped while the process ran', async () => {
     const damaged = await damagedOf(name, seal);
     let before = 0;
-    for (const [position, file] of damaged.intact.entries()) {
-      for (let byte = 0; byte < file.length; byte++) {
-        const changed = Buffer.from(file);
-        changed[byte] = (changed[byte] as number) ^ (1 << (byte % 8));
-        const line = linesOf(file.subarray(0, byte + 1)).length - 1;
-        const count = damaged.expectPrefix(damaged.read(position, changed), false);
-        expect(count).toBe(line === 0 ? before : Math.min(before + line - 1, SMALL_RUN.length));
+    for (const [at, { kind, start, end }] of damaged.lines.entries()) {
+      for (let place = start; place < end - 1; place++) {
+        const found = damaged.readLater(flipped(damaged.segment, place));
+        if (kind === 'i') continue;
+        expect(found.damage).toBeDefined();
+        expect(damaged.expectPrefix(found)).toBe(at === 0 ? 0 : before);
       }
-      before += linesOf(file).length - 1;
+      if (kind === 'r') before++;
     }
   });
 
-  test('is used up to where it was cut', async () => {
+  test('is never read wrongly, whichever byte was flipped before the process started, and the damage is told', async () => {
     const damaged = await damagedOf(name, seal);
-    for (const [position, file] of damaged.intact.entries()) {
-      for (let length = 0; length < file.length; length++) {
-        const isLast = position === damaged.intact.length - 1;
-        // An empty file is one that its replica died before it wrote.
-        const isWhole = length === 0 ? position > 0 : file[length - 1] === 0x0a;
-        const read = damaged.read(position, file.subarray(0, length));
-        damaged.expectPrefix(read, !finished && isLast && isWhole);
+    for (const { kind, start, end } of damaged.lines) {
+      for (let place = start; place < end; place += 5 + (place % 5)) {
+        const from = place % 2 === 0 ? 0 : 1 + (place % 7);
+        // The last line of the log may be one that is not whole yet.
+        if (place === damaged.segment.length - 1) continue;
+        const { found, errors } = damaged.read(flipped(damaged.segment, place), from);
+        // A newline that is damaged takes nothing from the line before it.
+        const isNoticed = !found || found.damage !== undefined || errors.length > 0;
+        if (kind !== 'i' && place < end - 1)
+          expect([isNoticed, kind, place - start]).toEqual([true, kind, place - start]);
+        if (!found?.stored) continue;
+        const sound = SMALL_RUN.slice(0, found.damage?.record);
+        expect(found.stored.records).toEqual(sound.filter(({ seq }) => from === 0 || seq > from));
       }
+    }
+  });
+
+  test('is known to be damaged when a byte of its id has become a newline', async () => {
+    const damaged = await damagedOf(name, seal);
+    const { start, end } = damaged.lines.filter(({ kind }) => kind === 'r').at(-1) as RunLine;
+    for (const at of [5, 12, damaged.run.length - 1]) {
+      const changed = Buffer.from(damaged.segment);
+      changed.write('\n', changed.subarray(start, end).indexOf(damaged.run) + start + at, 'latin1');
+      const { found, errors } = damaged.read(changed);
+      expect(errors).toEqual([]);
+      expect(found?.damage).toMatchObject({ record: SMALL_RUN.length - 1 });
+      expect(found && damaged.expectPrefix(found)).toBe(SMALL_RUN.length - 1);
+    }
+  });
+
+  test('is used up to where the log was cut', async () => {
+    const damaged = await damagedOf(name, seal);
+    for (let length = 0; length < damaged.segment.length; length += 11 + (length % 9)) {
+      const { found, errors } = damaged.read(damaged.segment.subarray(0, length));
+      expect(errors).toEqual([]);
+      if (found) damaged.expectPrefix(found);
+      expect(found?.damage).toBeUndefined();
     }
   });
 
   test('is used up to a line that was deleted, doubled, or changed places with the next one', async () => {
     const damaged = await damagedOf(name, seal);
-    for (const [position, file] of damaged.intact.entries()) {
-      const lines = linesOf(file);
-      const isLastFile = position === damaged.intact.length - 1;
-      for (const [at, line] of lines.entries()) {
-        const next = lines[at + 1];
-        const deleted = damaged.read(position, fileOf(lines.toSpliced(at, 1)));
-        damaged.expectPrefix(deleted, !finished && isLastFile && !next);
-        const doubled = damaged.read(position, fileOf(lines.toSpliced(at, 0, line)));
-        // What a writer adds that was superseded is never looked at.
-        damaged.expectPrefix(doubled, !isLastFile && !next);
-        if (!next) continue;
-        const swapped = damaged.read(position, fileOf(lines.toSpliced(at, 2, next, line)));
-        damaged.expectPrefix(swapped, false);
+    const all = damaged.lines.map((_, at) => at);
+    for (const at of all) {
+      const orders = [all.toSpliced(at, 1), all.toSpliced(at, 0, at)];
+      if (at + 1 < all.length) orders.push(all.toSpliced(at, 2, at + 1, at));
+      for (const order of orders) {
+        const { found } = damaged.read(reordered(damaged, order));
+        if (found) damaged.expectPrefix(found);
       }
     }
   });
 });
 
 describe('the reason', () => {
+  // The entry in the index is among the lines, behind the first record.
   test.each<[string, number[], number, string]>([
     [
       'a record was deleted',
-      [0, 1, 3, 4, 5],
+      [0, 1, 2, 4, 5, 6],
       1,
       'events 4 to 5 do not follow event 0; missing: events 1 to 3; discarded: events 4 to 7',
     ],
-    ['the last record was deleted', [0, 1, 2, 3, 5], 3, 'the journal is too short; missing: events 6 to 7'],
     [
-      'two records changed places',
-      [0, 1, 3, 2, 4, 5],
-      1,
-      'events 4 to 5 do not follow event 0; discarded: events 1 to 7',
+      'the last record was deleted',
+      [0, 1, 2, 3, 4, 6],
+      3,
+      'the journal is too short; missing: events 6 to 7',
     ],
-    [
-      'a record was doubled',
-      [0, 1, 2, 2, 3, 4, 5],
-      2,
-      'events 1 to 3 do not follow event 3; discarded: events 4 to 7',
-    ],
-    ['the final line was deleted', [0, 1, 2, 3, 4], 4, 'the final line is missing'],
-    ['records follow the final line', [0, 1, 2, 3, 4, 5, 4], 4, 'a line after the final one'],
   ])('says what is missing when %s', async (_, order, record, reason) => {
     const damaged = await damagedOf('a finished run', 'plain');
-    const lines = linesOf(damaged.intact[0] as Buffer);
-    const { damage } = damaged.read(0, fileOf(order.map((position) => lines[position] ?? '')));
-    expect(damage).toMatchObject({ record, reason });
+    const { found } = damaged.read(reordered(damaged, order));
+    expect(found?.damage).toMatchObject({ record, reason });
   });
 
   test('is reported once, with the run and the event it continues after, however often it is read', async () => {
-    const { run, intact } = await damagedOf('a finished run', 'plain');
+    const damaged = await damagedOf('a finished run', 'plain');
+    const { run } = damaged;
     const dir = temporaryDirectory();
     const errors: Error[] = [];
+    writeFileSync(segmentIn(dir), reordered(damaged, [0, 1, 2, 3, 4, 6]));
     const store = open(dir, undefined, errors);
-    writeFileSync(join(dir, `${run}.run`), fileOf(linesOf(intact[0] as Buffer).toSpliced(4, 1)));
     const stored = await store.read(run, OWNER, 0);
     expect(stored?.end).toEqual({
       status: 'recovered_from_partial',
@@ -148,10 +165,10 @@ describe('the reason', () => {
   });
 
   test('says so when the key of a sealed run is gone', async () => {
-    const { run, intact } = await damagedOf('a finished run', 'sealed');
+    const { run, segment } = await damagedOf('a finished run', 'sealed');
     const dir = temporaryDirectory();
     const errors: Error[] = [];
-    writeFileSync(join(dir, `${run}.run`), intact[0] as Buffer);
+    writeFileSync(segmentIn(dir), segment);
     const store = open(dir, createSeal(['another'.repeat(5)]), errors);
     const reason = 'sealed with a key that is not configured, or for another run; missing: events 1 to 7';
     expect(await store.read(run, OWNER, 0)).toMatchObject({ records: [], damage: { record: 0, reason } });
@@ -163,16 +180,16 @@ describe('a damaged run that is taken over', () => {
   test.each(Object.keys(SEALS))(
     'continues after its last sound record, and the log says so (%s)',
     async (seal) => {
-      const { run, intact } = await damagedOf('a run whose replicas were killed one after the other', seal);
+      const damaged = await damagedOf('a run whose replicas were killed one after the other', seal);
+      const { run, segment, lines } = damaged;
       const dir = temporaryDirectory();
       const errors: Error[] = [];
+      // The record of the second epoch.
+      const { end } = lines.filter(({ kind }) => kind === 'r')[2] as { end: number };
+      const changed = Buffer.from(segment);
+      changed[end - 5] = 0;
+      writeFileSync(segmentIn(dir), changed);
       const store = open(dir, SEALS[seal], errors);
-      const [first, second, third] = intact as [Buffer, Buffer, Buffer];
-      const changed = Buffer.from(second);
-      changed[second.length - 5] = 0;
-      writeFileSync(join(dir, `${run}.partial`), first);
-      writeFileSync(join(dir, `${run}.2.partial`), changed);
-      writeFileSync(join(dir, `${run}.3.partial`), third);
 
       const before = await store.read(run, OWNER, 0);
       expect(before).toMatchObject({ seq: 3, epoch: 3, takeovers: [{ seq: 3 }, { seq: 5 }] });
@@ -198,8 +215,9 @@ describe('a damaged run that is taken over', () => {
     await store.append(await store.acquire(run, OWNER), SMALL_RUN.slice(0, 3));
     const lease = await store.acquire(run, OWNER, 1);
     await store.append(lease, SMALL_RUN.slice(3));
-    const path = join(dir, `${run}.partial`);
-    writeFileSync(path, readFileSync(path).subarray(0, -20));
+    const segment = readFileSync(segmentIn(dir));
+    const third = linesOf(segment, run).filter(({ kind }) => kind === 'r')[2];
+    writeFileSync(segmentIn(dir), flipped(segment, (third?.end ?? 0) - 20));
     await store.finish(lease, COMPLETE);
     expect(errors).toMatchObject([{ name: 'DamagedRunError' }]);
     expect(await store.read(run, OWNER, 0)).toMatchObject({
@@ -210,53 +228,36 @@ describe('a damaged run that is taken over', () => {
   });
 });
 
-describe('a run that is being written', () => {
-  async function begin() {
-    const dir = temporaryDirectory();
-    const errors: Error[] = [];
-    const store = open(dir, undefined, errors);
-    const lease = await store.acquire(newRunId(), OWNER);
-    await store.append(lease, SMALL_RUN.slice(0, 3));
-    const path = join(dir, `${lease.run}.partial`);
-    return { dir, errors, store, lease, path, file: readFileSync(path) };
-  }
-
-  test('is not damaged because its last line is not whole yet', async () => {
-    const { errors, store, lease, path, file } = await begin();
-    for (let length = linesOf(file).slice(0, 3).join('').length; length < file.length; length++) {
-      writeFileSync(path, file.subarray(0, length));
-      const stored = await store.read(lease.run, OWNER, 0);
-      expect(stored?.records).toEqual(SMALL_RUN.slice(0, 2));
-      expect(stored).not.toHaveProperty('damage');
-    }
-    expect(errors).toEqual([]);
-  });
-
-  test('is damaged in earnest like any other', async () => {
-    const { errors, store, lease, path, file } = await begin();
-    const lines = linesOf(file);
-    writeFileSync(path, fileOf(lines.toSpliced(2, 1)));
-    const stored = await store.read(lease.run, OWNER, 0);
-    expect(stored?.damage?.reason).toMatch(/missing: events 1 to 3/);
-    expect(errors).toHaveLength(1);
-  });
+test('a run that is being written is damaged in earnest like any other', async () => {
+  const dir = temporaryDirectory();
+  const errors: Error[] = [];
+  const store = open(dir, undefined, errors);
+  const lease = await store.acquire(newRunId(), OWNER);
+  await store.append(lease, SMALL_RUN.slice(0, 3));
+  const segment = readFileSync(segmentIn(dir));
+  const second = linesOf(segment, lease.run).filter(({ kind }) => kind === 'r')[1];
+  writeFileSync(segmentIn(dir), flipped(segment, (second?.end ?? 0) - 9));
+  const stored = await store.read(lease.run, OWNER, 0);
+  expect(stored?.damage?.reason).toMatch(/missing: events 1 to 3/);
+  expect(errors).toHaveLength(1);
 });
 
 test('a record of another run is not opened in the place of one’s own', async () => {
   const dir = temporaryDirectory();
   const errors: Error[] = [];
   const store = open(dir, SEALS.sealed, errors);
-  const runs = [newRunId(), newRunId()];
-  const files: string[][] = [];
-  for (const run of runs) {
+  const [own, other] = [`run_${'a'.repeat(22)}`, `run_${'b'.repeat(22)}`] as [RunId, RunId];
+  for (const run of [own, other]) {
     const lease = await store.acquire(run, OWNER);
     for (const record of SMALL_RUN) await store.append(lease, [record]);
     await store.finish(lease, COMPLETE);
-    files.push(linesOf(readFileSync(join(dir, `${run}.run`))));
   }
-  const [own, other] = files as [string[], string[]];
-  writeFileSync(join(dir, `${runs[0]}.run`), fileOf(own.toSpliced(2, 1, other[2] as string)));
-  expect(await store.read(runs[0] as RunId, OWNER, 0)).toMatchObject({
+  const segment = readFileSync(segmentIn(dir));
+  const secondOf = (run: RunId) => linesOf(segment, run).filter(({ kind }) => kind === 'r')[1];
+  const [at, from] = [secondOf(own), secondOf(other)];
+  segment.copy(segment, at?.start, from?.start, from?.end);
+  writeFileSync(segmentIn(dir), segment);
+  expect(await store.read(own, OWNER, 0)).toMatchObject({
     records: SMALL_RUN.slice(0, 1),
     damage: { record: 1 },
   });

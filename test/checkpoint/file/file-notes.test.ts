@@ -1,125 +1,151 @@
 import * as node_fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { FileDirectory } from '../../../src/checkpoint/file/file-directory.ts';
-import { FileNotes } from '../../../src/checkpoint/file/file-notes.ts';
 import { FileStore } from '../../../src/checkpoint/file/file-store.ts';
-import type { FileSystem } from '../../../src/checkpoint/file/file-system.ts';
+import { segmentName } from '../../../src/checkpoint/file/names.ts';
 import { UnreadableNoteError } from '../../../src/checkpoint/notes.ts';
 import { OWNER, temporaryDirectory } from '../fixtures.ts';
+import { Peer } from './file-peer.ts';
 import { InterruptedFileSystem } from './interrupted-file-system.ts';
 
-const DIGEST = 'd'.repeat(64);
+const digest = 'd'.repeat(64);
+const SMALL = { segment_bytes: 100_000 } as const;
 const inAnHour = () => Date.now() + 3_600_000;
 const anHourAgo = () => Date.now() - 3_600_000;
-let replicas = 0;
-
-function notesIn(dir: string, fs: FileSystem = node_fs): FileNotes {
-  const notes = new FileNotes({ directory: new FileDirectory(dir, fs), replica: String(++replicas) });
-  onTestFinished(() => notes.close());
-  return notes;
-}
+const put = (peer: Peer, text: string, expires_at_ms: number) =>
+  peer.call('put_note', { digest, text, expires_at_ms });
+const claim = (peer: Peer, text: string, in_place_of?: string) =>
+  peer.call('claim_note', { digest, text, expires_at_ms: inAnHour(), in_place_of });
+const get = (peer: Peer) => peer.call('get_note', { digest });
+const take = (peer: Peer) => peer.call('take_note', { digest });
 
 /** Does something to a note while another process does something else, at every moment in turn. */
 function interrupt(
-  prepare: (notes: FileNotes, dir: string) => void,
-  work: (notes: FileNotes) => unknown,
-  other: (notes: FileNotes) => unknown,
-  check: (result: unknown, otherResult: unknown, notes: FileNotes, dir: string) => void,
+  prepare: (peer: Peer) => void,
+  work: (peer: Peer) => unknown,
+  other: (peer: Peer) => unknown,
+  check: (result: unknown, otherResult: unknown, peer: Peer) => void,
 ): void {
   for (let at_call = 1; ; at_call++) {
     const dir = temporaryDirectory();
-    prepare(notesIn(dir), dir);
+    prepare(new Peer(dir, undefined, SMALL));
     let otherResult: unknown;
     const interruption = new InterruptedFileSystem(at_call, () => {
-      otherResult = other(notesIn(dir));
+      otherResult = other(new Peer(dir, undefined, SMALL));
     });
-    const notes = notesIn(dir, interruption.fs);
+    const peer = new Peer(dir, undefined, { ...SMALL, fs: interruption.fs });
     interruption.armed = true;
-    const result = work(notes);
+    const result = work(peer);
     interruption.armed = false;
     if (!interruption.interrupted) {
       expect(at_call).toBeGreaterThan(2);
       return;
     }
-    check(result, otherResult, notesIn(dir), dir);
-    expect(node_fs.readdirSync(dir).filter((name) => name !== DIGEST)).toEqual([]);
+    for (const each of [peer, new Peer(dir, undefined, SMALL)]) check(result, otherResult, each);
   }
 }
 
 describe('at every moment', () => {
-  test.each<[string, (notes: FileNotes, dir: string) => void, string?]>([
+  test.each<[string, (peer: Peer) => void, string?]>([
     ['is new', () => {}],
-    ['was there before', (notes) => notes.put(DIGEST, 'old', anHourAgo())],
-    ['cannot be read', (notes) => notes.put(DIGEST, 'unreadable', inAnHour()), 'unreadable'],
-    ['is damaged', (_, dir) => node_fs.writeFileSync(join(dir, DIGEST), 'no note'), ''],
+    ['was there before', (peer) => void put(peer, 'old', anHourAgo())],
+    ['cannot be read', (peer) => void put(peer, 'unreadable', inAnHour()), 'unreadable'],
   ])('two processes that claim a note that %s keep the same', (_, prepare, in_place_of) => {
     interrupt(
       prepare,
-      (notes) => notes.claim(DIGEST, 'one', inAnHour(), in_place_of),
-      (notes) => notes.claim(DIGEST, 'two', inAnHour(), in_place_of),
-      (one, two, notes) => {
+      (peer) => claim(peer, 'one', in_place_of),
+      (peer) => claim(peer, 'two', in_place_of),
+      (one, two, peer) => {
         expect(one).toBe(two);
-        expect(notes.get(DIGEST)).toBe(one);
+        expect(get(peer)).toBe(one);
       },
     );
   });
 
   test('one of two processes that take a note has it', () => {
     interrupt(
-      (notes) => notes.put(DIGEST, 'told once', inAnHour()),
-      (notes) => notes.take(DIGEST),
-      (notes) => notes.take(DIGEST),
-      (one, two, notes) => {
+      (peer) => put(peer, 'told once', inAnHour()),
+      take,
+      take,
+      (one, two, peer) => {
         expect([one, two].filter((text) => text !== undefined)).toEqual(['told once']);
-        expect(notes.get(DIGEST)).toBeUndefined();
+        expect(get(peer)).toBeUndefined();
       },
     );
   });
 
   test('a note that is put while an expired one is claimed is not lost', () => {
     interrupt(
-      (notes) => notes.put(DIGEST, 'old', anHourAgo()),
-      (notes) => notes.claim(DIGEST, 'claimed', inAnHour()),
-      (notes) => notes.put(DIGEST, 'put', inAnHour()),
-      (claimed, _, notes) => {
+      (peer) => put(peer, 'old', anHourAgo()),
+      (peer) => claim(peer, 'claimed'),
+      (peer) => put(peer, 'put', inAnHour()),
+      (claimed, _, peer) => {
         expect(['claimed', 'put']).toContain(claimed);
-        expect(notes.get(DIGEST)).toBe('put');
+        expect(['claimed', 'put']).toContain(get(peer));
+        if (claimed === 'put') expect(get(peer)).toBe('put');
       },
     );
   });
 
-  test('a note that is claimed while an expired one is swept is not lost', () => {
-    interrupt(
-      (notes, dir) => {
-        notes.put(DIGEST, 'old', anHourAgo());
-        node_fs.utimesSync(join(dir, DIGEST), 1, 1);
-      },
-      (notes) => notes.sweep(),
-      (notes) => notes.claim(DIGEST, 'claimed', inAnHour()),
-      (_, claimed, notes) => {
-        expect(claimed).toBe('claimed');
-        expect(notes.get(DIGEST)).toBe('claimed');
-      },
-    );
+  test('a note that is claimed or taken while it is copied is what it was made', () => {
+    for (const [other, left] of [
+      [(peer: Peer) => put(peer, 'new', inAnHour()), 'new'],
+      [take, undefined],
+    ] as const) {
+      interrupt(
+        (peer) => {
+          put(peer, 'old', inAnHour());
+          fill(peer);
+        },
+        (peer) => peer.directory.keep(),
+        other,
+        (_, __, peer) => expect(get(peer)).toBe(left),
+      );
+    }
   });
 });
 
-test('a sweep removes what is over, is damaged, or was left behind, once it has not been touched for a minute', () => {
+test('a process reads claims of notes whose segment another one has removed meanwhile', () => {
   const dir = temporaryDirectory();
-  const notes = notesIn(dir);
-  const names = ['a', 'b', 'c', 'd'].map((digit) => digit.repeat(64)) as [string, string, string, string];
-  const [expired, kept, damaged, fresh] = names;
-  notes.put(expired, 'x', anHourAgo());
-  notes.put(kept, 'x', inAnHour());
-  node_fs.writeFileSync(join(dir, damaged), 'no note');
-  node_fs.writeFileSync(join(dir, `${kept}.9.tmp`), '');
-  const long_ago_s = Date.now() / 1000 - 61;
-  for (const name of node_fs.readdirSync(dir)) node_fs.utimesSync(join(dir, name), long_ago_s, long_ago_s);
-  notes.put(fresh, 'x', anHourAgo());
-  notes.sweep();
-  expect(node_fs.readdirSync(dir).sort()).toEqual([kept, fresh]);
+  const peer = new Peer(dir, undefined, SMALL);
+  put(peer, 'unreadable', inAnHour());
+  const away = new Peer(dir, undefined, SMALL);
+  fill(peer);
+  expect(claim(peer, 'new', 'unreadable')).toBe('new');
+  peer.directory.keep();
+  expect(node_fs.existsSync(join(dir, segmentName(1)))).toBe(false);
+  expect(get(away)).toBe('new');
 });
+
+test('a note is read while another process copies it and removes its segment, at every moment', () => {
+  for (const [work, result, left] of [
+    [get, 'old', 'old'],
+    [take, 'old', undefined],
+    [(peer: Peer) => claim(peer, 'new', 'old'), 'new', 'new'],
+    [(peer: Peer) => claim(peer, 'new'), 'old', 'old'],
+  ] as const) {
+    interrupt(
+      (peer) => {
+        put(peer, 'old', inAnHour());
+        fill(peer);
+      },
+      work,
+      (peer) => peer.directory.keep(),
+      (answer, _, peer) => {
+        // A claim that was overtaken by the copy is tried again by its caller.
+        expect(answer === result || (result === 'new' && answer === 'old')).toBe(true);
+        expect(get(peer)).toBe(answer === result ? left : 'old');
+      },
+    );
+  }
+});
+
+/** Notes that are over, until there is another segment. */
+function fill(peer: Peer): void {
+  const text = 'x'.repeat(16_000);
+  while (peer.directory.log.segment === 1)
+    peer.call('put_note', { digest: 'e'.repeat(64), text, expires_at_ms: anHourAgo() });
+}
 
 test('a damaged note counts as none, is reported once, and makes way for a new one', async () => {
   const dir = temporaryDirectory();
@@ -130,16 +156,10 @@ test('a damaged note counts as none, is reported once, and makes way for a new o
   const { notes } = store;
   const key = { kind: 'thread', name: 'x' } as const;
   await notes.put(OWNER, key, 'old', 60_000);
-  const [digest = ''] = node_fs.readdirSync(join(dir, 'notes'));
-  node_fs.truncateSync(join(dir, 'notes', digest), 0);
+  const path = join(dir, segmentName(1));
+  node_fs.writeFileSync(path, node_fs.readFileSync(path, 'utf8').replace('old', 'odd'));
   for (let time = 0; time < 3; time++) expect(await notes.get(OWNER, key)).toBeUndefined();
   expect(await notes.claim(OWNER, key, 'new', 60_000)).toBe('new');
   expect(await notes.claim(OWNER, key, 'newer', 60_000)).toBe('new');
   expect(errors).toEqual([expect.any(UnreadableNoteError)]);
-});
-
-test('notes are private', () => {
-  const dir = temporaryDirectory();
-  notesIn(dir).put(DIGEST, 'x', inAnHour());
-  expect(node_fs.statSync(join(dir, DIGEST)).mode & 0o777).toBe(0o600);
 });

@@ -1,52 +1,71 @@
 import { randomBytes } from 'node:crypto';
 import * as node_fs from 'node:fs';
-import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { FileDirectory } from '../../../src/checkpoint/file/file-directory.ts';
-import { decodeRun, type RunImage } from '../../../src/checkpoint/file/file-format.ts';
-import { FileLog } from '../../../src/checkpoint/file/file-log.ts';
-import type { Refusal } from '../../../src/checkpoint/file/file-refusal.ts';
-import type { FsyncPolicy } from '../../../src/checkpoint/file/file-segments.ts';
-import type { FileSystem } from '../../../src/checkpoint/file/file-system.ts';
+import { type FileSystem, PrivateDirectory } from '../../../src/checkpoint/file/private-directory.ts';
+import type { AnswerTo, Reply, RequestKind, RequestOf } from '../../../src/checkpoint/file/protocol.ts';
+import { FileStoreError, type Refusal } from '../../../src/checkpoint/file/refusal.ts';
+import { RunDirectory } from '../../../src/checkpoint/file/run-directory.ts';
+import { decodeRun, type RunImage } from '../../../src/checkpoint/file/run-image.ts';
+import type { FsyncPolicy } from '../../../src/checkpoint/file/segment-log.ts';
 import type { JournalRecord } from '../../../src/checkpoint/journal.ts';
-import { encodeRecord } from '../../../src/checkpoint/record-codec.ts';
-import type { RunId } from '../../../src/checkpoint/store.ts';
-import { HEADER_RECORD, OWNER, textRecord } from '../fixtures.ts';
+import { encodeRecordBody } from '../../../src/checkpoint/record-codec.ts';
+import type { RunEnd, RunId } from '../../../src/checkpoint/store.ts';
+import { HEADER_RECORD, newRunId, OWNER, textRecord } from '../fixtures.ts';
 
-export const SLOT = 1;
-
-/** The log of a process of its own. */
-export function logOn(
-  dir: string,
-  fs: FileSystem = node_fs,
-  fsync: FsyncPolicy = 'never',
-  open_files_max = 4,
-): FileLog {
-  const replica = randomBytes(4).toString('hex');
-  return new FileLog({ directory: new FileDirectory(dir, fs), fsync, replica, open_files_max });
+export interface PeerOptions {
+  readonly fs?: FileSystem;
+  readonly fsync?: FsyncPolicy;
+  readonly ttl_ms?: number;
+  readonly complete_ttl_ms?: number;
+  readonly lease_ms?: number;
+  readonly replica?: string;
+  readonly segment_bytes?: number;
+  readonly runs_max?: number;
+  readonly onError?: (error: Error) => void;
 }
 
-/** One process that shares a directory with others. */
+/** One process that shares a directory with others, and one run that it has to do with. */
 export class Peer {
-  readonly log: FileLog;
+  readonly directory: RunDirectory;
   readonly run: RunId;
+  epoch = 0;
   seq = -1;
 
-  constructor(
-    dir: string,
-    run: RunId,
-    fs: FileSystem = node_fs,
-    fsync: FsyncPolicy = 'never',
-    open_files_max = 4,
-  ) {
+  constructor(dir: string, run: RunId = newRunId(), options: PeerOptions = {}) {
     this.run = run;
-    this.log = logOn(dir, fs, fsync, open_files_max);
-    onTestFinished(() => this.log.close());
+    const { fs = node_fs, ttl_ms = 3_600_000, onError = fail, ...others } = options;
+    this.directory = new RunDirectory({
+      fsync: 'never',
+      ttl_ms,
+      complete_ttl_ms: ttl_ms,
+      lease_ms: 3000,
+      replica: randomBytes(4).toString('hex'),
+      sealing_keys: [],
+      ...others,
+      directory: new PrivateDirectory(dir, fs),
+      onError,
+    });
+    this.directory.open();
+    onTestFinished(() => this.directory.close());
+  }
+
+  /** Throws a refusal. For what need not wait for the disk. */
+  call<Kind extends RequestKind>(kind: Kind, request: RequestOf<Kind>): AnswerTo<Kind> {
+    const [reply] = this.directory.perform([{ kind, id: 1, request }]);
+    if (reply instanceof Promise) throw new Error('the answer has to wait for the disk');
+    return answerOf(reply);
+  }
+
+  /** Rejects with a refusal. */
+  async callLate<Kind extends RequestKind>(kind: Kind, request: RequestOf<Kind>): Promise<AnswerTo<Kind>> {
+    const [reply] = this.directory.perform([{ kind, id: 1, request }]);
+    return answerOf(await reply);
   }
 
   /** `after`: the epoch to follow. */
   acquire(after = 0): this {
-    this.seq = this.log.acquire(SLOT, this.run, OWNER, after).seq;
+    this.seq = this.call('acquire', { run: this.run, owner: OWNER, after }).seq;
+    this.epoch = after + 1;
     return this;
   }
 
@@ -54,24 +73,54 @@ export class Peer {
   append(word: string): Refusal | undefined {
     const records: JournalRecord[] =
       this.seq < 0 ? [HEADER_RECORD, textRecord(0, word)] : [textRecord(this.seq, word)];
-    const text = records.map((record) => encodeRecord(record)).join('');
-    const refusal = this.log.appendBatch(text, Int32Array.of(SLOT, text.length)).get(0);
+    const bodies = records.map((record) => encodeRecordBody(record));
+    const refusal = refusalOf(() => this.call('append', { run: this.run, epoch: this.epoch, bodies }));
     if (!refusal) this.seq = Math.max(this.seq, 0) + 1;
     return refusal;
   }
+
+  /** Rejects with a refusal. */
+  async finish(end: RunEnd): Promise<void> {
+    const { run, epoch, seq } = this;
+    await this.callLate('finish', { run, owner: OWNER, epoch, end, seq });
+  }
+
+  release(): void {
+    const { run, epoch, seq } = this;
+    this.call('release', { run, epoch, seq });
+  }
+
+  /** The latest epoch of the run. */
+  get latest(): number {
+    this.directory.log.catchUp();
+    return this.directory.state.runs.get(this.run)?.epoch ?? 0;
+  }
 }
 
-/** The run as any process would read it. */
+/** The run as any process would read it that has just started. */
 export function readRun(dir: string, run: RunId): RunImage {
-  const names = node_fs.readdirSync(dir).filter((name) => name.startsWith(run) && !name.endsWith('.tmp'));
-  const finished = names.find((name) => name.endsWith('.run'));
-  const epochOf = (name: string) => Number(name.split('.').at(-2)) || 1;
-  const files = finished ? [finished] : names.sort((a, b) => epochOf(a) - epochOf(b));
-  const image = decodeRun(
-    files.map((name) => node_fs.readFileSync(join(dir, name))),
-    run,
-    undefined,
-  );
+  const found = new Peer(dir, run).call('read', { run });
+  if (!found) throw new Error('the run is unknown');
+  const image = decodeRun(found.lines, run, undefined);
   if (!image) throw new Error('the run cannot be read');
   return image;
+}
+
+export function refusalOf(call: () => unknown): Refusal | undefined {
+  try {
+    call();
+    return undefined;
+  } catch (error) {
+    return error as Refusal;
+  }
+}
+
+function answerOf<Answer>(reply: Reply | undefined): Answer {
+  if (!reply || 'refusal' in reply)
+    throw new FileStoreError(reply?.refusal ?? { code: 'unknown', message: 'no reply' });
+  return reply.answer as Answer;
+}
+
+function fail(error: Error): never {
+  throw error;
 }

@@ -1,17 +1,19 @@
 import {
-  existsSync,
+  appendFileSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { FileStore } from '../../../src/checkpoint/file/file-store.ts';
+import { encodeFrame } from '../../../src/checkpoint/file/frame.ts';
+import { segmentName } from '../../../src/checkpoint/file/names.ts';
 import type { Lease, RunEnd, RunId, StoredRun } from '../../../src/checkpoint/store.ts';
 import { StaleLeaseError, StoreConfigurationError } from '../../../src/checkpoint/store.ts';
 import { caseShare } from '../../cases.ts';
@@ -21,7 +23,6 @@ import {
   newRunId,
   OWNER,
   SMALL_RUN,
-  STRANGER,
   storeRun,
   temporaryDirectory,
   textOf,
@@ -44,11 +45,6 @@ function openIn(dir: string, errors: Error[] = []): FileStore {
   return store;
 }
 
-const runFiles = (dir: string): string[] =>
-  readdirSync(dir)
-    .filter((name) => name.startsWith('run_'))
-    .sort();
-
 const readWhole = async (store: FileStore, run: RunId): Promise<StoredRun> => {
   const stored = await store.read(run, OWNER, 0);
   if (!stored) throw new Error('the run is unknown');
@@ -61,19 +57,19 @@ function openSeveral(count: number): FileStore[] {
   return Array.from({ length: count }, () => openIn(dir));
 }
 
-describe('the files of a run', () => {
-  test('are private, and renamed when the run is finished', async () => {
+describe('what is stored of a run', () => {
+  test('is private, in one log', async () => {
     const dir = join(temporaryDirectory(), 'made', 'on', 'demand');
     const store = openIn(dir);
     const lease = await store.acquire(newRunId(), OWNER);
-    expect(readdirSync(dir)).toContain(`${lease.run}.partial`);
-    expect(statSync(dir).mode & 0o777).toBe(0o700);
-    expect(statSync(join(dir, `${lease.run}.partial`)).mode & 0o777).toBe(0o600);
     await store.finish(lease, COMPLETE);
-    expect(runFiles(dir)).toEqual([`${lease.run}.run`]);
+    expect(statSync(dir).mode & 0o777).toBe(0o700);
+    const names = readdirSync(dir);
+    expect(names).toEqual([segmentName(1), expect.stringMatching(/^replica-\w+\.alive$/)]);
+    for (const name of names) expect(statSync(join(dir, name)).mode & 0o777).toBe(0o600);
   });
 
-  test('are read by another process as soon as an append resolves', async () => {
+  test('is read by another process as soon as an append resolves', async () => {
     const [writer, reader] = openSeveral(2) as [FileStore, FileStore];
     const lease = await writer.acquire(newRunId(), OWNER);
     for (const [position, record] of SMALL_RUN.entries()) {
@@ -82,7 +78,7 @@ describe('the files of a run', () => {
     }
   });
 
-  test('are found again by the next process', async () => {
+  test('is found again by the next process', async () => {
     const dir = temporaryDirectory();
     const first = new FileStore({
       dir,
@@ -102,7 +98,7 @@ describe('the files of a run', () => {
     expect(textOf((await readWhole(second, lease.run)).records)).toBe('ab');
   });
 
-  test('of a run that was taken over are read whole while they are put together', async () => {
+  test('is read whole while a run that was taken over is finished', async () => {
     const [writer, reader] = openSeveral(2) as [FileStore, FileStore];
     for (let i = 0; i < 30; i++) {
       const first = await writer.acquire(newRunId(), OWNER);
@@ -123,14 +119,31 @@ describe('the files of a run', () => {
     }
   });
 
-  test('under the name of another run have no owner', async () => {
+  test('cannot be read any more once it is purged, in the files neither', async () => {
+    const dir = temporaryDirectory();
+    const [store, other] = [openIn(dir), openIn(dir)];
+    const [purged, kept] = [newRunId(), newRunId()];
+    for (const run of [purged, kept]) await storeRun(store, run, SMALL_RUN);
+    expect(readFileSync(join(dir, segmentName(1)), 'utf8')).toContain(`r ${purged}`);
+    await other.purge(purged, OWNER);
+    const content = readFileSync(join(dir, segmentName(1)), 'utf8');
+    expect(content.match(new RegExp(`. ${purged}`, 'g'))).toEqual([`p ${purged}`]);
+    const fresh = openIn(dir);
+    for (const each of [store, other, fresh]) {
+      expect(await each.read(purged, OWNER, 0)).toBeNull();
+      expect((await readWhole(each, kept)).records).toEqual(SMALL_RUN);
+    }
+  });
+
+  test('is overwritten by the next process when the one that purged it was killed before it could', async () => {
     const dir = temporaryDirectory();
     const store = openIn(dir);
     const run = newRunId();
     await storeRun(store, run, SMALL_RUN);
-    const other = newRunId();
-    renameSync(join(dir, `${run}.run`), join(dir, `${other}.run`));
-    expect(await store.read(other, OWNER, 0)).toBeNull();
+    appendFileSync(join(dir, segmentName(1)), `\n${encodeFrame('p', run, 0, '')}`);
+    await openIn(dir).check();
+    expect(readFileSync(join(dir, segmentName(1)), 'utf8')).not.toContain('world');
+    expect(await store.read(run, OWNER, 0)).toBeNull();
   });
 });
 
@@ -167,32 +180,18 @@ describe('fencing between processes', () => {
     const store = openIn(dir);
     const lease = await store.acquire(newRunId(), OWNER);
     await store.append(lease, [HEADER_RECORD, textRecord(0, 'a')]);
-    writeFileSync(join(dir, `${lease.run}.2.partial`), '');
+    const other = openIn(dir);
+    await other.acquire(lease.run, OWNER, 1);
     const claimed = await readWhole(store, lease.run);
     expect(claimed).toMatchObject({ status: 'running', seq: 1, epoch: 2, holder: { state: 'alive' } });
     expect(claimed).not.toHaveProperty('damage');
-    const long_ago_s = Date.now() / 1000 - LEASE_MS;
-    utimesSync(join(dir, `${lease.run}.2.partial`), long_ago_s, long_ago_s);
+    await other.close();
     expect(await readWhole(store, lease.run)).toMatchObject({ holder: { state: 'lost' } });
     expect(await store.orphans(10)).toEqual([{ run: lease.run, owner: OWNER, epoch: 2 }]);
     const taken = await store.acquire(lease.run, OWNER, 2);
     await store.append(taken, [textRecord(1, 'b')]);
     await store.finish(taken, COMPLETE);
     expect(textOf((await readWhole(store, lease.run)).records)).toBe('ab');
-    expect(runFiles(dir)).toEqual([`${lease.run}.run`]);
-  });
-
-  test('completes a run whose last line was written but whose file was not yet renamed', async () => {
-    const dir = temporaryDirectory();
-    const store = openIn(dir);
-    const run = newRunId();
-    await storeRun(store, run, SMALL_RUN);
-    renameSync(join(dir, `${run}.run`), join(dir, `${run}.partial`));
-    expect(await readWhole(store, run)).toMatchObject({ status: 'complete', seq: 7 });
-    await expect(store.acquire(run, STRANGER, 1)).rejects.toMatchObject({ reason: 'foreign' });
-    expect(runFiles(dir)).toEqual([`${run}.partial`]);
-    await expect(store.acquire(run, OWNER, 1)).rejects.toMatchObject({ reason: 'finished' });
-    expect(runFiles(dir)).toEqual([`${run}.run`]);
   });
 
   test('keeps every acknowledged event through any race for a run', async () => {
@@ -233,7 +232,7 @@ describe('fencing between processes', () => {
 });
 
 describe('many runs at once', () => {
-  test('are stored in one directory, far more of them than files are kept open', async () => {
+  test('are stored in one directory, without a file for each', async () => {
     const dir = temporaryDirectory();
     const store = openIn(dir);
     const leases = await Promise.all(Array.from({ length: 1200 }, () => store.acquire(newRunId(), OWNER)));
@@ -241,11 +240,10 @@ describe('many runs at once', () => {
       const records = seq === 0 ? [HEADER_RECORD, textRecord(0, 'x')] : [textRecord(seq, 'x')];
       await Promise.all(leases.map((lease) => store.append(lease, records)));
     }
-    expect(readdirSync('/proc/self/fd').length).toBeLessThan(1024 + 200);
+    expect(readdirSync(dir).length).toBeLessThan(5);
     await Promise.all(leases.map((lease) => store.finish(lease, COMPLETE)));
     for (const { run } of leases.slice(0, 20))
       expect(textOf((await readWhole(store, run)).records)).toBe('xxx');
-    expect(runFiles(dir)).toHaveLength(1200);
   });
 });
 
@@ -257,6 +255,27 @@ describe('a directory that cannot be used', () => {
     expect(open).toThrow(StoreConfigurationError);
     expect(open).toThrow(
       /checkpoint\.store: the directory .*a-file\/below cannot be used .*configure another directory/,
+    );
+  });
+
+  test.each([`${newRunId()}.partial`, `${newRunId()}.2.partial`, `${newRunId()}.run`, 'takeovers', 'notes'])(
+    'is refused when it holds what an older version has left (%s)',
+    (name) => {
+      const dir = temporaryDirectory();
+      writeFileSync(join(dir, name), '');
+      expect(() => openIn(dir)).toThrow(StoreConfigurationError);
+      expect(() => openIn(dir)).toThrow(
+        `the directory ${dir} holds runs in a format that is not read any more (${name}); move it away`,
+      );
+    },
+  );
+
+  test('is refused when a newer version wrote it', () => {
+    const dir = temporaryDirectory();
+    writeFileSync(join(dir, segmentName(7)), `\n${encodeFrame('h', '-', 1, '4')}`);
+    expect(() => openIn(dir)).toThrow(StoreConfigurationError);
+    expect(() => openIn(dir)).toThrow(
+      `the directory ${dir} was written by a newer version (format 4, this one reads 3)`,
     );
   });
 
@@ -275,9 +294,9 @@ describe('a directory that cannot be used', () => {
   test('does not hide behind a directory of the same name', async () => {
     const dir = temporaryDirectory();
     const store = openIn(dir);
-    const run = newRunId();
-    mkdirSync(join(dir, `${run}.partial`));
-    await expect(store.acquire(run, OWNER)).rejects.toMatchObject({ code: 'EISDIR' });
+    // Before the thread has come up.
+    mkdirSync(join(dir, segmentName(1)));
+    await expect(store.acquire(newRunId(), OWNER)).rejects.toThrow('EISDIR');
   });
 });
 
@@ -302,5 +321,5 @@ test('a closed store refuses everything', async () => {
   await expect(store.acquire(newRunId(), OWNER)).rejects.toThrow('the file store is closed');
   await expect(store.check()).rejects.toThrow('the file store is closed');
   await store.close();
-  expect(existsSync(join(dir, `${lease.run}.partial`))).toBe(true);
+  expect(readFileSync(join(dir, segmentName(1)), 'utf8')).toContain(`r ${lease.run} 1 `);
 });

@@ -1,10 +1,8 @@
-import * as node_fs from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Refusal } from '../../../src/checkpoint/file/file-refusal.ts';
+import type { Refusal } from '../../../src/checkpoint/file/refusal.ts';
 import type { RunId } from '../../../src/checkpoint/store.ts';
 import { COMPLETE, newRunId, temporaryDirectory, textOf } from '../fixtures.ts';
-import { Peer, readRun, SLOT } from './file-peer.ts';
+import { Peer, readRun, refusalOf } from './file-peer.ts';
 import { InterruptedFileSystem } from './interrupted-file-system.ts';
 
 /** Runs `scenario` with an interruption before its first call, its second, …, until it says that none happened. */
@@ -23,7 +21,7 @@ describe('a takeover at any moment', () => {
       const interruption = new InterruptedFileSystem(at_call, () => {
         expect(successor.acquire(1).append('B')).toBeUndefined();
       });
-      const holder = new Peer(dir, run, interruption.fs).acquire();
+      const holder = new Peer(dir, run, { fs: interruption.fs }).acquire();
       holder.append('a');
       interruption.armed = true;
       const refusal = holder.append('b');
@@ -52,10 +50,10 @@ describe('a takeover at any moment', () => {
           taken = false;
         }
       });
-      const holder = new Peer(dir, run, interruption.fs).acquire();
+      const holder = new Peer(dir, run, { fs: interruption.fs }).acquire();
       holder.append('a');
       interruption.armed = true;
-      const refusal = await holder.log.finish(SLOT, COMPLETE, 1).catch((refused: Refusal) => refused);
+      const refusal = await holder.finish(COMPLETE).catch((refused: Refusal) => refused);
       if (!interruption.interrupted) return false;
       const image = readRun(dir, run);
       expect(image.end).toEqual(taken ? undefined : COMPLETE);
@@ -77,7 +75,7 @@ describe('a takeover at any moment', () => {
       const interruption = new InterruptedFileSystem(at_call, () => {
         refusal = holder.append('b');
       });
-      const successor = new Peer(dir, run, interruption.fs);
+      const successor = new Peer(dir, run, { fs: interruption.fs });
       interruption.armed = true;
       successor.acquire(1);
       if (!interruption.interrupted) return false;
@@ -97,10 +95,9 @@ describe('a takeover at any moment', () => {
       first.append('a');
       const third = new Peer(dir, run);
       const interruption = new InterruptedFileSystem(at_call, () => {
-        const latest = node_fs.existsSync(join(dir, `${run}.2.partial`)) ? 2 : 1;
-        expect(third.acquire(latest).append('3')).toBeUndefined();
+        expect(third.acquire(third.latest).append('3')).toBeUndefined();
       });
-      const second = new Peer(dir, run, interruption.fs);
+      const second = new Peer(dir, run, { fs: interruption.fs });
       interruption.armed = true;
       const refusal = refusalOf(() => second.acquire(1));
       interruption.armed = false;
@@ -124,7 +121,7 @@ describe('a takeover at any moment', () => {
       const interruption = new InterruptedFileSystem(at_call, () => {
         otherRefusal = refusalOf(() => other.acquire(1));
       });
-      const one = new Peer(dir, run, interruption.fs);
+      const one = new Peer(dir, run, { fs: interruption.fs });
       interruption.armed = true;
       const refusal = refusalOf(() => one.acquire(1));
       interruption.armed = false;
@@ -144,13 +141,12 @@ describe('a takeover at any moment', () => {
       const run = newRunId();
       const successor = new Peer(dir, run);
       const interruption = new InterruptedFileSystem(at_call, () => {
-        const latest = node_fs.existsSync(join(dir, `${run}.2.partial`)) ? 2 : 1;
-        expect(successor.acquire(latest).append('B')).toBeUndefined();
+        expect(successor.acquire(successor.latest).append('B')).toBeUndefined();
       });
-      const holder = new Peer(dir, run, interruption.fs).acquire();
+      const holder = new Peer(dir, run, { fs: interruption.fs }).acquire();
       holder.append('a');
       interruption.armed = true;
-      holder.log.release(SLOT, 1);
+      holder.release();
       interruption.armed = false;
       if (!interruption.interrupted) return false;
       expect(holder.append('b')).toMatchObject({ code: 'stale' });
@@ -161,7 +157,7 @@ describe('a takeover at any moment', () => {
     });
   });
 
-  test('of a finish that puts several epochs together leaves one finished run', async () => {
+  test('of the finish of a run of several epochs leaves one finished run', async () => {
     await atEveryCall(async (at_call) => {
       const dir = temporaryDirectory();
       const run = newRunId();
@@ -170,17 +166,16 @@ describe('a takeover at any moment', () => {
         const late = refusalOf(() => new Peer(dir, run).acquire(2));
         expect([undefined, 'finished']).toContain(late?.code);
       });
-      const holder = new Peer(dir, run, interruption.fs).acquire(1);
+      const holder = new Peer(dir, run, { fs: interruption.fs }).acquire(1);
       holder.append('b');
       interruption.armed = true;
-      const finished = await holder.log.finish(SLOT, COMPLETE, 2).catch((refusal: Refusal) => refusal);
+      const finished = await holder.finish(COMPLETE).catch((refusal: Refusal) => refusal);
       interruption.armed = false;
       if (!interruption.interrupted) return false;
       const image = readRun(dir, run);
       expect(textOf(image.records)).toBe('ab');
       if (finished === undefined) expect(image.end).toEqual(COMPLETE);
       else expect(finished).toMatchObject({ code: 'stale' });
-      if (image.end) expect(node_fs.readdirSync(dir).sort()).toEqual([`${run}.run`, 'takeovers']);
       return true;
     });
   });
@@ -201,7 +196,7 @@ describe('a process that dies between any two of its calls', () => {
       const death = new InterruptedFileSystem(at_call, () => {
         throw Object.assign(new Error('killed'), { code: 'KILLED' });
       });
-      const victim = new Peer(dir, run, death.fs);
+      const victim = new Peer(dir, run, { fs: death.fs });
       if (after >= 0) victim.acquire(after).append('v');
       death.armed = true;
       death.forever = true;
@@ -216,8 +211,7 @@ describe('a process that dies between any two of its calls', () => {
     });
   }
 
-  const latestEpoch = (dir: string, run: RunId): number =>
-    node_fs.readdirSync(dir).filter((name) => name.startsWith(run) && name.endsWith('.partial')).length;
+  const latestEpoch = (dir: string, run: RunId): number => new Peer(dir, run).latest;
 
   test('while it takes a run over leaves it to the next', async () => {
     await dieAtEveryCall(
@@ -239,11 +233,11 @@ describe('a process that dies between any two of its calls', () => {
   test('while it hands a run over leaves it to the next', async () => {
     await dieAtEveryCall(
       () => {},
-      (victim) => victim.log.release(SLOT, 1),
+      (victim) => victim.release(),
       0,
       (dir, run, survived) => {
-        const released = readRun(dir, run);
-        if (survived) expect(released.opening).not.toHaveProperty('holder');
+        if (survived)
+          expect(new Peer(dir, run).call('read', { run })).toMatchObject({ holder: { state: 'released' } });
         const next = new Peer(dir, run).acquire(latestEpoch(dir, run));
         expect(next.append('c')).toBeUndefined();
         expect(textOf(readRun(dir, run).records)).toBe('vc');
@@ -260,7 +254,7 @@ describe('a process that dies between any two of its calls', () => {
         if (after === 1) new Peer(dir, run).acquire().append('a');
       },
       async (victim) => {
-        await victim.log.finish(SLOT, COMPLETE, victim.seq);
+        await victim.finish(COMPLETE);
       },
       after,
       (dir, run, survived) => {
@@ -268,22 +262,11 @@ describe('a process that dies between any two of its calls', () => {
         expect(textOf(readRun(dir, run).records)).toBe(text);
         const { end } = readRun(dir, run);
         if (survived) expect(end).toEqual(COMPLETE);
-        // Whoever wants the run next completes what was left undone.
         const refusal = refusalOf(() => new Peer(dir, run).acquire(Math.max(latestEpoch(dir, run), 1)));
         expect(refusal?.code).toBe(end ? 'finished' : undefined);
-        if (end) expect(node_fs.existsSync(join(dir, `${run}.run`))).toBe(true);
         expect(readRun(dir, run)).toMatchObject(end ? { end } : {});
         expect(textOf(readRun(dir, run).records)).toBe(text);
       },
     );
   });
 });
-
-function refusalOf(call: () => unknown): Refusal | undefined {
-  try {
-    call();
-    return undefined;
-  } catch (error) {
-    return error as Refusal;
-  }
-}

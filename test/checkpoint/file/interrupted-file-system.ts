@@ -1,5 +1,5 @@
 import * as node_fs from 'node:fs';
-import type { FileSystem } from '../../../src/checkpoint/file/file-system.ts';
+import type { FileSystem } from '../../../src/checkpoint/file/private-directory.ts';
 
 /** A file system in which something else happens right before one of the calls made while it is `armed`. */
 export class InterruptedFileSystem {

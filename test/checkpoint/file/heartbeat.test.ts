@@ -1,14 +1,14 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { FileHeartbeat } from '../../../src/checkpoint/file/file-heartbeat.ts';
+import { Heartbeat } from '../../../src/checkpoint/file/heartbeat.ts';
 import { temporaryDirectory } from '../fixtures.ts';
 
 const LEASE_MS = 90;
 
-function start(dir: string, errors: Error[] = []): { heartbeat: FileHeartbeat; path: string } {
+function start(dir: string, errors: Error[] = []): { heartbeat: Heartbeat; path: string } {
   const onError = (error: Error) => errors.push(error);
-  const heartbeat = new FileHeartbeat({ dir, replica: 'ab12', lease_ms: LEASE_MS, onError });
+  const heartbeat = new Heartbeat({ dir, replica: 'ab12', lease_ms: LEASE_MS, onError });
   onTestFinished(() => heartbeat.close());
   return { heartbeat, path: join(dir, 'replica-ab12.alive') };
 }

@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { replicaName } from './file-names.ts';
-import { isCode } from './file-system.ts';
+import { replicaName } from './names.ts';
+import { isCode } from './private-directory.ts';
 
 const BEATS_PER_LEASE = 3;
 const PRIVATE_FILE = 0o600;
 
-export interface FileHeartbeatOptions {
+export interface HeartbeatOptions {
   readonly dir: string;
   readonly replica: string;
   readonly lease_ms: number;
@@ -19,15 +19,15 @@ export interface FileHeartbeatOptions {
  * Tells every process that uses the directory that this one is alive. It beats on the thread that serves, so that a
  * process which is stopped, or wedged, falls silent; without waiting for the disk, which may be why it is slow.
  */
-export class FileHeartbeat {
+export class Heartbeat {
   readonly #path: string;
   readonly #timer: NodeJS.Timeout;
   readonly #onError: (error: Error) => void;
   #beating: Promise<void> | undefined;
   #failing: boolean = false;
 
-  /** Throws a file-system error when not even the first beat succeeds. */
-  constructor({ dir, replica, lease_ms, onError }: FileHeartbeatOptions) {
+  /** Throws a private-directory error when not even the first beat succeeds. */
+  constructor({ dir, replica, lease_ms, onError }: HeartbeatOptions) {
     this.#path = join(dir, replicaName(replica));
     this.#onError = onError;
     writeFileSync(this.#path, '', { mode: PRIVATE_FILE });

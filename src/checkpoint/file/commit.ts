@@ -1,0 +1,95 @@
+import type { Reply, Request, RequestHandlers, RequestKind, Writing } from './protocol.ts';
+import { toRefusal } from './refusal.ts';
+import type { Outcome, SegmentLog } from './segment-log.ts';
+
+type Prepared = { readonly answer: unknown } | Writing<unknown>;
+
+/** Their answers depend on what the requests before them have written. */
+const READING: ReadonlySet<RequestKind> = new Set([
+  'get_note',
+  'take_note',
+  'read',
+  'orphans',
+  'indexed_runs',
+]);
+
+/** Performs requests in their order, those between two that read together. */
+export function commit(
+  requests: readonly Request[],
+  log: SegmentLog,
+  handlers: RequestHandlers,
+): readonly (Reply | Promise<Reply>)[] {
+  const replies: (Reply | Promise<Reply>)[] = [];
+  for (let start = 0; start < requests.length; ) {
+    let end = start + 1;
+    while (end < requests.length && !READING.has((requests[end] as Request).kind)) end++;
+    replies.push(...commitTogether(requests.slice(start, end), log, handlers));
+    start = end;
+  }
+  return replies;
+}
+
+/**
+ * Performs requests together: reads on in the log, asks each of them what it has to write, appends all of that at once,
+ * and lets each of them answer by what became of its part. A reply that has to wait for the disk is given as a promise.
+ */
+function commitTogether(
+  requests: readonly Request[],
+  log: SegmentLog,
+  handlers: RequestHandlers,
+): readonly (Reply | Promise<Reply>)[] {
+  try {
+    log.catchUp();
+  } catch (error) {
+    const refusal = toRefusal(error);
+    return requests.map(({ id }) => ({ id, refusal }));
+  }
+  const prepared = requests.map(({ kind, id, request }) =>
+    replyTo(id, () => handlers[kind](request as never) as Prepared),
+  );
+  let lines = '';
+  for (const step of prepared) if ('lines' in step) for (const line of step.lines) lines += line;
+  let outcomes: readonly Outcome[] = [];
+  let failure: unknown;
+  try {
+    if (lines !== '') outcomes = log.append(lines);
+  } catch (error) {
+    failure = error;
+  }
+  let next = 0;
+  return prepared.map((step, at) => {
+    if (!('lines' in step)) return step;
+    const id = (requests[at] as Request).id;
+    const own = outcomes.slice(next, next + step.lines.length);
+    next += step.lines.length;
+    return settle(id, step, own, step.lines.length > 0 ? failure : undefined);
+  });
+}
+
+function settle(
+  id: number,
+  step: Writing<unknown>,
+  outcomes: readonly Outcome[],
+  failure: unknown,
+): Reply | Promise<Reply> {
+  if (failure !== undefined) return { id, refusal: toRefusal(failure) };
+  try {
+    const answer = step.answer(outcomes);
+    if (!(answer instanceof Promise)) return { id, answer };
+    return answer.then(
+      (result: unknown) => ({ id, answer: result }),
+      (error: unknown) => ({ id, refusal: toRefusal(error) }),
+    );
+  } catch (error) {
+    return { id, refusal: toRefusal(error) };
+  }
+}
+
+function replyTo(id: number, prepare: () => Prepared): Reply | Writing<unknown> {
+  try {
+    const prepared = prepare();
+    return 'lines' in prepared ? prepared : { id, answer: prepared.answer };
+  } catch (error) {
+    return { id, refusal: toRefusal(error) };
+  }
+}

@@ -1,0 +1,163 @@
+import { crc32 } from 'node:zlib';
+import { bodyOf, checkedLine } from '../checked-line.ts';
+
+/*
+ * A segment of the log is lines: `<crc32 of the rest> <length> <kind> <subject> <number> <body>\n`. The length counts the
+ * bytes behind it up to the newline. It tells a line that a killed process has not finished, which says nothing that
+ * was ever reported as stored, from one that was damaged later. Every write begins with an empty line, which ends
+ * whatever the write before it has left unfinished.
+ */
+
+/** Of the format; a segment begins with it. */
+export const VERSION = 3;
+
+const NEWLINE = 0x0a;
+const SPACE = 0x20;
+const CHECKSUM_DIGITS = 8;
+const LENGTH_START = CHECKSUM_DIGITS + 1;
+const LENGTH_DIGITS_MAX = 9;
+/** The kind and a space. */
+const KIND_WIDTH = 2;
+const HEAD_BYTES_MAX = LENGTH_START + LENGTH_DIGITS_MAX + 1 + KIND_WIDTH;
+/** The digest of a note. */
+const SUBJECT_BYTES_MAX = 64;
+/** What a line has been cut to that has not even got its length. */
+const CUT_HEAD = /^[\da-f]{0,8}$|^[\da-f]{8} \d{0,9}$/;
+/** Bytes of a subject that may be wrong while it can still be told which one it was. */
+const SUBJECT_ERRORS_MAX = 2;
+
+/**
+ * What a frame says, of which subject, and what its number is:
+ *
+ *   h  the version and the time, `-`, ms since 1970; the time holds for the frames behind it
+ *   s  the segment is closed: nothing behind this frame counts, `-`, 0
+ *   c  a claim of an epoch, run, epoch: `<owner> <holder or -> <base> <1 if what lies behind the base is given up, else 0>`
+ *   r  a record, run, epoch: JSON of the record
+ *   z  the end, run, epoch: JSON of the end with the number of the last event
+ *   i  the entry in the index of its owner, run, 0: the entry
+ *   f  the entry is forgotten, run, 0
+ *   p  the run is purged, run, 0
+ *   m  the run was copied, run, ms of its last append: `<where its last line ends> <bytes of its lines>`; they follow
+ *      in the same write and replace the earlier ones
+ *   n  a note, digest, ms when it ends: `<put, claim or copy> <nonce or place> <place of the
+ *      note that may be replaced or -> <JSON of the text>`
+ *   t  a note is taken, digest, 0: a nonce
+ */
+export type FrameKind = 'h' | 's' | 'c' | 'r' | 'z' | 'i' | 'f' | 'p' | 'm' | 'n' | 't';
+
+export interface Frame {
+  readonly kind: FrameKind;
+  readonly subject: string;
+  readonly number: number;
+  /** Within the bytes that were parsed. */
+  readonly body_start: number;
+  readonly body_end: number;
+}
+
+/** Where a line lies in the log, without its newline. */
+export interface Place {
+  readonly segment: number;
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+/** The place as {@link SegmentLog.read} takes many of them. */
+export const numbersOf = ({ segment, offset, bytes }: Place): [number, number, number] => [
+  segment,
+  offset,
+  bytes,
+];
+
+export function encodeFrame(kind: FrameKind, subject: string, number: number, body: string): string {
+  const rest = `${kind} ${subject} ${number} ${body}`;
+  return checkedLine(`${Buffer.byteLength(rest)} ${rest}`);
+}
+
+/** The frame in the bytes from `start` to `end`, newline excluded; undefined for what is none, or damaged. */
+export function decodeFrame(bytes: Buffer, start: number, end: number): Frame | undefined {
+  const head = headOf(bytes, start, end);
+  if (head?.length !== end - (head?.rest_start ?? 0) || 'reason' in bodyOf(bytes.subarray(start, end)))
+    return undefined;
+  const subject_start = head.rest_start + KIND_WIDTH;
+  const subject_end = bytes.indexOf(SPACE, subject_start);
+  const number_end = subject_end < 0 ? -1 : bytes.indexOf(SPACE, subject_end + 1);
+  if (number_end < 0 || number_end >= end) return undefined;
+  return {
+    kind: String.fromCharCode(bytes[head.rest_start] as number) as FrameKind,
+    subject: bytes.toString('latin1', subject_start, subject_end),
+    number: Number(bytes.toString('latin1', subject_end + 1, number_end)),
+    body_start: number_end + 1,
+    body_end: end,
+  };
+}
+
+/**
+ * Where a frame ends that begins at `start` and whose newline is damaged, so that it runs into the line behind it;
+ * undefined when there is none.
+ */
+export function endOfUnended(bytes: Buffer, start: number, end: number): number | undefined {
+  const head = headOf(bytes, start, end);
+  const own_end = head && head.rest_start + head.length;
+  return own_end !== undefined && own_end < end && decodeFrame(bytes, start, own_end) ? own_end : undefined;
+}
+
+/**
+ * Where a frame ends that begins at `start` and has a newline in it that damage has made, the first one at `end`; undefined
+ * when what follows is a line of its own.
+ */
+export function endOfSplit(bytes: Buffer, start: number, end: number): number | undefined {
+  const head = headOf(bytes, start, end);
+  const own_end = head ? head.rest_start + head.length : 0;
+  if (own_end <= end || bytes[own_end] !== NEWLINE) return undefined;
+  const next_end = bytes.indexOf(NEWLINE, end + 1);
+  const isLine =
+    next_end === end + 1 || decodeFrame(bytes, end + 1, next_end) || isCutShort(bytes, end + 1, next_end);
+  return isLine ? undefined : own_end;
+}
+
+/** Whether a line that is no frame was cut short while it was written, as far as the line itself can tell. */
+export function isCutShort(bytes: Buffer, start: number, end: number): boolean {
+  const head = headOf(bytes, start, end);
+  if (!head) return CUT_HEAD.test(bytes.toString('latin1', start, Math.min(end, start + HEAD_BYTES_MAX)));
+  if (head.length <= end - head.rest_start) return false;
+  // Unless all of it is there, and only its length is wrong.
+  const whole = `${end - head.rest_start} ${bytes.toString('latin1', head.rest_start, end)}`;
+  return crc32(Buffer.from(whole, 'latin1')) !== sumOf(bytes, start);
+}
+
+/** The subject that a damaged line was about, where it can still be told: one of `subjects`. */
+export function subjectOfDamaged(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  subjects: { has(subject: string): boolean; keys(): Iterable<string> },
+): string | undefined {
+  const line = bytes.toString('latin1', start, Math.min(end, start + HEAD_BYTES_MAX + SUBJECT_BYTES_MAX));
+  for (const word of line.split(' ').slice(1, 6)) if (subjects.has(word)) return word;
+  for (const subject of subjects.keys()) {
+    for (let at = LENGTH_START; at <= HEAD_BYTES_MAX; at++) {
+      if (differences(line, at, subject) <= SUBJECT_ERRORS_MAX) return subject;
+    }
+  }
+  return undefined;
+}
+
+const sumOf = (bytes: Buffer, start: number): number =>
+  Number.parseInt(bytes.toString('latin1', start, start + CHECKSUM_DIGITS), 16);
+
+/** The length that a line says it has, and where what it counts begins. */
+function headOf(bytes: Buffer, start: number, end: number) {
+  const length_start = start + LENGTH_START;
+  const length_end = bytes.indexOf(SPACE, length_start);
+  if (length_end < 0 || length_end >= end || length_end - length_start > LENGTH_DIGITS_MAX) return undefined;
+  const length = Number(bytes.toString('latin1', length_start, length_end));
+  if (!(length > 0) || bytes[length_start - 1] !== SPACE) return undefined;
+  return { length, rest_start: length_end + 1 };
+}
+
+function differences(line: string, at: number, subject: string): number {
+  let count = 0;
+  for (let i = 0; i < subject.length && count <= SUBJECT_ERRORS_MAX; i++)
+    if (line.charCodeAt(at + i) !== subject.charCodeAt(i)) count++;
+  return count;
+}

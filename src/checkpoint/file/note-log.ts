@@ -1,0 +1,87 @@
+import { encodeFrame, numbersOf, type Place } from './frame.ts';
+import { encodeNoteFrame, type LogState, noteTextOf } from './log-state.ts';
+import { originOf } from './note-table.ts';
+import type { RequestOf, Writing } from './protocol.ts';
+import { refused } from './refusal.ts';
+import type { Outcome, SegmentLog } from './segment-log.ts';
+
+export interface NoteLogOptions {
+  readonly log: SegmentLog;
+  readonly state: LogState;
+  /** Tells the frames of processes apart. */
+  readonly replica: string;
+}
+
+/** The notes of a directory, as the writing thread keeps them. The order of the log decides who claims or takes one. */
+export class NoteLog {
+  readonly #log: SegmentLog;
+  readonly #state: LogState;
+  readonly #replica: string;
+  #nonces = 0;
+
+  constructor({ log, state, replica }: NoteLogOptions) {
+    this.#log = log;
+    this.#state = state;
+    this.#replica = replica;
+  }
+
+  put(note: RequestOf<'put_note'>): Writing<undefined> {
+    return {
+      lines: [encodeNoteFrame({ ...note, mode: 'put', origin: this.#nonce(), at_ms: Date.now() })],
+      answer: ([outcome]) => {
+        written(outcome);
+        return undefined;
+      },
+    };
+  }
+
+  /** Answers with the text that is kept: this one, unless there is another already than `in_place_of`. */
+  claim(note: RequestOf<'claim_note'>): Writing<string> | { answer: string } {
+    const { digest, text, expires_at_ms, in_place_of } = note;
+    const current = this.#find(digest);
+    if (current && current.text !== in_place_of) return { answer: current.text };
+    const replaceable = current && originOf(current.place);
+    const said = { digest, text, expires_at_ms, replaceable };
+    return {
+      lines: [encodeNoteFrame({ ...said, mode: 'claim', origin: this.#nonce(), at_ms: Date.now() })],
+      answer: ([outcome]) => (written(outcome).code === 'taken' ? (this.#find(digest)?.text ?? '') : text),
+    };
+  }
+
+  get({ digest }: RequestOf<'get_note'>): { answer: string | undefined } {
+    return { answer: this.#find(digest)?.text };
+  }
+
+  take({ digest }: RequestOf<'take_note'>): Writing<string | undefined> | { answer: undefined } {
+    const current = this.#find(digest);
+    if (!current) return { answer: undefined };
+    return {
+      lines: [encodeFrame('t', digest, Date.now(), this.#nonce())],
+      answer: ([outcome]) => {
+        const { place } = written(outcome);
+        if (!place || originOf(place) === originOf(current.place)) return place && current.text;
+        const line = this.#log.readCurrent(() => numbersOf(place));
+        return line && noteTextOf(line);
+      },
+    };
+  }
+
+  /** Another process may have copied the note and removed its segment. */
+  #find(digest: string): { readonly place: Place; readonly text: string } | undefined {
+    let place: Place | undefined;
+    const line = this.#log.readCurrent(() => {
+      place = this.#state.notes.find(digest, Date.now());
+      return place ? numbersOf(place) : [];
+    });
+    return place && line && { place, text: noteTextOf(line) };
+  }
+
+  #nonce(): string {
+    return `${this.#replica}.${++this.#nonces}`;
+  }
+}
+
+function written(outcome: Outcome | undefined): Outcome {
+  if (outcome) return outcome;
+  throw refused('ENOSPC', 'the note could not be written');
+}

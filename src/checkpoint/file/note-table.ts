@@ -1,0 +1,106 @@
+import type { Place } from './frame.ts';
+import { LiveBytes } from './live-bytes.ts';
+import type { Outcome } from './segment-log.ts';
+
+/** Notes that were taken are remembered, so that a copy that was being made of one does not bring it back. */
+const TAKEN_REMEMBERED_MS = 600_000;
+
+interface NoteState {
+  readonly place: Place;
+  readonly expires_at_ms: number;
+  /** Present once it was taken. */
+  readonly taken_at_ms?: number;
+}
+
+export interface NewNote {
+  readonly expires_at_ms: number;
+  /** Whether it replaces another one, yields to it, or is a copy of the one at a place. */
+  readonly mode: 'put' | 'claim' | 'copy';
+  /** Of a copy, where the copied note lay: `<segment>:<offset>`. */
+  readonly origin: string;
+  /** Of a claim: the origin of the note that it may replace. */
+  readonly replaceable: string;
+}
+
+/** All notes of a directory, by what the log says of them, frame after frame: every process comes to the same. */
+export class NoteTable {
+  readonly live = new LiveBytes();
+  readonly #notes = new Map<string, NoteState>();
+
+  has(digest: string): boolean {
+    return this.#notes.has(digest);
+  }
+
+  keys(): Iterable<string> {
+    return this.#notes.keys();
+  }
+
+  /** Where the note lies; undefined when there is none, or its time is over. */
+  find(digest: string, now_ms: number): Place | undefined {
+    const known = this.#notes.get(digest);
+    return known && known.taken_at_ms === undefined && known.expires_at_ms > now_ms ? known.place : undefined;
+  }
+
+  add(digest: string, note: NewNote, place: Place, at_ms: number): Outcome {
+    const { mode, expires_at_ms, replaceable } = note;
+    const current = this.find(digest, at_ms);
+    const known = this.#notes.get(digest);
+    if (
+      mode === 'copy' &&
+      known &&
+      (known.taken_at_ms !== undefined || originOf(known.place) !== note.origin)
+    )
+      return { code: 'stale' };
+    if (mode === 'claim' && current && originOf(current) !== replaceable)
+      return { code: 'taken', place: current };
+    this.#remove(digest);
+    this.#notes.set(digest, { place, expires_at_ms });
+    this.live.add(place.segment, place.bytes);
+    return { code: 'ok', place };
+  }
+
+  take(digest: string, at_ms: number): Outcome {
+    const place = this.find(digest, at_ms);
+    const known = this.#notes.get(digest);
+    this.#remove(digest);
+    const expires_at_ms = known?.expires_at_ms ?? 0;
+    this.#notes.set(digest, { place: place ?? NOWHERE, expires_at_ms, taken_at_ms: at_ms });
+    return place ? { code: 'ok', place } : { code: 'missing' };
+  }
+
+  /** A line about the note cannot be read any more: the note is what is there now. */
+  damage(digest: string, place: Place): void {
+    const known = this.#notes.get(digest);
+    if (!known) return;
+    this.#remove(digest);
+    this.#notes.set(digest, { place, expires_at_ms: known.expires_at_ms });
+    this.live.add(place.segment, place.bytes);
+  }
+
+  /** Forgets notes whose time is over. */
+  expire(now_ms: number): void {
+    for (const [digest, { expires_at_ms, taken_at_ms }] of this.#notes) {
+      const isOver =
+        taken_at_ms === undefined ? expires_at_ms <= now_ms : now_ms - taken_at_ms > TAKEN_REMEMBERED_MS;
+      if (!isOver) continue;
+      this.#remove(digest);
+      this.#notes.delete(digest);
+    }
+  }
+
+  /** Notes that lie in a segment. */
+  *within(segment: number): Iterable<readonly [digest: string, place: Place, expires_at_ms: number]> {
+    for (const [digest, { place, expires_at_ms, taken_at_ms }] of this.#notes)
+      if (place.segment === segment && taken_at_ms === undefined) yield [digest, place, expires_at_ms];
+  }
+
+  #remove(digest: string): void {
+    const known = this.#notes.get(digest);
+    if (!known || known.taken_at_ms !== undefined) return;
+    this.live.remove([known.place.segment, known.place.offset, known.place.bytes]);
+  }
+}
+
+const NOWHERE: Place = { segment: 0, offset: 0, bytes: 0 };
+
+export const originOf = ({ segment, offset }: Place): string => `${segment}:${offset}`;

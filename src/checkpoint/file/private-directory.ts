@@ -1,0 +1,120 @@
+import * as node_fs from 'node:fs';
+import { join } from 'node:path';
+import { refused } from './refusal.ts';
+
+const PRIVATE_FILE = 0o600;
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDONLY, O_RDWR } = node_fs.constants;
+
+/** The calls made, so that a test can make them fail. */
+export type FileSystem = Pick<
+  typeof node_fs,
+  | 'closeSync'
+  | 'fdatasync'
+  | 'fdatasyncSync'
+  | 'fstatSync'
+  | 'fsync'
+  | 'openSync'
+  | 'readSync'
+  | 'readdirSync'
+  | 'rmSync'
+  | 'statSync'
+  | 'writeSync'
+>;
+
+/** A directory of private files, as the writing thread uses it: everything is synchronous, and no symbolic link is followed. */
+export class PrivateDirectory {
+  readonly fs: FileSystem;
+  readonly #dir: string;
+
+  constructor(dir: string, fs: FileSystem = node_fs) {
+    this.#dir = dir;
+    this.fs = fs;
+  }
+
+  names(): readonly string[] {
+    return this.fs.readdirSync(this.#dir);
+  }
+
+  /** Throws `ENOENT` when there is no such file. */
+  stat(name: string): node_fs.Stats {
+    return this.fs.statSync(join(this.#dir, name));
+  }
+
+  /** Undefined when there is no such file. */
+  modified_ms(name: string): number | undefined {
+    return this.fs.statSync(join(this.#dir, name), { throwIfNoEntry: false })?.mtimeMs;
+  }
+
+  /** A file to append to and to read from, made if it is not there and `create` says so. */
+  openLog(name: string, create: boolean): number {
+    const fd = this.#open(name, O_RDWR | O_APPEND | (create ? O_CREAT : 0));
+    if (this.fs.fstatSync(fd).isFile()) return fd;
+    this.fs.closeSync(fd);
+    throw refused('EINVAL', `${join(this.#dir, name)} is no regular file`);
+  }
+
+  openToRead(name: string): number {
+    return this.#open(name, O_RDONLY);
+  }
+
+  /** Writes `text` in the place of a file that may be there already. */
+  write(name: string, text: string): void {
+    const fd = this.#open(name, O_RDWR | O_CREAT);
+    try {
+      const written = this.fs.writeSync(fd, text);
+      if (written !== text.length)
+        throw refused('ENOSPC', `only ${written} of ${text.length} bytes were written`);
+    } finally {
+      this.fs.closeSync(fd);
+    }
+  }
+
+  /** Overwrites bytes of a file, whose length stays. There may be no such file. `sync`: on the disk too. */
+  overwrite(
+    name: string,
+    parts: readonly { readonly offset: number; readonly content: Buffer }[],
+    sync: boolean,
+  ): void {
+    const fd = unlessMissing(() => this.#open(name, O_RDWR));
+    if (fd === undefined) return;
+    try {
+      for (const { offset, content } of parts) this.fs.writeSync(fd, content, 0, content.length, offset);
+      if (sync) this.fs.fdatasyncSync(fd);
+    } finally {
+      this.fs.closeSync(fd);
+    }
+  }
+
+  /** Resolves once the names in the directory survive a power cut. */
+  async sync(): Promise<void> {
+    const fd = this.fs.openSync(this.#dir, O_RDONLY);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.fs.fsync(fd, (error) => (error ? reject(error) : resolve()));
+      });
+    } finally {
+      this.fs.closeSync(fd);
+    }
+  }
+
+  /** There may be no such file. */
+  remove(name: string): void {
+    this.fs.rmSync(join(this.#dir, name), { force: true });
+  }
+
+  #open(name: string, flags: number): number {
+    return this.fs.openSync(join(this.#dir, name), flags | O_NOFOLLOW, PRIVATE_FILE);
+  }
+}
+
+export function unlessMissing<Result>(call: () => Result): Result | undefined {
+  try {
+    return call();
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+export const isCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && 'code' in error && error.code === code;

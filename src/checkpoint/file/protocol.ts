@@ -1,0 +1,98 @@
+import type { SealingKey } from '../seal.ts';
+import type { Damage, Orphan, Owner, RunEnd, RunId } from '../store.ts';
+import type { Refusal } from './refusal.ts';
+import type { FoundRun } from './run-image.ts';
+import type { FsyncPolicy, Outcome } from './segment-log.ts';
+
+/** Between the thread that serves and the thread that writes. */
+
+export interface WriterThreadData {
+  readonly dir: string;
+  /** How long a run is kept after its last append. */
+  readonly ttl_ms: number;
+  /** The same of a complete run. */
+  readonly complete_ttl_ms: number;
+  readonly lease_ms: number;
+  readonly fsync: FsyncPolicy;
+  /** Names this process in the epochs it holds. */
+  readonly replica: string;
+  readonly sealing_keys: readonly SealingKey[];
+  readonly segment_bytes?: number | undefined;
+}
+
+interface Held {
+  readonly run: RunId;
+  readonly epoch: number;
+}
+interface Note {
+  readonly digest: string;
+}
+interface NewNote extends Note {
+  readonly text: string;
+  readonly expires_at_ms: number;
+}
+
+/** What can be asked for, and what the answer is. */
+export interface Exchanges {
+  /** Claims the epoch after `after`. `seq`: where the run stands; `damage`: what was wrong with one that is taken over. */
+  acquire(request: { readonly run: RunId; readonly owner: Owner; readonly after: number }): {
+    readonly seq: number;
+    readonly damage?: Damage | undefined;
+  };
+  /** The bodies of records. `entry`: of the run in the index of its owner. */
+  append(
+    request: Held & { readonly bodies: readonly string[]; readonly entry?: string | undefined },
+  ): undefined;
+  /** `seq`: the last event. Answers with what was found damaged. */
+  finish(
+    request: Held & { readonly owner: Owner; readonly end: RunEnd; readonly seq: number },
+  ): Damage | undefined;
+  release(request: Held & { readonly seq: number }): undefined;
+  purge(request: { readonly run: RunId; readonly owner: Owner }): undefined;
+  read(request: { readonly run: RunId }): FoundRun | undefined;
+  orphans(request: { readonly limit: number }): readonly Orphan[];
+  indexed_runs(request: { readonly owner: Owner }): readonly string[];
+  forget_runs(request: { readonly owner: Owner; readonly runs: readonly RunId[] }): undefined;
+  put_note(request: NewNote): undefined;
+  claim_note(request: NewNote & { readonly in_place_of?: string | undefined }): string;
+  get_note(request: Note): string | undefined;
+  take_note(request: Note): string | undefined;
+  check(request: undefined): undefined;
+}
+
+export type RequestKind = keyof Exchanges;
+export type RequestOf<Kind extends RequestKind> = Parameters<Exchanges[Kind]>[0];
+export type AnswerTo<Kind extends RequestKind> = ReturnType<Exchanges[Kind]>;
+
+/** Lines to append, and the answer once it is known what became of each of them. */
+export interface Writing<Answer> {
+  readonly lines: readonly string[];
+  answer(outcomes: readonly Outcome[]): Answer | Promise<Answer>;
+}
+
+/** How the writing thread answers each of them; what is thrown is a refusal. */
+export type RequestHandlers = {
+  readonly [Kind in RequestKind]: (
+    request: RequestOf<Kind>,
+  ) => { readonly answer: AnswerTo<Kind> } | Writing<AnswerTo<Kind>>;
+};
+
+export interface Request {
+  readonly kind: RequestKind;
+  readonly id: number;
+  readonly request: unknown;
+}
+
+/** All requests of one turn, or the last one. */
+export type ToThread = readonly Request[] | 'close';
+
+export type Reply = { readonly id: number } & ({ readonly answer: unknown } | { readonly refusal: Refusal });
+
+/**
+ * `opened`: the log was read. `replies`: to a batch, except for those that have to wait for the disk; `late`: those.
+ * `failed`: the upkeep.
+ */
+export type FromThread =
+  | { readonly kind: 'opened' }
+  | { readonly kind: 'replies' | 'late'; readonly replies: readonly Reply[] }
+  | { readonly kind: 'failed'; readonly refusal: Refusal };

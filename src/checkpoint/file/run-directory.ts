@@ -1,0 +1,91 @@
+import { type SealingKey, sealWith } from '../seal.ts';
+import { commit } from './commit.ts';
+import { LogState } from './log-state.ts';
+import { checkName } from './names.ts';
+import { NoteLog } from './note-log.ts';
+import type { PrivateDirectory } from './private-directory.ts';
+import type { Reply, Request, RequestHandlers } from './protocol.ts';
+import { RunLog } from './run-log.ts';
+import { type FsyncPolicy, SegmentLog } from './segment-log.ts';
+import { Upkeep } from './upkeep.ts';
+
+export interface RunDirectoryOptions {
+  readonly directory: PrivateDirectory;
+  readonly fsync: FsyncPolicy;
+  readonly ttl_ms: number;
+  readonly complete_ttl_ms: number;
+  readonly lease_ms: number;
+  /** Names this process in the epochs it holds. */
+  readonly replica: string;
+  readonly sealing_keys: readonly SealingKey[];
+  readonly segment_bytes?: number | undefined;
+  /** See {@link Upkeep}. */
+  readonly runs_max?: number | undefined;
+  /** Damage of which not even the run can be told, and once that there are more runs than are kept. */
+  onError(error: Error): void;
+}
+
+/** All that one process knows and does of a directory of runs and notes. */
+export class RunDirectory {
+  readonly log: SegmentLog;
+  readonly state: LogState;
+  readonly runs: RunLog;
+  readonly #upkeep: Upkeep;
+  readonly #handlers: RequestHandlers;
+
+  constructor(options: RunDirectoryOptions) {
+    const { directory, replica, sealing_keys, onError } = options;
+    this.state = new LogState({
+      onDamage: ({ segment, offset }) =>
+        onError(
+          new Error(`segment ${segment} of the log is damaged at byte ${offset}; of which run is not known`),
+        ),
+    });
+    const { state } = this;
+    this.log = new SegmentLog({ ...options, reader: state });
+    const seal = sealing_keys.length > 0 ? sealWith(sealing_keys) : undefined;
+    this.runs = new RunLog({ ...options, log: this.log, state, seal });
+    this.#upkeep = new Upkeep({ ...options, log: this.log, state, runs: this.runs });
+    const notes = new NoteLog({ log: this.log, state, replica });
+    const { runs } = this;
+    this.#handlers = {
+      acquire: (request) => runs.acquire(request),
+      append: (request) => runs.append(request),
+      finish: (request) => runs.finish(request),
+      release: (request) => runs.release(request),
+      purge: (request) => runs.purge(request),
+      read: (request) => runs.read(request),
+      orphans: (request) => runs.orphans(request),
+      indexed_runs: ({ owner }) => ({ answer: state.runs.listed(owner) }),
+      forget_runs: (request) => runs.forget(request),
+      put_note: (request) => notes.put(request),
+      claim_note: (request) => notes.claim(request),
+      get_note: (request) => notes.get(request),
+      take_note: (request) => notes.take(request),
+      check: () => {
+        directory.write(checkName(replica), 'ok');
+        directory.remove(checkName(replica));
+        return { answer: undefined };
+      },
+    };
+  }
+
+  /** Reads all there is, and completes what processes that were killed have left undone. */
+  open(): void {
+    this.log.open();
+    for (const run of this.state.runs.keys()) this.runs.blank(run);
+  }
+
+  perform(requests: readonly Request[]): readonly (Reply | Promise<Reply>)[] {
+    return commit(requests, this.log, this.#handlers);
+  }
+
+  /** To be called from time to time. */
+  keep(): void {
+    this.#upkeep.pass();
+  }
+
+  close(): void {
+    this.log.close();
+  }
+}

@@ -1,0 +1,380 @@
+import {
+  decodeFrame,
+  encodeFrame,
+  endOfSplit,
+  endOfUnended,
+  type Frame,
+  isCutShort,
+  type Place,
+  VERSION,
+} from './frame.ts';
+import { segmentName, segmentNumber } from './names.ts';
+import { isCode, type PrivateDirectory, unlessMissing } from './private-directory.ts';
+import { refused } from './refusal.ts';
+
+const SEGMENT_BYTES = 16 * 1024 * 1024;
+/** How exactly it is known when something was appended. */
+const CLOCK_STEP_MS = 1000;
+/** Closed segments that are kept open to be read. */
+const READERS_MAX = 32;
+/** Two places that are not farther apart are read at once. */
+const READ_GAP_BYTES = 16_384;
+const NEWLINE = 0x0a;
+
+/** When written data is forced to the disk. Surviving a killed process needs none of it, surviving a power cut does. */
+export type FsyncPolicy = 'never' | 'finish' | 'append';
+
+/** What became of a frame that this process has appended. */
+export interface Outcome {
+  /** `ok`, or why it counts for nothing. */
+  readonly code: 'ok' | 'stale' | 'taken' | 'foreign' | 'finished' | 'missing';
+  /** Where what it is about lies. */
+  readonly place?: Place;
+}
+
+/** Learns what the log says, in the order in which all processes read it. */
+export interface LogReader {
+  frame(frame: Frame, bytes: Buffer, place: Place, at_ms: number): Outcome;
+  /** A line that was written whole and cannot be read any more. */
+  damaged(bytes: Buffer, start: number, end: number, place: Place): void;
+}
+
+export interface SegmentLogOptions {
+  readonly directory: PrivateDirectory;
+  readonly fsync: FsyncPolicy;
+  readonly reader: LogReader;
+  readonly segment_bytes?: number | undefined;
+}
+
+/**
+ * One log for all processes that use a directory, in segments. A write is appended by one system call, so the file has
+ * one order of writes, and every process reads all of them in that order. A process knows what became of its own
+ * write once it has read as far as that. A segment ends with the first frame that closes it; whatever another process
+ * writes behind it counts for nothing, and is written again to the next segment by that process.
+ */
+export class SegmentLog {
+  readonly #directory: PrivateDirectory;
+  readonly #fsync: FsyncPolicy;
+  readonly #reader: LogReader;
+  readonly #segment_bytes: number;
+  readonly #readers = new Map<number, number>();
+  #segment = 0;
+  #fd = -1;
+  #inode = 0;
+  /** Up to where the present segment was read. */
+  #end = 0;
+  #closed: boolean = true;
+  /** This process has made a segment whose name may not survive a power cut yet. */
+  #isNew: boolean = false;
+  #at_ms = 0;
+  #syncing: Promise<void> | undefined;
+  #waiting: Promise<void> | undefined;
+
+  constructor({ directory, fsync, reader, segment_bytes = SEGMENT_BYTES }: SegmentLogOptions) {
+    this.#directory = directory;
+    this.#fsync = fsync;
+    this.#reader = reader;
+    this.#segment_bytes = segment_bytes;
+  }
+
+  /** The segment that is appended to. */
+  get segment(): number {
+    return this.#segment;
+  }
+
+  /** In ascending order. */
+  segments(): readonly number[] {
+    return this.#directory
+      .names()
+      .flatMap((name) => segmentNumber(name) ?? [])
+      .sort((a, b) => a - b);
+  }
+
+  /** Reads everything there is. */
+  open(): void {
+    this.catchUp();
+    for (;;) {
+      const segment = this.#segment;
+      if (!this.segments().some((number) => number > segment)) return;
+      this.catchUp();
+      // Its last frame is damaged: it was closed before there was a later one, and all of it was read after that.
+      if (this.#segment === segment) this.#closed = true;
+    }
+  }
+
+  /** Reads whatever was appended since the last time. */
+  catchUp(): void {
+    for (;;) {
+      while (this.#closed) this.#next();
+      const size = this.#size();
+      if (size > this.#end) this.#consume(this.#slice(this.#fd, this.#end, size), this.#end);
+      if (!this.#closed) return;
+    }
+  }
+
+  /**
+   * Appends lines and reads up to them. Returns what became of them, in order; of fewer lines where not all could be
+   * written. Throws when nothing was written, or when what was written could not be made durable.
+   */
+  append(lines: string | Buffer): readonly Outcome[] {
+    if (this.#end >= this.#segment_bytes) this.#rotate();
+    for (;;) {
+      const head = this.#head();
+      const bytes =
+        typeof lines === 'string' ? Buffer.from(head + lines) : Buffer.concat([Buffer.from(head), lines]);
+      const written = this.#directory.fs.writeSync(this.#fd, bytes);
+      const outcomes = this.#readOwn(bytes.subarray(0, written), head.length);
+      if (!outcomes) {
+        this.catchUp();
+        continue;
+      }
+      if (this.#fsync === 'append') this.#directory.fs.fdatasyncSync(this.#fd);
+      return outcomes;
+    }
+  }
+
+  /** Resolves once everything that was appended so far is on the disk, if the policy asks for that at the end of a run. */
+  sync(): Promise<void> {
+    if (this.#fsync !== 'finish') return Promise.resolve();
+    // One that is under way may have begun too early; the next one is for all who ask meanwhile.
+    this.#waiting ??= (this.#syncing ?? Promise.resolve())
+      .catch(() => {})
+      .then(() => {
+        this.#waiting = undefined;
+        this.#syncing = this.#syncNow().finally(() => {
+          this.#syncing = undefined;
+        });
+        return this.#syncing;
+      });
+    return this.#waiting;
+  }
+
+  /** The lines at these places, each with a newline. Throws `ENOENT` when a segment was removed. */
+  read(places: readonly number[]): Buffer {
+    const parts: Buffer[] = [];
+    for (let at = 0; at < places.length; ) {
+      const [segment, offset] = [places[at] as number, places[at + 1] as number];
+      let [last, end] = [at, offset];
+      while (last < places.length && places[last] === segment) {
+        const next = places[last + 1] as number;
+        if (next < end || next - end > READ_GAP_BYTES) break;
+        end = next + (places[last + 2] as number) + 1;
+        last += 3;
+      }
+      const bytes = this.#slice(this.#openToRead(segment), offset, end);
+      for (; at < last; at += 3) {
+        const start = (places[at + 1] as number) - offset;
+        parts.push(bytes.subarray(start, start + (places[at + 2] as number) + 1));
+      }
+    }
+    return Buffer.concat(parts);
+  }
+
+  /**
+   * The lines at the places that `find` says; undefined when they are gone. Another process may copy them elsewhere and
+   * remove their segment meanwhile.
+   */
+  readCurrent(find: () => readonly number[]): Buffer | undefined {
+    let missed: readonly number[] | undefined;
+    for (;;) {
+      const places = find();
+      if (missed?.length === places.length && missed.every((number, at) => number === places[at]))
+        return undefined;
+      try {
+        return this.read(places);
+      } catch (error) {
+        if (!isCode(error, 'ENOENT')) throw error;
+        missed = [...places];
+        this.catchUp();
+      }
+    }
+  }
+
+  /** Overwrites the lines at these places, so that nothing of them can be read any more. */
+  blank(places: readonly number[]): void {
+    const bySegment = new Map<number, { offset: number; content: Buffer }[]>();
+    for (let at = 0; at < places.length; at += 3) {
+      const parts = bySegment.get(places[at] as number) ?? [];
+      parts.push({ offset: places[at + 1] as number, content: Buffer.alloc(places[at + 2] as number, '\n') });
+      bySegment.set(places[at] as number, parts);
+    }
+    for (const [segment, parts] of bySegment)
+      this.#directory.overwrite(segmentName(segment), parts, this.#fsync !== 'never');
+  }
+
+  bytesOf(segment: number): number {
+    return unlessMissing(() => this.#directory.stat(segmentName(segment)).size) ?? 0;
+  }
+
+  /** Removes a closed segment. */
+  remove(segment: number): void {
+    this.#directory.remove(segmentName(segment));
+    this.#closeReader(segment);
+  }
+
+  close(): void {
+    for (const segment of [...this.#readers.keys()]) this.#closeReader(segment);
+    this.#leave();
+    this.#fd = -1;
+  }
+
+  /** Goes on to the segment after the present one, which is closed; at first to the oldest one there is. */
+  #next(): void {
+    if (this.#fd >= 0 && this.#fsync !== 'never') this.#directory.fs.fdatasyncSync(this.#fd);
+    const following = this.segments().find((number) => number > this.#segment);
+    const number = following ?? this.#segment + 1;
+    const fd = unlessMissing(() => this.#directory.openLog(segmentName(number), following === undefined));
+    if (fd === undefined) {
+      if (following === undefined) throw refused('ENOENT', 'the directory was removed');
+      this.#segment = number;
+      return;
+    }
+    if (following === undefined) this.#isNew = true;
+    this.#leave();
+    this.#fd = fd;
+    this.#inode = this.#directory.fs.fstatSync(fd).ino;
+    this.#segment = number;
+    this.#end = 0;
+    this.#closed = false;
+  }
+
+  #leave(): void {
+    const fd = this.#fd;
+    if (fd < 0) return;
+    const close = () => this.#directory.fs.closeSync(fd);
+    if (this.#syncing !== undefined) this.#syncing.then(close, close);
+    else close();
+  }
+
+  #size(): number {
+    try {
+      const { ino, size } = this.#directory.stat(segmentName(this.#segment));
+      if (ino === this.#inode) return size;
+    } catch (error) {
+      if (!isCode(error, 'ENOENT') || !this.segments().some((number) => number > this.#segment)) throw error;
+      // It was closed and removed while this process looked elsewhere: what is still wanted of it was copied.
+      const { size } = this.#directory.fs.fstatSync(this.#fd);
+      if (size === this.#end) this.#closed = true;
+      return size;
+    }
+    throw refused('ESTALE', `${segmentName(this.#segment)} is not the file that it was`);
+  }
+
+  #rotate(): void {
+    this.#directory.fs.writeSync(this.#fd, `\n${encodeFrame('s', '-', 0, '')}`);
+    this.catchUp();
+  }
+
+  /** What precedes the lines of a write: the end of whatever was left unfinished, and from time to time the time. */
+  #head(): string {
+    const now_ms = Date.now();
+    if (this.#end > 0 && Math.abs(now_ms - this.#at_ms) < CLOCK_STEP_MS) return '\n';
+    return `\n${encodeFrame('h', '-', now_ms, String(VERSION))}`;
+  }
+
+  /** Undefined when the segment was closed before them. `own` is what was written; its lines begin at `start`. */
+  #readOwn(own: Buffer, start: number): readonly Outcome[] | undefined {
+    const base = this.#end;
+    const { size } = this.#directory.fs.fstatSync(this.#fd);
+    const region = size === base + own.length ? own : this.#slice(this.#fd, base, size);
+    const at = region === own ? 0 : region.indexOf(own);
+    if (at < 0) throw refused('EIO', 'what was written cannot be read back');
+    const outcomes: Outcome[] = [];
+    this.#consume(region, base, at + start, at + own.length, outcomes);
+    return this.#closed && this.#end <= base + at ? undefined : outcomes;
+  }
+
+  /** Hands on the whole lines of `bytes`, which lie at `base`. `outcomes` gets those of the lines in a range. */
+  #consume(bytes: Buffer, base: number, from = 0, to = 0, outcomes?: Outcome[]): void {
+    for (let start = 0; start < bytes.length && !this.#closed; ) {
+      const newline = bytes.indexOf(NEWLINE, start);
+      if (newline < 0) return;
+      const frame = newline > start ? decodeFrame(bytes, start, newline) : undefined;
+      const end =
+        frame || newline === start
+          ? newline
+          : (endOfUnended(bytes, start, newline) ?? endOfSplit(bytes, start, newline) ?? newline);
+      const outcome = end > start ? this.#line(frame, bytes, start, end, base) : undefined;
+      if (outcome && start >= from && start < to) outcomes?.push(outcome);
+      start = end + 1;
+      this.#end = base + start;
+    }
+  }
+
+  #line(
+    known: Frame | undefined,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    base: number,
+  ): Outcome | undefined {
+    const place = { segment: this.#segment, offset: base + start, bytes: end - start };
+    const frame = known ?? decodeFrame(bytes, start, end);
+    if (!frame) {
+      if (!this.#isUnfinished(bytes, start, end)) this.#reader.damaged(bytes, start, end, place);
+      return undefined;
+    }
+    if (frame.kind === 's') this.#closed = true;
+    else if (frame.kind === 'h') this.#at_ms = readClock(frame, bytes);
+    else return this.#reader.frame(frame, bytes, place, this.#at_ms);
+    return undefined;
+  }
+
+  /** Its process was killed, or had no room for all of it: another write begins right behind it. */
+  #isUnfinished(bytes: Buffer, start: number, end: number): boolean {
+    if (!isCutShort(bytes, start, end)) return false;
+    let next = end + 1;
+    while (bytes[next] === NEWLINE) next++;
+    const next_end = bytes.indexOf(NEWLINE, next);
+    return (
+      next_end < 0 || decodeFrame(bytes, next, next_end) !== undefined || isCutShort(bytes, next, next_end)
+    );
+  }
+
+  async #syncNow(): Promise<void> {
+    const fd = this.#fd;
+    const isNew = this.#isNew;
+    await new Promise<void>((resolve, reject) => {
+      this.#directory.fs.fdatasync(fd, (error) => (error ? reject(error) : resolve()));
+    });
+    // Not when it is made: at the start of a process that would hold up its first runs.
+    if (!isNew) return;
+    await this.#directory.sync();
+    this.#isNew = false;
+  }
+
+  #openToRead(segment: number): number {
+    if (segment === this.#segment) return this.#fd;
+    const open = this.#readers.get(segment);
+    if (open !== undefined) return open;
+    const [oldest] = this.#readers.keys();
+    if (this.#readers.size >= READERS_MAX && oldest !== undefined) this.#closeReader(oldest);
+    const fd = this.#directory.openToRead(segmentName(segment));
+    this.#readers.set(segment, fd);
+    return fd;
+  }
+
+  #closeReader(segment: number): void {
+    const fd = this.#readers.get(segment);
+    this.#readers.delete(segment);
+    if (fd !== undefined) this.#directory.fs.closeSync(fd);
+  }
+
+  #slice(fd: number, start: number, end: number): Buffer {
+    const bytes = Buffer.allocUnsafe(end - start);
+    let read = 0;
+    while (read < bytes.length) {
+      const more = this.#directory.fs.readSync(fd, bytes, read, bytes.length - read, start + read);
+      if (more === 0) break;
+      read += more;
+    }
+    return bytes.subarray(0, read);
+  }
+}
+
+function readClock(frame: Frame, bytes: Buffer): number {
+  const version = Number(bytes.toString('latin1', frame.body_start, frame.body_end));
+  if (version !== VERSION)
+    throw refused('EVERSION', `the log has format ${version}, this version reads ${VERSION}`);
+  return frame.number;
+}

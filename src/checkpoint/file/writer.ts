@@ -1,0 +1,144 @@
+import { Worker } from 'node:worker_threads';
+import type {
+  AnswerTo,
+  FromThread,
+  Reply,
+  Request,
+  RequestKind,
+  RequestOf,
+  ToThread,
+  WriterThreadData,
+} from './protocol.ts';
+import { FileStoreError } from './refusal.ts';
+
+interface Pending {
+  readonly resolve: (answer: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * The writing thread as the serving thread sees it. Requests of one turn go to it together. While it performs a batch,
+ * appends gather until the next one, so that the cost of talking to it, and of writing, is shared by all runs, the more
+ * the busier it is; a request that a client waits for is not held back.
+ */
+export class Writer {
+  /** Resolves once the thread has read the log; rejects when it cannot. */
+  readonly opened: Promise<void>;
+  readonly #opening = Promise.withResolvers<void>();
+  readonly #worker: Worker;
+  readonly #onUpkeepError: (error: Error) => void;
+  readonly #pending = new Map<number, Pending>();
+  #ids = 0;
+  #gathering: Request[] = [];
+  /** Batches that were not replied to. */
+  #underWay = 0;
+  #isPosting: boolean = false;
+  #posted_at_ms = 0;
+  #onIdle: (() => void) | undefined;
+  #failure: Error | undefined;
+
+  constructor(data: WriterThreadData, onUpkeepError: (error: Error) => void) {
+    this.#onUpkeepError = onUpkeepError;
+    this.opened = this.#opening.promise;
+    // A store that nothing waits for fails with its first request.
+    this.opened.catch(() => {});
+    // The thread runs from the source or from the build, as this file does.
+    const thread = new URL(`./file-writer-thread${import.meta.url.slice(-3)}`, import.meta.url);
+    this.#worker = new Worker(thread, { workerData: data, name: 'holdfast-file-store' });
+    this.#worker.on('message', (message: FromThread) => this.#receive(message));
+    this.#worker.on('error', (error) =>
+      this.#fail(error instanceof Error ? error : new Error(String(error))),
+    );
+    this.#worker.on('exit', () => this.#fail(new Error('the file store is closed')));
+  }
+
+  /** How long the batch under way has been waiting for the disk. */
+  get stalled_ms(): number {
+    return this.#underWay > 0 ? performance.now() - this.#posted_at_ms : 0;
+  }
+
+  /** Rejects with a {@link FileStoreError}. */
+  request<Kind extends RequestKind>(kind: Kind, request: RequestOf<Kind>): Promise<AnswerTo<Kind>> {
+    return new Promise((resolve, reject) => {
+      this.send(kind, request, resolve, reject);
+    });
+  }
+
+  /** The same for those who have no use for a promise. */
+  send<Kind extends RequestKind>(
+    kind: Kind,
+    request: RequestOf<Kind>,
+    resolve: (answer: AnswerTo<Kind>) => void,
+    reject: (error: Error) => void,
+  ): void {
+    if (this.#failure) {
+      reject(this.#failure);
+      return;
+    }
+    const id = ++this.#ids;
+    this.#pending.set(id, { resolve: resolve as Pending['resolve'], reject });
+    this.#gathering.push({ kind, id, request });
+    if (this.#isPosting || (this.#underWay > 0 && kind === 'append')) return;
+    this.#isPosting = true;
+    queueMicrotask(() => this.#post());
+  }
+
+  /** Resolves once everything is written and the thread has ended. */
+  async close(): Promise<void> {
+    while (this.#pending.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    }
+    if (this.#failure) return;
+    const exited = new Promise((resolve) => this.#worker.once('exit', resolve));
+    this.#worker.postMessage('close' satisfies ToThread);
+    await exited;
+  }
+
+  #post(): void {
+    this.#isPosting = false;
+    if (this.#gathering.length === 0) return;
+    const batch = this.#gathering;
+    this.#gathering = [];
+    if (this.#underWay++ === 0) this.#posted_at_ms = performance.now();
+    this.#worker.postMessage(batch satisfies ToThread);
+  }
+
+  #receive(message: FromThread): void {
+    if (message.kind === 'opened') {
+      this.#opening.resolve();
+      return;
+    }
+    if (message.kind === 'failed') {
+      this.#onUpkeepError(new FileStoreError(message.refusal));
+      return;
+    }
+    if (message.kind === 'replies') {
+      this.#underWay--;
+      this.#posted_at_ms = performance.now();
+      if (this.#underWay === 0) this.#post();
+    }
+    for (const reply of message.replies) this.#settle(reply);
+    if (this.#pending.size === 0) this.#onIdle?.();
+  }
+
+  #settle(reply: Reply): void {
+    const pending = this.#pending.get(reply.id);
+    this.#pending.delete(reply.id);
+    if ('refusal' in reply) pending?.reject(new FileStoreError(reply.refusal));
+    else pending?.resolve(reply.answer);
+  }
+
+  /** The thread is gone: everything waiting for it fails, and so does everything later. */
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    this.#opening.reject(error);
+    this.#underWay = 0;
+    this.#gathering = [];
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const { reject } of pending) reject(this.#failure);
+    this.#onIdle?.();
+  }
+}

@@ -1,0 +1,231 @@
+import * as node_fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { encodeFrame } from '../../../src/checkpoint/file/frame.ts';
+import { segmentName } from '../../../src/checkpoint/file/names.ts';
+import type { FileSystem } from '../../../src/checkpoint/file/private-directory.ts';
+import { encodeRecordBody } from '../../../src/checkpoint/record-codec.ts';
+import { COMPLETE, HEADER_RECORD, newRunId, OWNER, temporaryDirectory, textOf } from '../fixtures.ts';
+import { Peer, readRun } from './file-peer.ts';
+
+const FIRST = segmentName(1);
+
+/** A file system on which some writes fail after the given number of bytes. */
+function failing(failures: (number | 'sync')[]): FileSystem {
+  const fail = (code: string) => Object.assign(new Error('no space left on device'), { code });
+  return {
+    ...node_fs,
+    writeSync: ((fd: number, content: Buffer) => {
+      const bytes = failures[0];
+      if (typeof bytes !== 'number') return node_fs.writeSync(fd, content);
+      failures.shift();
+      const written = node_fs.writeSync(fd, content.subarray(0, bytes));
+      if (bytes === 0) throw fail('ENOSPC');
+      return written;
+    }) as typeof node_fs.writeSync,
+    fdatasyncSync: (fd) => {
+      if (failures[0] !== 'sync') return node_fs.fdatasyncSync(fd);
+      failures.shift();
+      throw fail('EIO');
+    },
+  };
+}
+
+describe('a disk that fails', () => {
+  test.each<[string, (number | 'sync')[]]>([
+    ['before the first byte', [0]],
+    ['in the middle of a line', [17]],
+    ['several times at different places', [3, 0, 20, 1]],
+    ['to make what was written durable', ['sync', 'sync']],
+  ])('%s is reported, and leaves no half line behind', (_, failures) => {
+    const dir = temporaryDirectory();
+    const pending: (number | 'sync')[] = [];
+    const peer = new Peer(dir, undefined, { fs: failing(pending), fsync: 'append' }).acquire();
+    expect(peer.append('a')).toBeUndefined();
+    pending.push(...failures);
+    for (const failure of failures) {
+      expect(peer.append('b')).toMatchObject({ code: failure === 'sync' ? 'EIO' : 'ENOSPC' });
+    }
+    expect(peer.append('b')).toBeUndefined();
+    expect(peer.append('c')).toBeUndefined();
+    for (const image of [readRun(dir, peer.run), readRun(dir, peer.run)]) {
+      expect(image).not.toHaveProperty('damage');
+      expect(textOf(image.records)).toBe('abc');
+    }
+  });
+
+  test('does not make a writer take back what its successor has read', () => {
+    const dir = temporaryDirectory();
+    const run = newRunId();
+    const failures: (number | 'sync')[] = [];
+    const holder = new Peer(dir, run, { fs: failing(failures), fsync: 'append' }).acquire();
+    holder.append('a');
+    failures.push('sync', 0);
+    expect(holder.append('b')).toMatchObject({ code: 'EIO' });
+    expect(holder.append('b')).toMatchObject({ code: 'ENOSPC' });
+    const successor = new Peer(dir, run).acquire(1);
+    expect(successor.append('c')).toBeUndefined();
+    expect(holder.append('b')).toMatchObject({ code: 'stale' });
+    const image = readRun(dir, run);
+    expect(image).not.toHaveProperty('damage');
+    expect(textOf(image.records)).toBe('abc');
+  });
+
+  test('keeps what was written whole of a batch, and refuses the rest of it', () => {
+    const dir = temporaryDirectory();
+    const pending: number[] = [];
+    const peer = new Peer(dir, undefined, { fs: failing(pending) }).acquire();
+    const other = newRunId();
+    peer.directory.perform([{ kind: 'acquire', id: 1, request: { run: other, owner: OWNER, after: 0 } }]);
+    const append = (run: string, id: number) =>
+      ({
+        kind: 'append',
+        id,
+        request: { run, epoch: 1, bodies: [encodeRecordBody(HEADER_RECORD)] },
+      }) as const;
+    const line = encodeFrame('r', other, 1, encodeRecordBody(HEADER_RECORD));
+    pending.push(line.length + 20);
+    const replies = peer.directory.perform([append(peer.run, 2), append(other, 3)]);
+    expect(replies).toMatchObject([
+      { id: 2, answer: undefined },
+      { id: 3, refusal: { code: 'ENOSPC' } },
+    ]);
+    expect([peer.run, other].map((run) => readRun(dir, run).records.length)).toEqual([1, 0]);
+    expect(peer.directory.perform([append(other, 4)])).toMatchObject([{ answer: undefined }]);
+    expect(readRun(dir, other).records).toEqual([HEADER_RECORD]);
+  });
+
+  test.each([9, 'sync'] as const)('leaves a new run claimable when its claim failed (%s)', (failure) => {
+    const dir = temporaryDirectory();
+    const pending: (number | 'sync')[] = [failure];
+    const peer = new Peer(dir, undefined, { fs: failing(pending), fsync: 'append' });
+    expect(() => peer.acquire()).toThrow(/could be written|no space left/);
+    expect(peer.acquire().append('a')).toBeUndefined();
+    expect(textOf(readRun(dir, peer.run).records)).toBe('a');
+  });
+
+  test('at the end of a run is reported, and the run can be finished again', async () => {
+    const dir = temporaryDirectory();
+    let failures = 2;
+    const fs: FileSystem = {
+      ...node_fs,
+      fdatasync: ((fd: number, done: (error: Error | null) => void) => {
+        if (failures-- > 0) done(Object.assign(new Error('input/output error'), { code: 'EIO' }));
+        else node_fs.fdatasync(fd, done);
+      }) as typeof node_fs.fdatasync,
+    };
+    const peer = new Peer(dir, undefined, { fs, fsync: 'finish' }).acquire();
+    peer.append('a');
+    for (let i = 0; i < 2; i++) await expect(peer.finish(COMPLETE)).rejects.toMatchObject({ code: 'EIO' });
+    await peer.finish(COMPLETE);
+    expect(readRun(dir, peer.run)).toMatchObject({ end: COMPLETE, seq: 1 });
+  });
+});
+
+describe('a write that was cut short at any byte by the death of its process', () => {
+  test('is no damage, and hides nothing that is written later, by whichever process', () => {
+    const dir = temporaryDirectory();
+    const peer = new Peer(dir).acquire();
+    peer.append('a');
+    const path = join(dir, FIRST);
+    const whole = node_fs.readFileSync(path);
+    peer.append('b');
+    const line = node_fs.readFileSync(path).subarray(whole.length);
+    for (let length = 0; length < line.length - 1; length++) {
+      node_fs.writeFileSync(path, Buffer.concat([whole, line.subarray(0, length)]));
+      const next = new Peer(dir, peer.run).acquire(1);
+      expect(next.append('c')).toBeUndefined();
+      const image = readRun(dir, peer.run);
+      expect(image).not.toHaveProperty('damage');
+      expect(textOf(image.records)).toBe('ac');
+    }
+  });
+});
+
+describe('segments', () => {
+  const SMALL = { segment_bytes: 2000 } as const;
+
+  test('follow one another for all processes, which see the same', () => {
+    const dir = temporaryDirectory();
+    const run = newRunId();
+    const peers = [
+      new Peer(dir, newRunId(), SMALL),
+      new Peer(dir, newRunId(), SMALL),
+      new Peer(dir, run, SMALL),
+    ];
+    for (const peer of peers) peer.acquire();
+    for (let round = 0; round < 60; round++)
+      for (const peer of peers) expect(peer.append(`${round} `)).toBeUndefined();
+    expect(node_fs.readdirSync(dir).length).toBeGreaterThan(5);
+    for (const peer of peers) {
+      const image = readRun(dir, peer.run);
+      expect(image).not.toHaveProperty('damage');
+      expect(textOf(image.records)).toBe(Array.from({ length: 60 }, (_, round) => `${round} `).join(''));
+    }
+  });
+
+  test('that were closed take nothing more: what comes late is written to the next one', () => {
+    const dir = temporaryDirectory();
+    let interrupt: (() => void) | undefined;
+    const fs: FileSystem = {
+      ...node_fs,
+      writeSync: ((fd: number, content: Buffer) => {
+        interrupt?.();
+        interrupt = undefined;
+        return node_fs.writeSync(fd, content);
+      }) as typeof node_fs.writeSync,
+    };
+    const late = new Peer(dir, undefined, { fs }).acquire();
+    const other = new Peer(dir, undefined, { segment_bytes: 200 }).acquire();
+    interrupt = () => expect(other.append('x')).toBeUndefined();
+    expect(late.append('a')).toBeUndefined();
+    expect(node_fs.readdirSync(dir)).toEqual([segmentName(1), segmentName(2)]);
+    expect(textOf(readRun(dir, late.run).records)).toBe('a');
+    expect(node_fs.readFileSync(join(dir, segmentName(2)), 'utf8')).toContain(late.run);
+  });
+
+  test('whose last frame is damaged are left for the next one all the same', () => {
+    const dir = temporaryDirectory();
+    const errors: Error[] = [];
+    const peer = new Peer(dir, undefined, { segment_bytes: 400 }).acquire();
+    for (const word of 'abcdefgh') peer.append(word);
+    const path = join(dir, FIRST);
+    const bytes = node_fs.readFileSync(path);
+    bytes[bytes.length - 3] = 0x21;
+    node_fs.writeFileSync(path, bytes);
+    const next = new Peer(dir, peer.run, { onError: (error) => errors.push(error) });
+    expect(next.acquire(1).append('i')).toBeUndefined();
+    expect(peer.append('x')).toMatchObject({ code: 'stale' });
+    expect(errors).toHaveLength(1);
+    expect(next.directory.log.segment).toBeGreaterThan(1);
+  });
+
+  test('that cannot be attributed to a run when they are damaged are reported', () => {
+    const dir = temporaryDirectory();
+    const errors: Error[] = [];
+    const peer = new Peer(dir).acquire();
+    node_fs.appendFileSync(join(dir, FIRST), `\n${'z'.repeat(200)}\n`);
+    peer.directory.close();
+    new Peer(dir, peer.run, { onError: (error) => errors.push(error) });
+    expect(errors).toMatchObject([
+      { message: expect.stringMatching(/^segment 1 of the log is damaged at byte \d+/) },
+    ]);
+  });
+
+  test('that were replaced by other files take nothing more', () => {
+    const dir = temporaryDirectory();
+    const peer = new Peer(dir).acquire();
+    node_fs.renameSync(join(dir, FIRST), join(dir, 'elsewhere'));
+    node_fs.copyFileSync(join(dir, 'elsewhere'), join(dir, FIRST));
+    expect(peer.append('a')).toMatchObject({ code: 'ESTALE' });
+  });
+
+  test('are private, and never reached by a symbolic link', () => {
+    const dir = temporaryDirectory();
+    new Peer(dir).acquire();
+    expect(node_fs.statSync(join(dir, FIRST)).mode & 0o777).toBe(0o600);
+    const other = temporaryDirectory();
+    node_fs.symlinkSync(join(dir, FIRST), join(other, FIRST));
+    expect(() => new Peer(other)).toThrow(expect.objectContaining({ code: 'ELOOP' }));
+  });
+});
