@@ -93,7 +93,8 @@ export function isLeftOver(stored: StoredRun): boolean {
   const events = records.flatMap((record) => record.events);
   if (!records[0]?.header || !events.some(({ deltas }) => deltas.length > 0)) return false;
   const last = events.at(-1)?.payload;
-  return last === undefined || wireOf(stored).delivered.endOf(last) === undefined;
+  const { delivered } = wireOf(stored);
+  return last === undefined || (delivered.endOf(last) ?? delivered.announcedError?.(last)) === undefined;
 }
 
 /** Whether the client of the run cannot have had its whole answer: one whose journal was damaged later may have. */

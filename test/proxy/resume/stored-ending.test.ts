@@ -3,7 +3,7 @@ import type { WireName } from '../../../src/checkpoint/journal.ts';
 import { foldJournal } from '../../../src/checkpoint/journal-fold.ts';
 import type { StoredRun } from '../../../src/checkpoint/store.ts';
 import { Replay } from '../../../src/proxy/resume/replay.ts';
-import { withEnding } from '../../../src/proxy/resume/stored-ending.ts';
+import { isLeftOver, withEnding } from '../../../src/proxy/resume/stored-ending.ts';
 import type { EventsMode } from '../../../src/proxy/wires/common/wire.ts';
 import { HEADER, HEADER_RECORD } from '../../checkpoint/fixtures.ts';
 import type { Plan } from '../../provider/script.ts';
@@ -94,4 +94,28 @@ describe('a client that was shown calls as they came', () => {
       expect(open > 0).toBe(events !== 'none');
     },
   );
+});
+
+describe('a response that is left over', () => {
+  const said = {
+    deltas: [{ kind: 'text', text: 'Kelp' }],
+    payload: '{"type":"response.output_text.delta","delta":"Kelp"}',
+  } as const;
+  const failure = [
+    '{"type":"error","error":{"message":"The stream was interrupted."}}',
+    '{"type":"response.failed","response":{"status":"failed"}}',
+  ].map((payload) => ({ deltas: [], payload }));
+
+  test.each([
+    ['was cut', 0, true],
+    ['was announced to have failed', 1, false],
+    ['has failed', 2, false],
+  ])('is one that %s: %i events of its failure are stored', (_, count, expected) => {
+    const events = [said, ...failure.slice(0, count)];
+    const records = [
+      { ...HEADER_RECORD, header: { ...HEADER, wire: 'responses' as const } },
+      { seq: events.length, events },
+    ];
+    expect(isLeftOver({ ...salvaged('call_a'), seq: events.length, records })).toBe(expected);
+  });
 });
