@@ -42,8 +42,8 @@ export class NoticeBoard {
     const { store } = this.#context;
     if ((thread === undefined && answered.length === 0) || this.#patience.isResting) return undefined;
     const lookups = [
-      thread === undefined ? undefined : takeThreadNote(store.notes, owner, thread, of_model),
-      answered.length === 0 ? undefined : takeLostCallNote(store.notes, owner, answered),
+      thread === undefined ? undefined : consumeThreadNote(store.notes, owner, thread, of_model),
+      answered.length === 0 ? undefined : consumeLostCallNote(store.notes, owner, answered),
     ];
     const taken = await Promise.all(lookups.map((lookup) => lookup && this.#inTime(this.#toTell(lookup))));
     const notes = taken.filter((note) => note !== undefined);
@@ -72,7 +72,7 @@ export class NoticeBoard {
   }
 }
 
-async function takeThreadNote(
+async function consumeThreadNote(
   notes: Notes,
   owner: Owner,
   thread: string,
@@ -95,7 +95,7 @@ async function takeThreadNote(
   };
 }
 
-async function takeLostCallNote(
+async function consumeLostCallNote(
   notes: Notes,
   owner: Owner,
   answered: readonly AnsweredCall[],

@@ -139,7 +139,7 @@ export class ChoiceCalls {
   read({ choices }: ChatChunk): readonly ChoiceCall[] {
     if (!Array.isArray(choices)) return [];
     const isStep = (choices as readonly ChatChoice[]).map(
-      (choice) => isObject(choice) && this.#takeChoice(choice),
+      (choice) => isObject(choice) && this.#foldChoice(choice),
     );
     return isStep.includes(true) ? this.unrecorded() : [];
   }
@@ -176,7 +176,7 @@ export class ChoiceCalls {
   }
 
   /** True if a call may be settled by it: another began, text came, or the choice is finished. Fragments say nothing yet. */
-  #takeChoice({ index = 0, delta, finish_reason }: ChatChoice): boolean {
+  #foldChoice({ index = 0, delta, finish_reason }: ChatChoice): boolean {
     const fragments = delta?.tool_calls;
     if (!Array.isArray(fragments) && !this.#choices.has(index)) return false;
     const { calls, transcript } = this.#choice(index);

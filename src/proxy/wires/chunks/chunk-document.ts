@@ -67,7 +67,7 @@ class ChunkFold implements DocumentFold {
     if (payload === '[DONE]') return;
     const { choices, obfuscation: _, ...fields } = JSON.parse(payload) as ChatChunk;
     this.#extra_characters += overlay(this.#fields, fields);
-    if (Array.isArray(choices)) for (const choice of choices) if (isObject(choice)) this.#takeChoice(choice);
+    if (Array.isArray(choices)) for (const choice of choices) if (isObject(choice)) this.#addChoice(choice);
   }
 
   document(): object | undefined {
@@ -81,7 +81,7 @@ class ChunkFold implements DocumentFold {
     return { id, object: this.#object, created, model, choices, ...(isObject(usage) && { usage }), ...more };
   }
 
-  #takeChoice({ index, usage, ...choice }: ChatChoice): void {
+  #addChoice({ index, usage, ...choice }: ChatChoice): void {
     const place = typeof index === 'number' ? index : 0;
     const known = this.#choices.get(place) ?? this.#choiceOf();
     this.#choices.set(place, known);

@@ -80,11 +80,11 @@ export class ShownBlocks {
       case 'content_block_delta':
         // Nearly all are text, which changes nothing.
         if (/"(?:input_json|signature)_delta"/.test(payload))
-          this.#takeDelta(JSON.parse(payload) as MessagesPayload);
+          this.#addDelta(JSON.parse(payload) as MessagesPayload);
     }
   }
 
-  #takeDelta({ index, delta }: MessagesPayload): void {
+  #addDelta({ index, delta }: MessagesPayload): void {
     const block = this.#open.get(Number(index));
     if (!block || !isObject(delta)) return;
     if (typeof delta.partial_json === 'string') block.arguments += delta.partial_json;

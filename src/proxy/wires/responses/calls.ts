@@ -60,7 +60,7 @@ export class ResponseCalls {
     const events = this.#held.get(item) ?? [];
     this.#closed.add(delta.index);
     this.#held.delete(item);
-    this.#output.tell({ item, events, fragment });
+    this.#output.showCall({ item, events, fragment });
   }
 
   /** Gives the call up; returns it if the client has seen something of it. */

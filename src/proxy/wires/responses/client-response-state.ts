@@ -58,8 +58,8 @@ export class ClientResponseState {
   error: Json | undefined;
   /** By `output_index`, of which servers may leave some out. */
   readonly #items = new Map<number, ShownItem>();
-  /** What was spoken of last. */
-  #told: ShownItem | undefined;
+  /** The item that an event was about last. */
+  #latest: ShownItem | undefined;
 
   get items(): readonly ShownItem[] {
     return [...this.#items.values()].sort((one, other) => one.index - other.index);
@@ -110,9 +110,9 @@ export class ClientResponseState {
     return {
       type: 'response.output_text.delta',
       sequence_number: this.next_sequence,
-      item_id: this.#told?.item.id,
-      output_index: this.#told?.index,
-      content_index: this.#told?.open?.index,
+      item_id: this.#latest?.item.id,
+      output_index: this.#latest?.index,
+      content_index: this.#latest?.open?.index,
       delta: deltas.map((delta) => (delta.kind === 'text' ? delta.text : '')).join(''),
       logprobs: [],
     };
@@ -122,7 +122,7 @@ export class ClientResponseState {
   rebuilds(data: ResponsesData): boolean {
     if (data.type !== 'response.output_text.delta' || data.sequence_number !== this.next_sequence)
       return false;
-    const { item, index, open } = this.#told ?? {};
+    const { item, index, open } = this.#latest ?? {};
     const isNext =
       open?.list === 'content' &&
       open.index === data.content_index &&
@@ -155,7 +155,7 @@ export class ClientResponseState {
 
   #addToItem(data: ResponsesData): void {
     const shown = this.itemOf(data);
-    this.#told = shown;
+    this.#latest = shown;
     const content = { list: 'content', index: indexIn(data.content_index) } as const;
     const summary = { list: 'summary', index: indexIn(data.summary_index) } as const;
     const text = TEXT_EVENTS.get(data.type);

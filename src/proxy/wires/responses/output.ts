@@ -128,17 +128,17 @@ export class ResponseOutput {
   }
 
   /** Shows a whole call, unless a message is still open and will be continued: it comes after that. */
-  tell(call: WholeCall): void {
+  showCall(call: WholeCall): void {
     const isWithin =
       this.#continues && this.#sender.shown.openItems.some(({ item }) => kindOf(item) === 'message');
     if (isWithin) this.#waiting.push(call);
-    else this.#tell(call);
+    else this.#showCall(call);
   }
 
   /** Ends whatever was begun. */
   closeAll(): void {
     this.#closeOpen(() => true);
-    this.#tellWaiting();
+    this.#showWaiting();
     this.#closeOpen(() => true);
   }
 
@@ -158,14 +158,14 @@ export class ResponseOutput {
     return this.#sender.shown.openItems.find(({ item }) => item.call_id === id || item.id === id);
   }
 
-  #tellWaiting(): void {
+  #showWaiting(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const call of waiting) this.#tell(call);
+    for (const call of waiting) this.#showCall(call);
   }
 
   /** As one attempt sends it from beginning to end. */
-  #tell({ item, events, fragment }: WholeCall): void {
+  #showCall({ item, events, fragment }: WholeCall): void {
     // The one before it is whole, too, and lacks no more than its end.
     this.#closeOpen((shown) => kindOf(shown.item) === 'call');
     const [first, ...rest] = events;
@@ -234,7 +234,7 @@ export class ResponseOutput {
   /** A new item, after the ones that were left open. */
   #begin(item: AttemptItem, event?: ResponsesEvent, deltas: readonly Delta[] = []): Place {
     if (this.#continues) this.#closeOpen((open) => this.#isLeft(open));
-    if (item.kind !== 'call') this.#tellWaiting();
+    if (item.kind !== 'call') this.#showWaiting();
     const { shown, isFaithful } = this.#sender;
     const own = event?.data.output_index;
     const output_index = isFaithful && typeof own === 'number' ? own : shown.next_index;

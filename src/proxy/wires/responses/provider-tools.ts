@@ -64,7 +64,7 @@ export class ResponsesProviderTools {
     }
     const call_id = textIn(item.call_id);
     const use = isResult(type) ? this.#uses.get(call_id) : undefined;
-    const items = use ? [...use.items, item] : [...this.#takeContext(), this.#asGivenBack(item)];
+    const items = use ? [...use.items, item] : [...this.#drainContext(), this.#asGivenBack(item)];
     if (PAIRED.has(type)) {
       this.#uses.set(call_id, { seen, items });
       return NO_DELTAS;
@@ -73,7 +73,7 @@ export class ResponsesProviderTools {
     return [{ kind: 'provider_tool_end', id, name, items }];
   }
 
-  #takeContext(): readonly Json[] {
+  #drainContext(): readonly Json[] {
     const context = this.#context;
     this.#context = [];
     return context;
