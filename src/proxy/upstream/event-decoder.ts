@@ -68,10 +68,12 @@ export class EventDecoder {
   }
 
   #feed(text: string): readonly EventSourceMessage[] {
-    this.#events = NO_EVENTS;
     this.#parser.feed(text);
     if (this.#overflow) throw new EventTooLargeError();
-    this.#tail = this.#events.length > 0 ? text : (this.#tail + text).slice(-RESIDUE_CHARACTERS);
-    return this.#events;
+    const events = this.#events;
+    // Not held until the next ones come: they are slices of all that came with them.
+    this.#events = NO_EVENTS;
+    this.#tail = events.length > 0 ? text : (this.#tail + text).slice(-RESIDUE_CHARACTERS);
+    return events;
   }
 }

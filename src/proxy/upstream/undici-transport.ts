@@ -158,7 +158,9 @@ class Exchange extends BodyQueue implements Dispatcher.DispatchHandler {
     else this.#connection = this.#observer.observe();
   }
 
-  onResponseStart(_controller: Controller, status: number, headers: TransportResponse['headers']): void {
+  onResponseStart(controller: Controller, status: number, headers: TransportResponse['headers']): void {
+    // Kept as slices of what was read from the connection, they would hold all of that for as long as the stream is open.
+    controller.rawHeaders = null;
     const informational = status < 200;
     if (informational) return;
     this.#answered();
