@@ -11,6 +11,7 @@ import { isSameOwner } from '../same-owner.ts';
 import type { Seal } from '../seal.ts';
 import type { Damage, Lease, Orphan, Owner, RunEnd, RunId, Store, StoredRun } from '../store.ts';
 import { AcquireRefusedError, isRunId, StaleLeaseError, StoreConfigurationError } from '../store.ts';
+import { endTurn, type Turns, takeTurn } from '../turns.ts';
 import { admitDirectory } from './admit-directory.ts';
 import { FileNotes } from './file-notes.ts';
 import { FileRunList } from './file-run-list.ts';
@@ -18,7 +19,6 @@ import { Heartbeat } from './heartbeat.ts';
 import { FileStoreError } from './refusal.ts';
 import { interpretRun } from './run-image.ts';
 import type { FsyncPolicy } from './segment-log.ts';
-import { Turns } from './turns.ts';
 import { Writer } from './writer.ts';
 
 const REPLICA_BYTES = 16;
@@ -43,13 +43,11 @@ export interface FileStoreOptions {
   onError(error: Error): void;
 }
 
-/** A lease as this process holds it. */
-interface Held {
+/** A lease as this process holds it. It has one call at a time, so that the next one knows what the last one stored. */
+interface Held extends Turns {
   readonly epoch: number;
   readonly seal: Seal | undefined;
   stored_seq: number;
-  /** One call at a time, so that the next one knows what the last one stored. */
-  readonly turns: Turns;
 }
 
 /**
@@ -99,7 +97,7 @@ export class FileStore implements Store {
     if (damage) this.#damages.rewound(run, damage);
     const epoch = after + 1;
     const seal = this.#options.seal?.for(run);
-    this.#leases.set(run, { epoch, seal, stored_seq: seq, turns: new Turns() });
+    this.#leases.set(run, { epoch, seal, stored_seq: seq, isTaken: false, waiting: undefined });
     return { run, owner, epoch };
   }
 
@@ -107,7 +105,7 @@ export class FileStore implements Store {
     return new Promise((resolve, reject) => {
       const held = this.#held(lease);
       if (!held) reject(new StaleLeaseError(lease));
-      else held.turns.take(() => this.#write(lease, held, records, resolve, reject));
+      else takeTurn(held, () => this.#write(lease, held, records, resolve, reject));
     });
   }
 
@@ -178,11 +176,11 @@ export class FileStore implements Store {
     const settle = (seq: number) => {
       held.stored_seq = seq;
       resolve(seq);
-      held.turns.end();
+      endTurn(held);
     };
     const refuse = (error: unknown) => {
       reject(this.#translate(error, lease));
-      held.turns.end();
+      endTurn(held);
     };
     try {
       if (this.#held(lease) !== held) throw new StaleLeaseError(lease);
@@ -211,7 +209,7 @@ export class FileStore implements Store {
   async #conclude(lease: Lease, conclude: (stored_seq: number) => Promise<void>): Promise<boolean> {
     const held = this.#held(lease);
     if (!held) return false;
-    await new Promise<void>((resolve) => held.turns.take(resolve));
+    await new Promise<void>((resolve) => takeTurn(held, resolve));
     try {
       if (this.#held(lease) !== held) return false;
       await conclude(held.stored_seq);
@@ -221,7 +219,7 @@ export class FileStore implements Store {
       if (this.#translate(error, lease) instanceof StaleLeaseError) return false;
       throw error;
     } finally {
-      held.turns.end();
+      endTurn(held);
     }
   }
 

@@ -1,18 +1,21 @@
-import { Turns } from '../file/turns.ts';
 import type { Seal } from '../seal.ts';
 import { JournalGapError, type Lease, StaleLeaseError, type Takeover } from '../store.ts';
+import type { Turns } from '../turns.ts';
 import { endId, openingId, parseId, recordId } from './log.ts';
 import type { Mismatch } from './scripts.ts';
 
-/** A lease as the store that gave it knows it: what the log looks like if no other writer has touched it. */
-export class RedisLease {
+/**
+ * A lease as the store that gave it knows it: what the log looks like if no other writer has touched it. It has one call at
+ * a time, so that the next one knows what the last one stored.
+ */
+export class RedisLease implements Turns {
   readonly lease: Lease;
   /** Distinguishes this opening of the epoch from another one after Redis forgot this one. */
   readonly token: string;
   readonly takeovers: readonly Takeover[];
   readonly seal: Seal | undefined;
-  /** One call at a time, so that the next one knows what the last one stored. */
-  readonly turns = new Turns();
+  isTaken: boolean = false;
+  waiting: (() => void)[] | undefined;
   state: 'held' | 'finished' | 'fenced' = 'held';
   /** When the log was last kept from expiring. */
   kept_at_ms: number;

@@ -1,5 +1,6 @@
 import type { Seal } from '../seal.ts';
 import { JournalGapError, type Lease, type RunEnd, StaleLeaseError } from '../store.ts';
+import { endTurn, takeTurn } from '../turns.ts';
 import type { RedisConnection } from './connection.ts';
 import { logKey, RELEASED } from './keys.ts';
 import { LostTailError, RedisLease } from './lease.ts';
@@ -77,11 +78,11 @@ export class RedisLeases {
   async inTurn<Result>(lease: Lease, action: (held: RedisLease) => Promise<Result>): Promise<Result> {
     const held = this.#known.get(lease);
     if (!held) throw new StaleLeaseError(lease);
-    await new Promise<void>((resolve) => held.turns.take(resolve));
+    await new Promise<void>((resolve) => takeTurn(held, resolve));
     try {
       return await action(held);
     } finally {
-      held.turns.end();
+      endTurn(held);
     }
   }
 
