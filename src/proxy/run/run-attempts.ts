@@ -47,7 +47,7 @@ export interface AttemptTally extends Pick<PlannedAttempt, 'mode' | 'added_messa
   readonly text: Tally;
   readonly reasoning: Tally;
   /** By the run's numbers for them; those that were cancelled are not counted. */
-  readonly calls: Map<number, Tally>;
+  calls?: Map<number, Tally>;
 }
 
 /** The attempts of one run: the target and mode of each, what it cost, and the silence that the client felt. */
@@ -259,7 +259,7 @@ const zero = (): Tally => ({ deltas: 0, came: 0, kept: 0 });
 
 export const newTally = (
   asked: Pick<AttemptTally, 'upstream' | 'mode' | 'added_messages' | 'added_reasoning'>,
-): AttemptTally => ({ ...asked, text: zero(), reasoning: zero(), calls: new Map() });
+): AttemptTally => ({ ...asked, text: zero(), reasoning: zero() });
 
 /** Counts a delta that came from the provider, or one that was kept: it became part of the run. */
 export function count(attempt: AttemptTally, delta: Delta, side: 'came' | 'kept'): void {
@@ -274,11 +274,12 @@ export function count(attempt: AttemptTally, delta: Delta, side: 'came' | 'kept'
       break;
     case 'tool_start':
     case 'tool_arguments':
+      attempt.calls ??= new Map();
       tally = attempt.calls.get(delta.index) ?? zero();
       attempt.calls.set(delta.index, tally);
       break;
     case 'tool_cancel':
-      if (side === 'kept') attempt.calls.delete(delta.index);
+      if (side === 'kept') attempt.calls?.delete(delta.index);
       return;
     case 'usage':
       if (side === 'came') attempt.reported = delta.usage;
@@ -291,14 +292,17 @@ export function count(attempt: AttemptTally, delta: Delta, side: 'came' | 'kept'
 }
 
 const arrivedOf = ({ text, reasoning, calls }: AttemptTally): readonly Count[] =>
-  [text, reasoning, ...calls.values()].map(({ deltas, came: characters }) => ({ deltas, characters }));
+  [text, reasoning, ...(calls?.values() ?? [])].map(({ deltas, came: characters }) => ({
+    deltas,
+    characters,
+  }));
 
 function usageOf({ text, reasoning, calls, ...attempt }: AttemptTally): AttemptUsage {
   return {
     ...attempt,
     text: keptOf(text),
     reasoning: keptOf(reasoning),
-    tools: sumOf([...calls.values()].map(keptOf)),
+    tools: sumOf([...(calls?.values() ?? [])].map(keptOf)),
     swallowed: sumOf([swallowedOf(text), swallowedOf(reasoning)]),
   };
 }

@@ -21,7 +21,7 @@ export class RunRequests {
   /** The targets that were interrupted or asked for the rest, and those that may keep their answer. */
   readonly #targets = new Map<RunTarget, TargetRequests>();
   /** Names of calls that were cut out of the answer and not made again yet. */
-  readonly #cutTools = new Set<string>();
+  #cutTools: ReadonlySet<string> | undefined;
 
   constructor(run: Run, context: RunContext, facts: RequestFacts) {
     this.#run = run;
@@ -43,7 +43,8 @@ export class RunRequests {
 
   /** From now on requests for the rest say that these calls were cut, until the answer begins anew. */
   haveMadeAgain(calls: readonly Pick<ToolCall, 'name'>[]): void {
-    for (const { name } of calls) this.#cutTools.add(name);
+    if (calls.length === 0) return;
+    this.#cutTools = new Set([...(this.#cutTools ?? []), ...calls.map(({ name }) => name)]);
   }
 
   /** The client's own request. */
@@ -75,8 +76,8 @@ export class RunRequests {
     const { plan } = wanted;
     void this.release();
     if (plan.kind === 'R3') this.haveMadeAgain(plan.cancel);
-    else if (plan.kind === 'R4') this.#cutTools.clear();
-    const cutTools = [...this.#cutTools];
+    else if (plan.kind === 'R4') this.#cutTools = undefined;
+    const cutTools = [...(this.#cutTools ?? [])];
     for (const target of targets) {
       const requests = this.#of(target);
       // A model cannot continue the thoughts of another.
