@@ -21,12 +21,13 @@ export async function run({ values, switches }: Invocation): Promise<number> {
   const flags = assignmentsOf(values);
   const loaded = orProblems(json, () => {
     const all = loadConfiguration({ file: values.config, flags, environment: process.env });
-    readCertificateAuthorities(all.configuration);
-    return all;
+    return { ...all, authorities: readCertificateAuthorities(all.configuration) };
   });
   if (!loaded) return 2;
-  const { configuration, warnings } = loaded;
-  const found = await examine(configuration, {
+  const { configuration, warnings, authorities } = loaded;
+  const found = await examine({
+    configuration,
+    authorities,
     client_key,
     model: values.model,
     requests: !switches.has('no-requests'),

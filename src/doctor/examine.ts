@@ -1,5 +1,3 @@
-import type { Configuration } from '../config/configuration.ts';
-import { readCertificateAuthorities } from '../config/load.ts';
 import { systemTime } from '../lib/time.ts';
 import { RouteTable } from '../proxy/upstream/route-table.ts';
 import { createUndiciTransport } from '../proxy/upstream/undici-transport.ts';
@@ -13,14 +11,14 @@ import { examineUpstream } from './upstream.ts';
 /** So many are asked at the same time. */
 const UPSTREAMS_AT_ONCE = 8;
 
-type DoctorOptions = Pick<DoctorContext, 'client_key' | 'model' | 'requests'>;
+type Examined = Omit<DoctorContext, 'transport' | 'capabilities' | 'withheld'>;
 
-/** Tries everything that serve would depend on. Throws a ConfigurationError for a `ca_file` that cannot be read. */
-export async function examine(configuration: Configuration, options: DoctorOptions): Promise<Finding[]> {
-  const authorities = readCertificateAuthorities(configuration);
+/** Tries everything that serve would depend on. */
+export async function examine(examined: Examined): Promise<Finding[]> {
+  const { configuration, authorities } = examined;
   const transport = createUndiciTransport({ ca: authorities });
   const capabilities = new CapabilityMemory(systemTime);
-  const context: DoctorContext = { configuration, authorities, transport, capabilities, ...options };
+  const context: DoctorContext = { ...examined, transport, capabilities };
   try {
     const machine = examineMachine(configuration);
     const [ports, store, upstreams] = await Promise.all([
