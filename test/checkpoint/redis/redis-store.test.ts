@@ -97,11 +97,11 @@ function describeStore(path: string): void {
     for (let i = 0; i < RACES; i++) runs.push((await begin(dead.store)).run);
     await dead.store.close();
 
+    const attempts: [RedisStore, string][] = [
+      [first.store, 'x'],
+      [second.store, 'y'],
+    ];
     const race = async (run: RunId): Promise<string> => {
-      const attempts = [
-        [first.store, 'x'],
-        [second.store, 'y'],
-      ] as const;
       const wins = await Promise.all(
         attempts.map(async ([store, letter]) => {
           try {
@@ -122,8 +122,11 @@ function describeStore(path: string): void {
       return winners;
     };
     const winners: string[] = [];
-    for (let i = 0; i < RACES; i += RACES_AT_ONCE)
+    for (let i = 0; i < RACES; i += RACES_AT_ONCE) {
+      // Redis mostly serves the one first that has asked first.
+      attempts.reverse();
       winners.push(...(await Promise.all(runs.slice(i, i + RACES_AT_ONCE).map(race))));
+    }
     expect(winners).toHaveLength(RACES);
     expect(new Set(winners)).toEqual(new Set(['x', 'y']));
   });
