@@ -31,7 +31,7 @@ export function commit(
 
 /**
  * Performs requests together: reads on in the log, asks each of them what it has to write, appends all of that at once,
- * and lets each of them answer by what became of its part. A reply that has to wait for the disk is given as a promise.
+ * and lets each of them answer by the outcome of its part. A reply that has to wait for the disk is given as a promise.
  */
 function commitTogether(
   requests: readonly Request[],

@@ -1,4 +1,4 @@
-import { type IndexedRun, indexedRuns, RUNS_INDEXED_MAX, type RunIndex } from '../run-index.ts';
+import { type IndexedRun, indexedRuns, type RunIndex } from '../run-index.ts';
 import type { Seal } from '../seal.ts';
 import type { Owner } from '../store.ts';
 import type { Writer } from './writer.ts';
@@ -20,7 +20,7 @@ export class FileRunList implements RunIndex {
 
   async list(owner: Owner, thread?: string): Promise<readonly IndexedRun[]> {
     const entries = await this.#writer.request('indexed_runs', { owner });
-    return indexedRuns(entries, owner, thread, this.#seal).slice(0, RUNS_INDEXED_MAX);
+    return indexedRuns(entries, owner, thread, this.#seal);
   }
 
   async forget(owner: Owner, entries: readonly IndexedRun[]): Promise<void> {

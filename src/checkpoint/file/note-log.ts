@@ -12,7 +12,7 @@ export interface NoteLogOptions {
   readonly replica: string;
 }
 
-/** The notes of a directory, as the writing thread keeps them. The order of the log decides who claims or takes one. */
+/** The notes of a directory, as the writing thread keeps them. The order of the log decides which process claims or takes one. */
 export class NoteLog {
   readonly #log: SegmentLog;
   readonly #state: LogState;

@@ -64,7 +64,7 @@ export type RequestKind = keyof Exchanges;
 export type RequestOf<Kind extends RequestKind> = Parameters<Exchanges[Kind]>[0];
 export type AnswerTo<Kind extends RequestKind> = ReturnType<Exchanges[Kind]>;
 
-/** Lines to append, and the answer once it is known what became of each of them. */
+/** Lines to append, and the answer once the outcome of each of them is known. */
 export interface Writing<Answer> {
   readonly lines: readonly string[];
   answer(outcomes: readonly Outcome[]): Answer | Promise<Answer>;

@@ -1,24 +1,16 @@
-import { type SealingKey, sealWith } from '../seal.ts';
+import { sealWith } from '../seal.ts';
 import { commit } from './commit.ts';
 import { LogState } from './log-state.ts';
 import { checkName } from './names.ts';
 import { NoteLog } from './note-log.ts';
 import type { PrivateDirectory } from './private-directory.ts';
-import type { Reply, Request, RequestHandlers } from './protocol.ts';
+import type { Reply, Request, RequestHandlers, WriterThreadData } from './protocol.ts';
 import { RunLog } from './run-log.ts';
-import { type FsyncPolicy, SegmentLog } from './segment-log.ts';
+import { SegmentLog } from './segment-log.ts';
 import { Upkeep } from './upkeep.ts';
 
-export interface RunDirectoryOptions {
+export interface RunDirectoryOptions extends Omit<WriterThreadData, 'dir'> {
   readonly directory: PrivateDirectory;
-  readonly fsync: FsyncPolicy;
-  readonly ttl_ms: number;
-  readonly complete_ttl_ms: number;
-  readonly lease_ms: number;
-  /** Names this process in the epochs it holds. */
-  readonly replica: string;
-  readonly sealing_keys: readonly SealingKey[];
-  readonly segment_bytes?: number | undefined;
   /** See {@link Upkeep}. */
   readonly runs_max?: number | undefined;
   /** Damage of which not even the run can be told, and once that there are more runs than are kept. */

@@ -31,7 +31,7 @@ export interface FoundRun {
   readonly holder: Holder;
 }
 
-/** What was found of a run. Nobody can be shown to own a run whose opening line cannot be read. */
+/** What was found of a run. Without its opening line a run cannot be attributed to an owner. */
 export type Interpretation =
   | { readonly owner: Owner; readonly stored: StoredRun; readonly damage: Damage | undefined }
   | { readonly owner?: never; readonly stored?: never; readonly damage: Damage };

@@ -31,7 +31,7 @@ export interface RunLogOptions {
  */
 export class RunLog {
   readonly #options: RunLogOptions;
-  /** Claims that count although their process was told that they failed: it may try again. */
+  /** Claims that count although they were reported as failed to their process, which may try again. */
   readonly #unconfirmed = new Set<string>();
 
   constructor(options: RunLogOptions) {
@@ -86,7 +86,7 @@ export class RunLog {
     if (known?.status && known.epoch === epoch && known.owner && isSameOwner(known.owner, owner))
       return { lines: [], answer: () => this.#synced(undefined) };
     this.#held(run, epoch);
-    // Whoever took it over did not see what was damaged later.
+    // The replica that took it over did not see what was damaged later.
     const damage = epoch > 1 ? this.#image(run)?.damage : undefined;
     const end: RunEnd =
       damage && request.end.status === 'complete'
@@ -102,7 +102,7 @@ export class RunLog {
     };
   }
 
-  /** Claims the next epoch in nobody's name. Nothing happens when the lease is fenced already. */
+  /** Claims the next epoch without a holder. Nothing happens when the lease is fenced already. */
   release({ run, epoch, seq }: RequestOf<'release'>): Writing<undefined> | { answer: undefined } {
     const known = this.#options.state.runs.get(run);
     if (!known?.owner || !this.#isHeld(known, epoch)) return { answer: undefined };
@@ -206,7 +206,7 @@ export class RunLog {
   }
 }
 
-/** To be asked before anything is written: a stranger, or somebody who comes late, must not be able to fence the holder. */
+/** Checked before anything is written: neither a stranger nor a late claim may fence the holder. */
 function admit(known: RunState | undefined, run: RunId, owner: Owner, after: number): void {
   if (!known && after === 0) return;
   if (!known?.owner || known.isPurged || !isSameOwner(known.owner, owner)) throw refused('foreign', run);

@@ -7,7 +7,7 @@ import type { Outcome } from './segment-log.ts';
 
 /** What is known of one run without reading what it says. */
 export interface RunState {
-  /** Undefined when the first claim is damaged: nobody can be shown to own the run. */
+  /** Undefined when the first claim is damaged: the run cannot be attributed to an owner. */
   readonly owner: Owner | undefined;
   epoch: number;
   /** The replica that holds the latest epoch; undefined when none does. */
@@ -147,7 +147,8 @@ export class RunTable {
     known.entry = entry;
     const runs = this.#owners.get(known.owner) ?? new Set();
     this.#owners.set(known.owner, runs.add(run));
-    if (runs.size > RUNS_INDEXED_MAX) this.#unlistOldest(runs);
+    const [oldest] = runs;
+    if (runs.size > RUNS_INDEXED_MAX && oldest !== undefined) this.forgetEntry(oldest);
     return this.#keep(known, place, at_ms);
   }
 
@@ -241,14 +242,6 @@ export class RunTable {
     const kept_bytes = addPlace(state.places, place);
     if (!state.isPurged) this.live.add(place.segment, kept_bytes);
     return outcome;
-  }
-
-  /** The run stays, and is listed no longer. */
-  #unlistOldest(runs: Set<RunId>): void {
-    const [oldest] = runs;
-    const known = oldest && this.#runs.get(oldest);
-    if (known) known.entry = undefined;
-    if (oldest) runs.delete(oldest);
   }
 
   #unlist(run: RunId, known: RunState): void {

@@ -24,7 +24,7 @@ const NEWLINE = 0x0a;
 /** When written data is forced to the disk. Surviving a killed process needs none of it, surviving a power cut does. */
 export type FsyncPolicy = 'never' | 'finish' | 'append';
 
-/** What became of a frame that this process has appended. */
+/** The effect of a frame that this process has appended. */
 export interface Outcome {
   /** `ok`, or why it counts for nothing. */
   readonly code: 'ok' | 'stale' | 'taken' | 'foreign' | 'finished' | 'missing';
@@ -48,7 +48,7 @@ export interface SegmentLogOptions {
 
 /**
  * One log for all processes that use a directory, in segments. A write is appended by one system call, so the file has
- * one order of writes, and every process reads all of them in that order. A process knows what became of its own
+ * one order of writes, and every process reads all of them in that order. A process knows the effect of its own
  * write once it has read as far as that. A segment ends with the first frame that closes it; whatever another process
  * writes behind it counts for nothing, and is written again to the next segment by that process.
  */
@@ -113,7 +113,7 @@ export class SegmentLog {
   }
 
   /**
-   * Appends lines and reads up to them. Returns what became of them, in order; of fewer lines where not all could be
+   * Appends lines and reads up to them. Returns their outcomes, in order; of fewer lines where not all could be
    * written. Throws when nothing was written, or when what was written could not be made durable.
    */
   append(lines: string | Buffer): readonly Outcome[] {
@@ -136,7 +136,7 @@ export class SegmentLog {
   /** Resolves once everything that was appended so far is on the disk, if the policy asks for that at the end of a run. */
   sync(): Promise<void> {
     if (this.#fsync !== 'finish') return Promise.resolve();
-    // One that is under way may have begun too early; the next one is for all who ask meanwhile.
+    // One that is under way may have begun too early; the next one serves all calls that come meanwhile.
     this.#waiting ??= (this.#syncing ?? Promise.resolve())
       .catch(() => {})
       .then(() => {
@@ -218,7 +218,7 @@ export class SegmentLog {
     this.#fd = -1;
   }
 
-  /** Goes on to the segment after the present one, which is closed; at first to the oldest one there is. */
+  /** Moves to the segment after the present one, which is closed; at first to the oldest one there is. */
   #next(): void {
     if (this.#fd >= 0 && this.#fsync !== 'never') this.#directory.fs.fdatasyncSync(this.#fd);
     const following = this.segments().find((number) => number > this.#segment);

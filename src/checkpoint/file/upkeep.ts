@@ -11,7 +11,7 @@ export const UPKEEP_EVERY_MS = 60_000;
 /** Signs of life are removed long after they say that a replica is dead. */
 const LEASES_REMEMBERED = 100;
 /** Runs of one directory. Beyond that the oldest finished ones are forgotten, because each takes memory. */
-export const RUNS_KEPT_MAX = 200_000;
+const RUNS_KEPT_MAX = 200_000;
 /** What is left of a segment is copied when it is less than this share of it. */
 const COPIED_SHARE_MAX = 0.25;
 
@@ -53,7 +53,7 @@ export class Upkeep {
     for (const segment of log.segments()) if (segment >= log.segment || !this.#removeSegment(segment)) return;
   }
 
-  /** Runs that somebody holds are never forgotten. */
+  /** Runs that a living replica holds are never forgotten. */
   #expire(): void {
     const { state, runs, ttl_ms, complete_ttl_ms } = this.#options;
     const isAlive = runs.livingReplicas();

@@ -22,8 +22,6 @@ interface Pending {
  * the busier it is; a request that a client waits for is not held back.
  */
 export class Writer {
-  /** Resolves once the thread has read the log; rejects when it cannot. */
-  readonly opened: Promise<void>;
   readonly #opening = Promise.withResolvers<void>();
   readonly #worker: Worker;
   readonly #onUpkeepError: (error: Error) => void;
@@ -39,9 +37,8 @@ export class Writer {
 
   constructor(data: WriterThreadData, onUpkeepError: (error: Error) => void) {
     this.#onUpkeepError = onUpkeepError;
-    this.opened = this.#opening.promise;
     // A store that nothing waits for fails with its first request.
-    this.opened.catch(() => {});
+    this.#opening.promise.catch(() => {});
     // The thread runs from the source or from the build, as this file does.
     const thread = new URL(`./file-writer-thread${import.meta.url.slice(-3)}`, import.meta.url);
     this.#worker = new Worker(thread, { workerData: data, name: 'holdfast-file-store' });
@@ -50,6 +47,11 @@ export class Writer {
       this.#fail(error instanceof Error ? error : new Error(String(error))),
     );
     this.#worker.on('exit', () => this.#fail(new Error('the file store is closed')));
+  }
+
+  /** Resolves once the thread has read the log; rejects when it cannot. */
+  get opened(): Promise<void> {
+    return this.#opening.promise;
   }
 
   /** How long the batch under way has been waiting for the disk. */
@@ -64,7 +66,7 @@ export class Writer {
     });
   }
 
-  /** The same for those who have no use for a promise. */
+  /** The same with callbacks, which cost less than a promise. */
   send<Kind extends RequestKind>(
     kind: Kind,
     request: RequestOf<Kind>,

@@ -126,7 +126,7 @@ interface TakenNote {
   readonly notice: Notice;
 }
 
-/** What became of the notices of a request: the model has read them, its provider will not have them, or neither. */
+/** The fate of the notices of a request: the model has read them, its provider refuses them, or neither. */
 export type Fate = 'told' | 'refused' | 'unseen';
 
 /** Notices that were taken from the store for one request. */
