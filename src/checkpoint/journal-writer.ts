@@ -21,7 +21,7 @@ const CLOSE_WAIT_MAX_MS = 10_000;
 /** How a run ended; the writer says when. */
 export type JournalEnd = Omit<RunEnd, 'at_ms'>;
 
-export interface JournalWriterOptions {
+interface JournalWriterOptions {
   readonly store: Store;
   readonly lease: Lease;
   readonly scheduler: CheckpointScheduler;
@@ -34,9 +34,6 @@ export interface JournalWriterOptions {
   /** Once, when another lease took the run over: this process must stop delivering it. */
   onStale(error: StaleLeaseError): void;
 }
-
-export const createJournalWriter = (options: JournalWriterOptions): JournalWriter =>
-  new JournalWriter(options);
 
 /** Resolves with whether the run was sealed, or handed over. */
 interface Closing extends PromiseWithResolvers<boolean> {

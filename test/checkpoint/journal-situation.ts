@@ -1,5 +1,5 @@
 import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
-import { createJournalWriter, type JournalWriter } from '../../src/checkpoint/journal-writer.ts';
+import { JournalWriter } from '../../src/checkpoint/journal-writer.ts';
 import type { StaleLeaseError } from '../../src/checkpoint/store.ts';
 import { sleep } from '../../src/lib/time.ts';
 import { VirtualTime } from '../simulation/virtual-time.ts';
@@ -20,7 +20,7 @@ export class Situation {
 
   async open(): Promise<JournalWriter> {
     const lease = await this.store.acquire(this.run, OWNER);
-    return createJournalWriter({
+    return new JournalWriter({
       store: this.store,
       lease,
       scheduler: this.scheduler,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { JournalEvent } from '../../src/checkpoint/journal.ts';
-import { createJournalWriter } from '../../src/checkpoint/journal-writer.ts';
+import { JournalWriter } from '../../src/checkpoint/journal-writer.ts';
 import { JournalLostError } from '../../src/checkpoint/store.ts';
 import type { Delta } from '../../src/plans/delta.ts';
 import { caseShare } from '../cases.ts';
@@ -96,7 +96,7 @@ describe('a journal is stored', () => {
     const callbacks = { onAppend: () => {}, onError: () => {}, onStale: () => {} };
     for (let i = 0; i < 500; i++) {
       const { store, scheduler } = situation;
-      createJournalWriter({ store, lease, scheduler, start: HEADER, ...callbacks }).record(ROLE);
+      new JournalWriter({ store, lease, scheduler, start: HEADER, ...callbacks }).record(ROLE);
     }
     expect(timers).toBe(1);
   });
@@ -110,7 +110,7 @@ describe('a journal is stored', () => {
     const { store, scheduler } = situation;
     const unexpected = (error: unknown) => expect.unreachable(String(error));
     const callbacks = { onAppend: () => {}, onError: unexpected, onStale: unexpected };
-    const second = createJournalWriter({ store, lease, scheduler, start: 1, ...callbacks });
+    const second = new JournalWriter({ store, lease, scheduler, start: 1, ...callbacks });
     second.record(textEvent('b'));
     expect(second.seq).toBe(2);
     expect(await situation.time.drive(second.close({ status: 'complete' }))).toBe(true);

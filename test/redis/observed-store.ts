@@ -1,6 +1,6 @@
 import { expect, onTestFinished, vi } from 'vitest';
 import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
-import { createJournalWriter, type JournalWriter } from '../../src/checkpoint/journal-writer.ts';
+import { JournalWriter } from '../../src/checkpoint/journal-writer.ts';
 import { parseRedisUrl } from '../../src/checkpoint/redis/address.ts';
 import { RedisStore, type RedisStoreOptions } from '../../src/checkpoint/redis/store.ts';
 import { JournalGapError, type Lease, type RunId, type StoredRun } from '../../src/checkpoint/store.ts';
@@ -111,7 +111,7 @@ export class ObservedJournal {
 
   private constructor(store: RedisStore, lease: Lease) {
     this.lease = lease;
-    this.writer = createJournalWriter({
+    this.writer = new JournalWriter({
       store,
       lease,
       scheduler: new CheckpointScheduler({ interval_ms: INTERVAL_MS, time: systemTime }),

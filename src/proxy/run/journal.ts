@@ -1,11 +1,5 @@
 import type { JournalEvent, RunHeader } from '../../checkpoint/journal.ts';
-import {
-  createJournalWriter,
-  HELD_UNITS_MAX,
-  type JournalEnd,
-  type JournalWriter,
-  unitsOf,
-} from '../../checkpoint/journal-writer.ts';
+import { HELD_UNITS_MAX, type JournalEnd, JournalWriter, unitsOf } from '../../checkpoint/journal-writer.ts';
 import { AcquireRefusedError, type Lease } from '../../checkpoint/store.ts';
 import { inTime, sleep } from '../../lib/time.ts';
 import type { Resumption, Run } from './context/run.ts';
@@ -126,7 +120,7 @@ export class RunJournal {
 
   #start(lease: Lease, start: RunHeader | number): void {
     const { store, scheduler, metrics, log } = this.#context;
-    this.#writer = createJournalWriter({
+    this.#writer = new JournalWriter({
       store,
       lease,
       scheduler,

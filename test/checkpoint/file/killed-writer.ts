@@ -1,7 +1,7 @@
 // A process that journals many runs at full speed until it is killed. Started by kill.test.ts with the directory.
 import { CheckpointScheduler } from '../../../src/checkpoint/checkpoint-scheduler.ts';
 import { FileStore } from '../../../src/checkpoint/file/file-store.ts';
-import { createJournalWriter } from '../../../src/checkpoint/journal-writer.ts';
+import { JournalWriter } from '../../../src/checkpoint/journal-writer.ts';
 import { systemTime } from '../../../src/lib/time.ts';
 import { HEADER, newRunId, OWNER, textEvent } from '../fixtures.ts';
 import { INTERVAL_MS, type KilledWriterReport, RUNS, wordAt } from './killed-writer-report.ts';
@@ -19,7 +19,7 @@ const journals = await Promise.all(
     const callbacks = { onAppend: () => {}, onError: fail, onStale: fail };
     return {
       run: lease.run,
-      writer: createJournalWriter({ store, lease, scheduler, start: HEADER, ...callbacks }),
+      writer: new JournalWriter({ store, lease, scheduler, start: HEADER, ...callbacks }),
     };
   }),
 );

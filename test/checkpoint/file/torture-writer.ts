@@ -1,7 +1,7 @@
 // A process that journals runs until it is killed. Started by torture.test.ts with the directory.
 import { CheckpointScheduler } from '../../../src/checkpoint/checkpoint-scheduler.ts';
 import { FileStore } from '../../../src/checkpoint/file/file-store.ts';
-import { createJournalWriter } from '../../../src/checkpoint/journal-writer.ts';
+import { JournalWriter } from '../../../src/checkpoint/journal-writer.ts';
 import { systemTime } from '../../../src/lib/time.ts';
 import { HEADER, newRunId, OWNER, textEvent } from '../fixtures.ts';
 import { INTERVAL_MS, type KilledWriterReport, wordAt } from './killed-writer-report.ts';
@@ -24,7 +24,7 @@ const scheduler = new CheckpointScheduler({ interval_ms: INTERVAL_MS, time: syst
 async function begin() {
   const lease = await store.acquire(newRunId(), OWNER);
   const callbacks = { onAppend: () => {}, onError: fail, onStale: fail };
-  const writer = createJournalWriter({ store, lease, scheduler, start: HEADER, ...callbacks });
+  const writer = new JournalWriter({ store, lease, scheduler, start: HEADER, ...callbacks });
   return { run: lease.run, writer };
 }
 
