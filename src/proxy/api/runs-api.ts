@@ -18,8 +18,11 @@ import { type RepeatedRequest, type Return, returnToRun } from './return.ts';
 import { listQuery, runList, runStatus } from './run-documents.ts';
 import { runOptions } from './run-options.ts';
 
-/** How long a run that is delivered here may take to end when it is cancelled, before it is fenced. */
-const CANCEL_MS_MAX = 2000;
+/**
+ * How long a run that is delivered here may take to end: before it is fenced where it is cancelled, and before it is shown
+ * as running where its client has the whole answer.
+ */
+const END_MS_MAX = 2000;
 
 /** What a client has of a run when it comes back. */
 type Possession = Pick<Return, 'last' | 'tail' | 'repeated'>;
@@ -32,6 +35,7 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
   api.get(path, { exposeHeadRoute: false }, async (request, reply) => {
     const run = runOf(request);
     const owner = ownerOf(context.secret, request.headers);
+    await endStored(run, owner, context);
     const stored = await readRun(run, owner, context);
     return reply.headers(PRIVATE).send(await statusOf(run, owner, stored, context));
   });
@@ -142,11 +146,17 @@ async function statusOf(run: RunId, owner: Owner, stored: StoredRun, context: Ap
   return runStatus(run, stored, held);
 }
 
+/** The store is written behind the answer: a client that has the end of it is not told that the run is under way. */
+async function endStored(run: RunId, owner: Owner, { registry, time }: ApiContext): Promise<void> {
+  const active = registry.holder(run);
+  if (active?.owner === owner && active.isAnswered) await inTime(active.ended, time, END_MS_MAX);
+}
+
 async function cancelHere(run: RunId, { registry, time }: ApiContext): Promise<void> {
   const active = registry.holder(run);
   if (!active) return;
   active.cancel();
-  await inTime(active.ended, time, CANCEL_MS_MAX);
+  await inTime(active.ended, time, END_MS_MAX);
 }
 
 /**

@@ -98,6 +98,11 @@ export class ActiveRun {
     return this.#over.signal;
   }
 
+  /** The client has its whole answer, or waits for none any more. */
+  get isAnswered(): boolean {
+    return this.#isAnswered;
+  }
+
   /** From now on the run continues for a while when its client leaves: it asked to be resumable. */
   outlive(run: RunId, grace: DetachTimeout): void {
     this.#outlives = { run, grace };

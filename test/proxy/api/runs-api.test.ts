@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { MemoryRuns } from '../../../src/checkpoint/memory/runs.ts';
 import { keyNote } from '../../../src/proxy/resume/run-lookup.ts';
+import type { Relay } from '../../../src/proxy/run/context/run-context.ts';
 import { leaveThreadNote, threadKey, threadNote } from '../../../src/proxy/run/notices/thread-notice.ts';
 import { HEADER, newRunId, SMALL_RUN, textRecord } from '../../checkpoint/fixtures.ts';
-import type { Replica } from '../../replica.ts';
+import { type Replica, ReplicaStore, startReplica } from '../../replica.ts';
 import {
   BODY,
   CREDENTIAL,
@@ -14,6 +16,7 @@ import {
   resume,
   STRANGER,
   textRun,
+  UPSTREAM,
 } from '../run-deployment.ts';
 
 describe('a run that is not there', () => {
@@ -94,6 +97,28 @@ describe('the state of a run', () => {
       text: 'Hello',
       holder: 'alive',
     });
+  });
+
+  it('is that of its end once the client has the whole answer, although the store is written behind it', async () => {
+    const stored = Promise.withResolvers<void>();
+    const runs = new MemoryRuns();
+    const store = new ReplicaStore(runs);
+    const relay: Relay = async ({ id, owner }, client) => {
+      const lease = await store.acquire(id, owner);
+      await store.append(lease, textRun);
+      client.open({ 'holdfast-run-id': id });
+      client.end('data: [DONE]\n\n');
+      await stored.promise;
+      await store.finish(lease, { status: 'complete', at_ms: 0 });
+      return 'complete';
+    };
+    const replica = await startReplica(UPSTREAM, { relay, runs });
+    const answer = await postChat(replica);
+    await answer.text();
+    const state = fetchRun(replica, answer.headers.get('holdfast-run-id') as string);
+    // Time for an answer that does not wait.
+    setTimeout(stored.resolve, 100);
+    expect(await (await state).json()).toMatchObject({ status: 'complete', text: 'Hello' });
   });
 
   it('cannot be told while the store does not answer', async () => {
