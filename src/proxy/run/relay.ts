@@ -14,21 +14,22 @@ import type { Resumption, Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
 import { beginObservation } from './context/run-observer.ts';
 import { abandon, close, finishWithToolCalls, giveUp } from './end.ts';
+import { modelOf } from './next-attempt/asked-conversation.ts';
 import { AttemptPlanner } from './next-attempt/planner.ts';
-import { RunRequests } from './next-attempt/run-requests.ts';
+import { type FirstAttempt, firstAttempt, RunRequests } from './next-attempt/run-requests.ts';
 import { answerWithoutStream } from './non-streaming-fallback.ts';
 import { notMadeAgain } from './notices/lost-calls.ts';
 import { leaveLostCalls } from './notices/record-notices.ts';
 import { RunState } from './run-state.ts';
-import { RunTargets } from './targets/run-targets.ts';
+import { type ReportedFailure, RunTargets } from './targets/run-targets.ts';
 
 /**
  * Delivers one run: makes an attempt and shows the client what it says. When the attempt ends, either the answer is whole,
  * or the interruption is classified, the planner chooses a plan, and the loop makes the attempt that carries it out.
  *
- * Each object owns one kind of fact: `report` one attempt, `state` the run, `targets` which target is asked, `requests` how
- * each is asked. The decisions themselves are pure functions in `interrupts/` and `plans/`. docs/life-of-a-run.md has
- * the diagram.
+ * Each object owns one kind of fact: `report` one attempt, `state` the run, `targets` which target is asked, and the
+ * `requests` of the planner how each is asked. The decisions themselves are pure functions in `interrupts/` and `plans/`.
+ * docs/life-of-a-run.md has the diagram.
  *
  * A run that another replica began (`resumption`) takes the same way: what that replica delivered counts as an attempt that
  * the loss of the replica interrupted.
@@ -41,13 +42,23 @@ export async function relay(
 ): Promise<Outcome> {
   const { watch, context, show } = beginObservation(run, unwatched, resumption);
   if (watch?.logFields) client.logFields = watch.logFields;
-  const targets = new RunTargets(run, context);
-  const target = resumption ? targets.resume(run.target) : targets.begin();
-  const state = new RunState(run.targets ? { ...run, target } : run, client, context, watch, resumption);
+  const choice = run.targets && new RunTargets(run.id, run.targets, context);
+  const only = { ...run.target, headers: run.headers };
+  const target = (resumption ? choice?.resume(run.target) : choice?.begin()) ?? only;
+  const state = new RunState(choice ? { ...run, target } : run, client, context, watch, resumption);
   show(state.transcript);
-  const requests = new RunRequests(run, context, state.facts);
+  let planner: AttemptPlanner | undefined;
   try {
-    const outcome = await deliver(state, targets, requests, client, context, resumption);
+    const first = firstAttempt(target, run, state.facts, context);
+    // Most runs are never interrupted.
+    const plannerOfRun = (): AttemptPlanner => {
+      if (planner) return planner;
+      const targets = choice ?? new RunTargets(run.id, [target], context);
+      const requests = new RunRequests(run, context, state.facts, first, state.restored?.unfinished);
+      planner = new AttemptPlanner(state, targets, requests, context, resumption?.barred);
+      return planner;
+    };
+    const outcome = await deliver(state, first, choice, plannerOfRun, client, context);
     const { finish } = state.transcript;
     watch?.ended({ outcome, ...(finish !== undefined && { finish }) });
     return outcome;
@@ -57,35 +68,30 @@ export async function relay(
     await state.release();
     throw error;
   } finally {
-    targets.release();
-    await requests.release();
+    choice?.release();
+    await planner?.requests.release();
   }
 }
 
+/** `choice`: the targets, where there are several. `plannerOfRun` makes the planner when it is needed first. */
 async function deliver(
   state: RunState,
-  targets: RunTargets,
-  requests: RunRequests,
+  first: FirstAttempt,
+  choice: RunTargets | undefined,
+  plannerOfRun: () => AttemptPlanner,
   client: Client,
   context: RunContext,
-  resumption?: Resumption,
 ): Promise<Outcome> {
   const { time } = context;
-  const { run } = state;
-  let planner: AttemptPlanner | undefined;
-  let planned = requests.original(targets.current);
+  const { run, restored } = state;
+  let { planned } = first;
+  let planner = first.kept && plannerOfRun();
   let plan: Plan | undefined;
-  const { restored } = state;
   /**
    * Calls that the model was asked to make again: those that the client saw begin and saw cancelled, and those that a
    * replica held when it was lost.
    */
   const cut: ToolCall[] = [...(restored?.unfinished ?? [])];
-  requests.haveMadeAgain(cut);
-  const stop = async (why: GiveUp): Promise<Outcome> => {
-    if (!(await state.finishWithSpare())) return giveUp(state, client, targets.told, why, context);
-    return close(state, client, { status: 'complete' }, 'complete');
-  };
 
   if (restored?.ended) {
     await state.output.end();
@@ -96,25 +102,28 @@ async function deliver(
     await state.fail(restored.announcedError);
     return close(state, client, { status: 'failed' }, 'failed');
   }
-  let report: AttemptReport = restored?.report ?? (await read(planned, state, targets, context));
+  let report: AttemptReport = restored?.report ?? (await read(planned, state, choice, context));
   for (;;) {
     if (state.signal.aborted) return abandon(state, client, context);
-    requests.observe(planned, report);
-    if (report.added > 0) requests.confirm(planned, state.transcript.text);
-    const tail = requests.tail(planned, report);
+    const { ending, refusal } = report;
+    context.capabilities.recognise(planned.target, modelOf(planned.target, run), report.samples);
+    if (!ending || ending.cutShort) planner = plannerOfRun();
+    planner?.requests.observe(planned, report);
+    if (report.added > 0) planner?.requests.confirm(planned, state.transcript.text);
+    const tail = planner?.requests.tail(planned, report);
     if (tail) {
       state.attempts.end(planned, plan, report);
       planned = tail;
-      report = await read(planned, state, targets, context);
+      report = await read(planned, state, choice, context);
       continue;
     }
-    if (report.ending) {
-      targets.answered();
+    if (ending) {
+      choice?.answered();
       state.attempts.end(planned, plan, report);
       const lost = notMadeAgain(cut, state.transcript.closedCalls);
       await leaveLostCalls(state, lost, context, report.answer_id);
       await leaveAnswerId(state, report.answer_id, context);
-      await state.finish(report.ending);
+      await state.finish(ending);
       return close(
         state,
         client,
@@ -123,18 +132,16 @@ async function deliver(
       );
     }
 
-    const { refusal } = report;
     const unstreamed = refusal && (await answerWithoutStream(state, client, planned.target, refusal, time));
     if (unstreamed) {
-      targets.answered();
+      choice?.answered();
       state.attempts.end(planned, plan, report);
       return unstreamed;
     }
 
     const interruption = classify(report.end, report.phase, time.wall());
     state.attempts.end(planned, plan, report, interruption);
-    // Most runs are never interrupted.
-    planner ??= new AttemptPlanner(state, targets, requests, context, resumption?.barred);
+    planner = plannerOfRun();
     const remedy = await planner.remedy(planned, report, interruption);
     if (state.signal.aborted) return abandon(state, client, context);
     plan = remedy.plan;
@@ -163,7 +170,7 @@ async function deliver(
         await state.finish({ reason: plan.reason, after: [] });
         return close(state, client, { status: 'complete' }, 'recovered');
       case 'give_up':
-        return stop(plan.why);
+        return stop(state, client, planner.targets.told, plan.why, context);
     }
 
     if (plan.kind !== 'R1') state.cancel(plan.cancel, cause);
@@ -171,31 +178,43 @@ async function deliver(
     if (plan.kind === 'R4') cut.length = 0;
     const next = await planner.next(remedy);
     if (state.signal.aborted) return abandon(state, client, context);
-    if (typeof next === 'string') return stop(next);
+    if (typeof next === 'string') return stop(state, client, planner.targets.told, next, context);
     planned = next.planned;
     if (planned.mode === 'restart') state.announceReset(cause);
     state.attempts.beginRecovery(plan.kind, cause);
-    targets.ask(planned.target);
+    planner.targets.ask(planned.target);
     state.watch?.planned({ plan: plan.kind, wait_ms: next.wait_ms });
     await state.output.flush(time.now());
     await sleep(time, next.wait_ms, state.signal);
     if (state.signal.aborted) return abandon(state, client, context);
-    report = await read(planned, state, targets, context);
+    report = await read(planned, state, choice, context);
   }
 }
 
-/** Makes one attempt. */
+/** Nothing is left to try: a whole answer that does not fit the request is better than none. */
+async function stop(
+  state: RunState,
+  client: Client,
+  told: ReportedFailure,
+  why: GiveUp,
+  context: RunContext,
+): Promise<Outcome> {
+  if (!(await state.finishWithSpare())) return giveUp(state, client, told, why, context);
+  return close(state, client, { status: 'complete' }, 'complete');
+}
+
+/** Makes one attempt. `choice`: the targets, where there are several. */
 async function read(
   planned: PlannedAttempt,
   state: RunState,
-  targets: RunTargets,
+  choice: RunTargets | undefined,
   context: RunContext,
 ): Promise<AttemptReport> {
   const { configuration, transport, time } = context;
   const clocks = limitsFor(
     { ...configuration.clocks, ...planned.target.upstream.clocks },
     {
-      hasStandIn: targets.hasStandIn,
+      hasStandIn: choice?.hasStandIn ?? false,
       thinks: planned.target.health?.thinks ?? false,
       unstreamed: state.run.unstreamed ?? false,
       left_ms: state.left_ms,
@@ -204,7 +223,7 @@ async function read(
   const { event_bytes } = configuration.limits;
   const request = state.beginAttempt(planned);
   const attempt = new Attempt(transport, request, { clocks, event_bytes }, time, state.signal);
-  const reader = new AttemptReader(state, planned, attempt, context, () => targets.answered());
+  const reader = new AttemptReader(state, planned, attempt, context, () => choice?.answered());
   const report = await reader.run();
   if (attempt.thought) planned.target.health?.noteThinking();
   return report;

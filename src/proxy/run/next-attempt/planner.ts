@@ -55,8 +55,8 @@ export interface PlannedRun {
 /** Brings together what a plan depends on: the budget of the run, its targets, and the ways of asking that are left. */
 export class AttemptPlanner {
   readonly #run: PlannedRun;
-  readonly #targets: RunTargets;
-  readonly #requests: RunRequests;
+  readonly targets: RunTargets;
+  readonly requests: RunRequests;
   readonly #context: RunContext;
   /** Hardly any run needs one. */
   #compressions: Compressions | undefined;
@@ -72,8 +72,8 @@ export class AttemptPlanner {
     barred: Bar | undefined,
   ) {
     this.#run = run;
-    this.#targets = targets;
-    this.#requests = requests;
+    this.targets = targets;
+    this.requests = requests;
     this.#context = context;
     this.#barred = barred;
     this.#budget = newBudget(run.attempts.started_ms);
@@ -83,7 +83,7 @@ export class AttemptPlanner {
   async remedy(planned: PlannedAttempt, report: AttemptReport, interruption: Interruption): Promise<Remedy> {
     const run = this.#run;
     const limits = this.#context.configuration.recovery;
-    const isOurs = this.#requests.isRequestAtFault(planned, interruption);
+    const isOurs = this.requests.isRequestAtFault(planned, interruption);
     const { size: offset } = run.transcript;
     const now_ms = this.#context.time.now();
     const {
@@ -91,13 +91,13 @@ export class AttemptPlanner {
       target,
       moves,
       isTooLate,
-    } = this.#targets.after({ interruption, report, isOurs, offset });
+    } = this.targets.after({ interruption, report, isOurs, offset });
     const left = this.#carriers(all);
     const gone = isOurs && planned.mode === 'resume';
     const { added, position } = report;
     this.#budget = charge(this.#budget, { interruption, position, added, now_ms, gone, target });
     const mayResume = (interruption.retry_after_ms ?? 0) <= limits.retry_after_max_s * 1000;
-    const resumed = mayResume ? this.#requests.resumption(planned, report) : undefined;
+    const resumed = mayResume ? this.requests.resumption(planned, report) : undefined;
     const max_work_tokens = workLimit(limits.max_work_tokens, run.facts.max_tokens);
     const { left_ms } = run;
     const { work_tokens } = run.attempts;
@@ -106,7 +106,7 @@ export class AttemptPlanner {
       this.#barred ??
       exhaustion(this.#budget, limits, spending) ??
       (isTooLate ? ('retry_after' as const) : undefined);
-    const actual = isOurs ? this.#targets.told.interruption : interruption;
+    const actual = isOurs ? this.targets.told.interruption : interruption;
     const choose = (compressible: boolean) =>
       decide(run.transcript, actual, run.policy, {
         exhausted,
@@ -133,7 +133,7 @@ export class AttemptPlanner {
 
   #compress(plan: Plan, choose: (compressible: boolean) => Plan, offset: number): Promise<CompressedPlan> {
     const { run, signal } = this.#run;
-    this.#compressions ??= new Compressions(run, this.#requests, this.#targets, this.#context);
+    this.#compressions ??= new Compressions(run, this.requests, this.targets, this.#context);
     return this.#compressions.planOrCompress(plan, choose, offset, signal);
   }
 
@@ -141,7 +141,7 @@ export class AttemptPlanner {
   #carriers(targets: readonly RunTarget[]): readonly RunTarget[] {
     const { transcript } = this.#run;
     if (transcript.providerTools.length === 0) return targets;
-    return targets.filter((target) => this.#requests.carries(target, transcript));
+    return targets.filter((target) => this.requests.carries(target, transcript));
   }
 
   /** The attempt that carries the plan out, or why there is none. */
@@ -150,14 +150,14 @@ export class AttemptPlanner {
     const run = this.#run;
     // A provider that asks for a pause gets no probe before it ends, and what is left of a deadline is for the answer.
     const mayProbe = retry_after_ms === undefined && run.left_ms > PROBE_SHARE * PROBE_MAX_MS;
-    if (!resumed && plan.kind !== 'R4') await this.#requests.prepare(left, mayProbe, run.signal);
+    if (!resumed && plan.kind !== 'R4') await this.requests.prepare(left, mayProbe, run.signal);
     const { transcript, tokens_left, left_ms, output } = run;
     const wanted = { plan, transcript, tokens_left, thoughts: output.thoughts };
-    const planned = resumed ?? this.#requests.recovery(wanted, left);
+    const planned = resumed ?? this.requests.recovery(wanted, left);
     if (!planned) return 'no_way_left';
     const { target } = planned;
-    const atOnce = isBlameless && target === this.#targets.current;
-    const wait_ms = atOnce ? 0 : this.#targets.wait_ms(target, this.#budget, retry_after_ms);
+    const atOnce = isBlameless && target === this.targets.current;
+    const wait_ms = atOnce ? 0 : this.targets.wait_ms(target, this.#budget, retry_after_ms);
     return wait_ms < left_ms ? { planned, wait_ms } : 'deadline';
   }
 }

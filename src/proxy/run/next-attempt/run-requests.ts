@@ -8,11 +8,35 @@ import type { WireRequest } from '../../wires/common/wire.ts';
 import type { AttemptReport, PlannedAttempt } from '../context/attempt.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
-import { type AskedConversation, modelOf, originalRequest } from './asked-conversation.ts';
+import { type AskedConversation, originalRequest } from './asked-conversation.ts';
 import { KeptAnswer } from './provider-resume.ts';
 import { TargetRequests, type WantedRest } from './recovery-request.ts';
 
-/** The requests of a run, whichever of its targets they go to. */
+/** The client's own request. */
+export interface FirstAttempt {
+  readonly planned: PlannedAttempt;
+  /** The answer to it, where its provider may keep that. */
+  readonly kept: KeptAnswer | undefined;
+}
+
+export function firstAttempt(
+  target: RunTarget,
+  run: Run,
+  facts: RequestFacts,
+  context: RunContext,
+): FirstAttempt {
+  const request = originalRequest(target, run, run, context);
+  const kept = KeptAnswer.of(target, run, facts, context);
+  const planned = {
+    target,
+    mode: 'first',
+    request: kept?.asked(request) ?? request,
+    added_messages: [],
+  } as const;
+  return { planned, kept };
+}
+
+/** The requests of a run for the rest of its answer, whichever of its targets they go to. Most runs need none. */
 export class RunRequests {
   readonly #run: Run;
   readonly #context: RunContext;
@@ -23,11 +47,20 @@ export class RunRequests {
   /** Names of calls that were cut out of the answer and not made again yet. */
   #cutTools: ReadonlySet<string> | undefined;
 
-  constructor(run: Run, context: RunContext, facts: RequestFacts) {
+  /** `unfinished`: calls that were cut before this replica had the run. */
+  constructor(
+    run: Run,
+    context: RunContext,
+    facts: RequestFacts,
+    { planned, kept }: FirstAttempt,
+    unfinished: readonly Pick<ToolCall, 'name'>[] = [],
+  ) {
     this.#run = run;
     this.#context = context;
     this.#facts = facts;
     this.#conversation = run;
+    if (kept) this.#of(planned.target).keep(kept);
+    this.#haveMadeAgain(unfinished);
   }
 
   /** What is asked for, without what is added to it to ask for the rest. */
@@ -39,21 +72,6 @@ export class RunRequests {
   compress(request: WireRequest, compressed: Compression): void {
     this.#conversation = { request, body: JSON.stringify(request), compressed };
     for (const requests of this.#targets.values()) requests.replaceConversation(this.#conversation);
-  }
-
-  /** From now on requests for the rest say that these calls were cut, until the answer begins anew. */
-  haveMadeAgain(calls: readonly Pick<ToolCall, 'name'>[]): void {
-    if (calls.length === 0) return;
-    this.#cutTools = new Set([...(this.#cutTools ?? []), ...calls.map(({ name }) => name)]);
-  }
-
-  /** The client's own request. */
-  original(target: RunTarget): PlannedAttempt {
-    const run = this.#run;
-    const request = originalRequest(target, this.#conversation, run, this.#context);
-    const kept = KeptAnswer.of(target, run, this.#facts, this.#context);
-    if (kept) this.#of(target).keep(kept);
-    return { target, mode: 'first', request: kept?.asked(request) ?? request, added_messages: [] };
   }
 
   /** The request that comes back to the very answer, if its provider has it. */
@@ -75,7 +93,7 @@ export class RunRequests {
   recovery(wanted: WantedRest, targets: readonly RunTarget[]): PlannedAttempt | undefined {
     const { plan } = wanted;
     void this.release();
-    if (plan.kind === 'R3') this.haveMadeAgain(plan.cancel);
+    if (plan.kind === 'R3') this.#haveMadeAgain(plan.cancel);
     else if (plan.kind === 'R4') this.#cutTools = undefined;
     const cutTools = [...(this.#cutTools ?? [])];
     for (const target of targets) {
@@ -105,18 +123,22 @@ export class RunRequests {
 
   /** Takes what an attempt shows of its target, and what that will have back. */
   observe(planned: PlannedAttempt, report: AttemptReport): void {
-    const { target } = planned;
-    const { ending, samples } = report;
-    this.#context.capabilities.recognise(target, modelOf(target, this.#run), samples);
+    const { ending } = report;
     const isWhole = ending !== undefined && !ending.cutShort;
     // Nothing more is asked for after a whole answer.
-    const requests = isWhole ? this.#targets.get(target) : this.#of(target);
+    const requests = isWhole ? this.#targets.get(planned.target) : this.#of(planned.target);
     requests?.observe(planned, report);
   }
 
   /** Nothing more is wanted of answers that their providers may still be at. */
   async release(): Promise<void> {
     await Promise.all(Array.from(this.#targets.values(), (requests) => requests.release()));
+  }
+
+  /** From now on requests for the rest say that these calls were cut, until the answer begins anew. */
+  #haveMadeAgain(calls: readonly Pick<ToolCall, 'name'>[]): void {
+    if (calls.length === 0) return;
+    this.#cutTools = new Set([...(this.#cutTools ?? []), ...calls.map(({ name }) => name)]);
   }
 
   #of(target: RunTarget): TargetRequests {

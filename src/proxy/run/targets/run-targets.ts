@@ -18,7 +18,6 @@ import {
 import type { RunTarget, Target } from '../../upstream/target.ts';
 import { type HealthProbe, labelsOf } from '../../upstream/target-health.ts';
 import type { AttemptReport } from '../context/attempt.ts';
-import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 
 /** What the relay knows of an attempt that was interrupted. */
@@ -68,14 +67,15 @@ export class RunTargets {
   #told: ReportedFailure | undefined;
   #isCompressed = false;
 
-  constructor({ id, target, headers, targets }: Run, context: RunContext) {
+  /** `targets`: in order of preference, at least one. */
+  constructor(run: RunId, targets: readonly RunTarget[], context: RunContext) {
     const { configuration, time, random, log, metrics } = context;
-    this.#targets = targets ?? [{ ...target, headers }];
+    this.#targets = targets;
     this.#recovery = configuration.recovery;
     this.#time = time;
     this.#random = random;
     this.#log = log;
-    this.#run = id;
+    this.#run = run;
     this.#metrics = metrics;
     this.#standings = this.#targets.map(({ context_tokens }) => newStanding(context_tokens));
   }
