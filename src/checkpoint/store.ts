@@ -181,7 +181,7 @@ export class DamagedRunError extends Error {
   override readonly name = 'DamagedRunError';
 
   constructor(run: RunId, { record, seq, reason }: Damage) {
-    super(`${run} is damaged in record ${record} (${reason}); it goes on after event ${seq}`);
+    super(`${run} is damaged in record ${record} (${reason}); it continues after event ${seq}`);
   }
 }
 

@@ -166,7 +166,7 @@ describe('a replica that freezes', () => {
     const key = 'one for both';
     deployment.plan(question, {
       ...PLAN,
-      faults: [{ kind: 'silence', at: { before_headers: true }, for_ms: 2_000 }],
+      faults: [{ kind: 'silence', at: { before_headers: true }, for_ms: 5_000 }],
     });
     const urls = deployment.replicas.slice(0, endpoints).map(({ url }) => url);
     const first = read(connect(deployment, { endpoints: urls }), deployment, question, undefined, { key });

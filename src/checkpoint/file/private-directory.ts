@@ -57,6 +57,18 @@ export class PrivateDirectory {
     return this.#open(name, O_RDONLY);
   }
 
+  /** The bytes from `start` to before `end`; fewer where the file ends earlier. */
+  readRange(fd: number, start: number, end: number): Buffer {
+    const bytes = Buffer.allocUnsafe(end - start);
+    let read = 0;
+    while (read < bytes.length) {
+      const more = this.fs.readSync(fd, bytes, read, bytes.length - read, start + read);
+      if (more === 0) break;
+      read += more;
+    }
+    return bytes.subarray(0, read);
+  }
+
   /** Writes `text` in the place of a file that may be there already. */
   write(name: string, text: string): void {
     const fd = this.#open(name, O_RDWR | O_CREAT);

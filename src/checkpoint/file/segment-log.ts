@@ -11,14 +11,11 @@ import {
 import { segmentName, segmentNumber } from './names.ts';
 import { isCode, type PrivateDirectory, unlessMissing } from './private-directory.ts';
 import { refused } from './refusal.ts';
+import { SegmentReaders } from './segment-readers.ts';
 
 const SEGMENT_BYTES = 16 * 1024 * 1024;
 /** How exactly it is known when something was appended. */
 const CLOCK_STEP_MS = 1000;
-/** Closed segments that are kept open to be read. */
-const READERS_MAX = 32;
-/** Two places that are not farther apart are read at once. */
-const READ_GAP_BYTES = 16_384;
 const NEWLINE = 0x0a;
 
 /** When written data is forced to the disk. Surviving a killed process needs none of it, surviving a power cut does. */
@@ -57,7 +54,7 @@ export class SegmentLog {
   readonly #fsync: FsyncPolicy;
   readonly #reader: LogReader;
   readonly #segment_bytes: number;
-  readonly #readers = new Map<number, number>();
+  readonly #readers: SegmentReaders;
   #segment = 0;
   #fd = -1;
   #inode = 0;
@@ -72,6 +69,7 @@ export class SegmentLog {
 
   constructor({ directory, fsync, reader, segment_bytes = SEGMENT_BYTES }: SegmentLogOptions) {
     this.#directory = directory;
+    this.#readers = new SegmentReaders(directory);
     this.#fsync = fsync;
     this.#reader = reader;
     this.#segment_bytes = segment_bytes;
@@ -107,7 +105,7 @@ export class SegmentLog {
     for (;;) {
       while (this.#closed) this.#next();
       const size = this.#size();
-      if (size > this.#end) this.#consume(this.#slice(this.#fd, this.#end, size), this.#end);
+      if (size > this.#end) this.#consume(this.#directory.readRange(this.#fd, this.#end, size), this.#end);
       if (!this.#closed) return;
     }
   }
@@ -151,23 +149,7 @@ export class SegmentLog {
 
   /** The lines at these places, each with a newline. Throws `ENOENT` when a segment was removed. */
   read(places: readonly number[]): Buffer {
-    const parts: Buffer[] = [];
-    for (let at = 0; at < places.length; ) {
-      const [segment, offset] = [places[at] as number, places[at + 1] as number];
-      let [last, end] = [at, offset];
-      while (last < places.length && places[last] === segment) {
-        const next = places[last + 1] as number;
-        if (next < end || next - end > READ_GAP_BYTES) break;
-        end = next + (places[last + 2] as number) + 1;
-        last += 3;
-      }
-      const bytes = this.#slice(this.#openToRead(segment), offset, end);
-      for (; at < last; at += 3) {
-        const start = (places[at + 1] as number) - offset;
-        parts.push(bytes.subarray(start, start + (places[at + 2] as number) + 1));
-      }
-    }
-    return Buffer.concat(parts);
+    return this.#readers.read(places, { segment: this.#segment, fd: this.#fd });
   }
 
   /**
@@ -209,11 +191,11 @@ export class SegmentLog {
   /** Removes a closed segment. */
   remove(segment: number): void {
     this.#directory.remove(segmentName(segment));
-    this.#closeReader(segment);
+    this.#readers.forget(segment);
   }
 
   close(): void {
-    for (const segment of [...this.#readers.keys()]) this.#closeReader(segment);
+    this.#readers.close();
     this.#leave();
     this.#fd = -1;
   }
@@ -276,7 +258,7 @@ export class SegmentLog {
   #readOwn(own: Buffer, start: number): readonly Outcome[] | undefined {
     const base = this.#end;
     const { size } = this.#directory.fs.fstatSync(this.#fd);
-    const region = size === base + own.length ? own : this.#slice(this.#fd, base, size);
+    const region = size === base + own.length ? own : this.#directory.readRange(this.#fd, base, size);
     const at = region === own ? 0 : region.indexOf(own);
     if (at < 0) throw refused('EIO', 'what was written cannot be read back');
     const outcomes: Outcome[] = [];
@@ -341,34 +323,6 @@ export class SegmentLog {
     if (!isNew) return;
     await this.#directory.sync();
     this.#isNew = false;
-  }
-
-  #openToRead(segment: number): number {
-    if (segment === this.#segment) return this.#fd;
-    const open = this.#readers.get(segment);
-    if (open !== undefined) return open;
-    const [oldest] = this.#readers.keys();
-    if (this.#readers.size >= READERS_MAX && oldest !== undefined) this.#closeReader(oldest);
-    const fd = this.#directory.openToRead(segmentName(segment));
-    this.#readers.set(segment, fd);
-    return fd;
-  }
-
-  #closeReader(segment: number): void {
-    const fd = this.#readers.get(segment);
-    this.#readers.delete(segment);
-    if (fd !== undefined) this.#directory.fs.closeSync(fd);
-  }
-
-  #slice(fd: number, start: number, end: number): Buffer {
-    const bytes = Buffer.allocUnsafe(end - start);
-    let read = 0;
-    while (read < bytes.length) {
-      const more = this.#directory.fs.readSync(fd, bytes, read, bytes.length - read, start + read);
-      if (more === 0) break;
-      read += more;
-    }
-    return bytes.subarray(0, read);
   }
 }
 

@@ -16,10 +16,13 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
+/** At least so long from one batch to the next: a batch costs both threads as much as several requests do. */
+const BATCH_INTERVAL_MS = 1;
+
 /**
- * The writing thread as the serving thread sees it. Requests of one turn go to it together. While it performs a batch,
- * appends gather until the next one, so that the cost of talking to it, and of writing, is shared by all runs, the more
- * the busier it is; a request that a client waits for is not held back.
+ * The writing thread as the serving thread sees it. A request goes to it at once if none went within the last millisecond;
+ * otherwise those of a millisecond go together. While it performs a batch, appends gather until the next one. The cost of
+ * talking to it, and of writing, is shared by all runs, the more the busier it is.
  */
 export class Writer {
   readonly #opening = Promise.withResolvers<void>();
@@ -30,8 +33,10 @@ export class Writer {
   #gathering: Request[] = [];
   /** Batches that were not replied to. */
   #underWay = 0;
+  /** A batch is about to be sent. */
   #isPosting: boolean = false;
   #posted_at_ms = 0;
+  #stalled_since_ms = 0;
   #onIdle: (() => void) | undefined;
   #failure: Error | undefined;
 
@@ -56,7 +61,7 @@ export class Writer {
 
   /** How long the batch under way has been waiting for the disk. */
   get stalled_ms(): number {
-    return this.#underWay > 0 ? performance.now() - this.#posted_at_ms : 0;
+    return this.#underWay > 0 ? performance.now() - this.#stalled_since_ms : 0;
   }
 
   /** Rejects with a {@link FileStoreError}. */
@@ -81,8 +86,7 @@ export class Writer {
     this.#pending.set(id, { resolve: resolve as Pending['resolve'], reject });
     this.#gathering.push({ kind, id, request });
     if (this.#isPosting || (this.#underWay > 0 && kind === 'append')) return;
-    this.#isPosting = true;
-    queueMicrotask(() => this.#post());
+    this.#schedule();
   }
 
   /** Resolves once everything is written and the thread has ended. */
@@ -98,14 +102,22 @@ export class Writer {
     await exited;
   }
 
-  #post(): void {
+  #schedule(): void {
+    this.#isPosting = true;
+    const rest_ms = this.#posted_at_ms + BATCH_INTERVAL_MS - performance.now();
+    if (rest_ms > 0) setTimeout(this.#post, rest_ms);
+    else queueMicrotask(this.#post);
+  }
+
+  readonly #post = (): void => {
     this.#isPosting = false;
     if (this.#gathering.length === 0) return;
     const batch = this.#gathering;
     this.#gathering = [];
-    if (this.#underWay++ === 0) this.#posted_at_ms = performance.now();
+    this.#posted_at_ms = performance.now();
+    if (this.#underWay++ === 0) this.#stalled_since_ms = this.#posted_at_ms;
     this.#worker.postMessage(batch satisfies ToThread);
-  }
+  };
 
   #receive(message: FromThread): void {
     if (message.kind === 'opened') {
@@ -118,8 +130,8 @@ export class Writer {
     }
     if (message.kind === 'replies') {
       this.#underWay--;
-      this.#posted_at_ms = performance.now();
-      if (this.#underWay === 0) this.#post();
+      this.#stalled_since_ms = performance.now();
+      if (this.#underWay === 0 && !this.#isPosting && this.#gathering.length > 0) this.#schedule();
     }
     for (const reply of message.replies) this.#settle(reply);
     if (this.#pending.size === 0) this.#onIdle?.();

@@ -160,7 +160,7 @@ describe('the reason', () => {
     expect(await store.read(run, OWNER, 0)).toEqual(stored);
     expect(errors).toEqual([new DamagedRunError(run, stored?.damage as Damage)]);
     expect(errors[0]?.message).toBe(
-      `${run} is damaged in record 3 (the journal is too short; missing: events 6 to 7); it goes on after event 5`,
+      `${run} is damaged in record 3 (the journal is too short; missing: events 6 to 7); it continues after event 5`,
     );
   });
 

@@ -186,7 +186,7 @@ function describeDamage(path: string): void {
     const { run } = await damagedLog(observed, 3);
     await observed.store.acquire(run, OWNER, 2);
     expect(observed.damages.map(({ message }) => message)).toEqual([
-      expect.stringMatching(/it goes on after event 3/),
+      expect.stringMatching(/it continues after event 3/),
     ]);
   });
 
