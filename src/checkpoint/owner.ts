@@ -1,13 +1,25 @@
 import { createHmac, hash, randomFillSync } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { apiError } from '../lib/errors.ts';
 import type { Owner, RunId } from './store.ts';
 
 const RUN_ID_BYTES = 16;
 
-const BEARER = /^bearer +/i;
+const BEARER = /^bearer(?: +|$)/i;
 
-/** Where clients put their credential, in order of preference. Replaced as a whole by an upstream's `api_key`. */
-export const CREDENTIAL_HEADERS = ['authorization', 'api-key', 'x-api-key'] as const;
+/** Where clients put the credential that says who they are. */
+const CLIENT_CREDENTIALS = ['authorization', 'api-key', 'x-api-key', 'x-goog-api-key'] as const;
+/** The token of a gateway before the provider: says who its client is where nothing else does. */
+const GATEWAY_CREDENTIAL = 'cf-aig-authorization';
+
+/** Headers of a client's account with its provider. An upstream's `api_key` replaces all of them. */
+export const CREDENTIAL_HEADERS: readonly string[] = [
+  ...CLIENT_CREDENTIALS,
+  GATEWAY_CREDENTIAL,
+  'x-amz-security-token',
+  'openai-organization',
+  'openai-project',
+];
 
 /**
  * The last owners that were asked for, since a plain digest takes an eighth of the time of a keyed one. By digest: of a
@@ -18,7 +30,8 @@ const OWNERS_MAX = 1000;
 
 /**
  * The owner of a request: the same for one key on every wire, whichever header carries it. Keyed, so that the contents of
- * a store cannot be tested against guessed credentials. Requests without a credential share one owner.
+ * a store cannot be tested against guessed credentials. Requests without a credential share one owner. Throws
+ * `conflicting_credentials`.
  */
 export function ownerOf(secret: string, headers: IncomingHttpHeaders): Owner {
   const credential = credentialOf(headers);
@@ -35,10 +48,22 @@ export function ownerOf(secret: string, headers: IncomingHttpHeaders): Owner {
 /** Whether the owner is one of its own. */
 export const hasCredential = (headers: IncomingHttpHeaders): boolean => credentialOf(headers) !== '';
 
+/** Empty headers say nothing. Of two different credentials, one would get the other's runs. */
 function credentialOf(headers: IncomingHttpHeaders): string {
-  const name = CREDENTIAL_HEADERS.find((header) => headers[header] !== undefined);
-  return name === undefined ? '' : String(headers[name]).replace(BEARER, '');
+  let credential = '';
+  let header = '';
+  for (const name of CLIENT_CREDENTIALS) {
+    const value = tokenIn(headers[name]);
+    if (value === '' || value === credential) continue;
+    if (credential !== '') throw apiError('conflicting_credentials', { header, other: name });
+    credential = value;
+    header = name;
+  }
+  return credential === '' ? tokenIn(headers[GATEWAY_CREDENTIAL]) : credential;
 }
+
+const tokenIn = (header: string | readonly string[] | undefined): string =>
+  header === undefined ? '' : String(header).replace(BEARER, '').trim();
 
 export const newRunId = (): RunId => `run_${randomText(RUN_ID_BYTES)}`;
 

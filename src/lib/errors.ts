@@ -29,6 +29,12 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message: "Invalid value for '{param}': it must be {expected}.",
   },
+  conflicting_credentials: {
+    status: 400,
+    type: 'invalid_request_error',
+    message:
+      'The headers {header} and {other} carry two different credentials; send one, so that it is clear whose run this is.',
+  },
   not_found: {
     status: 404,
     type: 'invalid_request_error',

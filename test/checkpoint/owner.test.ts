@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { newRunId, ownerOf } from '../../src/checkpoint/owner.ts';
+import { hasCredential, newRunId, ownerOf } from '../../src/checkpoint/owner.ts';
 
 it('the same credential is the same owner, under one secret', () => {
   const headers = { authorization: 'Bearer sk-1' };
@@ -14,6 +14,8 @@ it('another credential is another owner, wherever it is put, and so is none', ()
     { authorization: 'Bearer sk-2' },
     { 'api-key': 'sk-3' },
     { 'x-api-key': 'sk-4' },
+    { 'x-goog-api-key': 'sk-5' },
+    { 'cf-aig-authorization': 'Bearer sk-6' },
   ].map((headers) => ownerOf('secret', headers));
   expect(new Set(owners).size).toBe(owners.length);
 });
@@ -23,8 +25,33 @@ it('one key is the same owner, whatever header its client puts it into', () => {
     { authorization: 'Bearer sk-1' },
     { authorization: 'bearer  sk-1' },
     { 'x-api-key': 'sk-1' },
+    { 'x-goog-api-key': 'sk-1' },
+    { authorization: 'Bearer sk-1', 'x-api-key': 'sk-1' },
+    // The token of a gateway comes beside the credential.
+    { authorization: 'Bearer sk-1', 'cf-aig-authorization': 'Bearer of the gateway' },
   ];
   expect(new Set(owners.map((headers) => ownerOf('secret', headers))).size).toBe(1);
+});
+
+it.each(['', ' ', 'Bearer', 'Bearer  '])(
+  'an empty header (%j) says nothing: the credential in another one counts',
+  (authorization) => {
+    for (const name of ['api-key', 'x-api-key', 'x-goog-api-key', 'cf-aig-authorization']) {
+      const [one, other] = ['sk-1', 'sk-2'].map((key) => ownerOf('secret', { authorization, [name]: key }));
+      expect(one).toBe(ownerOf('secret', { [name]: 'sk-1' }));
+      expect(one).not.toBe(other);
+      expect(hasCredential({ authorization })).toBe(false);
+    }
+  },
+);
+
+it('two different credentials are refused', () => {
+  expect(() => ownerOf('secret', { authorization: 'Bearer sk-1', 'x-api-key': 'sk-2' })).toThrow(
+    'The headers authorization and x-api-key carry two different credentials',
+  );
+  expect(() => ownerOf('secret', { 'api-key': 'sk-1', 'x-goog-api-key': 'sk-2' })).toThrow(
+    'The headers api-key and x-goog-api-key carry',
+  );
 });
 
 it('an owner does not show the credential', () => {

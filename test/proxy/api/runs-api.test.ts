@@ -83,6 +83,25 @@ it('what is not served under /holdfast is not found', async () => {
   }
 });
 
+it('a request with two different credentials is answered by neither owner, and begins nothing', async () => {
+  const { replica, begin } = await deploy();
+  const { run } = await begin(textRun);
+  const both = { ...CREDENTIAL, 'x-api-key': 'of a stranger' };
+  const refused = { status: 400, code: 'conflicting_credentials' };
+  expect(await errorOf(await fetchRun(replica, run, { headers: both }))).toMatchObject(refused);
+  expect(await errorOf(await postChat(replica, both))).toMatchObject(refused);
+  const same = { ...CREDENTIAL, 'x-api-key': 'the owner' };
+  expect((await fetchRun(replica, run, { headers: same })).status).toBe(200);
+});
+
+it('an empty credential beside another one does not make strangers one owner', async () => {
+  const { replica, begin } = await deploy();
+  const { run } = await begin(textRun);
+  const headers = (key: string) => ({ authorization: '', 'x-api-key': key });
+  expect((await fetchRun(replica, run, { headers: headers('the owner') })).status).toBe(200);
+  expect((await fetchRun(replica, run, { headers: headers('a stranger') })).status).toBe(404);
+});
+
 describe('the state of a run', () => {
   it('is told to its owner, and kept by no cache', async () => {
     const { replica, begin } = await deploy();

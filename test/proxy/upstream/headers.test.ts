@@ -7,6 +7,17 @@ import {
   streamRequestHeaders,
 } from '../../../src/proxy/upstream/headers.ts';
 
+const CREDENTIAL_HEADERS = [
+  'authorization',
+  'api-key',
+  'x-api-key',
+  'x-goog-api-key',
+  'cf-aig-authorization',
+  'x-amz-security-token',
+  'openai-organization',
+  'openai-project',
+];
+
 const OPEN: UpstreamConfiguration = { base_url: 'http://x/v1', dialect: 'generic' };
 const KEYED: UpstreamConfiguration = { ...OPEN, api_key: 'sk-configured' };
 
@@ -52,14 +63,11 @@ it('so does what the connection header names', () => {
   expect(responseHeaders(headers)).toEqual({ 'x-other': '2' });
 });
 
-it.each(['authorization', 'api-key', 'x-api-key'])(
-  'a configured key replaces the %s of the client',
-  (name) => {
-    expect(requestHeaders({ [name]: 'sk-client' }, KEYED)).toEqual({ authorization: 'Bearer sk-configured' });
-  },
-);
+it.each(CREDENTIAL_HEADERS)('a configured key replaces the %s of the client', (name) => {
+  expect(requestHeaders({ [name]: 'sk-client' }, KEYED)).toEqual({ authorization: 'Bearer sk-configured' });
+});
 
-it.each(['authorization', 'api-key', 'x-api-key'])(
+it.each(CREDENTIAL_HEADERS)(
   'it goes in the header that the wire has for it, whichever is the %s of the client',
   (name) => {
     const sent = requestHeaders({ [name]: 'sk-client' }, KEYED, { keyHeader: 'x-api-key' });
