@@ -1,7 +1,7 @@
-import type { Delta } from '../plans/delta.ts';
 import type { CheckpointScheduler, Sweepable } from './checkpoint-scheduler.ts';
-import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
+import { type JournalEvent, type JournalRecord, type RunHeader, settles, unitsOf } from './journal.ts';
 import {
+  type JournalEnd,
   JournalGapError,
   JournalLostError,
   type Lease,
@@ -9,21 +9,21 @@ import {
   StaleLeaseError,
   type Store,
 } from './store.ts';
-import { StoreCalls } from './store-calls.ts';
 
 /** Events after which a journal is stored without waiting for the interval; more of them while the store is slow. */
 const EVENTS_PER_RECORD = 32;
 /** What a run may hold in memory while the store fails, besides what was on its way when that began. */
-export const HELD_UNITS_MAX = 1024 * 1024;
+const HELD_UNITS_MAX = 1024 * 1024;
+/** A store that has not answered for this long no longer holds back what is delivered. */
+const ANSWER_MAX_MS = 1000;
+const RETRY_MAX_MS = 2000;
 /** How long a finished run keeps trying to be stored. */
 const CLOSE_WAIT_MAX_MS = 10_000;
 
-/** How a run ended; the writer says when. */
-export type JournalEnd = Omit<RunEnd, 'at_ms'>;
-
 interface JournalWriterOptions {
   readonly store: Store;
-  readonly lease: Lease;
+  /** Undefined where the store has not given it yet: nothing is stored before {@link JournalWriter.begin}. */
+  readonly lease: Lease | undefined;
   readonly scheduler: CheckpointScheduler;
   /** The header of a new run, or the sequence number up to which a run that is taken over is stored already. */
   readonly start: RunHeader | number;
@@ -56,7 +56,7 @@ interface Waiter {
 export class JournalWriter implements Sweepable {
   readonly #options: JournalWriterOptions;
   readonly #scheduler: CheckpointScheduler;
-  readonly #calls: StoreCalls;
+  #lease: Lease | undefined;
   #seq = 0;
   #stored_seq = 0;
   #header: RunHeader | undefined;
@@ -72,13 +72,21 @@ export class JournalWriter implements Sweepable {
   #isLost: boolean = false;
   #spoke: boolean = false;
   #urgent: boolean = false;
+  /** The one call of the store that may be under way, and whether its answer is late. */
+  #call: 'none' | 'under_way' | 'late' = 'none';
+  /** When it was last the journal's turn to make one, and when that was looked at. */
+  #turn_ms = 0;
+  #swept_ms = 0;
+  /** Calls in a row that have failed, and when the next one may be made. */
+  #failures = 0;
+  #retry_at_ms = 0;
   #closing: Closing | undefined;
 
   constructor(options: JournalWriterOptions) {
-    const { scheduler, start } = options;
+    const { scheduler, lease, start } = options;
     this.#options = options;
     this.#scheduler = scheduler;
-    this.#calls = new StoreCalls(scheduler);
+    this.#lease = lease;
     if (typeof start === 'number') {
       this.#seq = start;
       this.#stored_seq = start;
@@ -101,7 +109,24 @@ export class JournalWriter implements Sweepable {
 
   /** True while the store fails or does not answer, and for good once records were dropped or the lease is stale. */
   get degraded(): boolean {
-    return this.#isLost || this.#calls.isFailing || this.#state === 'stale';
+    return this.#isLost || this.#isFailing || this.#state === 'stale';
+  }
+
+  get isLeased(): boolean {
+    return this.#lease !== undefined;
+  }
+
+  /** Nothing more is taken: the journal is stored, or cannot be. */
+  get isOver(): boolean {
+    return this.#state !== 'open';
+  }
+
+  /** The store has given the lease: what was recorded meanwhile is stored. `undefined`: it never will, and nothing is. */
+  begin(lease: Lease | undefined): void {
+    this.#lease = lease;
+    if (!lease) this.#end('closed', false);
+    else if (this.#urgent) this.#scheduler.soon(this);
+    else if (this.#waiting.length > 0) this.#scheduler.later(this);
   }
 
   /** Takes one delivered event; never waits and does no I/O in the caller's turn. */
@@ -110,7 +135,7 @@ export class JournalWriter implements Sweepable {
     if (this.#isLost || this.#state !== 'open') return;
     this.#waiting.push(event);
     this.#waiting_units += unitsOf(event);
-    if (this.#waiting_units > HELD_UNITS_MAX && this.#calls.isFailing) this.#lose();
+    if (this.#waiting_units > HELD_UNITS_MAX && (!this.#lease || this.#isFailing)) this.#lose(this.#lease);
     else if (this.#isUrgent(event)) this.#hurry();
     else if (this.#waiting.length === 1) this.#scheduler.later(this);
   }
@@ -121,7 +146,7 @@ export class JournalWriter implements Sweepable {
    */
   flush(): Promise<boolean> {
     if (this.#stored_seq === this.#seq) return Promise.resolve(true);
-    if (this.degraded || this.#state !== 'open') return Promise.resolve(false);
+    if (this.degraded || this.#state !== 'open' || !this.#lease) return Promise.resolve(false);
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.#waiters.push({ seq: this.#seq, resolve });
     this.#hurry();
@@ -152,29 +177,46 @@ export class JournalWriter implements Sweepable {
   }
 
   sweep(now_ms: number): void {
-    if (this.#state !== 'open') return;
-    if (this.#calls.watch(now_ms)) this.#refuseWaiters();
-    if (!this.#calls.isUnderWay && this.#isDue(now_ms)) this.#send(now_ms);
-    if (this.#closing && now_ms >= this.#closing.until_ms) this.#abandon();
+    if (this.#state !== 'open' || !this.#lease) return;
+    this.#watch(now_ms);
+    if (this.#call === 'none' && this.#isDue(now_ms)) this.#send(this.#lease, now_ms);
+    if (this.#closing && now_ms >= this.#closing.until_ms) this.#abandon(this.#lease);
     if (this.#hasWork()) this.#scheduler.later(this);
   }
 
-  #isUrgent({ deltas }: JournalEvent): boolean {
-    if (!this.#spoke && deltas.length > 0) {
+  /** The store fails, or does not answer. */
+  get #isFailing(): boolean {
+    return this.#call === 'late' || this.#failures > 0;
+  }
+
+  /** Nothing waits for a store that does not answer. */
+  #watch(now_ms: number): void {
+    // This process was stopped: answers of the store may be waiting, and one of them may be that the lease is lost.
+    const slept_ms = now_ms - this.#swept_ms - this.#scheduler.interval_ms;
+    this.#swept_ms = now_ms;
+    if (this.#call === 'none') return;
+    if (slept_ms >= ANSWER_MAX_MS) this.#turn_ms = now_ms;
+    if (now_ms - this.#turn_ms < ANSWER_MAX_MS) return;
+    this.#call = 'late';
+    this.#refuseWaiters();
+  }
+
+  #isUrgent(event: JournalEvent): boolean {
+    if (!this.#spoke && event.deltas.length > 0) {
       this.#spoke = true;
       return true;
     }
-    if (deltas.some(settles)) return true;
+    if (settles(event)) return true;
     const { length } = this.#waiting;
     if (this.#urgent || length < EVENTS_PER_RECORD) return false;
     return length >= EVENTS_PER_RECORD * this.#scheduler.cadence.stretch;
   }
 
   #isDue(now_ms: number): boolean {
-    if (!this.#calls.mayBegin(now_ms)) return false;
+    if (now_ms < this.#retry_at_ms) return false;
     const { cadence, interval_ms } = this.#scheduler;
     if (this.#urgent || this.#closing || this.#batch.length > 0 || cadence.stretch === 1) return true;
-    return now_ms - this.#calls.turn_ms >= interval_ms * cadence.stretch;
+    return now_ms - this.#turn_ms >= interval_ms * cadence.stretch;
   }
 
   #hurry(): void {
@@ -185,19 +227,19 @@ export class JournalWriter implements Sweepable {
   #hasWork(): boolean {
     if (this.#state !== 'open') return false;
     const isEmpty = this.#waiting.length === 0 && this.#batch.length === 0;
-    return this.#calls.isUnderWay || !isEmpty || this.#closing !== undefined;
+    return this.#call !== 'none' || !isEmpty || this.#closing !== undefined;
   }
 
   /** Sends the last batch again while that is not acknowledged, otherwise all that waits. */
-  #send(now_ms: number): void {
+  #send(lease: Lease, now_ms: number): void {
     if (this.#batch.length === 0) {
       // What is sent again leaves behind what has become urgent meanwhile.
       this.#urgent = false;
       this.#batch = this.#takeWaiting(this.#scheduler.time.wall());
     }
-    this.#calls.takeTurn(now_ms);
-    if (this.#batch.length > 0) void this.#append(this.#batch);
-    else if (this.#closing) void this.#finish(this.#closing);
+    this.#turn_ms = now_ms;
+    if (this.#batch.length > 0) void this.#append(lease, this.#batch);
+    else if (this.#closing) void this.#finish(lease, this.#closing);
   }
 
   #takeWaiting(at_ms: number): readonly JournalRecord[] {
@@ -209,19 +251,19 @@ export class JournalWriter implements Sweepable {
     return batch;
   }
 
-  async #append(batch: readonly JournalRecord[]): Promise<void> {
-    const { store, lease } = this.#options;
-    if (!(await this.#attempt(() => store.append(lease, batch)))) return;
+  async #append(lease: Lease, batch: readonly JournalRecord[]): Promise<void> {
+    const { store } = this.#options;
+    if (!(await this.#attempt(lease, () => store.append(lease, batch)))) return;
     this.#stored_seq = batch.at(-1)?.seq ?? this.#stored_seq;
     this.#batch = [];
     while (this.#waiters[0] && this.#waiters[0].seq <= this.#stored_seq) this.#waiters.shift()?.resolve(true);
     if (this.#urgent || this.#closing) this.#scheduler.soon(this);
   }
 
-  async #finish(closing: Closing): Promise<void> {
-    const { store, lease } = this.#options;
+  async #finish(lease: Lease, closing: Closing): Promise<void> {
+    const { store } = this.#options;
     const end = closing.end && this.#endOf(closing.end);
-    const sealed = await this.#attempt(() => (end ? store.finish(lease, end) : store.release(lease)));
+    const sealed = await this.#attempt(lease, () => (end ? store.finish(lease, end) : store.release(lease)));
     if (sealed) this.#end('closed', true);
   }
 
@@ -232,20 +274,26 @@ export class JournalWriter implements Sweepable {
   }
 
   /** One call of the store; true when it succeeded and still matters. */
-  async #attempt(call: () => Promise<unknown>): Promise<boolean> {
-    let elapsed_ms: number;
+  async #attempt(lease: Lease, call: () => Promise<unknown>): Promise<boolean> {
+    const { time, cadence } = this.#scheduler;
+    const started_ms = time.now();
+    this.#call = 'under_way';
     try {
-      elapsed_ms = await this.#calls.make(call);
+      await call();
     } catch (error) {
-      this.#fail(error);
+      this.#call = 'none';
+      this.#fail(lease, error);
       return false;
     }
-    this.#scheduler.cadence.observe(elapsed_ms);
+    this.#call = 'none';
+    this.#failures = 0;
+    const elapsed_ms = time.now() - started_ms;
+    cadence.observe(elapsed_ms);
     this.#options.onAppend(elapsed_ms);
     return this.#state === 'open';
   }
 
-  #fail(error: unknown): void {
+  #fail(lease: Lease, error: unknown): void {
     if (this.#state !== 'open') return;
     if (error instanceof StaleLeaseError) {
       this.#end('stale', false);
@@ -255,26 +303,32 @@ export class JournalWriter implements Sweepable {
     this.#options.onError(error);
     if (error instanceof JournalGapError) {
       // Nothing is left that could follow what the store has: not even an end.
-      if (this.#isLost) this.#abandon();
-      else this.#lose();
+      if (this.#isLost) this.#abandon(lease);
+      else this.#lose(lease);
       this.#batch = [];
     } else {
-      this.#calls.backOff();
+      const { time, interval_ms } = this.#scheduler;
+      this.#retry_at_ms = time.now() + Math.min(interval_ms * 2 ** this.#failures++, RETRY_MAX_MS);
       this.#refuseWaiters();
     }
     this.#scheduler.later(this);
   }
 
   /** Once an event is gone, the later ones can never be stored: they would not follow the last one that is. */
-  #lose(): void {
+  #lose(lease: Lease | undefined): void {
+    if (!lease) {
+      // Without its beginning a journal is none.
+      this.#end('closed', false);
+      return;
+    }
     this.#isLost = true;
     this.#dropWaiting();
     this.#refuseWaiters();
-    this.#options.onError(new JournalLostError(this.#options.lease.run, this.#stored_seq));
+    this.#options.onError(new JournalLostError(lease.run, this.#stored_seq));
   }
 
-  #abandon(): void {
-    const { store, lease, onError } = this.#options;
+  #abandon(lease: Lease): void {
+    const { store, onError } = this.#options;
     onError(new JournalLostError(lease.run, this.#stored_seq));
     this.#end('closed', false);
     // An unused lease would block the run for as long as this process lives.
@@ -299,21 +353,4 @@ export class JournalWriter implements Sweepable {
     for (const { resolve } of this.#waiters) resolve(false);
     this.#waiters = [];
   }
-}
-
-/** Losing one of these would mean doing work twice, so they do not wait for the interval. */
-const settles = ({ kind }: Delta): boolean =>
-  kind === 'tool_close' || kind === 'choice_call' || kind === 'finish';
-
-/** What an event weighs besides its text. */
-const OVERHEAD_UNITS = 64;
-
-/** What an event weighs in memory, roughly, in UTF-16 units. */
-export function unitsOf({ deltas, payload = '' }: JournalEvent): number {
-  let units = OVERHEAD_UNITS + payload.length;
-  for (const delta of deltas) {
-    if ('text' in delta) units += delta.text.length;
-    else if (delta.kind === 'choice_call') units += delta.arguments.length;
-  }
-  return units;
 }

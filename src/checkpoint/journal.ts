@@ -10,6 +10,23 @@ export interface JournalEvent {
   readonly payload?: string;
 }
 
+/** Losing such an event would mean doing work twice: it is stored without delay. */
+export const settles = ({ deltas }: JournalEvent): boolean =>
+  deltas.some(({ kind }) => kind === 'tool_close' || kind === 'choice_call' || kind === 'finish');
+
+/** What an event weighs besides its text. */
+const OVERHEAD_UNITS = 64;
+
+/** What an event weighs in memory, roughly, in UTF-16 units. */
+export function unitsOf({ deltas, payload = '' }: JournalEvent): number {
+  let units = OVERHEAD_UNITS + payload.length;
+  for (const delta of deltas) {
+    if ('text' in delta) units += delta.text.length;
+    else if (delta.kind === 'choice_call') units += delta.arguments.length;
+  }
+  return units;
+}
+
 /**
  * A batch of consecutive events. `seq` is the ordinal of its last event, 1-based: the client's cursor after it.
  * The first record of a run has `seq` 0, no events, and the run's `header`.

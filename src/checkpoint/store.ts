@@ -45,6 +45,9 @@ export interface RunEnd {
   readonly cause?: string;
 }
 
+/** The same, before the time is known. */
+export type JournalEnd = Omit<RunEnd, 'at_ms'>;
+
 /**
  * The replica that delivers a running run. `alive`: it gave a sign of life `silent_ms` ago. `lost`: it has given none
  * for longer than a lease lasts. `released`: there is none, because the last holder has handed the run over.

@@ -1,6 +1,5 @@
 import { STORE_WAIT_MAX_MS } from '../../checkpoint/best-effort-store.ts';
-import type { JournalEnd } from '../../checkpoint/journal-writer.ts';
-import { CLIENT_LEFT, type FinalStatus } from '../../checkpoint/store.ts';
+import { CLIENT_LEFT, type FinalStatus, type JournalEnd } from '../../checkpoint/store.ts';
 import type { Cause, Interruption } from '../../interrupts/interruption.ts';
 import { inTime } from '../../lib/time.ts';
 import { type GiveUp, isBar, type Plan } from '../../plans/decide.ts';

@@ -1,6 +1,6 @@
-import type { JournalEvent, RunHeader } from '../../checkpoint/journal.ts';
-import { HELD_UNITS_MAX, type JournalEnd, JournalWriter, unitsOf } from '../../checkpoint/journal-writer.ts';
-import { AcquireRefusedError, type Lease } from '../../checkpoint/store.ts';
+import type { RunHeader } from '../../checkpoint/journal.ts';
+import { JournalWriter } from '../../checkpoint/journal-writer.ts';
+import { AcquireRefusedError, type JournalEnd } from '../../checkpoint/store.ts';
 import { inTime, sleep } from '../../lib/time.ts';
 import type { Resumption, Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
@@ -16,65 +16,59 @@ const LEASE_RETRY_MS = 500;
  * The journal of a run from the relay's side: takes events from the first moment on, although the store may still
  * be busy handing out the lease, and continues without a store that does not answer.
  */
-export class RunJournal {
+export class RunJournal extends JournalWriter {
   /** When the run began, on whatever replica. */
   readonly created_at_ms: number;
   readonly #context: RunContext;
   readonly #run: Run;
-  readonly #onStale: () => void;
+  /** Resolves once the store has given a lease, or never will. */
   readonly #ready: Promise<void>;
-  #writer: JournalWriter | undefined;
-  #waiting: JournalEvent[] | undefined = [];
-  #waiting_units = 0;
   #leased: Promise<void> | undefined;
   /** Made when it is needed: aborts when the run has ended without a lease, and its end has waited long enough. */
   #over: AbortController | undefined;
 
   /** `onStale`: another replica took the run over. */
   constructor(run: Run, context: RunContext, onStale: () => void, resumption?: Resumption) {
+    const { store, scheduler, metrics, log, time } = context;
+    const { lease, stored } = resumption ?? {};
+    const created_at_ms = stored?.records[0]?.header?.created_at_ms ?? time.wall();
+    super({
+      store,
+      lease,
+      scheduler,
+      start: stored && stored.records.length > 0 ? stored.seq : headerOf(run, created_at_ms),
+      onAppend: (elapsed_ms) => metrics.checkpointAppend.observe({ store: store.name }, elapsed_ms / 1000),
+      onError: (error) => {
+        metrics.checkpointErrors.inc({ store: store.name });
+        log.warn({ run: run.id, err: error }, 'checkpoint failed; the run continues without it');
+      },
+      onStale,
+    });
+    this.created_at_ms = created_at_ms;
     this.#run = run;
     this.#context = context;
-    this.#onStale = onStale;
-    this.created_at_ms = resumption?.stored.records[0]?.header?.created_at_ms ?? context.time.wall();
-    if (resumption) {
-      const { lease, stored } = resumption;
-      this.#start(lease, stored.records.length > 0 ? stored.seq : this.#header());
-    }
-    this.#ready = resumption ? Promise.resolve() : this.#acquire();
-  }
-
-  record(event: JournalEvent): void {
-    if (this.#writer) this.#writer.record(event);
-    else this.#wait(event);
+    this.#ready = lease ? Promise.resolve() : this.#acquire();
   }
 
   /** Resolves once everything recorded is stored, or the store has failed at it, or does not answer. */
   async stored(): Promise<void> {
-    if (!this.#writer) await this.#lease();
-    await this.#writer?.flush();
+    if (!this.isLeased) await this.#lease();
+    await this.flush();
   }
 
   /** As {@link stored}, but does not wait for a lease: what was never ours cannot have been taken from us. */
   async confirmed(): Promise<void> {
-    await this.#writer?.flush();
+    await this.flush();
   }
 
   /** Seals the run, with everything that was recorded; later, without being waited for, if the store is slow. */
-  async close(end: JournalEnd): Promise<void> {
-    await this.#conclude((writer) => writer.close(end));
+  override close(end: JournalEnd): Promise<boolean> {
+    return this.#conclude(() => super.close(end));
   }
 
   /** Hands the run over, with everything that was recorded, as {@link close} does otherwise. */
-  async release(): Promise<void> {
-    await this.#conclude((writer) => writer.release());
-  }
-
-  #wait(event: JournalEvent): void {
-    if (!this.#waiting) return;
-    this.#waiting.push(event);
-    this.#waiting_units += unitsOf(event);
-    // Without its beginning a journal is none.
-    if (this.#waiting_units > HELD_UNITS_MAX) this.#waiting = undefined;
+  override release(): Promise<boolean> {
+    return this.#conclude(() => super.release());
   }
 
   #lease(): Promise<void> {
@@ -82,23 +76,25 @@ export class RunJournal {
     return this.#leased;
   }
 
-  async #conclude(conclude: (writer: JournalWriter) => Promise<boolean>): Promise<void> {
-    const concluded = this.#ready.then(() => this.#writer && conclude(this.#writer));
-    await inTime(concluded, this.#context.time, END_WAIT_MAX_MS);
-    if (this.#writer) return;
-    this.#over ??= new AbortController();
-    this.#over.abort();
+  async #conclude(conclude: () => Promise<boolean>): Promise<boolean> {
+    const concluded = this.#ready.then(() => this.isLeased && conclude());
+    const isConcluded = await inTime(concluded, this.#context.time, END_WAIT_MAX_MS);
+    if (!this.isLeased) {
+      this.#over ??= new AbortController();
+      this.#over.abort();
+    }
+    return isConcluded ?? false;
   }
 
   async #acquire(): Promise<void> {
     const { store, metrics, log, time } = this.#context;
     let told = false;
-    while (this.#waiting && !this.#over?.signal.aborted) {
+    while (!this.isOver && !this.#over?.signal.aborted) {
       try {
         const lease = await store.acquire(this.#run.id, this.#run.owner, await this.#epochBefore(told));
-        if (this.#waiting) this.#start(lease, this.#header());
-        else await store.release(lease);
-        break;
+        if (this.isOver) await store.release(lease);
+        else this.begin(lease);
+        return;
       } catch (error) {
         metrics.checkpointErrors.inc({ store: store.name });
         if (!told) log.warn({ run: this.#run.id, err: error }, 'no checkpoints yet: the store gave no lease');
@@ -108,7 +104,7 @@ export class RunJournal {
       this.#over ??= new AbortController();
       await sleep(time, LEASE_RETRY_MS, this.#over.signal);
     }
-    this.#waiting = undefined;
+    this.begin(undefined);
   }
 
   /** A lease may have been given although the answer was lost: then the run is there, and empty. */
@@ -117,35 +113,20 @@ export class RunJournal {
     const stored = await this.#context.store.read(this.#run.id, this.#run.owner, 0);
     return stored?.records.length === 0 ? stored.epoch : 0;
   }
+}
 
-  #start(lease: Lease, start: RunHeader | number): void {
-    const { store, scheduler, metrics, log } = this.#context;
-    this.#writer = new JournalWriter({
-      store,
-      lease,
-      scheduler,
-      start,
-      onAppend: (elapsed_ms) => metrics.checkpointAppend.observe({ store: store.name }, elapsed_ms / 1000),
-      onError: (error) => {
-        metrics.checkpointErrors.inc({ store: store.name });
-        log.warn({ run: this.#run.id, err: error }, 'checkpoint failed; the run continues without it');
-      },
-      onStale: this.#onStale,
-    });
-    for (const event of this.#waiting ?? []) this.#writer.record(event);
-  }
-
-  #header(): RunHeader {
-    const { wire, request, target, events, thread, digest, resumable, body } = this.#run;
-    return {
-      wire: wire.name,
-      created_at_ms: this.created_at_ms,
-      model: request.model,
-      upstream: target.name,
-      events,
-      ...(thread !== undefined && { thread }),
-      ...(digest !== undefined && { digest }),
-      ...(resumable && { body }),
-    };
-  }
+function headerOf(
+  { wire, request, target, events, thread, digest, resumable, body }: Run,
+  created_at_ms: number,
+): RunHeader {
+  return {
+    wire: wire.name,
+    created_at_ms,
+    model: request.model,
+    upstream: target.name,
+    events,
+    ...(thread !== undefined && { thread }),
+    ...(digest !== undefined && { digest }),
+    ...(resumable && { body }),
+  };
 }

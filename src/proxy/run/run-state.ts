@@ -1,5 +1,5 @@
 import { latestEpochName } from '../../checkpoint/epoch.ts';
-import type { JournalEnd } from '../../checkpoint/journal-writer.ts';
+import type { JournalEnd } from '../../checkpoint/store.ts';
 import { inTime } from '../../lib/time.ts';
 import type { Policy } from '../../plans/decide.ts';
 import { cancelDelta, type Delta, REPEATED, type Segment } from '../../plans/delta.ts';

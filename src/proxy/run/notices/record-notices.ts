@@ -1,5 +1,5 @@
 import { STORE_WAIT_MAX_MS } from '../../../checkpoint/best-effort-store.ts';
-import type { JournalEnd } from '../../../checkpoint/journal-writer.ts';
+import type { JournalEnd } from '../../../checkpoint/store.ts';
 import { inTime } from '../../../lib/time.ts';
 import { isPartial } from '../../../plans/outcome.ts';
 import { shownCallId } from '../../../plans/shown-calls.ts';
