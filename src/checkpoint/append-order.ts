@@ -39,3 +39,26 @@ export function recordsToAppend(
 
 /** Whether a record has anything after the cursor `from`; 0 asks for the whole run, its header included. */
 export const isAfter = (record: JournalRecord, from: number): boolean => from <= 0 || record.seq > from;
+
+/** Lets one change of a run happen at a time, in the order in which they were asked for. */
+export interface Turns {
+  isTaken: boolean;
+  waiting: (() => void)[] | undefined;
+}
+
+/** Calls `start` when its turn has come, at once if the turn is free. What is started must call {@link endTurn}. */
+export function takeTurn(turns: Turns, start: () => void): void {
+  if (turns.isTaken) {
+    turns.waiting ??= [];
+    turns.waiting.push(start);
+    return;
+  }
+  turns.isTaken = true;
+  start();
+}
+
+export function endTurn(turns: Turns): void {
+  turns.isTaken = false;
+  const next = turns.waiting?.shift();
+  if (next) takeTurn(turns, next);
+}

@@ -1,6 +1,6 @@
 import { isObject, parsedJson } from '../lib/json.ts';
-import { type Target, upstreamUrl } from '../proxy/upstream/target.ts';
-import { TransportFailure } from '../proxy/upstream/transport.ts';
+import type { Target } from '../proxy/upstream/target.ts';
+import { TransportFailure, upstreamUrl } from '../proxy/upstream/transport.ts';
 import { chatWire } from '../proxy/wires/chunks/chat-wire.ts';
 import type { Wire } from '../proxy/wires/common/wire.ts';
 import { messagesWire } from '../proxy/wires/messages/wire.ts';

@@ -1,49 +1,4 @@
 import { anchorOf } from './seam/anchor.ts';
-import type { Mode, PrefillManner } from './seam/mode.ts';
-
-export interface ModeFacts {
-  readonly plan: 'R1' | 'R3';
-  /** `undefined` while it is not known. */
-  readonly prefill: PrefillManner | undefined;
-  readonly prefillWithTools: boolean;
-  /** Length of the prefix. */
-  readonly characters: number;
-  readonly hasTools: boolean;
-  /** No text came after a call that was cut: the text ends where it began. */
-  readonly callsComeNext: boolean;
-  /** Structured output, a forced tool: a model asked to "go on" starts such an answer anew. */
-  readonly onlyReplay: boolean;
-  /** Only seams that prove themselves are allowed. */
-  readonly strict: boolean;
-  /** Modes that already failed in this run. */
-  readonly failed: ReadonlySet<Mode>;
-}
-
-/** A shorter prefix would not show whether the model continued it or began again. */
-const TRIAL_CHARACTERS = 16;
-
-/** The first mode in order of preference that the request and the target allow, or `undefined` when none is left. */
-export function chooseMode(facts: ModeFacts): Exclude<Mode, 'restart'> | undefined {
-  const candidates: Exclude<Mode, 'restart'>[] = [];
-  if (!facts.onlyReplay) {
-    const ways: Exclude<Mode, 'restart'>[] = mayPrefill(facts) ? ['prefill', 'nudge'] : ['nudge'];
-    candidates.push(...(comesToCalls(facts) ? ways : ways.reverse()));
-  }
-  candidates.push('replay');
-  return candidates.find((mode) => !facts.failed.has(mode));
-}
-
-/**
- * Only a nudge can say which call was cut. None has to where the model is put back to the very token before it: it made the
- * call from there once, in a turn of its own, and its server makes calls of what is generated behind a prefix as well.
- */
-const comesToCalls = ({ plan, prefill, characters, callsComeNext }: ModeFacts): boolean =>
-  plan === 'R1' || (prefill === 'exact' && characters > 0 && callsComeNext);
-
-function mayPrefill({ prefill, prefillWithTools, hasTools, characters, strict }: ModeFacts): boolean {
-  if (prefill === 'new_turn' || (hasTools && !prefillWithTools)) return false;
-  return prefill !== undefined || (characters >= TRIAL_CHARACTERS && !strict);
-}
 
 /** The words of a nudge, and what goes around a message. */
 const MARGIN_TOKENS_MIN = 256;

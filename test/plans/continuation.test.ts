@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { chooseMode, type ModeFacts, marginTokens, nudgeText } from '../../src/plans/continuation.ts';
-import { type Mode, prefixOf } from '../../src/plans/seam/mode.ts';
+import { marginTokens, nudgeText } from '../../src/plans/continuation.ts';
+import { chooseMode, type Mode, type ModeFacts, prefixOf } from '../../src/plans/seam/mode.ts';
 
 describe('ways of asking, in their order', () => {
   const facts: ModeFacts = {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
-import { isAfter, recordsToAppend } from '../append-order.ts';
+import { endTurn, isAfter, recordsToAppend, type Turns, takeTurn } from '../append-order.ts';
 import { DamageReports } from '../damage-reports.ts';
 import type { JournalRecord } from '../journal.ts';
 import { NoteReader } from '../note-codec.ts';
@@ -9,9 +9,20 @@ import { encodeRecordBody } from '../record-codec.ts';
 import { entryOf } from '../run-index.ts';
 import { isSameOwner } from '../same-owner.ts';
 import type { Seal } from '../seal.ts';
-import type { Damage, Lease, Orphan, Owner, RunEnd, RunId, Store, StoredRun } from '../store.ts';
-import { AcquireRefusedError, isRunId, StaleLeaseError, StoreConfigurationError } from '../store.ts';
-import { endTurn, type Turns, takeTurn } from '../turns.ts';
+import {
+  AcquireRefusedError,
+  type Damage,
+  isRunId,
+  type Lease,
+  type Orphan,
+  type Owner,
+  type RunEnd,
+  type RunId,
+  StaleLeaseError,
+  type Store,
+  StoreConfigurationError,
+  type StoredRun,
+} from '../store.ts';
 import { admitDirectory } from './admit-directory.ts';
 import { FileNotes } from './file-notes.ts';
 import { FileRunList } from './file-run-list.ts';

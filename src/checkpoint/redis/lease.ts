@@ -1,6 +1,6 @@
+import type { Turns } from '../append-order.ts';
 import type { Seal } from '../seal.ts';
 import { JournalGapError, type Lease, StaleLeaseError, type Takeover } from '../store.ts';
-import type { Turns } from '../turns.ts';
 import { endId, openingId, parseId, recordId } from './log.ts';
 import type { Mismatch } from './scripts.ts';
 

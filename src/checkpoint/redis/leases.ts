@@ -1,6 +1,6 @@
+import { endTurn, takeTurn } from '../append-order.ts';
 import type { Seal } from '../seal.ts';
 import { JournalGapError, type Lease, type RunEnd, StaleLeaseError } from '../store.ts';
-import { endTurn, takeTurn } from '../turns.ts';
 import type { RedisConnection } from './connection.ts';
 import { logKey, RELEASED } from './keys.ts';
 import { LostTailError, RedisLease } from './lease.ts';

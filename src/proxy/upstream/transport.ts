@@ -22,6 +22,9 @@ export interface TransportRequest {
   readonly verbatim_path?: string;
 }
 
+/** An address of an upstream. `path` is below its base URL, with which it is configured with or without a final slash. */
+export const upstreamUrl = (base_url: string, path = ''): string => base_url.replace(/\/$/, '') + path;
+
 export interface TransportResponse {
   readonly status: number;
   /** Lower-case names. */

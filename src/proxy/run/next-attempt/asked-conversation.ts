@@ -1,7 +1,8 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Compression } from '../../../plans/delta.ts';
 import type { AttemptRequest } from '../../upstream/attempt.ts';
-import { type RunTarget, upstreamUrl } from '../../upstream/target.ts';
+import type { RunTarget } from '../../upstream/target.ts';
+import { upstreamUrl } from '../../upstream/transport.ts';
 import type { Dialect } from '../../wires/common/dialect.ts';
 import type { WireRequest } from '../../wires/common/wire.ts';
 import { DIALECTS } from '../../wires/dialects/registry.ts';

@@ -4,8 +4,8 @@ import type { Evidence, Interruption } from '../../../interrupts/interruption.ts
 import { isUsage } from '../../../plans/delta.ts';
 import type { AttemptRequest } from '../../upstream/attempt.ts';
 import { newPosition, type StreamPosition } from '../../upstream/stream-position.ts';
-import { type RunTarget, upstreamUrl } from '../../upstream/target.ts';
-import { TransportFailure } from '../../upstream/transport.ts';
+import type { RunTarget } from '../../upstream/target.ts';
+import { TransportFailure, upstreamUrl } from '../../upstream/transport.ts';
 import type { Keeping } from '../../wires/common/dialect.ts';
 import type { RequestFacts } from '../../wires/common/request.ts';
 import type { AttemptReport, PlannedAttempt } from '../context/attempt.ts';

@@ -1,7 +1,14 @@
 import type { Interruption } from '../../../interrupts/interruption.ts';
-import { anchorTokens, chooseMode, marginTokens } from '../../../plans/continuation.ts';
+import { anchorTokens, marginTokens } from '../../../plans/continuation.ts';
 import type { Plan } from '../../../plans/decide.ts';
-import { asksForRest, MODES, type Mode, type Prefix, prefixOf } from '../../../plans/seam/mode.ts';
+import {
+  asksForRest,
+  chooseMode,
+  MODES,
+  type Mode,
+  type Prefix,
+  prefixOf,
+} from '../../../plans/seam/mode.ts';
 import { Splice } from '../../../plans/splice.ts';
 import { givenBack, type Transcript } from '../../../plans/transcript.ts';
 import type { RunTarget } from '../../upstream/target.ts';

@@ -59,7 +59,7 @@ export class StoredCapabilities {
   look(subject: Subject, onFound: OnFound): void {
     const name = this.#nameOf(subject);
     const now_ms = this.#options.time.now();
-    if (this.#patience.isResting || (this.#searches.get(name) ?? 0) > now_ms) return;
+    if ((this.#searches.get(name) ?? 0) > now_ms || this.#patience.isResting) return;
     this.#searches.delete(name);
     const [oldest] = this.#searches.keys();
     if (this.#searches.size >= SEARCHES_MAX && oldest !== undefined) this.#searches.delete(oldest);
