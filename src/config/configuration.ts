@@ -26,7 +26,7 @@ const LOOPBACKS: Readonly<Record<string, string>> = {
 };
 
 /** The address of the admin port. It has no authentication, so only an explicit setting opens it to other machines. */
-export function adminHost({ host, admin_host }: Configuration['listen']): string {
+export function adminHost({ host, admin_host }: Omit<Configuration['listen'], 'cors_origins'>): string {
   if (admin_host !== undefined) return admin_host;
   const url = `http://${isIPv6(host) ? `[${host}]` : host}`;
   const name = URL.canParse(url) ? new URL(url).hostname : host;

@@ -36,6 +36,8 @@ export function checkReferences(configuration: Configuration): Problem[] {
   if (listen.port !== 0 && listen.port === listen.admin_port) {
     report(['listen', 'admin_port'], 'must differ from listen.port; 0 picks a free one.');
   }
+  for (const [index, origin] of listen.cors_origins.entries())
+    report(['listen', 'cors_origins', index], originFault(origin));
   if (recovery.backoff_max_ms < recovery.backoff_ms) {
     report(['recovery', 'backoff_max_ms'], 'must not be less than recovery.backoff_ms.');
   }
@@ -81,6 +83,17 @@ function selfFault(
     (listening === 'localhost' && LOOPBACK.test(hostname));
   if (!isOurs) return undefined;
   return `is the address this server listens on (listen.host ${host}, listen.port ${port}): requests would go round in circles; give the provider's, or change listen.port.`;
+}
+
+/** Of extensions of a browser, too. */
+const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+$/;
+
+function originFault(origin: string): string | undefined {
+  if (!URL.canParse(origin)) return 'is not an origin; write it like https://app.example.com.';
+  const { protocol, origin: written } = new URL(origin);
+  const isWeb = protocol === 'https:' || protocol === 'http:';
+  if (isWeb ? written === origin : ORIGIN.test(origin)) return undefined;
+  return `is not an origin as browsers send it; write ${isWeb ? written : 'scheme and name only'}.`;
 }
 
 function upstreamFault(

@@ -28,6 +28,14 @@ const LISTEN_SCHEMA = section('Addresses to listen on.', {
     minLength: 1,
   },
   port: port(8080, 'Port of the API: `/v1/*` and `/holdfast/v1/*`.'),
+  cors_origins: {
+    type: 'array',
+    description:
+      'Origins of web pages that may use the API: `https://app.example.com`. All others are refused, so that a page that a user happens to have open spends no key. On the loopback address, their names are also those under which the API may be asked.',
+    default: [],
+    uniqueItems: true,
+    items: text('Scheme, name and, where it is not that of the scheme, port.'),
+  },
   admin_port: port(9090, 'Port of `/metrics`, `/livez`, `/readyz` and the status page.'),
 });
 
@@ -68,7 +76,7 @@ const STATUS_SCHEMA = section('What the status page shows, and to whom.', {
   hosts: {
     type: 'array',
     description:
-      'Public host names under which the status page is served. Under addresses, names without a dot, and names that end in `.localhost`, `.local`, `.internal` or `.svc` it always is.',
+      'Public host names under which the status page and `/metrics` are served. Under addresses, names without a dot, and names that end in `.localhost`, `.local`, `.internal` or `.svc` it always is.',
     default: [],
     uniqueItems: true,
     items: text('A name, without a port.'),

@@ -46,6 +46,11 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message: "No route serves the model '{model}'; add one under 'routes' or ask for a model that has one.",
   },
+  origin_not_allowed: {
+    status: 403,
+    type: 'invalid_request_error',
+    message: 'Web pages of {origin} may not use this API; add the origin to listen.cors_origins.',
+  },
   run_not_found: {
     status: 404,
     type: 'invalid_request_error',
@@ -104,8 +109,7 @@ export const ERRORS = {
   host_not_allowed: {
     status: 421,
     type: 'invalid_request_error',
-    message:
-      "Runs are not shown under the name '{host}': use an address, or add the name to status_page.hosts.",
+    message: "This port is not served under the name '{host}': use an address, or add {remedy}.",
   },
   headers_too_large: {
     status: 431,

@@ -1,6 +1,7 @@
 import fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
 import type { Store } from '../checkpoint/store.ts';
 import { ApiError, apiError } from '../lib/errors.ts';
+import { isTrustedHost } from '../lib/host-name.ts';
 import { VERSION } from '../lib/version.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { type StatusContext, statusRoutes } from '../status/status-routes.ts';
@@ -12,6 +13,8 @@ const REQUEST_MS = 10_000;
 export interface AdminContext extends Omit<StatusContext, 'brief'> {
   readonly metrics: Metrics;
   readonly store: Store;
+  /** Public names under which the port may be asked for more than its health. */
+  readonly hosts: readonly string[];
   /** A replica whose store does not work is not ready. */
   readonly storeRequired: boolean;
   /** True from the first signal to stop. */
@@ -24,7 +27,7 @@ export interface AdminContext extends Omit<StatusContext, 'brief'> {
 
 /** Read-only: `/metrics`, `/livez`, `/readyz` and the status page with what it is made of. */
 export function createAdminServer(context: AdminContext): FastifyInstance {
-  const { metrics, store, storeRequired, draining, onReadinessAsked, active } = context;
+  const { metrics, store, hosts, storeRequired, draining, onReadinessAsked, active } = context;
   const admin = fastify({
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_MS,
@@ -44,11 +47,6 @@ export function createAdminServer(context: AdminContext): FastifyInstance {
     return reply.code(503).send({ status: 'not ready', failing });
   });
 
-  admin.get('/metrics', async ({ headers }, reply) => {
-    const { type, body } = await metrics.exposition(headers.accept);
-    return reply.type(type).header('vary', 'accept').send(body);
-  });
-
   const brief = () => ({
     name: 'holdfast',
     version: VERSION,
@@ -58,7 +56,18 @@ export function createAdminServer(context: AdminContext): FastifyInstance {
     store: store.name,
   });
   admin.register((scope, _options, done) => {
-    statusRoutes(scope, { ...context, brief });
+    scope.addHook('onRequest', async ({ headers: { host } }) => {
+      if (isTrustedHost(host, hosts)) return;
+      throw apiError('host_not_allowed', { host: host ?? '', remedy: 'the name to status_page.hosts' });
+    });
+    scope.get('/metrics', async ({ headers }, reply) => {
+      const { type, body } = await metrics.exposition(headers.accept);
+      return reply.type(type).header('vary', 'accept').send(body);
+    });
+    scope.register((page, _none, registered) => {
+      statusRoutes(page, { ...context, brief });
+      registered();
+    });
     done();
   });
 

@@ -13,6 +13,7 @@ import { runRoutes } from '../proxy/api/runs-api.ts';
 import { loopGuard } from '../proxy/upstream/headers.ts';
 import { errorBodyOn, type Wire } from '../proxy/wires/common/wire.ts';
 import { wireAt } from '../proxy/wires/registry.ts';
+import { BrowserAccess } from './browser-access.ts';
 
 /** How often connections are looked over for headers and requests that take too long. */
 const CONNECTION_CHECK_MS_MAX = 1000;
@@ -53,9 +54,15 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
     if (context.draining()) raw.setHeader('connection', 'close');
   };
   const guard = loopGuard(context.secret);
-  api.addHook('onRequest', ({ headers }, reply, done) => {
+  const browsers = new BrowserAccess(context.configuration.listen);
+  api.addHook('onRequest', ({ method, headers }, reply, done) => {
     announceEnd(reply);
+    const readable = browsers.admit(headers);
+    // Where a stream begins, its own headers come on top.
+    if (readable) for (const [name, value] of Object.entries(readable)) reply.raw.setHeader(name, value);
     if (context.refusing()) throw apiError('shutting_down');
+    // Never sent upstream: a provider would let any page in.
+    if (method === 'OPTIONS') return void reply.code(204).headers(browsers.preflight(headers)).send();
     void context.requests.track(new Promise<void>((resolve) => reply.raw.once('close', resolve)));
     guard(headers);
     done();

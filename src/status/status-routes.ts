@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { isIPv4 } from 'node:net';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { apiError } from '../lib/errors.ts';
@@ -27,21 +26,18 @@ export interface StatusContext {
   readonly board: RunBoard;
   readonly report: StatusReport;
   readonly time: Time;
-  /** Public names under which the port may be asked. */
-  readonly hosts: readonly string[];
   /** The response to `GET /` for clients that do not ask for HTML. */
   brief(): object;
 }
 
 /** The status page and what it is made of; see docs/status-page.md. */
 export function statusRoutes(scope: FastifyInstance, context: StatusContext): void {
-  const { board, report, hosts, brief } = context;
+  const { board, report, brief } = context;
   const feed = new StatusFeed(context);
   const files = readPageFiles();
 
-  scope.addHook('onRequest', async ({ headers }: FastifyRequest, reply: FastifyReply) => {
+  scope.addHook('onRequest', async (_request: FastifyRequest, reply: FastifyReply) => {
     reply.headers(HEADERS);
-    if (!isAllowedHost(headers.host, hosts)) throw apiError('host_not_allowed', { host: headers.host ?? '' });
   });
   scope.addHook('preClose', async () => feed.close());
 
@@ -74,29 +70,6 @@ export function statusRoutes(scope: FastifyInstance, context: StatusContext): vo
     reply.raw.write(RECONNECT);
     await feed.join(reply.raw);
   });
-}
-
-/** Names that cannot be registered: those without a dot, and the suffixes that are reserved for private use. */
-const PRIVATE_NAME = /^[^.]+$|\.(localhost|local|internal|svc)$/;
-
-const NAME_AND_PORT = /^([\w.-]+|\[[\da-f:.]+\])(:\d+)?$/i;
-
-/**
- * Whether a request with this `Host` header may see runs. Under a public name, a malicious page in a browser could
- * point its own name at this port and read along; addresses and private names cannot be pointed anywhere.
- */
-function isAllowedHost(header: string | undefined, allowed: readonly string[]): boolean {
-  // Without one, it was no browser that asked.
-  if (header === undefined) return true;
-  if (!NAME_AND_PORT.test(header) || !URL.canParse(`http://${header}`)) return false;
-  const { hostname } = new URL(`http://${header}`);
-  const name = hostname.replace(/\.$/, '');
-  return (
-    isIPv4(name) ||
-    name.startsWith('[') ||
-    PRIVATE_NAME.test(name) ||
-    allowed.some((each) => each.toLowerCase() === name)
-  );
 }
 
 const DIRECTORY = join(import.meta.dirname, 'page');

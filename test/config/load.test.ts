@@ -39,7 +39,7 @@ describe('where values come from', () => {
     });
     expect(warnings).toEqual([]);
     expect(configuration).toEqual({
-      listen: { host: '127.0.0.1', port: 8080, admin_port: 9090 },
+      listen: { host: '127.0.0.1', port: 8080, admin_port: 9090, cors_origins: [] },
       upstreams: { default: { base_url: 'https://api.openai.com/v1' } },
       routes: [],
       recovery: {
@@ -109,6 +109,7 @@ describe('where values come from', () => {
       host: 'file',
       port: 5,
       admin_port: 4,
+      cors_origins: [],
     });
   });
 
@@ -307,6 +308,20 @@ describe('what is wrong is named with its place and the remedy', () => {
   ])('%s', (line, problem) => {
     const [found = ''] = problemsOf(BASE + line);
     expect(found.replace(/^holdfast\.yaml:2:\d+: /, '')).toBe(problem);
+  });
+
+  it.each([
+    ['*', 'is not an origin; write it like https://app.example.com.'],
+    ['app.example.com', 'is not an origin; write it like https://app.example.com.'],
+    ['https://[::1', 'is not an origin; write it like https://app.example.com.'],
+    ['https://app.example.com/', 'is not an origin as browsers send it; write https://app.example.com.'],
+    ['https://App.example.com:443', 'is not an origin as browsers send it; write https://app.example.com.'],
+    ['chrome-extension://abc/page', 'is not an origin as browsers send it; write scheme and name only.'],
+  ])('an origin of web pages that is %j', (origin, problem) => {
+    const text = `listen: { cors_origins: ["https://app.example.com", "chrome-extension://abc", "${origin}"] }`;
+    expect(problemsOf(`upstreams: { main: { base_url: "http://x/v1" } }\n${text}`)).toEqual([
+      expect.stringMatching(`listen.cors_origins.*: ${problem.replaceAll('.', '\\.')}`),
+    ]);
   });
 
   it.each([

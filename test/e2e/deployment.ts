@@ -56,16 +56,17 @@ export interface DeploymentOptions {
   readonly apiKey?: string;
 }
 
-/** Fixed ports of a replica, for those who have to know them before it listens. */
-export interface Ports {
+/** Where a replica listens; 0 picks a free port. */
+export interface Listen {
   readonly port: number;
   readonly admin_port: number;
+  readonly cors_origins?: readonly string[];
 }
 
 /** Holdfast processes with a file store, and the providers behind them. */
 export class Deployment {
   readonly #replicas: HoldfastProcess[] = [];
-  readonly #startReplica: (listen?: Ports) => Promise<HoldfastProcess>;
+  readonly #startReplica: (listen?: Listen) => Promise<HoldfastProcess>;
   /** Of all replicas. The secret is kept there, too. */
   readonly store: string;
   readonly #providers: readonly Provider[];
@@ -73,7 +74,7 @@ export class Deployment {
   readonly #arrivals = new EventEmitter();
 
   private constructor(
-    startReplica: (listen?: Ports) => Promise<HoldfastProcess>,
+    startReplica: (listen?: Listen) => Promise<HoldfastProcess>,
     store: string,
     providers: readonly Provider[],
   ) {
@@ -126,7 +127,7 @@ export class Deployment {
     const { clock_skew_ms = 0 } = options;
     const skews = [0, clock_skew_ms, 0, -clock_skew_ms];
     let started = 0;
-    const startReplica = (listen?: Ports) =>
+    const startReplica = (listen?: Listen) =>
       HoldfastProcess.start(
         { ...configuration, ...(listen && { listen }) },
         { 'ca.pem': h2.ca ?? '' },
@@ -138,7 +139,7 @@ export class Deployment {
   }
 
   /** One more process on the same store, as after a restart. */
-  async addReplica(listen?: Ports): Promise<HoldfastProcess> {
+  async addReplica(listen?: Listen): Promise<HoldfastProcess> {
     const replica = await this.#startReplica(listen);
     this.#replicas.push(replica);
     return replica;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Ports } from '../e2e/deployment.ts';
+import type { Listen } from '../e2e/deployment.ts';
 import { quietPort } from './quiet-port.ts';
 
 const TEMPLATE = fileURLToPath(new URL('haproxy.cfg', import.meta.url));
@@ -15,7 +15,7 @@ const POLL_MS = 50;
 const START_MAX_MS = 20_000;
 
 /** The place of a replica behind the balancer, which goes by its name and its ports. */
-export interface Slot extends Ports {
+export interface Slot extends Listen {
   readonly name: string;
 }
 

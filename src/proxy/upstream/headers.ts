@@ -37,6 +37,8 @@ const NOT_FORWARDED_PREFIXES = ['holdfast-', 'x-forwarded-'];
 
 /** `alt-svc` would send the client to another port of this host, where nothing of the provider listens. */
 const NOT_RETURNED = ['alt-svc'];
+/** Which web pages may read an answer is ours to say. */
+const CORS = 'access-control-';
 
 const REQUEST_STRIPPED: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...NOT_FORWARDED]);
 const RESPONSE_STRIPPED: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...NOT_RETURNED]);
@@ -85,8 +87,11 @@ export function revivedRequestHeaders(
 }
 
 /** Headers of a provider's response as they go back to the client. */
-export const responseHeaders = (headers: Readonly<Record<string, string | string[] | undefined>>): Headers =>
-  without(headers, RESPONSE_STRIPPED);
+export function responseHeaders(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
+  const returned = without(headers, RESPONSE_STRIPPED);
+  for (const name of Object.keys(returned)) if (name.startsWith(CORS)) delete returned[name];
+  return returned;
+}
 
 function without(
   headers: Readonly<Record<string, string | string[] | undefined>>,

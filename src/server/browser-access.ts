@@ -1,0 +1,63 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Configuration } from '../config/configuration.ts';
+import { apiError } from '../lib/errors.ts';
+import { isTrustedHost } from '../lib/host-name.ts';
+
+/** Chromium keeps the answer to a preflight no longer than this. */
+const PREFLIGHT_MAX_S = 7200;
+const METHODS = 'GET, POST, PUT, PATCH, DELETE';
+const LOOPBACK = /^(127\.|::1$|localhost$)/;
+
+type Headers = Readonly<Record<string, string>>;
+
+/**
+ * Which web pages may use the API: those of `listen.cors_origins`, and those that this port's own address serves, through a
+ * reverse proxy. A browser sends requests for any page that a user happens to have open, and with `api_key` each of them
+ * would spend the operator's key.
+ */
+export class BrowserAccess {
+  readonly #origins: ReadonlySet<string>;
+  /** Names under which the port is known besides private ones. */
+  readonly #names: readonly string[];
+  /** Other machines cannot ask, so a public name is one that a page has pointed here. */
+  readonly #isLoopback: boolean;
+
+  constructor({ host, cors_origins }: Configuration['listen']) {
+    this.#origins = new Set(cors_origins);
+    this.#names = cors_origins.map((origin) => new URL(origin).hostname);
+    this.#isLoopback = LOOPBACK.test(host);
+  }
+
+  /**
+   * The headers with which the page that asks can read the answer; undefined where it needs none, or where no page asks.
+   * Throws `host_not_allowed` and `origin_not_allowed`.
+   */
+  admit({ host, origin, 'sec-fetch-site': site }: IncomingHttpHeaders): Headers | undefined {
+    const isTrusted = isTrustedHost(host, this.#names);
+    if (this.#isLoopback && !isTrusted)
+      throw apiError('host_not_allowed', { host: host ?? '', remedy: 'its origin to listen.cors_origins' });
+    if (origin === undefined) {
+      // Images, scripts and links come without an origin.
+      if (site === 'cross-site' || site === 'same-site')
+        throw apiError('origin_not_allowed', { origin: 'another origin' });
+      return undefined;
+    }
+    if (this.#origins.has(origin))
+      return { 'access-control-allow-origin': origin, 'access-control-expose-headers': '*', vary: 'origin' };
+    if (isTrusted && URL.canParse(origin) && new URL(origin).host === host?.toLowerCase()) return undefined;
+    throw apiError('origin_not_allowed', { origin });
+  }
+
+  /** What a page that was admitted may ask: everything that any client may. */
+  preflight(headers: IncomingHttpHeaders): Headers {
+    if (headers['access-control-request-method'] === undefined) return { allow: METHODS };
+    const asked = headers['access-control-request-headers'];
+    const isPrivate = headers['access-control-request-private-network'] === 'true';
+    return {
+      'access-control-allow-methods': METHODS,
+      ...(asked !== undefined && { 'access-control-allow-headers': String(asked) }),
+      ...(isPrivate && { 'access-control-allow-private-network': 'true' }),
+      'access-control-max-age': String(PREFLIGHT_MAX_S),
+    };
+  }
+}
