@@ -15,8 +15,7 @@ import type { RunContext } from './context/run-context.ts';
 import { beginObservation } from './context/run-observer.ts';
 import { abandon, close, finishWithToolCalls, giveUp } from './end.ts';
 import { modelOf } from './next-attempt/asked-conversation.ts';
-import { AttemptPlanner } from './next-attempt/planner.ts';
-import { type FirstAttempt, firstAttempt, RunRequests } from './next-attempt/run-requests.ts';
+import { AttemptPlanner, type FirstAttempt, firstAttempt } from './next-attempt/planner.ts';
 import { answerWithoutStream } from './non-streaming-fallback.ts';
 import { notMadeAgain } from './notices/lost-calls.ts';
 import { leaveLostCalls } from './notices/record-notices.ts';
@@ -27,9 +26,9 @@ import { type ReportedFailure, RunTargets } from './targets/run-targets.ts';
  * Delivers one run: makes an attempt and shows the client what it says. When the attempt ends, either the answer is whole,
  * or the interruption is classified, the planner chooses a plan, and the loop makes the attempt that carries it out.
  *
- * Each object owns one kind of fact: `report` one attempt, `state` the run, `targets` which target is asked, and the
- * `requests` of the planner how each is asked. The decisions themselves are pure functions in `interrupts/` and `plans/`.
- * docs/life-of-a-run.md has the diagram.
+ * Each object owns one kind of fact: `report` one attempt, `state` the run, `targets` which target is asked, `planner` how the
+ * rest is asked for. The decisions themselves are pure functions in `interrupts/` and `plans/`. docs/life-of-a-run.md has
+ * the diagram.
  *
  * A run that another replica began (`resumption`) takes the same way: what that replica delivered counts as an attempt that
  * the loss of the replica interrupted.
@@ -54,8 +53,8 @@ export async function relay(
     const plannerOfRun = (): AttemptPlanner => {
       if (planner) return planner;
       const targets = choice ?? new RunTargets(run.id, [target], context);
-      const requests = new RunRequests(run, context, state.facts, first, state.restored?.unfinished);
-      planner = new AttemptPlanner(state, targets, requests, context, resumption?.barred);
+      const unfinished = state.restored?.unfinished;
+      planner = new AttemptPlanner(state, targets, first, context, unfinished, resumption?.barred);
       return planner;
     };
     const outcome = await deliver(state, first, choice, plannerOfRun, client, context);
@@ -69,7 +68,7 @@ export async function relay(
     throw error;
   } finally {
     choice?.release();
-    await planner?.requests.release();
+    await planner?.release();
   }
 }
 
@@ -108,9 +107,9 @@ async function deliver(
     const { ending, refusal } = report;
     context.capabilities.recognise(planned.target, modelOf(planned.target, run), report.samples);
     if (!ending || ending.cutShort) planner = plannerOfRun();
-    planner?.requests.observe(planned, report);
-    if (report.added > 0) planner?.requests.confirm(planned, state.transcript.text);
-    const tail = planner?.requests.tail(planned, report);
+    planner?.observe(planned, report);
+    if (report.added > 0) planner?.confirm(planned, state.transcript.text);
+    const tail = planner?.tail(planned, report);
     if (tail) {
       state.attempts.end(planned, plan, report);
       planned = tail;

@@ -1,17 +1,21 @@
 import type { Cause, Interruption } from '../../../interrupts/interruption.ts';
 import { type Budget, charge, exhaustion, newBudget, workLimit } from '../../../plans/budget.ts';
 import { type Bar, decide, type GiveUp, type Plan, type Policy } from '../../../plans/decide.ts';
+import type { Compression } from '../../../plans/delta.ts';
+import type { ToolCall } from '../../../plans/tool-call.ts';
 import type { Transcript } from '../../../plans/transcript.ts';
 import type { RunTarget } from '../../upstream/target.ts';
 import type { RequestFacts } from '../../wires/common/request.ts';
-import type { AnswerWriter } from '../../wires/common/wire.ts';
+import type { AnswerWriter, WireRequest } from '../../wires/common/wire.ts';
 import { type CompressedPlan, Compressions } from '../compression/compressions.ts';
 import type { AttemptReport, PlannedAttempt } from '../context/attempt.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 import type { RunTargets } from '../targets/run-targets.ts';
+import { type AskedConversation, originalRequest } from './asked-conversation.ts';
 import { PROBE_MAX_MS } from './prefill-knowledge.ts';
-import type { RunRequests } from './run-requests.ts';
+import { KeptAnswer } from './provider-resume.ts';
+import { TargetRequests, type WantedRest } from './recovery-request.ts';
 
 /** A probe takes no more than this part of the time that is left. */
 const PROBE_SHARE = 4;
@@ -40,7 +44,7 @@ export interface NextAttempt {
 export interface PlannedRun {
   readonly run: Run;
   readonly transcript: Transcript;
-  readonly facts: Pick<RequestFacts, 'max_tokens'>;
+  readonly facts: RequestFacts;
   readonly policy: Policy;
   readonly output: Pick<AnswerWriter, 'begun' | 'thoughts'>;
   /** Tokens that the client's limit leaves; infinite without one. */
@@ -52,38 +56,94 @@ export interface PlannedRun {
   readonly signal: AbortSignal;
 }
 
-/** Brings together what a plan depends on: the budget of the run, its targets, and the ways of asking that are left. */
+/** The client's own request. */
+export interface FirstAttempt {
+  readonly planned: PlannedAttempt;
+  /** The answer to it, where its provider may keep that. */
+  readonly kept: KeptAnswer | undefined;
+}
+
+export function firstAttempt(
+  target: RunTarget,
+  run: Run,
+  facts: RequestFacts,
+  context: RunContext,
+): FirstAttempt {
+  const request = originalRequest(target, run, run, context);
+  const kept = KeptAnswer.of(target, run, facts, context);
+  const planned = {
+    target,
+    mode: 'first',
+    request: kept?.asked(request) ?? request,
+    added_messages: [],
+  } as const;
+  return { planned, kept };
+}
+
+/**
+ * Decides what follows an interruption, and makes the request for it: knows the budget of the run, its targets, and the ways
+ * of asking each of them that are left.
+ */
 export class AttemptPlanner {
-  readonly #run: PlannedRun;
   readonly targets: RunTargets;
-  readonly requests: RunRequests;
+  readonly #run: PlannedRun;
   readonly #context: RunContext;
-  /** Hardly any run needs one. */
-  #compressions: Compressions | undefined;
   readonly #barred: Bar | undefined;
   #budget: Budget;
+  #conversation: AskedConversation;
+  /** The targets that were interrupted or asked for the rest, and those that may keep their answer. */
+  readonly #asked = new Map<RunTarget, TargetRequests>();
+  /** Names of calls that were cut out of the answer and not made again yet. */
+  #cutTools: ReadonlySet<string> | undefined;
+  /** Hardly any run needs one. */
+  #compressions: Compressions | undefined;
 
-  /** `barred`: why the run gets no further attempt, if it gets none. */
+  /**
+   * `unfinished`: calls that were cut before this replica had the run. `barred`: why the run gets no further attempt, if it
+   * gets none.
+   */
   constructor(
     run: PlannedRun,
     targets: RunTargets,
-    requests: RunRequests,
+    { planned, kept }: FirstAttempt,
     context: RunContext,
-    barred: Bar | undefined,
+    unfinished: readonly Pick<ToolCall, 'name'>[] = [],
+    barred?: Bar,
   ) {
     this.#run = run;
     this.targets = targets;
-    this.requests = requests;
     this.#context = context;
     this.#barred = barred;
     this.#budget = newBudget(run.attempts.started_ms);
+    this.#conversation = run.run;
+    if (kept) this.#of(planned.target).keep(kept);
+    this.#haveMadeAgain(unfinished);
+  }
+
+  /** Takes what an attempt shows of its target, and what that will have back. */
+  observe(planned: PlannedAttempt, report: AttemptReport): void {
+    const { ending } = report;
+    const isWhole = ending !== undefined && !ending.cutShort;
+    // Nothing more is asked for after a whole answer.
+    const requests = isWhole ? this.#asked.get(planned.target) : this.#of(planned.target);
+    requests?.observe(planned, report);
+  }
+
+  /** The answer continued, and is now `text`: the result of a trial is known. */
+  confirm(planned: PlannedAttempt, text: string): void {
+    this.#asked.get(planned.target)?.confirm(planned, text);
+  }
+
+  /** The request for what follows the end of an answer, where that matters and its provider has it. */
+  tail(planned: PlannedAttempt, report: AttemptReport): PlannedAttempt | undefined {
+    return this.#asked.get(planned.target)?.tail(planned, report);
   }
 
   /** Decides on a plan. It takes time only where a conversation is to be summarised for it. */
   async remedy(planned: PlannedAttempt, report: AttemptReport, interruption: Interruption): Promise<Remedy> {
     const run = this.#run;
     const limits = this.#context.configuration.recovery;
-    const isOurs = this.requests.isRequestAtFault(planned, interruption);
+    const isOurs = this.#of(planned.target).isRequestAtFault(planned, interruption);
     const { size: offset } = run.transcript;
     const now_ms = this.#context.time.now();
     const {
@@ -97,7 +157,7 @@ export class AttemptPlanner {
     const { added, position } = report;
     this.#budget = charge(this.#budget, { interruption, position, added, now_ms, gone, target });
     const mayResume = (interruption.retry_after_ms ?? 0) <= limits.retry_after_max_s * 1000;
-    const resumed = mayResume ? this.requests.resumption(planned, report) : undefined;
+    const resumed = mayResume ? this.#of(planned.target).resumption(planned, report) : undefined;
     const max_work_tokens = workLimit(limits.max_work_tokens, run.facts.max_tokens);
     const { left_ms } = run;
     const { work_tokens } = run.attempts;
@@ -131,9 +191,44 @@ export class AttemptPlanner {
     };
   }
 
+  /** The attempt that carries the plan out, or why there is none. */
+  async next({ plan, retry_after_ms, left, resumed, isBlameless }: Remedy): Promise<NextAttempt | GiveUp> {
+    if (plan.kind !== 'R1' && plan.kind !== 'R3' && plan.kind !== 'R4') return 'no_way_left';
+    const run = this.#run;
+    // A provider that asks for a pause gets no probe before it ends, and what is left of a deadline is for the answer.
+    const mayProbe = retry_after_ms === undefined && run.left_ms > PROBE_SHARE * PROBE_MAX_MS;
+    const [best] = left;
+    // What the target that is asked first makes of a prefix is to be known before the request is made.
+    if (best && !resumed && plan.kind !== 'R4') await this.#consider(best).prepare(mayProbe, run.signal);
+    const { transcript, tokens_left, left_ms, output } = run;
+    const wanted = { plan, transcript, tokens_left, thoughts: output.thoughts };
+    const planned = resumed ?? this.#recovery(wanted, left);
+    if (!planned) return 'no_way_left';
+    const { target } = planned;
+    const atOnce = isBlameless && target === this.targets.current;
+    const wait_ms = atOnce ? 0 : this.targets.wait_ms(target, this.#budget, retry_after_ms);
+    return wait_ms < left_ms ? { planned, wait_ms } : 'deadline';
+  }
+
+  /** What is asked for, without what is added to it to ask for the rest. */
+  get request(): WireRequest {
+    return this.#conversation.request;
+  }
+
+  /** From now on this is asked for in its place. */
+  compress(request: WireRequest, compressed: Compression): void {
+    this.#conversation = { request, body: JSON.stringify(request), compressed };
+    for (const requests of this.#asked.values()) requests.replaceConversation(this.#conversation);
+  }
+
+  /** Nothing more is wanted of answers that their providers may still be at. */
+  async release(): Promise<void> {
+    await Promise.all(Array.from(this.#asked.values(), (requests) => requests.release()));
+  }
+
   #compress(plan: Plan, choose: (compressible: boolean) => Plan, offset: number): Promise<CompressedPlan> {
     const { run, signal } = this.#run;
-    this.#compressions ??= new Compressions(run, this.requests, this.targets, this.#context);
+    this.#compressions ??= new Compressions(run, this, this.targets, this.#context);
     return this.#compressions.planOrCompress(plan, choose, offset, signal);
   }
 
@@ -141,23 +236,43 @@ export class AttemptPlanner {
   #carriers(targets: readonly RunTarget[]): readonly RunTarget[] {
     const { transcript } = this.#run;
     if (transcript.providerTools.length === 0) return targets;
-    return targets.filter((target) => this.requests.carries(target, transcript));
+    return targets.filter((target) => this.#consider(target).carries(transcript));
   }
 
-  /** The attempt that carries the plan out, or why there is none. */
-  async next({ plan, retry_after_ms, left, resumed, isBlameless }: Remedy): Promise<NextAttempt | GiveUp> {
-    if (plan.kind !== 'R1' && plan.kind !== 'R3' && plan.kind !== 'R4') return 'no_way_left';
-    const run = this.#run;
-    // A provider that asks for a pause gets no probe before it ends, and what is left of a deadline is for the answer.
-    const mayProbe = retry_after_ms === undefined && run.left_ms > PROBE_SHARE * PROBE_MAX_MS;
-    if (!resumed && plan.kind !== 'R4') await this.requests.prepare(left, mayProbe, run.signal);
-    const { transcript, tokens_left, left_ms, output } = run;
-    const wanted = { plan, transcript, tokens_left, thoughts: output.thoughts };
-    const planned = resumed ?? this.requests.recovery(wanted, left);
-    if (!planned) return 'no_way_left';
-    const { target } = planned;
-    const atOnce = isBlameless && target === this.targets.current;
-    const wait_ms = atOnce ? 0 : this.targets.wait_ms(target, this.#budget, retry_after_ms);
-    return wait_ms < left_ms ? { planned, wait_ms } : 'deadline';
+  /** The request for the rest to the first of these targets that can be asked for it; `undefined` when none can. */
+  #recovery(wanted: WantedRest, targets: readonly RunTarget[]): PlannedAttempt | undefined {
+    const { plan } = wanted;
+    void this.release();
+    if (plan.kind === 'R3') this.#haveMadeAgain(plan.cancel);
+    else if (plan.kind === 'R4') this.#cutTools = undefined;
+    const cutTools = [...(this.#cutTools ?? [])];
+    for (const target of targets) {
+      const requests = this.#of(target);
+      // A model cannot continue the thoughts of another.
+      const isAuthor = this.#asked.size === 1;
+      const planned = requests.recovery({ ...wanted, cutTools, isAuthor });
+      if (planned) return planned;
+    }
+    return undefined;
+  }
+
+  /** From now on requests for the rest say that these calls were cut, until the answer begins anew. */
+  #haveMadeAgain(calls: readonly Pick<ToolCall, 'name'>[]): void {
+    if (calls.length === 0) return;
+    this.#cutTools = new Set([...(this.#cutTools ?? []), ...calls.map(({ name }) => name)]);
+  }
+
+  #of(target: RunTarget): TargetRequests {
+    const requests = this.#consider(target);
+    this.#asked.set(target, requests);
+    return requests;
+  }
+
+  /** A target that is only considered has not been asked, so it has no part in the answer. */
+  #consider(target: RunTarget): TargetRequests {
+    return (
+      this.#asked.get(target) ??
+      new TargetRequests(target, this.#conversation, this.#run.run, this.#context, this.#run.facts)
+    );
   }
 }
