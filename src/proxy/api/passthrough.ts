@@ -60,7 +60,7 @@ export class PassThrough {
     try {
       for (;;) {
         const answered = await open(body === undefined ? unreadBody(request) : (form?.bodyOf(body) ?? body));
-        if (!form?.refused(answered.status)) return await deliver(answered, response, gone.signal);
+        if (!form?.refused(answered.status)) return await deliver(answered, upstream, response, gone.signal);
         await answered.body.consume(() => undefined);
       }
     } catch (error) {
@@ -87,10 +87,11 @@ export class PassThrough {
 /** Rejects when the answer breaks off, or when `gone` aborts because its client left. */
 async function deliver(
   { status, headers, body }: TransportResponse,
+  upstream: UpstreamConfiguration,
   response: ServerResponse,
   gone: AbortSignal,
 ): Promise<void> {
-  response.writeHead(status, responseHeaders(headers));
+  response.writeHead(status, responseHeaders(headers, upstream));
   await body.consume((piece) => (response.write(piece) ? undefined : drained(response, gone)));
   response.end();
 }
@@ -106,15 +107,24 @@ function answer(response: ServerResponse, { status, body }: ApiError, url: strin
 /** `undefined` for a path that could climb out of the upstream's API, where a configured key has no business. */
 function upstreamPath(url: string, { base_url }: UpstreamConfiguration): string | undefined {
   const [path = ''] = url.split('?', 1);
-  if (!path.startsWith(`${PREFIX}/`) || hasDotSegment(path)) return undefined;
+  if (!path.startsWith(`${PREFIX}/`) || mayClimb(path)) return undefined;
   return new URL(base_url).pathname.replace(/\/$/, '') + url.slice(PREFIX.length);
 }
 
-const hasDotSegment = (path: string): boolean =>
-  path
+/** Servers differ in how often they decode a path, in what they take for a separator, and in what follows `;`. */
+function mayClimb(path: string): boolean {
+  let decoded = path;
+  for (let before = ''; before !== decoded; ) {
+    before = decoded;
+    decoded = decoded.replace(/%25/g, '%');
+  }
+  if (/%00|\0/.test(decoded)) return true;
+  return decoded
     .replace(/%2e/gi, '.')
+    .replace(/%3b/gi, ';')
     .split(/[/\\]|%2f|%5c/i)
-    .some((segment) => segment === '.' || segment === '..');
+    .some((segment) => /^\.\.?(;|$)/.test(segment));
+}
 
 /** A body that streams keeps its length; one that was read already gets it from the transport. */
 function headersOf(

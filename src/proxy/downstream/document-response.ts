@@ -56,7 +56,7 @@ export class DocumentResponse implements Client {
     this.unstreamed = {
       answer: (target, answer) => {
         options.onUnstreamed(target, true);
-        this.#answerAsItCame(answer);
+        this.#answerAsItCame(answer, target);
       },
       passOn: (target) => {
         this.#isLeft = true;
@@ -150,8 +150,8 @@ export class DocumentResponse implements Client {
     this.#response.reject(status, { ...DOCUMENT_HEADERS, ...this.#headers, ...this.#more, ...headers }, body);
   }
 
-  #answerAsItCame({ status, headers, body }: Refusal): void {
-    this.#response.reject(status, responseHeaders(headers), body);
+  #answerAsItCame({ status, headers, body }: Refusal, { upstream }: Target): void {
+    this.#response.reject(status, responseHeaders(headers, upstream), body);
   }
 }
 

@@ -45,7 +45,11 @@ export async function giveUp(
   const named = { 'holdfast-run-id': id };
   if (refusal && refusal.status >= 400) {
     // The provider's refusal is meant for the client, so it passes word for word.
-    client.reject(refusal.status, { ...responseHeaders(refusal.headers), ...named }, refusal.body);
+    client.reject(
+      refusal.status,
+      { ...responseHeaders(refusal.headers, target.upstream), ...named },
+      refusal.body,
+    );
   } else {
     const { status, body } = failureResponse({ target }, { interruption });
     const told = errorBodyOn(wire, withRunId(body, id));

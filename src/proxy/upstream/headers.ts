@@ -38,7 +38,9 @@ const NOT_FORWARDED_PREFIXES = ['holdfast-', 'x-forwarded-'];
 /** `alt-svc` would send the client to another port of this host, where nothing of the provider listens. */
 const NOT_RETURNED = ['alt-svc'];
 /** Which web pages may read an answer is ours to say. */
-const CORS = 'access-control-';
+const NOT_RETURNED_PREFIXES = ['access-control-'];
+/** What the account behind a key of ours gets is not the client's: a session at the provider, runs at a Holdfast there. */
+const OF_ACCOUNT = ['set-cookie', 'holdfast-'];
 
 const REQUEST_STRIPPED: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...NOT_FORWARDED]);
 const RESPONSE_STRIPPED: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...NOT_RETURNED]);
@@ -49,10 +51,7 @@ export function requestHeaders(
   upstream: UpstreamConfiguration,
   wire?: Pick<WireHeaders, 'keyHeader'>,
 ): Headers {
-  const forwarded = without(headers, REQUEST_STRIPPED);
-  for (const name of Object.keys(forwarded)) {
-    if (NOT_FORWARDED_PREFIXES.some((prefix) => name.startsWith(prefix))) delete forwarded[name];
-  }
+  const forwarded = without(headers, REQUEST_STRIPPED, NOT_FORWARDED_PREFIXES);
   const via = holdfastsIn(headers.via);
   if (via.length > 0) forwarded.via = via.join(', ');
   if (upstream.api_key === undefined) return forwarded;
@@ -87,20 +86,25 @@ export function revivedRequestHeaders(
 }
 
 /** Headers of a provider's response as they go back to the client. */
-export function responseHeaders(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
-  const returned = without(headers, RESPONSE_STRIPPED);
-  for (const name of Object.keys(returned)) if (name.startsWith(CORS)) delete returned[name];
-  return returned;
-}
+export const responseHeaders = (
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  { api_key }: Pick<UpstreamConfiguration, 'api_key'>,
+): Headers =>
+  without(headers, RESPONSE_STRIPPED, [
+    ...NOT_RETURNED_PREFIXES,
+    ...(api_key === undefined ? [] : OF_ACCOUNT),
+  ]);
 
 function without(
   headers: Readonly<Record<string, string | string[] | undefined>>,
   stripped: ReadonlySet<string>,
+  prefixes: readonly string[],
 ): Headers {
   const named = namedByConnection(headers.connection);
   const kept: Headers = {};
   for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined && !stripped.has(name) && !named.includes(name)) kept[name] = value;
+    if (value === undefined || stripped.has(name) || named.includes(name)) continue;
+    if (!prefixes.some((prefix) => name.startsWith(prefix))) kept[name] = value;
   }
   return kept;
 }

@@ -14,6 +14,9 @@ type Controller = Dispatcher.DispatchController;
 
 const ABORTED = 'UND_ERR_ABORTED';
 const CONNECT_TIMEOUT = 'UND_ERR_CONNECT_TIMEOUT';
+/** RFC 9110 §15: a status beyond these is no status. */
+const STATUS_MAX = 599;
+const INVALID_STATUS = 'HPE_INVALID_STATUS';
 const STREAM_RESET = 'ERR_HTTP2_STREAM_ERROR';
 
 interface UndiciTransportOptions {
@@ -163,6 +166,10 @@ class Exchange extends BodyQueue implements Dispatcher.DispatchHandler {
     controller.rawHeaders = null;
     const informational = status < 200;
     if (informational) return;
+    if (status > STATUS_MAX) {
+      this.#abort(new TransportFailure(INVALID_STATUS));
+      return;
+    }
     this.#answered();
     this.#settleResponse.resolve({ status, headers, body: this });
   }

@@ -28,7 +28,7 @@ function send(replica: Replica, path: string, options: http.RequestOptions = {})
 }
 
 describe('requests go up as they came', () => {
-  it.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'])('%s with a body', async (method) => {
+  it.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY'])('%s with a body', async (method) => {
     const { provider, replica } = await startBoth();
     const { request, response } = send(replica, '/v1/files/a%20b?limit=2&q=%C3%A9', {
       method,
@@ -294,15 +294,54 @@ describe('failures of the upstream', () => {
   });
 });
 
-it.each(['/v1/../admin', '/v1/files/%2e%2E/x', '/v1/..%2fadmin', '/v1/.%5c..', '/v1/a\\..\\..\\b'])(
-  'the path %s does not leave the API of the upstream',
+it.each([
+  '/v1/../admin',
+  '/v1/files/%2e%2E/x',
+  '/v1/..%2fadmin',
+  '/v1/.%5c..',
+  '/v1/a\\..\\..\\b',
+  // As servers read it that take parameters off each segment, decode twice, or end a string at a zero byte.
+  '/v1/..;/admin',
+  '/v1/files/..;x=1/..;/admin',
+  '/v1/%2e%2e%3b/admin',
+  '/v1/%252e%252e/admin',
+  '/v1/%25252e%25252e%25252fadmin',
+  '/v1/..%252fadmin',
+  '/v1/files/x%00/y',
+  '/v1/files/x%2500',
+])('the path %s does not leave the API of the upstream', async (path) => {
+  const { replica } = await startBoth();
+  const socket = await connect(replica.api);
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+  expect(await receivedUntil(socket, '}}')).toMatch(/^HTTP\/1.1 404 [\s\S]*"code":"not_found"/);
+});
+
+it.each(['/v1/files/a..b', '/v1/files/...', '/v1/files/100%25', '/v1/files/a;b/c', '/v1/models/x%2Fy'])(
+  'the path %s is passed on as it came',
   async (path) => {
-    const { replica } = await startBoth();
-    const socket = await connect(replica.api);
-    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
-    expect(await receivedUntil(socket, '}}')).toMatch(/^HTTP\/1.1 404 [\s\S]*"code":"not_found"/);
+    const { provider, replica } = await startBoth();
+    const { request, response } = send(replica, path);
+    request.end();
+    const up = await provider.next();
+    expect(up.request.url).toBe(path);
+    up.response.end('{}');
+    expect((await response).statusCode).toBe(200);
   },
 );
+
+it.each(['600', '999'])('the status %s, which is none, is not passed on', async (status) => {
+  const { provider, replica } = await startBoth();
+  const { request, response } = send(replica, '/v1/models');
+  request.end();
+  const { socket } = (await provider.next()).request;
+  socket.end(`HTTP/1.1 ${status} Odd\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}`);
+  const down = await response;
+  expect(down.statusCode).toBe(502);
+  expect(JSON.parse(await text(down)).error).toMatchObject({
+    code: 'upstream_unreachable',
+    message: expect.stringContaining('HPE_INVALID_STATUS'),
+  });
+});
 
 it.each(['http://127.0.0.1:9/v1/models', '//127.0.0.1:9/v1/models', '/%76%31/models'])(
   'the request target %s chooses no host',

@@ -60,7 +60,7 @@ it.each([
 it('so does what the connection header names', () => {
   const headers = { connection: 'close, X-Debug', 'x-debug': '1', 'x-other': '2' };
   expect(requestHeaders(headers, OPEN)).toEqual({ 'x-other': '2' });
-  expect(responseHeaders(headers)).toEqual({ 'x-other': '2' });
+  expect(responseHeaders(headers, OPEN)).toEqual({ 'x-other': '2' });
 });
 
 it.each(CREDENTIAL_HEADERS)('a configured key replaces the %s of the client', (name) => {
@@ -124,7 +124,14 @@ it('what a provider answers comes back, but for what speaks of its connection or
     connection: 'keep-alive',
     'transfer-encoding': 'chunked',
     'alt-svc': 'h3=":443"',
+    'access-control-allow-origin': '*',
     absent: undefined,
   };
-  expect(responseHeaders({ ...headers, ...connection })).toEqual(headers);
+  expect(responseHeaders({ ...headers, ...connection }, OPEN)).toEqual(headers);
+});
+
+it('what a provider says to the account of a configured key is not for the client', () => {
+  const headers = { 'set-cookie': ['a=1'], 'holdfast-run-id': 'run_x', 'x-request-id': 'req_1' };
+  expect(responseHeaders(headers, OPEN)).toEqual(headers);
+  expect(responseHeaders(headers, KEYED)).toEqual({ 'x-request-id': 'req_1' });
 });
