@@ -1,6 +1,6 @@
 import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
 import { JournalWriter } from '../../src/checkpoint/journal-writer.ts';
-import type { StaleLeaseError } from '../../src/checkpoint/store.ts';
+import type { Lease, StaleLeaseError } from '../../src/checkpoint/store.ts';
 import { sleep } from '../../src/lib/time.ts';
 import { VirtualTime } from '../simulation/virtual-time.ts';
 import { HEADER, newRunId, OWNER, textOf } from './fixtures.ts';
@@ -19,7 +19,15 @@ export class Situation {
   appends = 0;
 
   async open(): Promise<JournalWriter> {
-    const lease = await this.store.acquire(this.run, OWNER);
+    return this.openWith(await this.lease());
+  }
+
+  lease(): Promise<Lease> {
+    return this.store.acquire(this.run, OWNER);
+  }
+
+  /** Without a lease, the journal is to begin with one later. */
+  openWith(lease: Lease | undefined): JournalWriter {
     return new JournalWriter({
       store: this.store,
       lease,

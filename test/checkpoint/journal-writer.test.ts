@@ -118,6 +118,45 @@ describe('a journal is stored', () => {
   });
 });
 
+describe('a journal whose lease comes later', () => {
+  test('stores nothing before it, and everything at once with it', async () => {
+    const situation = new Situation();
+    const journal = situation.openWith(undefined);
+    journal.record(ROLE);
+    journal.record(textEvent('a'));
+    expect(await journal.flush()).toBe(false);
+    await situation.pass(INTERVAL_MS * 3);
+    expect(situation.seqs).toEqual([]);
+    journal.begin(await situation.lease());
+    await situation.settle();
+    expect(situation.seqs).toEqual([[0, 2]]);
+    expect(await situation.storedText()).toBe('a');
+  });
+
+  test('stores what need not hurry within the interval', async () => {
+    const situation = new Situation();
+    const journal = situation.openWith(undefined);
+    journal.record(ROLE);
+    await situation.pass(INTERVAL_MS * 3);
+    journal.begin(await situation.lease());
+    await situation.settle();
+    expect(situation.seqs).toEqual([]);
+    await situation.pass(INTERVAL_MS);
+    expect(situation.seqs).toEqual([[0, 1]]);
+  });
+
+  test('takes nothing more once there will be none', async () => {
+    const situation = new Situation();
+    const journal = situation.openWith(undefined);
+    journal.record(textEvent('a'));
+    journal.begin(undefined);
+    expect(journal.isOver).toBe(true);
+    journal.record(textEvent('b'));
+    expect(await situation.time.drive(journal.close({ status: 'complete' }))).toBe(false);
+    expect(situation.errors).toEqual([]);
+  });
+});
+
 describe('flushing', () => {
   test('resolves once everything recorded so far is stored', async () => {
     const situation = new Situation();
