@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance } from 'fastify';
 import { apiError } from './errors.ts';
-import { isObject, NESTING_MAX, nestsTooDeep } from './json.ts';
+import { excessIn, isObject } from './json.ts';
 
 const NO_BYTES = Buffer.alloc(0);
 
@@ -22,13 +22,12 @@ export function takeJsonBodies(scope: FastifyInstance): void {
   });
 }
 
-/** Throws `invalid_json` for what no provider could read either, and for what nests too deep. */
+/** Throws `invalid_json` for what no provider could read either, and for what nests too deep or has too many values. */
 export function readJsonBody(bytes: Buffer = NO_BYTES): JsonBody {
   if (!isUtf8(bytes)) throw apiError('invalid_json', { detail: 'it is not UTF-8.' });
   const text = bytes.toString('utf8');
-  if (nestsTooDeep(text)) {
-    throw apiError('invalid_json', { detail: `it nests deeper than ${NESTING_MAX} levels; flatten it.` });
-  }
+  const excess = excessIn(text);
+  if (excess !== undefined) throw apiError('invalid_json', { detail: `it ${excess}; send less.` });
   let fields: unknown;
   try {
     fields = JSON.parse(text);

@@ -7,11 +7,17 @@ export const NESTING_MAX = 512;
 /** A valid document needs an opening and a closing bracket for each level. */
 const NESTING_CHARACTERS_MIN = 2 * NESTING_MAX;
 
+/** Documents of more values are refused unread: a few megabytes of `{},{},…` take a second and half a gigabyte to parse. */
+export const VALUES_MAX = 500_000;
+
+/** A value takes a character, and one that separates it from the next. */
+const CHARACTERS_PER_VALUE_MIN = 2;
+
 /** True for what a JSON object is parsed to: neither an array nor `null`. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** `undefined` for what is no JSON, and for what nests deeper than {@link NESTING_MAX}. */
+/** `undefined` for what is no JSON, nests deeper than {@link NESTING_MAX}, or has more than {@link VALUES_MAX} values. */
 export function parsedJson(text: string): unknown {
   try {
     return parseJson(text);
@@ -20,10 +26,35 @@ export function parsedJson(text: string): unknown {
   }
 }
 
-/** Throws a `SyntaxError` for what is no JSON, and for what nests deeper than {@link NESTING_MAX}. */
+/** Throws a `SyntaxError` for what is no JSON, nests deeper than {@link NESTING_MAX}, or has more than {@link VALUES_MAX} values. */
 export function parseJson(text: string): unknown {
-  if (nestsTooDeep(text)) throw new SyntaxError(`JSON nests deeper than ${NESTING_MAX} levels`);
+  const excess = excessIn(text);
+  if (excess !== undefined) throw new SyntaxError(`JSON ${excess}`);
   return JSON.parse(text);
+}
+
+/** What a document has too much of to be parsed: `nests deeper than 512 levels`. */
+export function excessIn(text: string): string | undefined {
+  if (nestsTooDeep(text)) return `nests deeper than ${NESTING_MAX} levels`;
+  return hasTooManyValues(text) ? `has more than ${VALUES_MAX} values` : undefined;
+}
+
+function hasTooManyValues(text: string): boolean {
+  if (text.length < CHARACTERS_PER_VALUE_MIN * VALUES_MAX) return false;
+  let values = 0;
+  for (let index = 0; index < text.length; index++) {
+    switch (text.charCodeAt(index)) {
+      case QUOTE:
+        index = endOfString(text, index);
+        break;
+      // Each of them precedes one value at most, besides the first of all.
+      case COMMA:
+      case OPENING_BRACE:
+      case OPENING_BRACKET:
+        if (++values > VALUES_MAX) return true;
+    }
+  }
+  return false;
 }
 
 /** Counts the brackets outside of strings, without recursion. Text that is no JSON is left to the parser to refuse. */
@@ -48,6 +79,7 @@ export function nestsTooDeep(text: string): boolean {
 }
 
 const QUOTE = 0x22;
+const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 const OPENING_BRACKET = 0x5b;
 const CLOSING_BRACKET = 0x5d;

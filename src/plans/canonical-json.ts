@@ -45,9 +45,14 @@ class ListText implements Container {
   }
 }
 
+interface Field {
+  readonly name: string;
+  readonly value: string;
+}
+
 class ObjectText implements Container {
   readonly #omitted: ReadonlySet<string>;
-  readonly #fields = new Map<string, string>();
+  readonly #fields: Field[] = [];
   /** As it is written, once it has come. */
   #name: string | undefined;
 
@@ -56,13 +61,14 @@ class ObjectText implements Container {
   }
 
   get text(): string {
-    const sorted = [...this.#fields].sort(([one], [other]) => (one < other ? -1 : 1));
-    let fields = '';
-    for (const [name, value] of sorted) {
-      const field = `${name}:${value}`;
-      fields = fields === '' ? field : `${fields},${field}`;
+    // Fields of one name stay in the order in which they came.
+    const sorted = this.#fields.length > 1 ? this.#fields.sort(byName) : this.#fields;
+    let text = '';
+    for (const [index, { name, value }] of sorted.entries()) {
+      if (sorted[index + 1]?.name === name) continue;
+      text += text === '' ? `${name}:${value}` : `,${name}:${value}`;
     }
-    return `{${fields}}`;
+    return `{${text}}`;
   }
 
   /** Names and values in turn. */
@@ -71,14 +77,27 @@ class ObjectText implements Container {
       this.#name = value;
       return;
     }
-    if (!this.#omitted.has(this.#name.slice(1, -1))) this.#fields.set(this.#name, value);
+    if (!this.#omitted.has(this.#name.slice(1, -1))) this.#fields.push({ name: this.#name, value });
     this.#name = undefined;
   }
 }
 
-const SCALAR = /[^\s,\]}]+/y;
-/** What stands between tokens and says nothing that their order does not. */
-const BETWEEN = /[\s,:]*/y;
+const byName = (one: Field, other: Field): number =>
+  one.name < other.name ? -1 : one.name > other.name ? 1 : 0;
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPENING_BRACKET = 0x5b;
+const CLOSING_BRACKET = 0x5d;
+const OPENING_BRACE = 0x7b;
+const CLOSING_BRACE = 0x7d;
+
+const isSpace = (code: number): boolean => code === 0x20 || (code >= 0x09 && code <= 0x0d);
+/** Stands between tokens, and says nothing that their order does not. */
+const isBetween = (code: number): boolean => code === COMMA || code === COLON || isSpace(code);
+const endsScalar = (code: number): boolean =>
+  code === COMMA || code === CLOSING_BRACE || code === CLOSING_BRACKET || isSpace(code);
 
 /** Brackets, strings in the one way in which `JSON.stringify` writes them, and everything else as it stands. */
 class Tokens {
@@ -92,20 +111,16 @@ class Tokens {
   }
 
   next(): string | undefined {
-    BETWEEN.lastIndex = this.#position;
-    BETWEEN.test(this.#text);
-    this.#position = BETWEEN.lastIndex;
-    const first = this.#text[this.#position];
-    switch (first) {
-      case undefined:
-        return undefined;
-      case '{':
-      case '}':
-      case '[':
-      case ']':
-        this.#position++;
-        return first;
-      case '"':
+    const text = this.#text;
+    while (isBetween(text.charCodeAt(this.#position))) this.#position++;
+    if (this.#position >= text.length) return undefined;
+    switch (text.charCodeAt(this.#position)) {
+      case OPENING_BRACE:
+      case CLOSING_BRACE:
+      case OPENING_BRACKET:
+      case CLOSING_BRACKET:
+        return text[this.#position++];
+      case QUOTE:
         return this.#string();
       default:
         return this.#scalar();
@@ -113,10 +128,10 @@ class Tokens {
   }
 
   #scalar(): string {
-    SCALAR.lastIndex = this.#position;
-    const [scalar = ''] = SCALAR.exec(this.#text) ?? [];
-    this.#position += scalar.length;
-    return scalar;
+    const start = this.#position;
+    while (this.#position < this.#text.length && !endsScalar(this.#text.charCodeAt(this.#position)))
+      this.#position++;
+    return this.#text.slice(start, this.#position);
   }
 
   #string(): string {

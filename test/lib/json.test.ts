@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { NESTING_MAX, nestsTooDeep, parsedJson, parseJson } from '../../src/lib/json.ts';
+import {
+  excessIn,
+  NESTING_MAX,
+  nestsTooDeep,
+  parsedJson,
+  parseJson,
+  VALUES_MAX,
+} from '../../src/lib/json.ts';
 import { CASES, seedOr } from '../cases.ts';
 
 const seed = seedOr(Date.now() % 2 ** 31);
@@ -53,5 +60,31 @@ describe('the nesting of a document', () => {
       }),
       { seed, numRuns: CASES },
     );
+  });
+});
+
+describe('the values of a document', () => {
+  const list = (item: string, count: number) => `[${Array(count).fill(item).join(',')}]`;
+  const fields = (count: number) =>
+    `{${Array.from({ length: count }, (_, index) => `"${index}":1`).join(',')}}`;
+
+  test('may be as many as the limit, and not one more', () => {
+    expect(excessIn(list('1', VALUES_MAX))).toBeUndefined();
+    expect(excessIn(fields(VALUES_MAX))).toBeUndefined();
+    const excess = `has more than ${VALUES_MAX} values`;
+    expect(excessIn(list('1', VALUES_MAX + 1))).toBe(excess);
+    expect(excessIn(fields(VALUES_MAX + 1))).toBe(excess);
+    expect(() => parseJson(list('1', VALUES_MAX + 1))).toThrow(`JSON ${excess}`);
+    expect(parsedJson(list('1', VALUES_MAX + 1))).toBeUndefined();
+  });
+
+  test.each(['{}', '[]', '{"a":{}}', '""', 'null', '[[],{}]'])('are counted in megabytes of %s', (item) => {
+    expect(excessIn(list(item, VALUES_MAX + 1))).toBe(`has more than ${VALUES_MAX} values`);
+    expect(excessIn(list(item, VALUES_MAX / 10))).toBeUndefined();
+  });
+
+  test('are not the commas and brackets of its strings', () => {
+    for (const text of [',[{'.repeat(VALUES_MAX), '\\",'.repeat(VALUES_MAX)])
+      expect(excessIn(JSON.stringify({ text, after: [1, 2] }))).toBeUndefined();
   });
 });

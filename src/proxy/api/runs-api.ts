@@ -3,7 +3,7 @@ import { hasCredential, ownerOf } from '../../checkpoint/owner.ts';
 import { isRunId, type Owner, type RunId, type StoredRun } from '../../checkpoint/store.ts';
 import type { Limits } from '../../config/configuration.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
-import { isObject, NESTING_MAX, nestsTooDeep } from '../../lib/json.ts';
+import { excessIn, isObject, NESTING_MAX, VALUES_MAX } from '../../lib/json.ts';
 import { type Fields, readJsonBody, takeJsonBodies } from '../../lib/json-body.ts';
 import { inTime } from '../../lib/time.ts';
 import { lastEventOf, NO_EVENTS, startingAfter } from '../resume/reader.ts';
@@ -208,8 +208,11 @@ export function resumeBody({ cursor, tail = [], request }: Fields, limits: Resum
     if (typeof payload !== 'string' || /[\r\n]/.test(payload)) {
       throw invalid(`tail[${index}]`, 'the payload of an event: a string without line breaks');
     }
-    if (nestsTooDeep(payload))
-      throw invalid(`tail[${index}]`, `the payload of an event: JSON of at most ${NESTING_MAX} levels`);
+    if (excessIn(payload) !== undefined)
+      throw invalid(
+        `tail[${index}]`,
+        `the payload of an event: JSON of at most ${NESTING_MAX} levels and ${VALUES_MAX} values`,
+      );
     bytes += Buffer.byteLength(payload);
   }
   if (bytes > run_bytes) throw invalid('tail', `at most ${run_bytes} bytes in all (limits.run_bytes)`);
