@@ -1,7 +1,8 @@
 import { BestEffortStore } from '../../checkpoint/best-effort-store.ts';
 import type { NoteKey } from '../../checkpoint/notes.ts';
-import type { Owner, RunId, StoredRun } from '../../checkpoint/store.ts';
+import { isRunId, type Owner, type RunId, type StoredRun } from '../../checkpoint/store.ts';
 import { apiError } from '../../lib/errors.ts';
+import { isObject, parsedJson } from '../../lib/json.ts';
 import { sleep } from '../../lib/time.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 import type { ActiveRun, RunRegistry } from '../run/run-registry.ts';
@@ -44,6 +45,13 @@ export interface KnownRun {
 }
 
 export type Left = 'detached' | 'ending';
+
+/** What a note says. One that says nothing of a run, written by another version or a strange hand, counts as none. */
+export function knownRunIn(note: string): KnownRun | undefined {
+  const known = parsedJson(note);
+  if (!isObject(known) || typeof known.run !== 'string' || !isRunId(known.run)) return undefined;
+  return known as unknown as KnownRun;
+}
 
 /** Finds the run that a request was sent for before. A store that fails, or is slow, costs no stream its beginning. */
 export class RunLookup {
@@ -117,7 +125,11 @@ export class RunLookup {
         if (runs > 0) await this.#patience.answerOf(store.notes.put(owner, keyNote(key), claim, ttl_ms));
         return undefined;
       }
-      const known = JSON.parse(kept) as KnownRun;
+      const known = knownRunIn(kept);
+      if (!known) {
+        await this.#patience.answerOf(store.notes.put(owner, note, claim, ttl_ms));
+        return undefined;
+      }
       if (known.digest !== digest) throw apiError('idempotency_mismatch');
       const stored = await this.#begun(known.run, owner, ask.signal);
       if (stored && (await this.#isOfUse(ask, known, stored))) return known.run;
@@ -201,7 +213,8 @@ export class RunLookup {
     const note = requestNote(ask.digest);
     const taken = await this.#patience.answerOf(store.notes.consume(ask.owner, note));
     if (taken === undefined) return undefined;
-    const known = JSON.parse(taken) as KnownRun;
+    const known = knownRunIn(taken);
+    if (!known) return undefined;
     const active = known.left === undefined ? this.#registry.holder(known.run) : undefined;
     if (!active) return known;
     // A connection is known to be closed only at the end of the turn in which its client asks again on another one.
@@ -216,8 +229,8 @@ export class RunLookup {
   async #hasLeft({ owner, digest }: Ask, run: RunId): Promise<boolean> {
     const found = await this.#patience.answerOf(this.#context.store.notes.get(owner, requestNote(digest)));
     if (found === undefined) return false;
-    const known = JSON.parse(found) as KnownRun;
-    return known.run === run && known.left !== undefined;
+    const known = knownRunIn(found);
+    return known?.run === run && known.left !== undefined;
   }
 
   /**

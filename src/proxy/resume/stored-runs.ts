@@ -9,7 +9,7 @@ import { apiError } from '../../lib/errors.ts';
 import { inTime, sleep } from '../../lib/time.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 import type { ActiveRun } from '../run/run-registry.ts';
-import { type KnownRun, keyNote } from './run-lookup.ts';
+import { keyNote, knownRunIn } from './run-lookup.ts';
 
 /** A store that has not answered for this long counts as unreachable. */
 const ANSWER_MAX_MS = 5000;
@@ -31,8 +31,9 @@ export async function readRun(run: RunId, owner: Owner, context: RunContext): Pr
 /** The run that the last request with this key led to, whether it has begun or not. Throws as {@link readRun} does. */
 export async function runOfKey(key: string, owner: Owner, context: RunContext): Promise<RunId> {
   const note = await answerOf(context.store.notes.get(owner, keyNote(key)), context);
-  if (note === undefined) throw apiError('run_not_found');
-  return (JSON.parse(note) as KnownRun).run;
+  const known = note === undefined ? undefined : knownRunIn(note);
+  if (!known) throw apiError('run_not_found');
+  return known.run;
 }
 
 /**

@@ -6,7 +6,7 @@ import type { RunContext } from '../run/context/run-context.ts';
 import { releaseLease } from '../run/context/with-lease.ts';
 import { noteHeldCalls, readHeldCalls } from '../run/notices/held-calls.ts';
 import { withdrawThreadNote } from '../run/notices/thread-notice.ts';
-import { type KnownRun, successorNote } from './run-lookup.ts';
+import { knownRunIn, successorNote } from './run-lookup.ts';
 import { answerOf } from './stored-runs.ts';
 
 const BEGIN_MAX_MS = 1000;
@@ -37,8 +37,8 @@ export async function successorOf(left: Succession, context: RunContext): Promis
   const ttl_ms = configuration.checkpoint.ttl_s * 1000;
   const kept = await answerOf(store.notes.claim(owner, successorNote(run), claim, ttl_ms), context);
   if (kept !== claim) {
-    const other = (JSON.parse(kept) as KnownRun).run;
-    if (await isBegun(other, owner, context)) return other;
+    const other = knownRunIn(kept)?.run;
+    if (other && (await isBegun(other, owner, context))) return other;
     // Its replica died with the claim.
     await answerOf(store.notes.put(owner, successorNote(run), claim, ttl_ms), context);
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { keyNote } from '../../../src/proxy/resume/run-lookup.ts';
 import { HEADER_RECORD, OWNER, SMALL_RUN, STRANGER, textRecord } from '../../checkpoint/fixtures.ts';
-
 import { begin, finish, lookupOf, type Setting } from './lookup-setting.ts';
 
 describe('an idempotency key', () => {
@@ -76,6 +76,16 @@ describe('an idempotency key', () => {
     setting.lookup.remember(setting.ask({ key: 'key' }), successor.run);
     expect(await setting.find(setting.ask({ key: 'key' }))).toBe(successor.run);
   });
+
+  it.each(['', 'no JSON', 'null', '[]', '{}', '{"run":7}', '{"run":"../x"}'])(
+    'whose note is %j, and says nothing, stands for the run that begins now',
+    async (note) => {
+      const setting = lookupOf();
+      await setting.other.notes.put(OWNER, keyNote('key'), note, 1_000_000);
+      const { run } = await first(setting);
+      expect(await setting.find(setting.ask({ key: 'key' }))).toBe(run);
+    },
+  );
 
   it('is refused with another request', async () => {
     const setting = lookupOf();
