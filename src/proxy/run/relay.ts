@@ -42,29 +42,32 @@ export async function relay(
   const { watch, context, show } = beginObservation(run, unwatched, resumption);
   if (watch?.logFields) client.logFields = watch.logFields;
   const choice = run.targets && new RunTargets(run.id, run.targets, context);
-  const only = { ...run.target, headers: run.headers };
-  const target = (resumption ? choice?.resume(run.target) : choice?.begin()) ?? only;
-  const state = new RunState(choice ? { ...run, target } : run, client, context, watch, resumption);
-  show(state.transcript);
+  let state: RunState | undefined;
   let planner: AttemptPlanner | undefined;
   try {
-    const first = firstAttempt(target, run, state.facts, context);
+    const only = { ...run.target, headers: run.headers };
+    const target = (resumption ? choice?.resume(run.target) : choice?.begin()) ?? only;
+    const begun = new RunState(choice ? { ...run, target } : run, client, context, watch, resumption);
+    state = begun;
+    show(begun.transcript);
+    const first = firstAttempt(target, run, begun.facts, context);
     // Most runs are never interrupted.
     const plannerOfRun = (): AttemptPlanner => {
       if (planner) return planner;
       const targets = choice ?? new RunTargets(run.id, [target], context);
-      const unfinished = state.restored?.unfinished;
-      planner = new AttemptPlanner(state, targets, first, context, unfinished, resumption?.barred);
+      const unfinished = begun.restored?.unfinished;
+      planner = new AttemptPlanner(begun, targets, first, context, unfinished, resumption?.barred);
       return planner;
     };
-    const outcome = await deliver(state, first, choice, plannerOfRun, client, context);
-    const { finish } = state.transcript;
+    const outcome = await deliver(begun, first, choice, plannerOfRun, client, context);
+    const { finish } = begun.transcript;
     watch?.ended({ outcome, ...(finish !== undefined && { finish }) });
     return outcome;
   } catch (error) {
     watch?.ended({ outcome: 'failed' });
     // While this replica lives, no other one takes over what it holds.
-    await state.release();
+    if (state) await state.release();
+    else if (resumption) await context.store.release(resumption.lease);
     throw error;
   } finally {
     choice?.release();

@@ -1,11 +1,15 @@
 import pino from 'pino';
 import { describe, expect, test } from 'vitest';
+import type { ObservedEnd, RunObservation } from '../../../src/proxy/run/context/run-observer.ts';
+import { relay } from '../../../src/proxy/run/relay.ts';
 import type { ChatRequest } from '../../../src/proxy/wires/common/request.ts';
 import { CapabilityMemory } from '../../../src/proxy/wires/dialects/capability-memory.ts';
 import type { Fault } from '../../provider/fault.ts';
 import type { Part, Plan } from '../../provider/script.ts';
 import { TOOLS } from '../../simulation/arbitraries.ts';
-import { DEFAULTS, simulate } from '../../simulation/simulate.ts';
+import { Fleet } from '../../simulation/fleet.ts';
+import { RecordingClient } from '../../simulation/recording-client.ts';
+import { DEFAULTS, OWNER, RUN, runOf, simulate } from '../../simulation/simulate.ts';
 
 const TEXT = 'Kelp grips the rock through the surge and does not let go.';
 const forecast = (id: string) => ({ id, name: 'forecast', arguments: '{"city":"Paris"}' });
@@ -613,4 +617,45 @@ test('the calls that an answer ends with are of the attempt that made them, not 
     { type: 'ToolCallCancel', id: 'call_b', reason: 'connection_reset' },
   ]);
   expect(journal.segments.map(({ attempt }) => attempt)).toEqual([1]);
+});
+
+describe('a run that cannot even begin', () => {
+  const FAULT = new Error('of the wire');
+  const broken = () => {
+    const run = runOf({}, new AbortController().signal);
+    const facts = () => {
+      throw FAULT;
+    };
+    return { ...run, wire: { ...run.wire, facts } };
+  };
+  /** Counts the runs that are observed. */
+  const observed = () => {
+    const ended: ObservedEnd[] = [];
+    const observation = {
+      ended: (result: ObservedEnd) => void ended.push(result),
+    } as unknown as RunObservation;
+    return { ended, observer: { begin: () => observation } };
+  };
+
+  test('is not shown as under way any more', async () => {
+    const { context } = new Fleet({ parts: [{ text: TEXT }] }).replica();
+    const { ended, observer } = observed();
+
+    await expect(relay(broken(), new RecordingClient(), { ...context, observer })).rejects.toBe(FAULT);
+    expect(ended).toEqual([{ outcome: 'failed' }]);
+  });
+
+  test('is left to another replica if it was taken over', async () => {
+    const { context } = new Fleet({ parts: [{ text: TEXT }] }).replica();
+    const { store } = context;
+    await store.release(await store.acquire(RUN, OWNER));
+    const lease = await store.acquire(RUN, OWNER, 2);
+    const stored = await store.read(RUN, OWNER, 0);
+    if (!stored) throw new Error('there is no such run');
+
+    await expect(relay(broken(), new RecordingClient(), context, { lease, stored, tail: [] })).rejects.toBe(
+      FAULT,
+    );
+    expect((await store.read(RUN, OWNER, 0))?.holder.state).toBe('released');
+  });
 });
