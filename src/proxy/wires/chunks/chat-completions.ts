@@ -151,7 +151,6 @@ interface Mould {
 }
 
 const TEXT_FIELD = /"content"\s*:\s*("(?:[^"\\]|\\.)*")/;
-const PROBE = 'probe';
 
 /** `chunk` is what `data` parses to, and has text. None if its place in `data` is not certain. */
 export function mouldOf(data: string, chunk: ChatChunk): Mould | undefined {
@@ -161,8 +160,9 @@ export function mouldOf(data: string, chunk: ChatChunk): Mould | undefined {
   const before = data.slice(0, end - match[1].length);
   const after = data.slice(end);
   // Other fields may have that name as well, and the last one of a name counts: only another text proves it.
-  const probe = JSON.parse(`${before}"${PROBE}"${after}`) as ChatChunk;
-  return deltaOf(probe)?.content === PROBE ? { chunk, before, after } : undefined;
+  const other = `${deltaOf(chunk)?.content}.`;
+  const probe = JSON.parse(before + JSON.stringify(other) + after) as ChatChunk;
+  return deltaOf(probe)?.content === other ? { chunk, before, after } : undefined;
 }
 
 /** The text of an event that fits, else undefined. */

@@ -92,3 +92,10 @@ test('a mould is only made where the place of the text is certain', () => {
   const data = `{"about":{"content":"a"},${chunkWith('{"content":"a"}').slice(1)}`;
   expect(mouldOf(data, JSON.parse(data))).toBeUndefined();
 });
+
+test('a text that other fields would show in its place is not mistaken for theirs', () => {
+  for (const text of ['probe', 'x', 'x.', '']) {
+    const data = `{"note":{"content":"x"},"choices":[{"index":0,"delta":{"content":${JSON.stringify(text)}}}]}`;
+    expect(mouldOf(data, JSON.parse(data))).toBeUndefined();
+  }
+});
