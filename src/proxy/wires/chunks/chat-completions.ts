@@ -14,8 +14,8 @@ import {
 } from './chunk-reader.ts';
 
 const NO_DELTAS: readonly Delta[] = [];
-/** Some providers send padding or a clock with every chunk, and no mould fits twice. */
-const USELESS_MOULDS_MAX = 4;
+/** Some providers send padding or a clock with every chunk, and no template fits twice. */
+const USELESS_TEMPLATES_MAX = 4;
 
 /** Where providers put the model's thinking. */
 export const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
@@ -25,9 +25,9 @@ export class ChatCompletionsReader extends ChunkReader {
   readonly #nextCall: () => number;
   /** Undefined before the first call. */
   #toolCalls: ChatToolCalls | undefined;
-  #mould: Mould | undefined;
-  #mouldIsUsed: boolean = true;
-  #uselessMoulds = 0;
+  #template: Template | undefined;
+  #templateIsUsed: boolean = true;
+  #uselessTemplates = 0;
 
   /** `nextCall` hands out the run's numbers for calls. */
   constructor(nextCall: () => number) {
@@ -37,22 +37,22 @@ export class ChatCompletionsReader extends ChunkReader {
 
   override read(message: EventSourceMessage): ChunkReading {
     const data = dataOf(message);
-    const mould = message.event === undefined ? this.#mould : undefined;
-    const text = mould && textIn(data, mould);
-    if (mould && text !== undefined) {
-      this.#mouldIsUsed = true;
+    const template = message.event === undefined ? this.#template : undefined;
+    const text = template && textIn(data, template);
+    if (template && text !== undefined) {
+      this.#templateIsUsed = true;
       return {
         kind: 'answer',
         payload: data,
-        chunk: mould.chunk,
-        moulded: true,
+        chunk: template.chunk,
+        fitsTemplate: true,
         deltas: text === '' ? NO_DELTAS : [{ kind: 'text', text }],
         role: false,
         manyChoices: false,
       };
     }
     const event = this.readData(data, message.event);
-    if (event.kind === 'answer' && saysOnlyText(event)) this.#makeMould(data, event.chunk);
+    if (event.kind === 'answer' && saysOnlyText(event)) this.#makeTemplate(data, event.chunk);
     return event;
   }
 
@@ -73,10 +73,10 @@ export class ChatCompletionsReader extends ChunkReader {
   }
 
   /** Nearly every event of a stream has text and nothing else. */
-  #makeMould(data: string, chunk: ChatChunk): void {
-    if (!this.#mouldIsUsed) this.#uselessMoulds++;
-    this.#mould = this.#uselessMoulds < USELESS_MOULDS_MAX ? mouldOf(data, chunk) : undefined;
-    this.#mouldIsUsed = false;
+  #makeTemplate(data: string, chunk: ChatChunk): void {
+    if (!this.#templateIsUsed) this.#uselessTemplates++;
+    this.#template = this.#uselessTemplates < USELESS_TEMPLATES_MAX ? templateOf(data, chunk) : undefined;
+    this.#templateIsUsed = false;
   }
 
   /** False where a part of the answer is in a form that cannot be read. */
@@ -142,7 +142,7 @@ function readContent(content: unknown, deltas: Delta[]): boolean {
  * The chunks of an answer differ in their text alone, so what surrounds it is parsed once and from then on compared.
  * To parse every chunk costs 1.5 µs of CPU and most of the garbage that an event makes.
  */
-interface Mould {
+interface Template {
   /** The chunk that was parsed: all that fit are the same but for `content`. */
   readonly chunk: ChatChunk;
   /** What surrounds the text, as it came. */
@@ -153,7 +153,7 @@ interface Mould {
 const TEXT_FIELD = /"content"\s*:\s*("(?:[^"\\]|\\.)*")/;
 
 /** `chunk` is what `data` parses to, and has text. None if its place in `data` is not certain. */
-export function mouldOf(data: string, chunk: ChatChunk): Mould | undefined {
+export function templateOf(data: string, chunk: ChatChunk): Template | undefined {
   const match = TEXT_FIELD.exec(data);
   if (!match?.[1]) return undefined;
   const end = match.index + match[0].length;
@@ -166,7 +166,7 @@ export function mouldOf(data: string, chunk: ChatChunk): Mould | undefined {
 }
 
 /** The text of an event that fits, else undefined. */
-function textIn(data: string, { before, after }: Mould): string | undefined {
+function textIn(data: string, { before, after }: Template): string | undefined {
   const start = before.length;
   const end = data.length - after.length;
   // Comparing slices: `startsWith` and `endsWith` take longer than the parsing that is to be saved.

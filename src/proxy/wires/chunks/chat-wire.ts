@@ -29,9 +29,9 @@ export const chatForm: ChunkForm = {
     return { ...envelopeFrom(first, 'chat.completion.chunk'), reasoningField };
   },
 
-  payloadOf(envelope, { chunk, payload, role: hasRole, moulded }, role) {
+  payloadOf(envelope, { chunk, payload, role: hasRole, fitsTemplate }, role) {
     if (fits(envelope, chunk) && hasRole === role) return payload;
-    return adopt(envelope, moulded ? (JSON.parse(payload) as ChatChunk) : chunk, role);
+    return adopt(envelope, fitsTemplate ? (JSON.parse(payload) as ChatChunk) : chunk, role);
   },
 
   finishOf(envelope, chunk, role, usage) {

@@ -28,7 +28,7 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
   #envelope: ChunkEnvelope | undefined;
   /** Chunks of the current attempt that came before any content. */
   #early: ChunkEvent[] = [];
-  /** The chunk that was found last to belong to this answer, and to say nothing but text: moulded events share one. */
+  /** The chunk that was found last to belong to this answer, and to say nothing but text: events that fit a template share one. */
   #plain: ChatChunk | undefined;
 
   constructor(options: AnswerWriterOptions, form: ChunkForm) {

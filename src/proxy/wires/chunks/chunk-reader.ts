@@ -48,7 +48,7 @@ export interface ChunkEvent extends AnswerEvent {
   readonly payload: string;
   readonly chunk: ChatChunk;
   /** `chunk` is that of an earlier event, which differs from this one in its text alone. */
-  readonly moulded?: true;
+  readonly fitsTemplate?: true;
   /** The chunk brings a role. */
   readonly role: boolean;
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ChatCompletionsReader, mouldOf } from '../../../../src/proxy/wires/chunks/chat-completions.ts';
+import { ChatCompletionsReader, templateOf } from '../../../../src/proxy/wires/chunks/chat-completions.ts';
 import { chatForm } from '../../../../src/proxy/wires/chunks/chat-wire.ts';
 import type { ChunkReading } from '../../../../src/proxy/wires/chunks/chunk-reader.ts';
 import { CASES } from '../../../cases.ts';
@@ -12,7 +12,7 @@ const chunkWith = (delta: string, more = '') =>
   `{"id":"c-1","model":"gpt","choices":[{"index":0,"delta":${delta},"finish_reason":null}]${more}}`;
 const said = (text: string) => chunkWith(`{"content":${JSON.stringify(text)}}`);
 
-const isMoulded = (event: ChunkReading) => event.kind === 'answer' && event.moulded === true;
+const fitsTemplate = (event: ChunkReading) => event.kind === 'answer' && event.fitsTemplate === true;
 
 /** What an event means, however it was read. */
 function meaningOf(event: ChunkReading): unknown {
@@ -66,12 +66,9 @@ describe('a chunk that differs from an earlier one in its text alone', () => {
 
   test('is not parsed as a whole', () => {
     const reader = newReader();
-    expect(['Kelp', ' grips', ' "the"', ''].map((text) => isMoulded(readWith(reader, said(text))))).toEqual([
-      false,
-      true,
-      true,
-      true,
-    ]);
+    expect(
+      ['Kelp', ' grips', ' "the"', ''].map((text) => fitsTemplate(readWith(reader, said(text)))),
+    ).toEqual([false, true, true, true]);
   });
 
   test('in an event of type error is an error', () => {
@@ -81,21 +78,21 @@ describe('a chunk that differs from an earlier one in its text alone', () => {
   });
 });
 
-test('padding that never repeats ends the search for a mould', () => {
+test('padding that never repeats ends the search for a template', () => {
   const reader = newReader();
   const padded = (padding: string) => chunkWith('{"content":"a"}', `,"obfuscation":"${padding}"`);
   for (const padding of 'abcdef') readWith(reader, padded(padding));
-  expect(isMoulded(readWith(reader, padded('f')))).toBe(false);
+  expect(fitsTemplate(readWith(reader, padded('f')))).toBe(false);
 });
 
-test('a mould is only made where the place of the text is certain', () => {
+test('a template is only made where the place of the text is certain', () => {
   const data = `{"about":{"content":"a"},${chunkWith('{"content":"a"}').slice(1)}`;
-  expect(mouldOf(data, JSON.parse(data))).toBeUndefined();
+  expect(templateOf(data, JSON.parse(data))).toBeUndefined();
 });
 
 test('a text that other fields would show in its place is not mistaken for theirs', () => {
   for (const text of ['probe', 'x', 'x.', '']) {
     const data = `{"note":{"content":"x"},"choices":[{"index":0,"delta":{"content":${JSON.stringify(text)}}}]}`;
-    expect(mouldOf(data, JSON.parse(data))).toBeUndefined();
+    expect(templateOf(data, JSON.parse(data))).toBeUndefined();
   }
 });
