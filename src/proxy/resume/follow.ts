@@ -77,11 +77,10 @@ class Following {
   }
 
   async run(first: StoredRun): Promise<Outcome> {
-    let stored: StoredRun | undefined = first;
+    let stored: StoredRun = first;
     if (first.status === 'running') this.#noteReader();
     for (;;) {
       if (this.#reader.signal.aborted) return this.#leave();
-      if (!stored) return this.#breakOff();
       if (this.#isReplaced(stored) || this.#isContradicted(stored)) return this.#refuse(stored);
       if (!this.#isBehind(stored)) await this.#send(stored);
       else if (!this.#mayCatchUp(stored)) return this.#refuse(stored);
@@ -91,7 +90,9 @@ class Following {
         if (outcome) return outcome;
       }
       await this.#rest();
-      stored = await this.#patiently(() => this.#read(this.#replay.seen));
+      const read = await this.#patiently(() => this.#read(this.#replay.seen));
+      if (!read) return this.#reader.signal.aborted ? this.#leave() : this.#breakOff(read);
+      stored = read;
     }
   }
 
@@ -166,9 +167,10 @@ class Following {
     this.#poll_ms = Math.min(this.#poll_ms * 2, POLL_MS_MAX);
   }
 
-  async #read(from: number): Promise<StoredRun | undefined> {
+  /** `null`: the run was purged, or has expired. */
+  #read(from: number): Promise<StoredRun | null> {
     const { run, owner } = this.#reader;
-    return (await this.#context.store.read(run, owner, from)) ?? undefined;
+    return this.#context.store.read(run, owner, from);
   }
 
   /** Asks a failing store again and again; undefined when it took too long, or the client has gone meanwhile. */
@@ -202,7 +204,7 @@ class Following {
   /** How it continued; undefined if another replica has the run now. */
   async #takeOver(): Promise<Outcome | undefined> {
     const takeover = await this.#patiently(() => takeOver(this.#reader, this.#position, this.#context));
-    if (!takeover) return this.#reader.signal.aborted ? this.#leave() : this.#breakOff();
+    if (!takeover) return this.#reader.signal.aborted ? this.#leave() : this.#breakOff(takeover);
     switch (takeover.kind) {
       case 'lost':
         return undefined;
@@ -212,10 +214,10 @@ class Following {
         return this.#fail(takeover.stored);
     }
     const { run, resumption } = takeover;
-    return withLease(resumption.lease, () => this.#goOn(run, resumption), this.#context);
+    return withLease(resumption.lease, () => this.#continue(run, resumption), this.#context);
   }
 
-  async #goOn(run: Run, resumption: Resumption): Promise<Outcome> {
+  async #continue(run: Run, resumption: Resumption): Promise<Outcome> {
     // The delivering replica does not know yet that the run may outlive its client.
     if (this.#reader.signal.aborted) {
       await releaseLease(resumption.lease, this.#context);
@@ -230,7 +232,7 @@ class Following {
   async #end(): Promise<Outcome> {
     if (!this.#replay.ended) {
       const whole = await this.#patiently(() => this.#read(0));
-      if (!whole) return this.#breakOff();
+      if (!whole) return this.#breakOff(whole);
       await this.#send(withEnding(this.#reader.run, whole));
     }
     this.#client.end('');
@@ -262,13 +264,18 @@ class Following {
 
   /** What the client has cannot be joined to the log. */
   #refuse(stored: StoredRun): Outcome {
-    if (this.#client.opened) return this.#breakOff();
+    if (this.#client.opened) return this.#destroy();
     return this.#reject(unreachable(stored, this.#reader));
   }
 
+  /** There is nothing to read: the run is not there any more, or the store cannot say. */
+  #breakOff(read: null | undefined): Outcome {
+    if (this.#client.opened) return this.#destroy();
+    return this.#reject(apiError(read === null ? 'run_not_found' : 'store_unavailable'));
+  }
+
   /** Without an end, so that the client does not take what it has for the whole answer. */
-  #breakOff(): Outcome {
-    if (!this.#client.opened) return this.#reject(apiError('store_unavailable'));
+  #destroy(): Outcome {
     this.#client.destroy();
     return 'failed';
   }

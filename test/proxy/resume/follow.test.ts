@@ -183,6 +183,26 @@ describe('a run that another replica delivers', () => {
   });
 });
 
+test.each([
+  ['is gone', 404, 'run_not_found'],
+  ['cannot be read', 503, 'store_unavailable'],
+] as const)('a run that %s while its client waits for it is answered with %i', async (fate, status, code) => {
+  const silence = { kind: 'silence', at: { event: 4 }, for_ms: 60_000 } as const;
+  const fleet = new Fleet({ ...PLAN, faults: [silence] });
+  fleet.begin(fleet.replica());
+  await fleet.pass(200);
+  const reading = fleet.replica();
+  const { client, outcome } = await fleet.follow(reading, { cursor: 100 });
+  const { store } = reading.context;
+  store.read = async () => {
+    if (fate === 'is gone') return null;
+    throw new Error('the store is down');
+  };
+
+  expect(await fleet.time.drive(outcome)).toBe('rejected');
+  expect(client.rejection).toMatchObject({ status, body: expect.stringContaining(code) });
+});
+
 describe('a run that lost its replica', () => {
   test('continues in the same response, and asks only for the rest', async () => {
     const { fleet, had } = await lost(PLAN, 5);
