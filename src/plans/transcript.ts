@@ -2,6 +2,9 @@ import { speakable } from '../lib/text.ts';
 import type { Delta, Usage } from './delta.ts';
 import type { ToolCall } from './tool-call.ts';
 
+/** What a call weighs besides its text: every delta has to look for the calls that are open. */
+const CALL_OVERHEAD_UNITS = 1024;
+
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** What the model has said so far, across attempts: the fold of all deltas of a run. */
@@ -11,11 +14,15 @@ export class Transcript {
   reasoning = '';
   finish: string | undefined;
   usage: Usage | undefined;
-  /** UTF-16 units held in memory, for the limit on a run's size. */
+  /** UTF-16 units that the model has said. */
   size = 0;
   /** Read before every delta, so it is kept rather than filtered out. */
   openCalls: readonly ToolCall[] = [];
   readonly #toolCalls: Mutable<ToolCall>[] = [];
+  /** The first call that no text has followed yet. */
+  #textless = 0;
+  /** UTF-16 units that calls take besides their arguments. */
+  #calls_size = 0;
   readonly #providerTools: ProviderTool[] = [];
   /** The upstream whose words are folded, where that is known. */
   #upstream: string | undefined;
@@ -31,7 +38,7 @@ export class Transcript {
       case 'text':
         this.text += delta.text;
         this.size += delta.text.length;
-        if (this.#toolCalls.length > 0) this.#follow('text');
+        while (this.#textless < this.#toolCalls.length) this.#follow(this.#textless++);
         return;
       case 'refusal':
         this.refusal += delta.text;
@@ -43,9 +50,12 @@ export class Transcript {
         return;
       case 'tool_start': {
         const { index, id, name } = delta;
-        this.#follow('call');
-        this.#toolCalls.push({ index, id, name, arguments: '', state: 'open', followed: undefined });
-        this.#keepOpen();
+        this.#calls_size += id.length + name.length + CALL_OVERHEAD_UNITS;
+        const latest = this.#toolCalls.at(-1);
+        if (latest) latest.followed ??= 'call';
+        const call: ToolCall = { index, id, name, arguments: '', state: 'open', followed: undefined };
+        this.#toolCalls.push(call);
+        this.openCalls = [...this.openCalls, call];
         return;
       }
       case 'tool_arguments':
@@ -82,6 +92,11 @@ export class Transcript {
     return this.#toolCalls;
   }
 
+  /** UTF-16 units held in memory, for the limit on a run's size: calls count, even if nothing is said in them. */
+  get held_size(): number {
+    return this.size + this.#calls_size;
+  }
+
   get closedCalls(): readonly ToolCall[] {
     return this.#toolCalls.filter((call) => call.state === 'closed');
   }
@@ -101,16 +116,18 @@ export class Transcript {
     return speakable(this.text).trim() !== '';
   }
 
-  #follow(by: 'text' | 'call'): void {
-    for (const call of this.#toolCalls) if (call.followed !== 'text') call.followed = by;
+  #follow(position: number): void {
+    const call = this.#toolCalls[position];
+    if (call) call.followed = 'text';
   }
 
   #keepOpen(): void {
-    this.openCalls = this.#toolCalls.filter(({ state }) => state === 'open');
+    this.openCalls = this.openCalls.filter(({ state }) => state === 'open');
   }
 
   #call(index: number): Mutable<ToolCall> {
-    const call = this.#toolCalls.find((candidate) => candidate.index === index);
+    // Most deltas are about the latest call.
+    const call = this.#toolCalls.findLast((candidate) => candidate.index === index);
     if (!call) throw new RangeError(`no tool call ${index} was started`);
     return call;
   }

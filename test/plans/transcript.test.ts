@@ -96,3 +96,34 @@ test.each([
 ])('%j is text that a continuation could hang on: %s', (said, expected) => {
   expect(transcriptOf(text(said)).hasText).toBe(expected);
 });
+
+test('what calls take in memory counts towards the size of a run, even if nothing is said in them', () => {
+  const transcript = Transcript.of([{ kind: 'text', text: 'Kelp' }]);
+  expect(transcript.held_size).toBe(transcript.size);
+  transcript.fold({ kind: 'tool_start', index: 0, id: 'i'.repeat(10), name: 'n'.repeat(1_000) });
+  expect(transcript.size).toBe(4);
+  expect(transcript.held_size).toBeGreaterThan(1_014);
+});
+
+test('the cost of a delta does not grow with the calls before it', () => {
+  const transcript = new Transcript();
+  const CALLS = 5_000;
+  for (let index = 0; index < CALLS; index++) {
+    transcript.fold({ kind: 'tool_start', index, id: `call_${index}`, name: 'forecast' });
+    transcript.fold({ kind: 'tool_arguments', index, text: '{' });
+  }
+  const looked = new Set<number>();
+  const text = { kind: 'text', text: '.' } as const;
+  transcript.fold(text);
+  for (const call of transcript.toolCalls) {
+    expect(call.followed).toBe('text');
+    Object.defineProperty(call, 'followed', {
+      get: () => looked.add(call.index) && 'text',
+      set: () => looked.add(call.index),
+    });
+  }
+  for (let event = 0; event < 100; event++) transcript.fold(text);
+  expect(looked.size).toBe(0);
+  transcript.fold({ kind: 'tool_start', index: CALLS, id: 'call_last', name: 'forecast' });
+  expect(looked.size).toBeLessThanOrEqual(1);
+});

@@ -204,7 +204,7 @@ export class AttemptReader {
     const isWhole = intact && joined === told;
     if (joined.length > 0 || isWhole) this.#state.accept(joined, event, isWhole, this.#at_ms);
     if (splice && !this.#stopRejected(splice) && splice.stopReason) this.#finish(splice.stopReason);
-    if (this.#state.transcript.size > run_bytes) {
+    if (this.#state.transcript.held_size > run_bytes) {
       this.#attempt.stop({ kind: 'limit', limit: 'limits.run_bytes' });
     }
   }

@@ -51,12 +51,13 @@ export async function giveUp(
       refusal.body,
     );
   } else {
-    const { status, body } = failureResponse({ target }, { interruption });
+    const { status, body, headers: more } = failureResponse({ target }, { interruption });
     const told = errorBodyOn(wire, withRunId(body, id));
     const headers = {
       'content-type': 'application/json; charset=utf-8',
       ...named,
       ...retryAfter(interruption.retry_after_ms),
+      ...more,
     };
     client.reject(status, headers, told);
   }

@@ -99,8 +99,15 @@ export function storedFailureEvent(
 export function failureResponse(
   { target: { name: upstream } }: Pick<Run, 'target'>,
   { interruption }: Pick<Failure, 'interruption'>,
-): { status: number; body: string } {
+): { status: number; body: string; headers?: Readonly<Record<string, string>> } {
   const { cause, evidence, message } = interruption;
+  if (evidence.kind === 'limit') {
+    // Nothing is wrong with the request, which is what its cause would say.
+    const told = `The answer is larger than ${evidence.limit} allows.`;
+    const error = { message: told, type: 'stream_interrupted', param: null, code: 'run_too_large' };
+    // SDKs would ask again after a status like this.
+    return { ...response('run_too_large', error), headers: { 'x-should-retry': 'false' } };
+  }
   const own = PERMANENT_STATUS[cause];
   if (own !== undefined) {
     const error = { message: message ?? cause, type: 'upstream_error', param: null, code: cause };

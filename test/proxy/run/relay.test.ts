@@ -523,6 +523,18 @@ describe('giving up', () => {
     expect(stream.error).toMatchObject({ code: 'run_too_large' });
   });
 
+  test('calls whose names are larger than limits.run_bytes, although nothing is said in them', async () => {
+    const configuration = { limits: { ...DEFAULTS.limits, run_bytes: 4_096 } };
+    const named = (name: string): Plan => ({ parts: [{ tool: { id: 'call_1', name, arguments: '{}' } }] });
+    const { client, requests } = await simulate(named('n'.repeat(4_096)), { configuration });
+
+    expect(client.rejection).toMatchObject({ status: 502, body: expect.stringContaining('run_too_large') });
+    expect(client.rejectionHeaders).toMatchObject({ 'x-should-retry': 'false' });
+    expect(requests).toHaveLength(1);
+    const short = await simulate(named('forecast'), { configuration });
+    expect(short.outcome).toBe('complete');
+  });
+
   test('a provider that refuses before the first token is asked as often as is allowed: that is an outage', async () => {
     const overloaded: Fault = { kind: 'error_anthropic', at: { event: 0 } };
     const faults = Array.from({ length: 7 }, () => overloaded);

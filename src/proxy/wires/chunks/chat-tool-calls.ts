@@ -15,6 +15,11 @@ import type { ChatChoice, ChatChunk, ChatToolCall } from './chunk-reader.ts';
 /** Providers give the legacy single `function_call` no index; it must not collide with one of `tool_calls`. */
 const LEGACY_INDEX = -1;
 
+/** How much an answer may say of calls whose names have not come: more of it is no answer. */
+const NAMELESS_UNITS_MAX = 1_048_576;
+/** What such a call weighs besides its arguments. */
+const CALL_OVERHEAD_UNITS = 256;
+
 interface TrackedCall {
   readonly call: number;
   id: string;
@@ -32,13 +37,15 @@ export class ChatToolCalls {
   readonly #byId = new Map<string, TrackedCall>();
   readonly #byIndex = new Map<number, TrackedCall>();
   #latest: TrackedCall | undefined;
+  /** UTF-16 units that are held of calls without a name. */
+  #nameless = 0;
 
   /** `nextCall` hands out the run's numbers for calls. */
   constructor(nextCall: () => number) {
     this.#nextCall = nextCall;
   }
 
-  /** Deltas of one element of `delta.tool_calls`; `undefined` where its arguments cannot be read. */
+  /** Deltas of one element of `delta.tool_calls`; `undefined` where its arguments cannot be read, or its name does not come. */
   read(fragment: ChatToolCall): Delta[] | undefined {
     const id = typeof fragment.id === 'string' ? fragment.id : '';
     const index = typeof fragment.index === 'number' ? fragment.index : undefined;
@@ -67,6 +74,7 @@ export class ChatToolCalls {
     if (id !== '') this.#byId.set(id, tracked);
     if (index !== undefined) this.#byIndex.set(index, tracked);
     this.#latest = tracked;
+    this.#nameless += CALL_OVERHEAD_UNITS;
     return tracked;
   }
 
@@ -82,8 +90,10 @@ export class ChatToolCalls {
       return fragment === '' ? [] : [{ kind: 'tool_arguments', index: tracked.call, text: fragment }];
     }
     tracked.early += fragment;
-    if (!isName(name)) return [];
+    this.#nameless += fragment.length;
+    if (!isName(name)) return this.#nameless > NAMELESS_UNITS_MAX ? undefined : [];
     tracked.started = true;
+    this.#nameless -= tracked.early.length + CALL_OVERHEAD_UNITS;
     const start: Delta = {
       kind: 'tool_start',
       index: tracked.call,

@@ -466,3 +466,25 @@ describe('tool calls, in every shape they come in', () => {
     expect(transcript.toolCalls).toMatchObject([{ id: '', name: 'weather', arguments: '{"city":1}' }]);
   });
 });
+
+test('calls whose names never come are unreadable once they are large, or many', () => {
+  const readUntil = (makeFragment: (event: number) => object): number => {
+    let calls = 0;
+    const reader = new ChatCompletionsReader(() => calls++);
+    for (let event = 0; event < 10_000; event++) {
+      const chunk = { choices: [{ index: 0, delta: { tool_calls: [makeFragment(event)] } }] };
+      if (reader.read({ data: JSON.stringify(chunk), event: undefined, id: undefined }).kind === 'malformed')
+        return event;
+    }
+    return Number.POSITIVE_INFINITY;
+  };
+  const arguments_ = 'x'.repeat(10_000);
+  expect(readUntil(() => ({ index: 0, function: { arguments: arguments_ } }))).toBeCloseTo(104, -1);
+  expect(readUntil((index) => ({ index }))).toBeCloseTo(4_096, -1);
+  const named = (index: number) => ({
+    index,
+    id: `call_${index}`,
+    function: { name: 'now', arguments: '{}' },
+  });
+  expect(readUntil(named)).toBe(Number.POSITIVE_INFINITY);
+});
