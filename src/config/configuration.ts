@@ -1,5 +1,5 @@
-import { isIPv6 } from 'node:net';
 import type { FromSchema } from 'json-schema-to-ts';
+import { hostnameOf } from '../lib/host-name.ts';
 import type { CONFIGURATION_SCHEMA } from './schema.ts';
 
 type DeepReadonly<Value> = { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> };
@@ -28,7 +28,5 @@ const LOOPBACKS: Readonly<Record<string, string>> = {
 /** The address of the admin port. It has no authentication, so only an explicit setting opens it to other machines. */
 export function adminHost({ host, admin_host }: Omit<Configuration['listen'], 'cors_origins'>): string {
   if (admin_host !== undefined) return admin_host;
-  const url = `http://${isIPv6(host) ? `[${host}]` : host}`;
-  const name = URL.canParse(url) ? new URL(url).hostname : host;
-  return LOOPBACKS[name] ?? host;
+  return LOOPBACKS[hostnameOf(host)] ?? host;
 }

@@ -1,3 +1,4 @@
+import { isLoopback } from '../lib/host-name.ts';
 import type {
   CompressionConfiguration,
   Configuration,
@@ -65,7 +66,6 @@ function baseUrlFault({ base_url }: UpstreamConfiguration): string | undefined {
   return undefined;
 }
 
-const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 const ANY = /^(0\.0\.0\.0|\[::\])$/;
 
 /** Requests would come back to where they came from. Other names of this machine are found out when one does. */
@@ -78,9 +78,9 @@ function selfFault(
   const listening = host.includes(':') ? `[${host}]` : host.toLowerCase();
   const isOurs =
     hostname === listening ||
-    (ANY.test(listening) && (LOOPBACK.test(hostname) || ANY.test(hostname))) ||
-    (LOOPBACK.test(listening) && (hostname === 'localhost' || ANY.test(hostname))) ||
-    (listening === 'localhost' && LOOPBACK.test(hostname));
+    (ANY.test(listening) && (isLoopback(hostname) || ANY.test(hostname))) ||
+    (isLoopback(listening) && (hostname === 'localhost' || ANY.test(hostname))) ||
+    (listening === 'localhost' && isLoopback(hostname));
   if (!isOurs) return undefined;
   return `is the address this server listens on (listen.host ${host}, listen.port ${port}): requests would go round in circles; give the provider's, or change listen.port.`;
 }

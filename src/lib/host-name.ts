@@ -1,4 +1,4 @@
-import { isIPv4 } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
 
 /** Names that cannot be registered: those without a dot, and the suffixes that are reserved for private use. */
 const PRIVATE_NAME = /^[^.]+$|\.(localhost|local|internal|svc)$/;
@@ -22,3 +22,14 @@ export function isTrustedHost(header: string | undefined, names: readonly string
     names.some((each) => each.toLowerCase() === name)
   );
 }
+
+/** An address to listen on as URLs write it: `[::1]`, `localhost`. */
+export function hostnameOf(address: string): string {
+  const url = `http://${isIPv6(address) ? `[${address}]` : address}`;
+  return URL.canParse(url) ? new URL(url).hostname : address;
+}
+
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
+/** Whether only this machine can ask there. `hostname`: as URLs write it. */
+export const isLoopback = (hostname: string): boolean => LOOPBACK.test(hostname);

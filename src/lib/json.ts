@@ -42,49 +42,41 @@ export function excessIn(text: string): string | undefined {
 function hasTooManyValues(text: string): boolean {
   if (text.length < CHARACTERS_PER_VALUE_MIN * VALUES_MAX) return false;
   let values = 0;
-  for (let index = 0; index < text.length; index++) {
-    switch (text.charCodeAt(index)) {
-      case QUOTE:
-        index = endOfString(text, index);
-        break;
-      // Each of them precedes one value at most, besides the first of all.
-      case COMMA:
-      case OPENING_BRACE:
-      case OPENING_BRACKET:
-        if (++values > VALUES_MAX) return true;
-    }
-  }
-  return false;
+  return someOutsideStrings(text, (code) => {
+    // Each of them precedes one value at most, besides the first of all.
+    if (code === COMMA || code === OPENING_BRACE || code === OPENING_BRACKET) values++;
+    return values > VALUES_MAX;
+  });
 }
 
 /** Counts the brackets outside of strings, without recursion. Text that is no JSON is left to the parser to refuse. */
 export function nestsTooDeep(text: string): boolean {
   if (text.length < NESTING_CHARACTERS_MIN) return false;
   let depth = 0;
+  return someOutsideStrings(text, (code) => {
+    if (code === OPENING_BRACE || code === OPENING_BRACKET) depth++;
+    else if (code === CLOSING_BRACE || code === CLOSING_BRACKET) depth--;
+    return depth > NESTING_MAX;
+  });
+}
+
+/** Whether a character outside of the strings of a document meets the condition; looks no further than that. */
+function someOutsideStrings(text: string, meets: (code: number) => boolean): boolean {
   for (let index = 0; index < text.length; index++) {
-    switch (text.charCodeAt(index)) {
-      case QUOTE:
-        index = endOfString(text, index);
-        break;
-      case OPENING_BRACE:
-      case OPENING_BRACKET:
-        if (++depth > NESTING_MAX) return true;
-        break;
-      case CLOSING_BRACE:
-      case CLOSING_BRACKET:
-        depth--;
-    }
+    const code = text.charCodeAt(index);
+    if (code === QUOTE) index = endOfString(text, index);
+    else if (meets(code)) return true;
   }
   return false;
 }
 
-const QUOTE = 0x22;
-const COMMA = 0x2c;
+export const QUOTE = 0x22;
+export const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
-const OPENING_BRACKET = 0x5b;
-const CLOSING_BRACKET = 0x5d;
-const OPENING_BRACE = 0x7b;
-const CLOSING_BRACE = 0x7d;
+export const OPENING_BRACKET = 0x5b;
+export const CLOSING_BRACKET = 0x5d;
+export const OPENING_BRACE = 0x7b;
+export const CLOSING_BRACE = 0x7d;
 
 /** Index of the quote that ends the string which begins at `start`; the end of the text where none does. */
 export function endOfString(text: string, start: number): number {

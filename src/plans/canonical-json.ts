@@ -1,4 +1,12 @@
-import { endOfString } from '../lib/json.ts';
+import {
+  CLOSING_BRACE,
+  CLOSING_BRACKET,
+  COMMA,
+  endOfString,
+  OPENING_BRACE,
+  OPENING_BRACKET,
+  QUOTE,
+} from '../lib/json.ts';
 
 const NO_FIELDS: ReadonlySet<string> = new Set();
 
@@ -85,13 +93,7 @@ class ObjectText implements Container {
 const byName = (one: Field, other: Field): number =>
   one.name < other.name ? -1 : one.name > other.name ? 1 : 0;
 
-const QUOTE = 0x22;
-const COMMA = 0x2c;
 const COLON = 0x3a;
-const OPENING_BRACKET = 0x5b;
-const CLOSING_BRACKET = 0x5d;
-const OPENING_BRACE = 0x7b;
-const CLOSING_BRACE = 0x7d;
 
 const isSpace = (code: number): boolean => code === 0x20 || (code >= 0x09 && code <= 0x0d);
 /** Stands between tokens, and says nothing that their order does not. */

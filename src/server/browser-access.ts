@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Configuration } from '../config/configuration.ts';
 import { apiError } from '../lib/errors.ts';
-import { isTrustedHost } from '../lib/host-name.ts';
+import { hostnameOf, isLoopback, isTrustedHost } from '../lib/host-name.ts';
 
 /** Chromium keeps the answer to a preflight no longer than this. */
 const PREFLIGHT_MAX_S = 7200;
 const METHODS = 'GET, POST, PUT, PATCH, DELETE';
-const LOOPBACK = /^(127\.|::1$|localhost$)/;
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -25,7 +24,7 @@ export class BrowserAccess {
   constructor({ host, cors_origins }: Configuration['listen']) {
     this.#origins = new Set(cors_origins);
     this.#names = cors_origins.map((origin) => new URL(origin).hostname);
-    this.#isLoopback = LOOPBACK.test(host);
+    this.#isLoopback = isLoopback(hostnameOf(host));
   }
 
   /**
@@ -33,8 +32,8 @@ export class BrowserAccess {
    * Throws `host_not_allowed` and `origin_not_allowed`.
    */
   admit({ host, origin, 'sec-fetch-site': site }: IncomingHttpHeaders): Headers | undefined {
-    const isTrusted = isTrustedHost(host, this.#names);
-    if (this.#isLoopback && !isTrusted)
+    const isTrusted = () => isTrustedHost(host, this.#names);
+    if (this.#isLoopback && !isTrusted())
       throw apiError('host_not_allowed', { host: host ?? '', remedy: 'its origin to listen.cors_origins' });
     if (origin === undefined) {
       // Images, scripts and links come without an origin.
@@ -44,7 +43,8 @@ export class BrowserAccess {
     }
     if (this.#origins.has(origin))
       return { 'access-control-allow-origin': origin, 'access-control-expose-headers': '*', vary: 'origin' };
-    if (isTrusted && URL.canParse(origin) && new URL(origin).host === host?.toLowerCase()) return undefined;
+    const isOwn = URL.canParse(origin) && new URL(origin).host === host?.toLowerCase();
+    if (isOwn && isTrusted()) return undefined;
     throw apiError('origin_not_allowed', { origin });
   }
 

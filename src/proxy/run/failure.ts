@@ -7,7 +7,7 @@ import type { GiveUp } from '../../plans/decide.ts';
 import { type PartialAnswer, partsOf } from '../../plans/outcome.ts';
 import type { SettledCall } from '../../plans/tool-call.ts';
 import type { ProviderTool, Transcript } from '../../plans/transcript.ts';
-import { PERMANENT_STATUS } from '../downstream/failure-status.ts';
+import { failureStatus, PERMANENT_STATUS } from '../downstream/failure-status.ts';
 import { wireIn } from '../wires/registry.ts';
 import type { Run } from './context/run.ts';
 
@@ -105,8 +105,10 @@ export function failureResponse(
     // Nothing is wrong with the request, which is what its cause would say.
     const told = `The answer is larger than ${evidence.limit} allows.`;
     const error = { message: told, type: 'stream_interrupted', param: null, code: 'run_too_large' };
-    // SDKs would ask again after a status like this.
-    return { ...response('run_too_large', error), headers: { 'x-should-retry': 'false' } };
+    return {
+      ...failureStatus({ ...error, holdfast: { retryable: false } }),
+      body: JSON.stringify({ error }),
+    };
   }
   const own = PERMANENT_STATUS[cause];
   if (own !== undefined) {
