@@ -45,6 +45,8 @@ interface Closing extends PromiseWithResolvers<boolean> {
 /** Waits until everything up to `seq` is stored. */
 interface Waiter {
   readonly seq: number;
+  /** Waits also while the store fails or does not answer: only what can never be stored ends the wait. */
+  readonly isPatient: boolean;
   readonly resolve: (stored: boolean) => void;
 }
 
@@ -76,6 +78,7 @@ export class JournalWriter implements Sweepable {
   #call: 'none' | 'under_way' | 'late' = 'none';
   /** When it was last the journal's turn to make one, and when that was looked at. */
   #turn_ms = 0;
+  #confirmed_ms = Number.POSITIVE_INFINITY;
   #swept_ms = 0;
   /** Calls in a row that have failed, and when the next one may be made. */
   #failures = 0;
@@ -87,6 +90,7 @@ export class JournalWriter implements Sweepable {
     this.#options = options;
     this.#scheduler = scheduler;
     this.#lease = lease;
+    if (lease) this.#confirmed_ms = scheduler.time.now();
     if (typeof start === 'number') {
       this.#seq = start;
       this.#stored_seq = start;
@@ -121,9 +125,21 @@ export class JournalWriter implements Sweepable {
     return this.#state !== 'open';
   }
 
-  /** The store has given the lease: what was recorded meanwhile is stored. `undefined`: it never will, and nothing is. */
-  begin(lease: Lease | undefined): void {
+  /**
+   * The beginning of the last call with which the store confirmed that the run was ours then. Infinite as long as there is
+   * no lease: what was never ours cannot have been taken from us.
+   */
+  get confirmed_ms(): number {
+    return this.#confirmed_ms;
+  }
+
+  /**
+   * The store has given the lease that it was asked for at `asked_ms`: what was recorded meanwhile is stored. `undefined`:
+   * it never will, and nothing is.
+   */
+  begin(lease: Lease | undefined, asked_ms: number): void {
     this.#lease = lease;
+    this.#confirmed_ms = asked_ms;
     if (!lease) this.#end('closed', false);
     else if (this.#urgent) this.#scheduler.soon(this);
     else if (this.#waiting.length > 0) this.#scheduler.later(this);
@@ -147,10 +163,17 @@ export class JournalWriter implements Sweepable {
   flush(): Promise<boolean> {
     if (this.#stored_seq === this.#seq) return Promise.resolve(true);
     if (this.degraded || this.#state !== 'open' || !this.#lease) return Promise.resolve(false);
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    this.#waiters.push({ seq: this.#seq, resolve });
-    this.#hurry();
-    return promise;
+    return this.#wait(false);
+  }
+
+  /**
+   * Stores now, however often the store fails and however long it takes. Resolves with true once everything recorded so
+   * far is stored, with false once that can never be: the lease is stale or was never given, or records are lost.
+   */
+  confirm(): Promise<boolean> {
+    if (this.#stored_seq === this.#seq) return Promise.resolve(true);
+    if (this.#isLost || this.#state !== 'open') return Promise.resolve(false);
+    return this.#wait(true);
   }
 
   /**
@@ -176,6 +199,13 @@ export class JournalWriter implements Sweepable {
     return this.#closing.promise;
   }
 
+  #wait(isPatient: boolean): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#waiters.push({ seq: this.#seq, isPatient, resolve });
+    this.#hurry();
+    return promise;
+  }
+
   sweep(now_ms: number): void {
     if (this.#state !== 'open' || !this.#lease) return;
     this.#watch(now_ms);
@@ -198,7 +228,7 @@ export class JournalWriter implements Sweepable {
     if (slept_ms >= ANSWER_MAX_MS) this.#turn_ms = now_ms;
     if (now_ms - this.#turn_ms < ANSWER_MAX_MS) return;
     this.#call = 'late';
-    this.#refuseWaiters();
+    this.#refuseImpatient();
   }
 
   #isUrgent(event: JournalEvent): boolean {
@@ -287,6 +317,7 @@ export class JournalWriter implements Sweepable {
     }
     this.#call = 'none';
     this.#failures = 0;
+    this.#confirmed_ms = started_ms;
     const elapsed_ms = time.now() - started_ms;
     cadence.observe(elapsed_ms);
     this.#options.onAppend(elapsed_ms);
@@ -309,7 +340,7 @@ export class JournalWriter implements Sweepable {
     } else {
       const { time, interval_ms } = this.#scheduler;
       this.#retry_at_ms = time.now() + Math.min(interval_ms * 2 ** this.#failures++, RETRY_MAX_MS);
-      this.#refuseWaiters();
+      this.#refuseImpatient();
     }
     this.#scheduler.later(this);
   }
@@ -346,6 +377,11 @@ export class JournalWriter implements Sweepable {
   #dropWaiting(): void {
     this.#waiting = [];
     this.#waiting_units = 0;
+  }
+
+  #refuseImpatient(): void {
+    for (const { isPatient, resolve } of this.#waiters) if (!isPatient) resolve(false);
+    this.#waiters = this.#waiters.filter(({ isPatient }) => isPatient);
   }
 
   /** Nothing waits any longer. */

@@ -14,6 +14,9 @@ export interface Lease {
   readonly epoch: number;
 }
 
+/** How many signs of life a replica gives while a lease lasts. */
+export const BEATS_PER_LEASE = 3;
+
 export const FINAL_STATUSES = [
   'complete',
   'failed',

@@ -3,8 +3,9 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { CheckpointScheduler } from '../checkpoint/checkpoint-scheduler.ts';
 import { replicasOf } from '../checkpoint/owner.ts';
-import type { Store } from '../checkpoint/store.ts';
+import { BEATS_PER_LEASE, type Store } from '../checkpoint/store.ts';
 import { adminHost, type Configuration } from '../config/configuration.ts';
+import { PauseWatch } from '../lib/pause-watch.ts';
 import { sleep, systemTime, type Time } from '../lib/time.ts';
 import { GenAiMetrics } from '../metrics/gen-ai/gen-ai-metrics.ts';
 import { Metrics } from '../metrics/metrics.ts';
@@ -108,6 +109,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     transport,
     store,
     scheduler: new CheckpointScheduler({ interval_ms: configuration.checkpoint.interval_ms, time }),
+    pauses: new PauseWatch(time, configuration.checkpoint.lease_ms / BEATS_PER_LEASE),
     capabilities: new CapabilityMemory(
       time,
       new StoredCapabilities({

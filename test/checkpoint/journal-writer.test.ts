@@ -127,7 +127,7 @@ describe('a journal whose lease comes later', () => {
     expect(await journal.flush()).toBe(false);
     await situation.pass(INTERVAL_MS * 3);
     expect(situation.seqs).toEqual([]);
-    journal.begin(await situation.lease());
+    journal.begin(await situation.lease(), situation.time.now());
     await situation.settle();
     expect(situation.seqs).toEqual([[0, 2]]);
     expect(await situation.storedText()).toBe('a');
@@ -138,7 +138,7 @@ describe('a journal whose lease comes later', () => {
     const journal = situation.openWith(undefined);
     journal.record(ROLE);
     await situation.pass(INTERVAL_MS * 3);
-    journal.begin(await situation.lease());
+    journal.begin(await situation.lease(), situation.time.now());
     await situation.settle();
     expect(situation.seqs).toEqual([]);
     await situation.pass(INTERVAL_MS);
@@ -149,7 +149,7 @@ describe('a journal whose lease comes later', () => {
     const situation = new Situation();
     const journal = situation.openWith(undefined);
     journal.record(textEvent('a'));
-    journal.begin(undefined);
+    journal.begin(undefined, situation.time.now());
     expect(journal.isOver).toBe(true);
     journal.record(textEvent('b'));
     expect(await situation.time.drive(journal.close({ status: 'complete' }))).toBe(false);

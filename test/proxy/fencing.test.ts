@@ -14,6 +14,19 @@ const PAUSED: Plan = {
   faults: [{ kind: 'silence', at: { event: 5 }, for_ms: lease_ms + 1_000 }],
 };
 
+/** From now on, and for so long, no call of the store says what the store did. */
+function failFor(fleet: Fleet, { context: { store } }: Replica, for_ms: number): void {
+  const until_ms = fleet.time.now() + for_ms;
+  const append = store.append.bind(store);
+  store.append = async (...call) => {
+    if (fleet.time.now() < until_ms) throw new Error('Command timed out');
+    return append(...call);
+  };
+}
+
+/** Without the comments that keep a connection alive. */
+const contentOf = (body: string): string => body.replaceAll(/^:.*\n\n?/gm, '');
+
 async function takeFrom(fleet: Fleet, { context }: Replica): Promise<void> {
   const { epoch } = await fleet.stored();
   await context.store.acquire(RUN, OWNER, epoch);
@@ -80,16 +93,125 @@ describe.each(['interval', 'write_ahead'] as const)('with %s durability', (durab
     expect(paused.client.ended).toBe(false);
   });
 
-  test('a failing store keeps no run from continuing', async () => {
-    const fleet = new Fleet(PAUSED, { configuration });
+  // The timers of what was under way fire before the answers that have come meanwhile are read.
+  test.each([0, 1, 2, 3, 4, 5, 6, 7, 8])(
+    'a process that was stopped after event %i delivers nothing more where its calls of the store run out at first',
+    async (events) => {
+      const parts = [{ text: 'Kelp' }, { tool: CALL }, { text: TEXT }];
+      const fleet = new Fleet({ parts }, { configuration, pace_ms: 60 });
+      const replica = fleet.replica();
+      const stopped = fleet.begin(replica);
+      await fleet.pass(60 * events + 10);
+      const had = stopped.client.body;
+      fleet.time.skip(lease_ms + 500);
+      await takeFrom(fleet, fleet.replica());
+      failFor(fleet, replica, 5_000);
+
+      expect(await fleet.time.drive(stopped.outcome)).toBe('superseded');
+      expect(contentOf(stopped.client.body)).toBe(contentOf(had));
+      expect(stopped.client.destroyed || !stopped.client.opened).toBe(true);
+    },
+  );
+
+  test('a process that was stopped while its answer ended ends nothing that another replica has', async () => {
+    const fleet = new Fleet({ parts: [{ text: TEXT }] }, { configuration, pace_ms: 20 });
+    const replica = fleet.replica();
+    const stopped = fleet.begin(replica);
+    await fleet.pass(60);
+    const had = stopped.client.body;
+    fleet.time.skip(lease_ms * 3);
+    await takeFrom(fleet, fleet.replica());
+    failFor(fleet, replica, 2_500);
+
+    expect(await fleet.time.drive(stopped.outcome)).toBe('superseded');
+    expect(contentOf(stopped.client.body)).toBe(contentOf(had));
+    expect(stopped.client.ended).toBe(false);
+  });
+
+  test('a process that was stopped continues once the store confirms that nothing was taken from it', async () => {
+    const fleet = new Fleet({ parts: [{ text: TEXT }] }, { configuration, pace_ms: 20 });
     const replica = fleet.replica();
     const { client, outcome } = fleet.begin(replica, { resumable: false });
-    await fleet.pass(1_000);
-    replica.context.store.append = async () => {
-      throw new Error('the store is down');
-    };
+    await fleet.pass(60);
+    fleet.time.skip(lease_ms * 3);
+    failFor(fleet, replica, 10_000);
 
     expect(await fleet.time.drive(outcome)).toBe('complete');
     expect(readStream(client.body)).toMatchObject({ text: TEXT, violations: [] });
+  });
+
+  test('a process that was stopped ends its run without an end where the store confirms nothing for long', async () => {
+    const fleet = new Fleet({ parts: [{ text: TEXT }] }, { configuration, pace_ms: 20 });
+    const replica = fleet.replica();
+    const { client, outcome } = fleet.begin(replica);
+    await fleet.pass(60);
+    const had = client.body;
+    fleet.time.skip(lease_ms * 3);
+    failFor(fleet, replica, 3_600_000);
+
+    expect(await fleet.time.drive(outcome)).toBe('superseded');
+    expect(contentOf(client.body)).toBe(contentOf(had));
+    expect([client.destroyed || !client.opened, client.ended]).toEqual([true, false]);
+    // Half a minute for the proof, and what handing over may take.
+    expect(fleet.time.now()).toBeLessThan(lease_ms * 3 + 30_000 + 11_000 + 1_000);
+  });
+
+  test('a client that leaves while the store confirms nothing ends its run at once', async () => {
+    const fleet = new Fleet({ parts: [{ text: TEXT }] }, { configuration, pace_ms: 20 });
+    const replica = fleet.replica();
+    const { outcome, leave } = fleet.begin(replica, { resumable: false });
+    await fleet.pass(60);
+    fleet.time.skip(lease_ms * 3);
+    failFor(fleet, replica, 20_000);
+    await fleet.pass(1_000);
+    const left_ms = fleet.time.now();
+    leave();
+
+    expect(await fleet.time.drive(outcome)).toBe('cancelled');
+    expect(fleet.time.now() - left_ms).toBeLessThan(11_000);
+  });
+});
+
+test('with interval durability a failing store keeps no run from continuing', async () => {
+  const fleet = new Fleet(PAUSED, { configuration: { checkpoint: { ...DEFAULTS.checkpoint, lease_ms } } });
+  const replica = fleet.replica();
+  const { client, outcome } = fleet.begin(replica, { resumable: false });
+  await fleet.pass(1_000);
+  failFor(fleet, replica, 3_600_000);
+
+  expect(await fleet.time.drive(outcome)).toBe('complete');
+  expect(readStream(client.body)).toMatchObject({ text: TEXT, violations: [] });
+});
+
+describe('with write_ahead durability, of a store that fails in the middle of an answer,', () => {
+  const configuration = {
+    checkpoint: { ...DEFAULTS.checkpoint, durability: 'write_ahead' as const, lease_ms },
+  };
+
+  test('an answer waits as long as that may pass, and continues', async () => {
+    const fleet = new Fleet({ parts: [{ text: TEXT }] }, { configuration, pace_ms: 20 });
+    const replica = fleet.replica();
+    const { client, outcome } = fleet.begin(replica, { resumable: false });
+    await fleet.pass(60);
+    failFor(fleet, replica, 20_000);
+    const had = client.body;
+    await fleet.pass(19_000);
+    expect(contentOf(client.body)).toBe(contentOf(had));
+
+    expect(await fleet.time.drive(outcome)).toBe('complete');
+    expect(readStream(client.body)).toMatchObject({ text: TEXT, violations: [] });
+  });
+
+  test('an answer is broken off where that does not pass, and the client has nothing that the store has not', async () => {
+    const fleet = new Fleet({ parts: [{ text: TEXT }] }, { configuration, pace_ms: 20 });
+    const replica = fleet.replica();
+    const { client, outcome } = fleet.begin(replica);
+    await fleet.pass(60);
+    failFor(fleet, replica, 3_600_000);
+
+    expect(await fleet.time.drive(outcome)).toBe('superseded');
+    expect([client.destroyed, client.ended]).toEqual([true, false]);
+    const shown = readStream(client.body.replaceAll(/^id: .*\n/gm, '')).text;
+    expect((await fleet.journal()).text.startsWith(shown)).toBe(true);
   });
 });

@@ -4,6 +4,7 @@ import { foldJournal, type JournalFold } from '../../src/checkpoint/journal-fold
 import { MemoryRuns } from '../../src/checkpoint/memory/runs.ts';
 import { MemoryStore } from '../../src/checkpoint/memory/store.ts';
 import type { StoredRun } from '../../src/checkpoint/store.ts';
+import { PauseWatch } from '../../src/lib/pause-watch.ts';
 import type { Outcome } from '../../src/plans/outcome.ts';
 import { follow } from '../../src/proxy/resume/follow.ts';
 import type { Reader } from '../../src/proxy/resume/reader.ts';
@@ -63,6 +64,7 @@ export class Fleet {
       transport: new MortalTransport(this.provider, life, pace, () => {}),
       store: new MortalStore(new MemoryStore({ time: this.time, ttl_ms: TTL_MS, runs: this.runs }), life),
       scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+      pauses: new PauseWatch(time, 1000),
       observer: NO_OBSERVER,
       capabilities: new CapabilityMemory(time),
       metrics: METRICS,

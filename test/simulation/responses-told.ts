@@ -1,5 +1,6 @@
 import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.ts';
 import { MemoryStore } from '../../src/checkpoint/memory/store.ts';
+import { PauseWatch } from '../../src/lib/pause-watch.ts';
 import { sleep, type Time } from '../../src/lib/time.ts';
 import type { Outcome } from '../../src/plans/outcome.ts';
 import { NO_OBSERVER } from '../../src/proxy/run/context/run-observer.ts';
@@ -116,6 +117,7 @@ export async function tellResponses(
       transport: provider,
       store: new MemoryStore({ time, ttl_ms: 604_800_000 }),
       scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+      pauses: new PauseWatch(time, 1000),
       observer: NO_OBSERVER,
       capabilities: new CapabilityMemory(time),
       metrics: METRICS,

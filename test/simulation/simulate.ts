@@ -7,6 +7,7 @@ import type { Owner, RunId, Store } from '../../src/checkpoint/store.ts';
 import type { Configuration, RecoveryPolicy, UpstreamConfiguration } from '../../src/config/configuration.ts';
 import type { DialectName } from '../../src/config/dialect-names.ts';
 import { completeConfiguration } from '../../src/config/load.ts';
+import { PauseWatch } from '../../src/lib/pause-watch.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
 import type { Outcome } from '../../src/plans/outcome.ts';
 import type { Client } from '../../src/proxy/downstream/client.ts';
@@ -187,6 +188,7 @@ export async function simulate(
       transport: provider,
       store,
       scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+      pauses: new PauseWatch(time, 1000),
       observer: options.observer ?? NO_OBSERVER,
       capabilities: options.capabilities?.(time) ?? new CapabilityMemory(time),
       metrics: METRICS,

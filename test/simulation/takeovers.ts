@@ -2,6 +2,7 @@ import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.t
 import { foldJournal } from '../../src/checkpoint/journal-fold.ts';
 import { MemoryRuns } from '../../src/checkpoint/memory/runs.ts';
 import { MemoryStore } from '../../src/checkpoint/memory/store.ts';
+import { PauseWatch } from '../../src/lib/pause-watch.ts';
 import type { Outcome } from '../../src/plans/outcome.ts';
 import { follow } from '../../src/proxy/resume/follow.ts';
 import { reachable } from '../../src/proxy/resume/reachable.ts';
@@ -110,6 +111,7 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
       ),
       store: new MortalStore(new MemoryStore({ time, ttl_ms: 604_800_000, runs }), life, death),
       scheduler: new CheckpointScheduler({ interval_ms: 100, time: mortalTime }),
+      pauses: new PauseWatch(mortalTime, 1000),
       observer: options.observer ?? NO_OBSERVER,
       capabilities: new CapabilityMemory(mortalTime),
       metrics: METRICS,

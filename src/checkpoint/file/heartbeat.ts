@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { BEATS_PER_LEASE } from '../store.ts';
 import { replicaName } from './names.ts';
 import { isCode } from './private-directory.ts';
 
-const BEATS_PER_LEASE = 3;
 const PRIVATE_FILE = 0o600;
 
 export interface HeartbeatOptions {

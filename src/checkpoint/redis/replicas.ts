@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import type { Holder } from '../store.ts';
+import { BEATS_PER_LEASE, type Holder } from '../store.ts';
 import { RECONNECT_WITHIN_MS } from './client.ts';
 import type { RedisConnection } from './connection.ts';
 import { aliveKey, REPLICAS_KEY, runsKey } from './keys.ts';
 import { RedisFailureError } from './refusal.ts';
 
 const REPLICA_ID_BYTES = 16;
-const BEATS_PER_LEASE = 3;
 
 export interface RedisReplicasOptions {
   readonly connection: RedisConnection;

@@ -103,11 +103,9 @@ async function isRead({ run }: RunState, { store, time }: RunContext): Promise<b
 
 /** Leaves the run to another replica. */
 async function withdraw(state: RunState, client: Client): Promise<Outcome> {
-  const isHandedOver = state.signal.reason === HAND_OVER;
-  if (isHandedOver) await state.release();
-  else await state.close({ status: 'cancelled' });
+  await state.release();
   if (client.opened) client.destroy();
-  return isHandedOver ? 'handed_over' : 'superseded';
+  return state.signal.reason === HAND_OVER ? 'handed_over' : 'superseded';
 }
 
 /** The status under which a run is stored that was given up after this interruption. */

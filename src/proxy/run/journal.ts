@@ -9,6 +9,8 @@ import type { RunContext } from './context/run-context.ts';
 const LEASE_WAIT_MAX_MS = 1000;
 /** How long the end of a run waits for the store. */
 const END_WAIT_MAX_MS = 10_000;
+/** How long nothing is delivered because the store does not confirm that the run is still ours. */
+const PROOF_WAIT_MAX_MS = 30_000;
 /** A store that failed to give a lease is asked again: a run that begins while it is away need not do without for ever. */
 const LEASE_RETRY_MS = 500;
 
@@ -56,9 +58,12 @@ export class RunJournal extends JournalWriter {
     await this.flush();
   }
 
-  /** As {@link stored}, but does not wait for a lease: what was never ours cannot have been taken from us. */
-  async confirmed(): Promise<void> {
-    await this.flush();
+  /**
+   * Whether the store confirms within half a minute that everything recorded is stored, and with that, that the run is
+   * ours. A store that fails, or does not answer, confirms nothing.
+   */
+  async proven(): Promise<boolean> {
+    return (await inTime(this.confirm(), this.#context.time, PROOF_WAIT_MAX_MS)) ?? false;
   }
 
   /** Seals the run, with everything that was recorded; later, without being waited for, if the store is slow. */
@@ -91,9 +96,10 @@ export class RunJournal extends JournalWriter {
     let told = false;
     while (!this.isOver && !this.#over?.signal.aborted) {
       try {
+        const asked_ms = time.now();
         const lease = await store.acquire(this.#run.id, this.#run.owner, await this.#epochBefore(told));
         if (this.isOver) await store.release(lease);
-        else this.begin(lease);
+        else this.begin(lease, asked_ms);
         return;
       } catch (error) {
         metrics.checkpointErrors.inc({ store: store.name });
@@ -104,7 +110,7 @@ export class RunJournal extends JournalWriter {
       this.#over ??= new AbortController();
       await sleep(time, LEASE_RETRY_MS, this.#over.signal);
     }
-    this.begin(undefined);
+    this.begin(undefined, time.now());
   }
 
   /** A lease may have been given although the answer was lost: then the run is there, and empty. */

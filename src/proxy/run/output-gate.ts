@@ -1,4 +1,5 @@
 import type { Configuration } from '../../config/configuration.ts';
+import type { PauseWatch } from '../../lib/pause-watch.ts';
 import type { Time } from '../../lib/time.ts';
 import { type Delta, partOf, type Segment, type Usage } from '../../plans/delta.ts';
 import type { Client } from '../downstream/client.ts';
@@ -30,7 +31,8 @@ export interface OutputGateOptions {
   /** Asked for when the response is opened. */
   readonly headers: () => Readonly<Record<string, string>>;
   /** Records every `data:` event, in the order in which they are sent. */
-  readonly journal: Pick<RunJournal, 'record' | 'stored' | 'confirmed'>;
+  readonly journal: Pick<RunJournal, 'record' | 'stored' | 'flush' | 'proven' | 'confirmed_ms'>;
+  readonly pauses: PauseWatch;
   readonly checkpoint: Pick<Configuration['checkpoint'], 'durability' | 'lease_ms'>;
   /** Nothing leaves before the journal has its beginning: without the request in it, no replica could continue the run. */
   readonly storeFirst?: boolean;
@@ -38,14 +40,17 @@ export interface OutputGateOptions {
   readonly idOf?: (seq: number) => string;
   /** Whether the client waits for a recovery: from the interruption until new content has come. */
   readonly isRecovering: () => boolean;
+  /** The store does not confirm that the run is still ours, and has not said either that it is not. */
+  readonly onUnproven: () => void;
   /** What was delivered before this replica. */
   readonly restored?: RestoredRun;
 }
 
 /**
  * The client's view of a run, and the only way to it: numbers, records and frames every event that the wire's writer makes,
- * in that order. Frames are collected, and leave together: stored before they are shown where they must be, and after a
- * silence as long as a lease, of the provider or of this process, not before the store confirms that the run is still ours.
+ * in that order. Frames are collected, and leave together. With `write_ahead`, and after a pause of this process, they do
+ * not leave before the store has them: until then another replica may have the run. A store that fails delays what else
+ * has to be stored first, and what comes after a silence of the provider as long as a lease, and does not keep it back.
  * Opens the response with the first of them, or after five seconds, and keeps the connection alive while there are none.
  */
 export class OutputGate {
@@ -67,6 +72,7 @@ export class OutputGate {
   #written_ms: number;
   #data_ms: number;
   #cancelTimer: () => void;
+  #cancelProof: () => void = () => {};
 
   constructor(options: OutputGateOptions) {
     const { wire, events, facts, time, restored } = options;
@@ -77,6 +83,7 @@ export class OutputGate {
     this.#written_ms = this.#passed_ms;
     this.#data_ms = this.#passed_ms;
     this.#cancelTimer = time.after(HEADERS_WAIT_MS, () => this.#keepAlive());
+    options.pauses.enter();
     this.#answer = wire.writer({
       events,
       facts,
@@ -178,36 +185,58 @@ export class OutputGate {
     // An event that shows nothing yet ends no silence: what it is shown with would go unasked.
     if (this.#frames === '' || this.#state !== 'open') return undefined;
     const waiting = this.#mayLeave(now_ms);
-    return waiting?.then(() => this.#write(this.#options.time.now())) ?? this.#write(now_ms);
+    if (!waiting) return this.#write(now_ms);
+    return waiting.then((may) => (may ? this.#write(this.#options.time.now()) : undefined));
   }
 
   /** Writes what was collected together with the end of the response. */
   async end(): Promise<void> {
     const { client, time } = this.#options;
-    const allowed = this.#mayLeave(time.now());
-    if (allowed !== undefined) await allowed;
-    this.#cancelTimer();
-    if (this.#state === 'closed') return;
-    this.#state = 'ended';
+    const waiting = this.#mayLeave(time.now());
+    const may = waiting === undefined || (await waiting);
+    if (!may || this.#state !== 'open') return;
+    this.#stop('ended');
     if (!client.opened) this.#open();
     client.end(this.#frames);
     this.#frames = '';
   }
 
-  /** Nothing more is sent: the client has gone or was answered without a stream, or the run is not ours any more. */
-  close(): void {
-    this.#cancelTimer();
-    if (this.#state === 'open') this.#state = 'closed';
+  /** What waits for the store's proof waits no longer, and does not leave. */
+  cancelProof(): void {
+    this.#cancelProof();
   }
 
-  /** What must be waited for before anything leaves. */
-  #mayLeave(now_ms: number): Promise<void> | undefined {
-    const { journal, checkpoint } = this.#options;
+  /** Nothing more is sent: the client has gone or was answered without a stream, or the run is not ours any more. */
+  close(): void {
+    if (this.#state === 'open') this.#stop('closed');
+  }
+
+  #stop(state: 'ended' | 'closed'): void {
+    this.#state = state;
+    this.#cancelTimer();
+    this.#options.pauses.leave();
+    this.#cancelProof();
+  }
+
+  /** Whether what was collected may leave; undefined where nothing has to be waited for. */
+  #mayLeave(now_ms: number): Promise<boolean> | undefined {
+    const { journal, checkpoint, pauses } = this.#options;
     const silent_ms = now_ms - this.#passed_ms;
     this.#passed_ms = now_ms;
+    const wasPaused = journal.confirmed_ms < pauses.resumedAt(now_ms);
+    if (checkpoint.durability === 'write_ahead' || wasPaused) return this.#proof();
     // What comes after a cancelled call that the client does not see, or begins what only the journal has the rest of.
-    if (checkpoint.durability === 'write_ahead' || this.#needsStored) return journal.stored();
-    return silent_ms < checkpoint.lease_ms ? undefined : journal.confirmed();
+    if (this.#needsStored) return journal.stored().then(() => true);
+    return silent_ms < checkpoint.lease_ms ? undefined : journal.flush().then(() => true);
+  }
+
+  async #proof(): Promise<boolean> {
+    const { journal, onUnproven } = this.#options;
+    const { promise: cancelled, resolve } = Promise.withResolvers<undefined>();
+    this.#cancelProof = () => resolve(undefined);
+    const isProven = await Promise.race([journal.proven(), cancelled]);
+    if (isProven === false && this.#state === 'open') onUnproven();
+    return isProven ?? false;
   }
 
   #write(now_ms: number): Promise<void> | undefined {

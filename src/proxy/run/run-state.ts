@@ -24,7 +24,7 @@ import { RunAttempts } from './run-attempts.ts';
 /** What the end of a run waits for the store at most. */
 const PERSIST_WAIT_MAX_MS = 1000;
 
-/** The reason of {@link RunState.signal} when another replica took the run over. */
+/** The reason of {@link RunState.signal} when another replica took the run over, or may have. */
 export const SUPERSEDED = Symbol('superseded');
 
 /**
@@ -104,6 +104,11 @@ export class RunState {
       journal: this.#journal,
       checkpoint: context.configuration.checkpoint,
       storeFirst: run.resumable,
+      pauses: context.pauses,
+      onUnproven: () => {
+        context.log.warn({ run: run.id }, 'withdrawn: the store does not confirm that the run is still held');
+        this.#stop(SUPERSEDED);
+      },
       isRecovering: () => this.attempts.isRecovering,
       ...(run.resumable && { idOf: (seq: number) => eventId(run.id, epoch, seq) }),
       ...(this.restored && { restored: this.restored }),
@@ -294,6 +299,7 @@ export class RunState {
     this.#over.abort(reason);
     // What was collected and not sent yet is the successor's to send.
     if (reason === SUPERSEDED || reason === HAND_OVER) this.output.close();
+    else this.output.cancelProof();
   }
 
   /** The same deltas if nothing had to be added. */

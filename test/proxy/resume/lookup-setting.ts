@@ -4,6 +4,7 @@ import { MemoryStore } from '../../../src/checkpoint/memory/store.ts';
 import type { FinalStatus, Holder, Lease, Owner, RunId, StoredRun } from '../../../src/checkpoint/store.ts';
 import { completeConfiguration } from '../../../src/config/load.ts';
 import { createLogger } from '../../../src/lib/log.ts';
+import { PauseWatch } from '../../../src/lib/pause-watch.ts';
 import { Metrics } from '../../../src/metrics/metrics.ts';
 import { requestDigest } from '../../../src/proxy/resume/request-digest.ts';
 import { type Ask, RunLookup } from '../../../src/proxy/resume/run-lookup.ts';
@@ -59,6 +60,7 @@ export function lookupOf({ match_requests = true } = {}) {
     transport: noTransport,
     store,
     scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+    pauses: new PauseWatch(time, 1000),
     observer: NO_OBSERVER,
     capabilities: new CapabilityMemory(time),
     metrics: new Metrics(),

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
+import { PauseWatch } from '../../../src/lib/pause-watch.ts';
 import type { Segment } from '../../../src/plans/delta.ts';
 import { Replay } from '../../../src/proxy/resume/replay.ts';
 import { OutputGate } from '../../../src/proxy/run/output-gate.ts';
@@ -37,7 +38,15 @@ function delivered(payloads: readonly string[], segments: Readonly<Record<number
     events: 'none',
     facts: factsOf(REQUEST),
     headers: () => ({}),
-    journal: { record: (event) => events.push(event), stored: async () => {}, confirmed: async () => {} },
+    journal: {
+      record: (event) => events.push(event),
+      stored: async () => {},
+      flush: async () => true,
+      proven: async () => true,
+      confirmed_ms: 0,
+    },
+    pauses: new PauseWatch(new VirtualTime(), 1000),
+    onUnproven: () => {},
     checkpoint: { durability: 'interval', lease_ms: 1000 },
     isRecovering: () => false,
   });

@@ -21,8 +21,10 @@ function holdLease({ context: { store } }: Replica): () => void {
   return resolve;
 }
 
-describe.each(['interval', 'write_ahead'] as const)('a store that gives no lease, with %s', (durability) => {
-  const configuration = { checkpoint: { ...DEFAULTS.checkpoint, durability } };
+const WRITE_AHEAD = { checkpoint: { ...DEFAULTS.checkpoint, durability: 'write_ahead' as const } };
+
+describe('a store that gives no lease, with interval durability', () => {
+  const configuration = DEFAULTS;
 
   test('holds up neither the answer nor its end for ever', async () => {
     const fleet = new Fleet(PLAN, { configuration });
@@ -33,21 +35,6 @@ describe.each(['interval', 'write_ahead'] as const)('a store that gives no lease
     expect(await fleet.time.drive(outcome)).toBe('complete');
     expect(readStream(client.body.replaceAll(/^id: .*\n/gm, ''))).toMatchObject({ text: TEXT, done: true });
     expect(fleet.time.now()).toBeLessThan(END_MS + 1_000);
-  });
-
-  test('holds up a run that is handed over no longer', async () => {
-    const fleet = new Fleet(
-      { ...PLAN, faults: [{ kind: 'silence', at: { event: 4 }, for_ms: 60_000 }] },
-      { configuration },
-    );
-    const replica = fleet.replica();
-    holdLease(replica);
-    const { outcome, leave } = fleet.begin(replica);
-    await fleet.pass(5_000);
-    leave();
-
-    expect(await fleet.time.drive(outcome)).toBe('cancelled');
-    expect(fleet.time.now()).toBeLessThan(5_000 + END_MS);
   });
 
   test('and gives it after all is given the whole journal', async () => {
@@ -64,15 +51,50 @@ describe.each(['interval', 'write_ahead'] as const)('a store that gives no lease
   });
 });
 
-test('the time a lease takes costs an answer whose events are stored first no more than a second', async () => {
-  const configuration = { checkpoint: { ...DEFAULTS.checkpoint, durability: 'write_ahead' as const } };
-  const fleet = new Fleet(PLAN, { configuration });
-  const replica = fleet.replica();
-  holdLease(replica);
-  const { client } = fleet.begin(replica);
-  await fleet.pass(1_100);
+test.each(['interval', 'write_ahead'] as const)(
+  'a store that gives no lease, with %s, holds up a run that is handed over no longer',
+  async (durability) => {
+    const fleet = new Fleet(
+      { ...PLAN, faults: [{ kind: 'silence', at: { event: 4 }, for_ms: 60_000 }] },
+      { configuration: { checkpoint: { ...DEFAULTS.checkpoint, durability } } },
+    );
+    const replica = fleet.replica();
+    holdLease(replica);
+    const { outcome, leave } = fleet.begin(replica);
+    await fleet.pass(5_000);
+    leave();
 
-  expect(readStream(client.body.replaceAll(/^id: .*\n/gm, '')).text).toBe(TEXT);
+    expect(await fleet.time.drive(outcome)).toBe('cancelled');
+    expect(fleet.time.now()).toBeLessThan(5_000 + END_MS);
+  },
+);
+
+describe('a store that gives no lease, with write_ahead durability,', () => {
+  test('holds back every event until it does', async () => {
+    const fleet = new Fleet(PLAN, { configuration: WRITE_AHEAD });
+    const replica = fleet.replica();
+    const give = holdLease(replica);
+    const { client, outcome } = fleet.begin(replica);
+    await fleet.pass(20_000);
+    expect(client.body).not.toContain('data:');
+    give();
+
+    expect(await fleet.time.drive(outcome)).toBe('complete');
+    expect(readStream(client.body.replaceAll(/^id: .*\n/gm, '')).text).toBe(TEXT);
+    expect((await fleet.journal()).text).toBe(TEXT);
+  });
+
+  test('has the run broken off in the end, of which no event was shown', async () => {
+    const fleet = new Fleet(PLAN, { configuration: WRITE_AHEAD });
+    const replica = fleet.replica();
+    holdLease(replica);
+    const { client, outcome } = fleet.begin(replica);
+
+    expect(await fleet.time.drive(outcome)).toBe('superseded');
+    expect([client.destroyed, client.ended]).toEqual([true, false]);
+    expect(client.body).not.toContain('data:');
+    expect(fleet.time.now()).toBeLessThan(30_000 + END_MS);
+  });
 });
 
 test('no client gets anything of a resumable run before its request is stored', async () => {

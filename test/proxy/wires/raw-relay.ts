@@ -1,6 +1,7 @@
 import { CheckpointScheduler } from '../../../src/checkpoint/checkpoint-scheduler.ts';
 import { foldJournal, type JournalFold } from '../../../src/checkpoint/journal-fold.ts';
 import { MemoryStore } from '../../../src/checkpoint/memory/store.ts';
+import { PauseWatch } from '../../../src/lib/pause-watch.ts';
 import { sleep } from '../../../src/lib/time.ts';
 import type { Outcome } from '../../../src/plans/outcome.ts';
 import { NO_OBSERVER } from '../../../src/proxy/run/context/run-observer.ts';
@@ -67,6 +68,7 @@ export async function relayRaw(answers: readonly RawAnswer[], options: Simulatio
       transport,
       store,
       scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+      pauses: new PauseWatch(time, 1000),
       observer: NO_OBSERVER,
       capabilities: new CapabilityMemory(time),
       metrics: METRICS,

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { CheckpointScheduler } from '../../../checkpoint/checkpoint-scheduler.ts';
 import type { Store } from '../../../checkpoint/store.ts';
 import type { Configuration } from '../../../config/configuration.ts';
+import type { PauseWatch } from '../../../lib/pause-watch.ts';
 import type { Time } from '../../../lib/time.ts';
 import type { Metrics } from '../../../metrics/metrics.ts';
 import type { Outcome } from '../../../plans/outcome.ts';
@@ -17,6 +18,7 @@ export interface RunContext {
   readonly transport: Transport;
   readonly store: Store;
   readonly scheduler: CheckpointScheduler;
+  readonly pauses: PauseWatch;
   readonly capabilities: CapabilityMemory;
   readonly metrics: Metrics;
   readonly observer: RunObserver;

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { CheckpointScheduler } from '../../../../src/checkpoint/checkpoint-scheduler.ts';
 import type { WireName } from '../../../../src/checkpoint/journal.ts';
 import { MemoryStore } from '../../../../src/checkpoint/memory/store.ts';
+import { PauseWatch } from '../../../../src/lib/pause-watch.ts';
 import type { RunContext } from '../../../../src/proxy/run/context/run-context.ts';
 import { NO_OBSERVER } from '../../../../src/proxy/run/context/run-observer.ts';
 import { NoticeBoard } from '../../../../src/proxy/run/notices/notice-board.ts';
@@ -50,6 +51,7 @@ class Replica {
       configuration: configurationOf(options),
       store: this.store,
       scheduler: new CheckpointScheduler({ interval_ms: 100, time: this.time }),
+      pauses: new PauseWatch(this.time, 1000),
       observer: NO_OBSERVER,
       capabilities: new CapabilityMemory(this.time),
       metrics: METRICS,

@@ -7,6 +7,7 @@ import { MemoryRuns } from '../../../../src/checkpoint/memory/runs.ts';
 import { MemoryStore } from '../../../../src/checkpoint/memory/store.ts';
 import type { Salvage } from '../../../../src/checkpoint/salvage.ts';
 import type { RunId, Store } from '../../../../src/checkpoint/store.ts';
+import { PauseWatch } from '../../../../src/lib/pause-watch.ts';
 import { systemTime, type Time } from '../../../../src/lib/time.ts';
 import type { RunContext } from '../../../../src/proxy/run/context/run-context.ts';
 import { NO_OBSERVER } from '../../../../src/proxy/run/context/run-observer.ts';
@@ -65,6 +66,7 @@ const contextOf = (store: Store): RunContext => ({
   transport: { open: () => Promise.reject(new Error('nothing is asked for')), close: async () => {} },
   store,
   scheduler: new CheckpointScheduler({ interval_ms: 100, time: systemTime }),
+  pauses: new PauseWatch(systemTime, 1000),
   observer: NO_OBSERVER,
   capabilities: new CapabilityMemory(systemTime),
   metrics: METRICS,

@@ -3,6 +3,7 @@ import { CheckpointScheduler } from '../../../../src/checkpoint/checkpoint-sched
 import { MemoryStore } from '../../../../src/checkpoint/memory/store.ts';
 import type { Configuration, UpstreamConfiguration } from '../../../../src/config/configuration.ts';
 import { completeConfiguration } from '../../../../src/config/load.ts';
+import { PauseWatch } from '../../../../src/lib/pause-watch.ts';
 import { Metrics } from '../../../../src/metrics/metrics.ts';
 import type { Outcome } from '../../../../src/plans/outcome.ts';
 import { NO_OBSERVER } from '../../../../src/proxy/run/context/run-observer.ts';
@@ -150,6 +151,7 @@ export class SimulatedRoute implements Transport {
       transport: this,
       store: new MemoryStore({ time, ttl_ms: 604_800_000 }),
       scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
+      pauses: new PauseWatch(time, 1000),
       observer: NO_OBSERVER,
       capabilities: this.#capabilities,
       metrics: this.metrics,
