@@ -72,7 +72,7 @@ function someOutsideStrings(text: string, meets: (code: number) => boolean): boo
 
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
-const BACKSLASH = 0x5c;
+export const BACKSLASH = 0x5c;
 export const OPENING_BRACKET = 0x5b;
 export const CLOSING_BRACKET = 0x5d;
 export const OPENING_BRACE = 0x7b;

@@ -107,9 +107,11 @@ export function closedBefore(
   const { openCalls } = transcript;
   if (!followed || openCalls.length === 0 || tool_proof > 2) return NONE;
   const unproven = openCalls.findIndex((call) => {
+    const content = transcript.contentOf(call);
+    if (content === 'partial') return true;
+    if (followed === 'text') return false;
     // All calls may be started before the arguments of the first one come, even if those are only `{}`.
-    const mayBegin = followed === 'call' && call.arguments.trim() === '';
-    return mayBegin || proofOf({ ...call, followed }, schemas) === undefined;
+    return content === 'blank' || (content === 'empty' && !takesNoArguments(schemas.get(call.name)));
   });
   const proven = unproven === -1 ? openCalls : openCalls.slice(0, unproven);
   return proven.map(({ index }) => ({ kind: 'tool_close', index, proof: 2 }));

@@ -1,9 +1,13 @@
 import { speakable } from '../lib/text.ts';
+import { type ArgumentsContent, CallArguments } from './call-arguments.ts';
 import type { Delta, Usage } from './delta.ts';
 import type { ToolCall } from './tool-call.ts';
 
-/** What a call weighs besides its text: every delta has to look for the calls that are open. */
-const CALL_OVERHEAD_UNITS = 1024;
+/** What a call, or a tool that the provider runs, takes in memory besides its text. */
+export const CALL_OVERHEAD_BYTES = 1024;
+
+/** A UTF-16 unit takes no more in UTF-8. */
+const BYTES_PER_UNIT_MAX = 3;
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -19,10 +23,14 @@ export class Transcript {
   /** Read before every delta, so it is kept rather than filtered out. */
   openCalls: readonly ToolCall[] = [];
   readonly #toolCalls: Mutable<ToolCall>[] = [];
+  readonly #arguments = new Map<ToolCall, CallArguments>();
   /** The first call that no text has followed yet. */
   #textless = 0;
-  /** UTF-16 units that calls take besides their arguments. */
-  #calls_size = 0;
+  /** UTF-16 units of what names calls, and bytes that calls take besides. */
+  #names_size = 0;
+  #calls_bytes = 0;
+  /** What was said in UTF-8. Counted once it could matter: to measure every piece costs more than to fold it. */
+  #said_bytes: number | undefined;
   readonly #providerTools: ProviderTool[] = [];
   /** The upstream whose words are folded, where that is known. */
   #upstream: string | undefined;
@@ -37,45 +45,48 @@ export class Transcript {
     switch (delta.kind) {
       case 'text':
         this.text += delta.text;
-        this.size += delta.text.length;
+        this.#grow(delta.text);
         while (this.#textless < this.#toolCalls.length) this.#follow(this.#textless++);
         return;
       case 'refusal':
         this.refusal += delta.text;
-        this.size += delta.text.length;
+        this.#grow(delta.text);
         return;
       case 'reasoning':
         this.reasoning += delta.text;
-        this.size += delta.text.length;
+        this.#grow(delta.text);
         return;
       case 'tool_start': {
         const { index, id, name } = delta;
-        this.#calls_size += id.length + name.length + CALL_OVERHEAD_UNITS;
+        this.#name(id, name);
         const latest = this.#toolCalls.at(-1);
         if (latest) latest.followed ??= 'call';
         const call: ToolCall = { index, id, name, arguments: '', state: 'open', followed: undefined };
         this.#toolCalls.push(call);
+        this.#arguments.set(call, new CallArguments());
         this.openCalls = [...this.openCalls, call];
         return;
       }
-      case 'tool_arguments':
-        this.#call(delta.index).arguments += delta.text;
-        this.size += delta.text.length;
+      case 'tool_arguments': {
+        const call = this.#call(delta.index);
+        call.arguments += delta.text;
+        this.#arguments.get(call)?.add(delta.text);
+        this.#grow(delta.text);
         return;
+      }
       case 'tool_close':
-        this.#call(delta.index).state = 'closed';
-        this.#keepOpen();
+        this.#end(delta.index, 'closed');
         return;
       case 'tool_cancel':
-        this.#call(delta.index).state = 'cancelled';
-        this.#keepOpen();
+        this.#end(delta.index, 'cancelled');
         return;
       case 'provider_tool_start':
+        this.#name(delta.id, delta.name);
         foldProviderTool(this.#providerTools, delta, this.text.length, this.#upstream);
         return;
       case 'provider_tool_end':
         foldProviderTool(this.#providerTools, delta, this.text.length, this.#upstream);
-        this.size += JSON.stringify(delta.items).length;
+        this.#grow(JSON.stringify(delta.items));
         return;
       case 'segment':
         this.#upstream = delta.upstream;
@@ -92,9 +103,22 @@ export class Transcript {
     return this.#toolCalls;
   }
 
-  /** UTF-16 units held in memory, for the limit on a run's size: calls count, even if nothing is said in them. */
-  get held_size(): number {
-    return this.size + this.#calls_size;
+  /** Whether the transcript is larger than this, in UTF-8: calls count, even if nothing is said in them. */
+  exceeds(limit_bytes: number): boolean {
+    const { held_bytes_max } = this;
+    if (held_bytes_max <= limit_bytes) return false;
+    this.#said_bytes ??= this.#measured();
+    return this.#said_bytes + this.#calls_bytes > limit_bytes;
+  }
+
+  /** As much as {@link exceeds} may find, without counting. */
+  get held_bytes_max(): number {
+    return BYTES_PER_UNIT_MAX * (this.size + this.#names_size) + this.#calls_bytes;
+  }
+
+  /** How far the arguments of an open call have come. Costs the same however long they are. */
+  contentOf(call: ToolCall): ArgumentsContent {
+    return this.#arguments.get(call)?.contentOf(call.arguments) ?? 'partial';
   }
 
   get closedCalls(): readonly ToolCall[] {
@@ -121,8 +145,33 @@ export class Transcript {
     if (call) call.followed = 'text';
   }
 
-  #keepOpen(): void {
-    this.openCalls = this.openCalls.filter(({ state }) => state === 'open');
+  /** A call, or a tool that the provider runs, takes memory even if nothing is said in it. */
+  #name(id: string, name: string): void {
+    this.#names_size += id.length + name.length;
+    this.#calls_bytes += CALL_OVERHEAD_BYTES;
+    if (this.#said_bytes !== undefined) this.#said_bytes += Buffer.byteLength(id) + Buffer.byteLength(name);
+  }
+
+  #grow(said: string): void {
+    this.size += said.length;
+    if (this.#said_bytes !== undefined) this.#said_bytes += Buffer.byteLength(said);
+  }
+
+  #measured(): number {
+    let bytes =
+      Buffer.byteLength(this.text) + Buffer.byteLength(this.refusal) + Buffer.byteLength(this.reasoning);
+    for (const { id, name, arguments: text } of this.#toolCalls)
+      bytes += Buffer.byteLength(id) + Buffer.byteLength(name) + Buffer.byteLength(text);
+    for (const { id, name, items } of this.#providerTools)
+      bytes += Buffer.byteLength(id) + Buffer.byteLength(name) + Buffer.byteLength(JSON.stringify(items));
+    return bytes;
+  }
+
+  #end(index: number, state: 'closed' | 'cancelled'): void {
+    const call = this.#call(index);
+    call.state = state;
+    this.#arguments.delete(call);
+    this.openCalls = this.openCalls.filter((each) => each.state === 'open');
   }
 
   #call(index: number): Mutable<ToolCall> {

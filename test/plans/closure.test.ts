@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Delta, Proof } from '../../src/plans/delta.ts';
 import { closedBefore, closedByFinish } from '../../src/plans/tool-call.ts';
 import type { Transcript } from '../../src/plans/transcript.ts';
@@ -64,6 +64,42 @@ describe('something else begins', () => {
     expect(closedAt(transcript, text('So'), 2)).toEqual([0]);
     expect(closedAt(transcript, text('So'), 3)).toEqual([]);
   });
+});
+
+test('a call is parsed once, and not for every word that follows it', () => {
+  const parse = vi.spyOn(JSON, 'parse');
+  try {
+    const half = transcriptOf(call(0, 'weather', `{"city":"${'}'.repeat(100_000)}`));
+    for (let word = 0; word < 100; word++) {
+      // The arguments go on between the words, so that nothing of before can be remembered of the whole.
+      for (const delta of [text('So'), ...call(0, 'weather', '}').slice(1)]) {
+        expect(closedAt(half, delta)).toEqual([]);
+        half.fold(delta);
+      }
+    }
+    expect(parse).not.toHaveBeenCalled();
+    const broken = transcriptOf(call(0, 'weather', '{"city"', '}'));
+    for (let word = 0; word < 100; word++) expect(closedAt(broken, text('So'))).toEqual([]);
+    expect(parse).toHaveBeenCalledTimes(1);
+  } finally {
+    parse.mockRestore();
+  }
+});
+
+test.each<[string, string[], number[]]>([
+  ['a bracket in a string', ['{"city":"}', '"}'], [0]],
+  ['an escaped quote', ['{"city":"\\', '"}', '"}'], [0]],
+  ['an escape that is cut', ['{"city":"', '\\', '\\', '"}'], [0]],
+  ['lists and objects', ['{"city":[{"a":[', ']}', ']}'], [0]],
+  ['white space around it', [' \n', '{"city":"Paris"}', '\t\n'], [0]],
+  ['two objects', ['{"city":"Paris"}', '{}'], []],
+  ['a bracket too many', ['{"city":"Paris"}', '}'], []],
+  ['a list', ['[{}]'], []],
+  ['a number', ['1'], []],
+  ['brackets of two kinds', ['{"city":[}]'], []],
+  ['a space that is none in JSON', ['\u00a0', '{"city":"Paris"}'], []],
+])('%s, and then text', (_, fragments, closed) => {
+  expect(closedAt(transcriptOf(call(0, 'weather', ...fragments)), text('So'))).toEqual(closed);
 });
 
 describe('the finish reason', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Delta } from '../../src/plans/delta.ts';
 import { Transcript } from '../../src/plans/transcript.ts';
 import { call, cancel, close, reasoning, refusal, start, text, transcriptOf } from './saying.ts';
 
@@ -99,10 +100,40 @@ test.each([
 
 test('what calls take in memory counts towards the size of a run, even if nothing is said in them', () => {
   const transcript = Transcript.of([{ kind: 'text', text: 'Kelp' }]);
-  expect(transcript.held_size).toBe(transcript.size);
+  expect(transcript.exceeds(4)).toBe(false);
   transcript.fold({ kind: 'tool_start', index: 0, id: 'i'.repeat(10), name: 'n'.repeat(1_000) });
   expect(transcript.size).toBe(4);
-  expect(transcript.held_size).toBeGreaterThan(1_014);
+  expect(transcript.exceeds(1_014)).toBe(true);
+  const provided = Transcript.of([{ kind: 'provider_tool_start', id: 'i', name: 'n'.repeat(1_000) }]);
+  expect(provided.exceeds(1_001)).toBe(true);
+});
+
+test.each([
+  ['a', 1],
+  ['é', 2],
+  ['海', 3],
+  ['🌊', 4],
+])('%s counts as %i bytes, whichever part of an answer says it', (said, bytes) => {
+  const parts: Delta[][] = [
+    [text(said)],
+    [reasoning(said)],
+    [refusal(said)],
+    [start(0, ''), ...call(0, '', said).slice(1)],
+  ];
+  for (const deltas of parts) {
+    const transcript = new Transcript();
+    let expected = 0;
+    for (const delta of deltas) {
+      transcript.fold(delta);
+      if (delta.kind === 'tool_start') expected += 1024 + delta.id.length;
+    }
+    // Before it is counted, and after: what comes later is added to what was counted.
+    for (let more = 1; more <= 3; more++) {
+      expect(transcript.exceeds(expected + more * bytes)).toBe(false);
+      expect(transcript.exceeds(expected + more * bytes - 1)).toBe(true);
+      transcript.fold(deltas.at(-1) as Delta);
+    }
+  }
 });
 
 test('the cost of a delta does not grow with the calls before it', () => {

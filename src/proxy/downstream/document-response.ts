@@ -133,7 +133,7 @@ export class DocumentResponse implements Client {
     const { limits, onOverflow } = this.#options;
     this.#last = payload;
     this.#fold.add(payload);
-    if (this.#fold.extra_characters <= limits.run_bytes) return;
+    if (this.#fold.extra_bytes <= limits.run_bytes) return;
     this.#fail(errorObject('run_too_large', { limit_bytes: limits.run_bytes }));
     onOverflow();
   }

@@ -192,7 +192,7 @@ export class AttemptReader {
     const { run_bytes } = this.#context.configuration.limits;
     if (this.#held) {
       this.#held.hold(told, event, intact);
-      if (this.#held.size > run_bytes) this.#showHeld();
+      if (this.#held.bytes > run_bytes) this.#showHeld();
       return;
     }
     const { splice } = this.#planned;
@@ -204,9 +204,14 @@ export class AttemptReader {
     const isWhole = intact && joined === told;
     if (joined.length > 0 || isWhole) this.#state.accept(joined, event, isWhole, this.#at_ms);
     if (splice && !this.#stopRejected(splice) && splice.stopReason) this.#finish(splice.stopReason);
-    if (this.#state.transcript.held_size > run_bytes) {
+    this.#limit();
+  }
+
+  #limit(): void {
+    const { transcript, output } = this.#state;
+    const { run_bytes } = this.#context.configuration.limits;
+    if (transcript.exceeds(run_bytes - output.forwarded_bytes))
       this.#attempt.stop({ kind: 'limit', limit: 'limits.run_bytes' });
-    }
   }
 
   #showHeld(): void {
@@ -283,6 +288,8 @@ export class AttemptReader {
     this.#note(event.deltas);
     this.#finishedChoices += event.deltas.filter(({ kind }) => kind === 'finish').length;
     this.#state.forward(event);
+    this.#limit();
+    if (this.#attempt.isOver) return;
     if (this.#finishedChoices >= this.#state.facts.choices) {
       this.#ending = { reason: 'stop', forwarded: true, after: [] };
       this.#attempt.finishWithin(FINISH_WAIT_MS);

@@ -4,7 +4,7 @@ import type { AnswerEvent } from '../wires/common/wire.ts';
 import type { RunState } from './run-state.ts';
 
 /** What an event weighs in memory besides its text. */
-const EVENT_OVERHEAD_UNITS = 256;
+const EVENT_OVERHEAD_BYTES = 256;
 
 type Show = (deltas: readonly Delta[], event: AnswerEvent, intact: boolean) => void;
 
@@ -15,7 +15,7 @@ type Show = (deltas: readonly Delta[], event: AnswerEvent, intact: boolean) => v
 export class HeldDocument {
   readonly #events: Parameters<Show>[] = [];
   #text = '';
-  #size = 0;
+  #bytes = 0;
   #isText = true;
 
   /** `undefined` where something was said already, or where the answer is not to parse: a stop sequence may end it anywhere. */
@@ -26,9 +26,9 @@ export class HeldDocument {
     return isJson && !isBegun ? new HeldDocument() : undefined;
   }
 
-  /** UTF-16 units held in memory. */
-  get size(): number {
-    return this.#size;
+  /** Bytes held in memory. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** A refusal and calls of tools are answers as well. */
@@ -37,9 +37,9 @@ export class HeldDocument {
   }
 
   hold(...event: Parameters<Show>): void {
-    this.#size += EVENT_OVERHEAD_UNITS;
+    this.#bytes += EVENT_OVERHEAD_BYTES;
     for (const delta of event[0]) {
-      if ('text' in delta) this.#size += delta.text.length;
+      if ('text' in delta) this.#bytes += Buffer.byteLength(delta.text);
       if (delta.kind === 'text') this.#text += delta.text;
       else if (delta.kind === 'refusal' || delta.kind === 'tool_start') this.#isText = false;
     }

@@ -119,6 +119,11 @@ export class OutputGate {
     return this.#answer.forwardedCalls ?? NO_CALLS;
   }
 
+  /** Bytes that they hold. */
+  get forwarded_bytes(): number {
+    return this.#answer.forwarded_bytes ?? 0;
+  }
+
   /** See {@link AnswerWriter.thoughts}. */
   get thoughts(): AnswerWriter['thoughts'] {
     return this.#answer.thoughts;

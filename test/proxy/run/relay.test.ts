@@ -523,6 +523,27 @@ describe('giving up', () => {
     expect(stream.error).toMatchObject({ code: 'run_too_large' });
   });
 
+  test('an answer whose bytes outgrow limits.run_bytes, although its characters do not', async () => {
+    const saying = (text: string): Plan => ({ parts: [{ text }] });
+    const configuration = { limits: { ...DEFAULTS.limits, run_bytes: 100 } };
+    const { stream } = await simulate(saying('海'.repeat(50)), { configuration });
+    expect(stream.error).toMatchObject({ code: 'run_too_large' });
+    const short = await simulate(saying('k'.repeat(50)), { configuration });
+    expect(short.outcome).toBe('complete');
+  });
+
+  test('calls of several choices that are larger than limits.run_bytes', async () => {
+    const configuration = { limits: { ...DEFAULTS.limits, run_bytes: 4_096 } };
+    const calling = (characters: number): Plan => ({
+      parts: [{ tool: { id: 'call_1', name: 'f', arguments: `{"a":"${'k'.repeat(characters)}"}` } }],
+    });
+    const request = { n: 2, tools: TOOLS };
+    const { stream } = await simulate(calling(8_192), { configuration, request });
+    expect(stream.error).toMatchObject({ code: 'run_too_large' });
+    const short = await simulate(calling(10), { configuration, request });
+    expect(short.stream.error).not.toMatchObject({ code: 'run_too_large' });
+  });
+
   test('calls whose names are larger than limits.run_bytes, although nothing is said in them', async () => {
     const configuration = { limits: { ...DEFAULTS.limits, run_bytes: 4_096 } };
     const named = (name: string): Plan => ({ parts: [{ tool: { id: 'call_1', name, arguments: '{}' } }] });

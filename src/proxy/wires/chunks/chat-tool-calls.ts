@@ -8,7 +8,7 @@ import {
   type ToolCall,
   type ToolSchemas,
 } from '../../../plans/tool-call.ts';
-import { Transcript } from '../../../plans/transcript.ts';
+import { CALL_OVERHEAD_BYTES, Transcript } from '../../../plans/transcript.ts';
 import { isUnreadableText } from '../common/event-data.ts';
 import type { ChatChoice, ChatChunk, ChatToolCall } from './chunk-reader.ts';
 
@@ -18,7 +18,7 @@ const LEGACY_INDEX = -1;
 /** How much an answer may say of calls whose names have not come: more of it is no answer. */
 const NAMELESS_UNITS_MAX = 1_048_576;
 /** What such a call weighs besides its arguments. */
-const CALL_OVERHEAD_UNITS = 256;
+const NAMELESS_OVERHEAD_UNITS = 256;
 
 interface TrackedCall {
   readonly call: number;
@@ -74,7 +74,7 @@ export class ChatToolCalls {
     if (id !== '') this.#byId.set(id, tracked);
     if (index !== undefined) this.#byIndex.set(index, tracked);
     this.#latest = tracked;
-    this.#nameless += CALL_OVERHEAD_UNITS;
+    this.#nameless += NAMELESS_OVERHEAD_UNITS;
     return tracked;
   }
 
@@ -93,7 +93,7 @@ export class ChatToolCalls {
     this.#nameless += fragment.length;
     if (!isName(name)) return this.#nameless > NAMELESS_UNITS_MAX ? undefined : [];
     tracked.started = true;
-    this.#nameless -= tracked.early.length + CALL_OVERHEAD_UNITS;
+    this.#nameless -= tracked.early.length + NAMELESS_OVERHEAD_UNITS;
     const start: Delta = {
       kind: 'tool_start',
       index: tracked.call,
@@ -133,13 +133,22 @@ interface Choice {
 
 type ChoiceCall = Extract<Delta, { readonly kind: 'choice_call' }>;
 
+/** A call that the journal does not have. */
+interface PendingCall {
+  readonly choice: number;
+  readonly call: ToolCall;
+  readonly transcript: Transcript;
+  /** What had followed the call when its whole arguments proved nothing: they prove nothing again until that changes. */
+  unproven?: ToolCall['followed'] | null;
+}
+
 /** The tool calls of an answer with several choices, which is sent as it comes: each choice numbers its own. */
 export class ChoiceCalls {
   readonly #schemas: ToolSchemas;
   readonly #choices = new Map<unknown, Choice>();
-  /** Calls that the journal has. */
-  readonly #recorded = new Set<ToolCall>();
+  #pending: PendingCall[] = [];
   #count = 0;
+  #held_bytes = 0;
 
   constructor(schemas: ToolSchemas) {
     this.#schemas = schemas;
@@ -156,15 +165,16 @@ export class ChoiceCalls {
 
   /** The same at the end of the answer. */
   unrecorded(): readonly ChoiceCall[] {
-    const fresh: ChoiceCall[] = [];
-    for (const [choice, { transcript }] of this.#choices) {
-      for (const call of transcript.toolCalls) {
-        if (this.#recorded.has(call) || !this.#isSettled(call)) continue;
-        this.#recorded.add(call);
-        fresh.push({ kind: 'choice_call', choice: typeof choice === 'number' ? choice : 0, ...whole(call) });
-      }
-    }
-    return fresh;
+    const { true: fresh = [], false: pending = [] } = Object.groupBy(this.#pending, (each) =>
+      String(this.#isProven(each)),
+    );
+    this.#pending = pending;
+    return fresh.map(({ choice, call }) => ({ kind: 'choice_call', choice, ...whole(call) }));
+  }
+
+  /** Bytes that calls hold, settled ones too. */
+  get held_bytes(): number {
+    return this.#held_bytes;
   }
 
   /** Those that are proven to be whole, choice by choice. */
@@ -181,6 +191,17 @@ export class ChoiceCalls {
     return [...this.#choices.values()].flatMap(({ transcript }) => transcript.toolCalls);
   }
 
+  /** As {@link #isSettled}, at a cost that does not grow with the arguments: it is asked for with every piece of text. */
+  #isProven(pending: PendingCall): boolean {
+    const { call, transcript } = pending;
+    if (call.state !== 'closed') {
+      if (transcript.contentOf(call) === 'partial' || pending.unproven === (call.followed ?? null))
+        return false;
+      pending.unproven = call.followed ?? null;
+    }
+    return this.#isSettled(call);
+  }
+
   #isSettled(call: ToolCall): boolean {
     return call.state === 'closed' || proofOf(call, this.#schemas) !== undefined;
   }
@@ -195,16 +216,27 @@ export class ChoiceCalls {
     // What the text says is nothing to the calls: that there is any is.
     if (isText) transcript.fold({ kind: 'text', text: '' });
     for (const fragment of (fragments ?? []) as readonly ChatToolCall[]) {
-      for (const told of calls.read(fragment) ?? []) transcript.fold(told);
+      for (const told of calls.read(fragment) ?? []) this.#fold(told, index, transcript);
     }
     const isFinished = typeof finish_reason === 'string';
     if (isFinished) for (const close of closedByFinish(transcript).closed) transcript.fold(close);
     return isText || isFinished || (before > 0 && transcript.toolCalls.length > before);
   }
 
+  #fold(told: Delta, index: unknown, transcript: Transcript): void {
+    transcript.fold(told);
+    if (told.kind === 'tool_arguments') this.#held_bytes += Buffer.byteLength(told.text);
+    if (told.kind !== 'tool_start') return;
+    this.#held_bytes += CALL_OVERHEAD_BYTES + Buffer.byteLength(told.id) + Buffer.byteLength(told.name);
+    const call = transcript.toolCalls.at(-1);
+    const choice = typeof index === 'number' ? index : 0;
+    if (call) this.#pending.push({ choice, call, transcript });
+  }
+
   #choice(index: unknown): Choice {
     const known = this.#choices.get(index);
     if (known) return known;
+    this.#held_bytes += CALL_OVERHEAD_BYTES;
     const choice = { calls: new ChatToolCalls(() => this.#count++), transcript: new Transcript() };
     this.#choices.set(index, choice);
     return choice;

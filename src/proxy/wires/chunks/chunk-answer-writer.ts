@@ -50,6 +50,10 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
     return this.#choiceCalls;
   }
 
+  get forwarded_bytes(): number {
+    return this.#choiceCalls?.held_bytes ?? 0;
+  }
+
   restore({ first, content = first, calls }: ShownAnswer): void {
     if (first !== undefined && content !== undefined)
       this.#envelope = this.#form.envelopeOf(

@@ -13,7 +13,7 @@ import type { ChatChoice, ChatChunk, ChatDelta, ChatToolCall } from './chunk-rea
 
 /** Puts one choice of an answer together. */
 export interface ChoiceFold {
-  readonly extra_characters: number;
+  readonly extra_bytes: number;
   add(choice: ChatChoice): void;
   /** But for its index; `undefined` if it is not whole. */
   document(): object | undefined;
@@ -50,23 +50,23 @@ class ChunkFold implements DocumentFold {
   readonly #choices = new Map<number, ChoiceFold>();
   /** What is at the top of the chunks. */
   readonly #fields: OpenFields = {};
-  #extra_characters = 0;
+  #extra_bytes = 0;
 
   constructor(object: string, choiceOf: () => ChoiceFold) {
     this.#object = object;
     this.#choiceOf = choiceOf;
   }
 
-  get extra_characters(): number {
-    let extra = this.#extra_characters;
-    for (const choice of this.#choices.values()) extra += choice.extra_characters;
+  get extra_bytes(): number {
+    let extra = this.#extra_bytes;
+    for (const choice of this.#choices.values()) extra += choice.extra_bytes;
     return extra;
   }
 
   add(payload: string): void {
     if (payload === '[DONE]') return;
     const { choices, obfuscation: _, ...fields } = JSON.parse(payload) as ChatChunk;
-    this.#extra_characters += overlay(this.#fields, fields);
+    this.#extra_bytes += overlay(this.#fields, fields);
     if (Array.isArray(choices)) for (const choice of choices) if (isObject(choice)) this.#addChoice(choice);
   }
 
@@ -96,7 +96,7 @@ export const isFinished = ({ finish_reason }: Fields): boolean =>
   typeof finish_reason === 'string' && finish_reason !== '';
 
 class ChatChoiceFold implements ChoiceFold {
-  extra_characters = 0;
+  extra_bytes = 0;
   readonly #content = new ContentFold();
   /** By `index`. */
   readonly #calls = new Map<number, OpenFields>();
@@ -107,7 +107,7 @@ class ChatChoiceFold implements ChoiceFold {
   readonly #fields: OpenFields = {};
 
   add({ delta, ...fields }: ChatChoice): void {
-    this.extra_characters += overlay(this.#fields, fields);
+    this.extra_bytes += overlay(this.#fields, fields);
     if (isObject(delta)) this.#addDelta(delta);
   }
 
@@ -134,7 +134,7 @@ class ChatChoiceFold implements ChoiceFold {
       this.#legacyCall ??= {};
       append(this.#legacyCall, function_call);
     }
-    this.extra_characters += append(this.#message, more);
+    this.extra_bytes += append(this.#message, more);
   }
 
   #addCall({ index, ...fragment }: ChatToolCall): void {

@@ -111,14 +111,14 @@ class CompletionsReader extends ChunkReader {
 }
 
 class CompletionChoiceFold implements ChoiceFold {
-  extra_characters = 0;
+  extra_bytes = 0;
   #text = '';
   /** What else is in the choice. */
   readonly #fields: OpenFields = {};
 
   add({ text, ...fields }: ChatChoice): void {
     if (typeof text === 'string') this.#text += text;
-    this.extra_characters += overlay(this.#fields, fields);
+    this.extra_bytes += overlay(this.#fields, fields);
   }
 
   document(): object | undefined {

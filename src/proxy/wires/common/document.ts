@@ -12,8 +12,8 @@ export interface WireDocument {
 
 /** Puts the events of an answer together to the document that its provider would have answered with. */
 export interface DocumentFold {
-  /** Characters kept besides text and calls: providers add to their events what they like. */
-  readonly extra_characters: number;
+  /** Bytes kept besides text and calls: providers add to their events what they like. */
+  readonly extra_bytes: number;
   /** The payload of the next event, as the client of a stream is sent it. */
   add(payload: string): void;
   /** After the last one. `undefined` if they are no whole answer. */
@@ -24,7 +24,7 @@ export interface DocumentFold {
 export type OpenFields = Record<string, unknown>;
 
 /**
- * Lays `fields` over those that are known; what says nothing takes the place of nothing. Returns how many characters
+ * Lays `fields` over those that are known; what says nothing takes the place of nothing. Returns how many bytes
  * more there are.
  */
 export function overlay(known: OpenFields, fields: Readonly<Record<string, unknown>>): number {
@@ -35,7 +35,7 @@ export function overlay(known: OpenFields, fields: Readonly<Record<string, unkno
     if (value === null || value === '') known[name] ??= value;
     else {
       known[name] = isObject(before) && isObject(value) ? { ...before, ...value } : value;
-      added += charactersOf(known[name]) - charactersOf(before);
+      added += bytesOf(known[name]) - bytesOf(before);
     }
   }
   return added;
@@ -53,7 +53,7 @@ export function append(known: OpenFields, pieces: Readonly<Record<string, unknow
       added += overlay(known, { [name]: Array.isArray(piece) ? [...(piece as unknown[])] : piece });
       continue;
     }
-    added += charactersOf(piece);
+    added += bytesOf(piece);
   }
   return added;
 }
@@ -78,7 +78,7 @@ function appendItem(list: unknown[], item: unknown): void {
   overlay(list.at(-1) as OpenFields, rest);
 }
 
-function charactersOf(value: unknown): number {
+function bytesOf(value: unknown): number {
   if (value === undefined) return 0;
-  return typeof value === 'string' ? value.length : (JSON.stringify(value)?.length ?? 0);
+  return Buffer.byteLength(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
 }

@@ -217,6 +217,8 @@ export interface AnswerWriter<Event extends AnswerEvent = AnswerEvent> {
   forward(event: Event): void;
   /** The calls of an answer that was {@link forward}ed, where its wire has answers with several choices. */
   readonly forwardedCalls?: ForwardedCalls | undefined;
+  /** Bytes that {@link forwardedCalls} hold. */
+  readonly forwarded_bytes?: number;
   /** A new attempt begins: what the last one sent before any content is forgotten. */
   restart(): void;
   /** The calls were cut: what was held of them is dropped, what was shown is announced as cancelled. */

@@ -17,7 +17,7 @@ interface OpenBlock {
 
 /** Puts a message together, as Anthropic's own SDKs do. */
 class MessageFold implements DocumentFold {
-  extra_characters = 0;
+  extra_bytes = 0;
   #message: OpenFields | undefined;
   readonly #usage: OpenFields = {};
   /** By `index`. */
@@ -64,7 +64,7 @@ class MessageFold implements DocumentFold {
 
   #opened(block: Readonly<Record<string, unknown>>): OpenBlock {
     const fields: OpenFields = {};
-    this.extra_characters += append(fields, block);
+    this.extra_bytes += append(fields, block);
     return { fields, json: '' };
   }
 
@@ -78,14 +78,14 @@ class MessageFold implements DocumentFold {
         overlay(fields, said);
         return;
       case 'citations_delta':
-        this.extra_characters += append(fields, { citations: [said.citation] });
+        this.extra_bytes += append(fields, { citations: [said.citation] });
         return;
       case 'text_delta':
       case 'thinking_delta':
         append(fields, said);
         return;
       default:
-        this.extra_characters += append(fields, said);
+        this.extra_bytes += append(fields, said);
     }
   }
 }

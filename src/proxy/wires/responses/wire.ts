@@ -16,7 +16,7 @@ import {
 
 /** The last event of a response has all of it. */
 class ResponseFold implements DocumentFold {
-  readonly extra_characters = 0;
+  readonly extra_bytes = 0;
   #response: object | undefined;
 
   add(payload: string): void {

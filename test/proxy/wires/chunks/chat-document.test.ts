@@ -257,12 +257,12 @@ describe('a body in place of a stream', () => {
 test('what is kept besides text and calls is counted', () => {
   const fold = chatWire.document.fold();
   fold.add(JSON.stringify(chunk({ content: 'A'.repeat(1000) })));
-  const before = fold.extra_characters;
+  const before = fold.extra_bytes;
   expect(before).toBeLessThan(200);
   fold.add(JSON.stringify(chunk({ image: ['B'.repeat(500)] })));
   fold.add(JSON.stringify(chunk({ image: ['C'.repeat(500)] })));
   fold.add(JSON.stringify(chunk({}, { prompt_logprobs: 'D'.repeat(500) })));
   fold.add(JSON.stringify(chunk({}, { prompt_logprobs: 'D'.repeat(500) })));
-  expect(fold.extra_characters - before).toBeGreaterThanOrEqual(1500);
-  expect(fold.extra_characters - before).toBeLessThan(1600);
+  expect(fold.extra_bytes - before).toBeGreaterThanOrEqual(1500);
+  expect(fold.extra_bytes - before).toBeLessThan(1600);
 });

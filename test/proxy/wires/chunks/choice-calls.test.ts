@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { ChoiceCalls } from '../../../../src/proxy/wires/chunks/chat-tool-calls.ts';
 
 const SCHEMAS = new Map([
@@ -37,4 +37,29 @@ test('the calls of several choices are distinguished, however their fragments ar
     { id: 'call_c', name: 'forecast', arguments: '{"city":"Brest"}' },
   ]);
   expect(calls.settled).toHaveLength(2);
+});
+
+test('a call of a choice is parsed once, and not for every word of any choice', () => {
+  const calls = new ChoiceCalls(SCHEMAS);
+  calls.read(chunk(0, 'call_a', 'forecast', `{"city":"${'}'.repeat(10_000)}`));
+  calls.read(chunk(1, 'call_b', 'forecast', '{"town":"Brest"}'));
+  const word = (choice: number) => ({ choices: [{ index: choice, delta: { content: 'x' } }] });
+  const parse = vi.spyOn(JSON, 'parse');
+  try {
+    for (let count = 0; count < 100; count++) expect(calls.read(word(0))).toEqual([]);
+    // Once to know that it is an object, and once to see that it is not what its schema asks for.
+    expect(parse.mock.calls.length).toBeLessThanOrEqual(2);
+    expect(calls.read(word(1))).toMatchObject([{ id: 'call_b', arguments: '{"town":"Brest"}' }]);
+    expect(calls.read(word(1))).toEqual([]);
+  } finally {
+    parse.mockRestore();
+  }
+});
+
+test('what the calls of choices hold is counted', () => {
+  const calls = new ChoiceCalls(SCHEMAS);
+  calls.read(chunk(0, 'call_a', 'forecast', '海'.repeat(1_000)));
+  expect(calls.held_bytes).toBeGreaterThanOrEqual(3_000);
+  for (let index = 1; index <= 1_000; index++) calls.read(chunk(0, `call_${index}`, 'f', '', index));
+  expect(calls.held_bytes).toBeGreaterThan(1_000_000);
 });

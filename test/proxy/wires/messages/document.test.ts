@@ -141,8 +141,8 @@ test('what is kept besides text and calls is counted', () => {
     ...block(0, { type: 'text', text: '' }, { type: 'text_delta', text: 'B'.repeat(500) }),
   ])
     fold.add(JSON.stringify(event));
-  const before = fold.extra_characters;
+  const before = fold.extra_bytes;
   for (const event of block(1, result)) fold.add(JSON.stringify(event));
   expect(before).toBeLessThan(100);
-  expect(fold.extra_characters - before).toBeGreaterThan(500);
+  expect(fold.extra_bytes - before).toBeGreaterThan(500);
 });
