@@ -115,7 +115,7 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
   durability: choice(
     'interval',
     ['interval', 'write_ahead'],
-    '`interval`: a crash may lose the last moments. `write_ahead`: a delta is delivered only once stored.',
+    '`interval`: a crash may lose the last moments. `write_ahead`: a delta is delivered only once stored, and a store that does not answer holds it back.',
   ),
   interval_ms: milliseconds(
     100,

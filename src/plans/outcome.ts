@@ -3,7 +3,8 @@ import type { SettledCall } from './tool-call.ts';
 import type { ProviderTool } from './transcript.ts';
 
 /**
- * How a run ended here; the `outcome` label of `holdfast_runs_total`. `superseded`: another replica took it over.
+ * How a run ended here; the `outcome` label of `holdfast_runs_total`. `superseded`: another replica took it over, or may
+ * have: the store did not confirm that it was still held here.
  * `handed_over`: this one shut down and let it go. `replayed`: all of it was in the store.
  */
 export const OUTCOMES = [

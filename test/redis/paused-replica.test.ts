@@ -1,0 +1,85 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { Deployment } from '../e2e/deployment.ts';
+import { payloadsOf } from '../e2e/stream-client.ts';
+import { ALL_OF_TALK, beginTalk, fetchRun, RESUMABLE, saidBy } from '../e2e/talk.ts';
+import { needs } from '../needs.ts';
+import { redisBinary } from './binaries.ts';
+import { RedisServer } from './redis-server.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const LEASE_MS = 1000;
+/** Of all runs that one replica delivers when it is stopped. */
+const RUNS = 12;
+/** How long a replica is stopped, in leases; its answers end meanwhile. */
+const PAUSES = [1.5, 2, 3];
+
+const binary = await redisBinary();
+
+interface State {
+  readonly segments: readonly { readonly epoch: number; readonly from: number }[];
+}
+
+/** A run of a replica that was stopped. */
+interface Taken {
+  readonly run: string;
+  /** Events that its client was shown after the takeover. */
+  readonly beyond: number;
+  readonly done: boolean;
+}
+
+if ('missing' in binary) {
+  test('replicas that were stopped, with Redis', needs(binary), () => {});
+} else {
+  test.each(['interval', 'write_ahead'] as const)(
+    'replicas that were stopped while others took their runs over show nothing that these have not (%s)',
+    async (durability) => {
+      const server = await RedisServer.start({ binary: binary.path });
+      onTestFinished(() => server.stop());
+      const deployment = await Deployment.start({
+        replicas: 2,
+        secret: 's'.repeat(32),
+        checkpoint: { store: server.url, lease_ms: LEASE_MS, durability },
+      });
+      onTestFinished(() => deployment.close());
+      const { holdfast, other } = deployment;
+      const taken: Taken[] = [];
+      for (const leases of PAUSES) {
+        const questions = Array.from({ length: RUNS }, (_, index) => `${durability} ${leases} ${index}`);
+        const clients = await Promise.all(
+          questions.map((question) => beginTalk(deployment, question, RESUMABLE)),
+        );
+        process.kill(holdfast.pid, 'SIGSTOP');
+        const stopped_ms = performance.now();
+        await pause(LEASE_MS);
+        // What was on its way to the client before that has arrived.
+        const had = clients.map(({ payloads }) => payloads.length);
+        const answers = clients.map(async ({ run }) => {
+          const response = await fetchRun(other, `${run}/stream?starting_after=0`);
+          return saidBy(payloadsOf(await response.text()));
+        });
+        await pause(leases * LEASE_MS - (performance.now() - stopped_ms));
+        process.kill(holdfast.pid, 'SIGCONT');
+        await Promise.all(clients.map((client) => client.ended()));
+
+        for (const [index, client] of clients.entries()) {
+          expect(await answers[index]).toEqual(ALL_OF_TALK);
+          const state = (await (await fetchRun(other, client.run)).json()) as State;
+          const from = state.segments.find(({ epoch }) => epoch > 1)?.from;
+          if (from === undefined) continue;
+          // What was stored before the takeover may be shown when the store's answer is read.
+          const allowed = Math.max(from - 1, durability === 'interval' ? (had[index] ?? 0) : 0);
+          const { payloads } = client;
+          taken.push({
+            run: client.run,
+            beyond: Math.max(payloads.length - allowed, 0),
+            done: payloads.at(-1) === '[DONE]',
+          });
+        }
+      }
+      expect(taken.length).toBeGreaterThan(RUNS);
+      expect(taken).toEqual(taken.map(({ run }) => ({ run, beyond: 0, done: false })));
+    },
+  );
+}
