@@ -48,10 +48,11 @@ export function ownerOf(secret: string, headers: IncomingHttpHeaders): Owner {
 /** Whether the owner is one of its own. */
 export const hasCredential = (headers: IncomingHttpHeaders): boolean => credentialOf(headers) !== '';
 
-/** Empty headers say nothing. Of two different credentials, one would get the other's runs. */
-function credentialOf(headers: IncomingHttpHeaders): string {
+/** The credential of a request; empty without one. Throws `conflicting_credentials`. */
+export function credentialOf(headers: IncomingHttpHeaders): string {
   let credential = '';
   let header = '';
+  // Empty headers say nothing. Of two different credentials, one would get the other's runs.
   for (const name of CLIENT_CREDENTIALS) {
     const value = tokenIn(headers[name]);
     if (value === '' || value === credential) continue;
@@ -62,14 +63,25 @@ function credentialOf(headers: IncomingHttpHeaders): string {
   return credential === '' ? tokenIn(headers[GATEWAY_CREDENTIAL]) : credential;
 }
 
+/** Takes a credential out of all the headers that carry it. */
+export function removeCredential(headers: IncomingHttpHeaders, credential: string): void {
+  for (const name of CREDENTIAL_HEADERS) if (tokenIn(headers[name]) === credential) delete headers[name];
+}
+
 const tokenIn = (header: string | readonly string[] | undefined): string =>
   header === undefined ? '' : String(header).replace(BEARER, '').trim();
 
 export const newRunId = (): RunId => `run_${randomText(RUN_ID_BYTES)}`;
 
-/** The owner of notes that the replicas of a deployment leave for one another: no header can contain a line break. */
-export const replicasOf = (secret: string): Owner =>
-  createHmac('sha256', secret).update('\nreplicas').digest('hex') as Owner;
+/** The owner of notes that the replicas of a deployment leave for one another. */
+export const replicasOf = (secret: string): Owner => namedOwner(secret, 'replicas');
+
+/** The owner of the runs of a client that the configuration names, whichever token it has. */
+export const ownerOfClient = (secret: string, name: string): Owner => namedOwner(secret, `client\n${name}`);
+
+/** An owner that no credential can be: no header can contain a line break. */
+const namedOwner = (secret: string, name: string): Owner =>
+  createHmac('sha256', secret).update(`\n${name}`).digest('hex') as Owner;
 
 const POOL_BYTES = 4096;
 

@@ -8,7 +8,7 @@ const USER_INFORMATION = /^([\w+]+:\/\/)(.*)@/s;
 
 /** Keys whose values, or those in their list or map, must never be printed. */
 export const isSecretKey = (key: string | number): boolean =>
-  key === 'secret' || key === 'api_key' || key === 'sealing_keys' || key === 'headers';
+  key === 'secret' || key === 'api_key' || key === 'token' || key === 'sealing_keys' || key === 'headers';
 
 /** A copy that can be shown: secrets are replaced by `[redacted]`. */
 export function redacted<Value>(value: Value): Value {
@@ -25,12 +25,13 @@ const PIECE_CHARACTERS = 8;
 
 /** A function that hides every secret that is at hand, and pieces of the keys that providers may quote, in what is printed. */
 export function redactor(
-  { secret, upstreams, checkpoint }: Configuration,
+  { secret, upstreams, clients, checkpoint }: Configuration,
   client_key: string | undefined,
 ): (text: string) => string {
   const user = USER_INFORMATION.exec(checkpoint.store)?.[2];
   const keys = [client_key, ...Object.values(upstreams).map(({ api_key }) => api_key)];
-  const others = [secret, ...checkpoint.sealing_keys, user?.slice(user.indexOf(':') + 1)];
+  const tokens = clients.map(({ token }) => token);
+  const others = [secret, ...tokens, ...checkpoint.sealing_keys, user?.slice(user.indexOf(':') + 1)];
   const hidden = new Set([...keys.filter(isThere).flatMap(piecesOf), ...others.filter(isThere)]);
   return (text) => {
     const isHidden = new Uint8Array(text.length);

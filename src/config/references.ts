@@ -1,4 +1,5 @@
 import { isLoopback } from '../lib/host-name.ts';
+import { accessDoubts, clientFaults } from './client-references.ts';
 import type {
   CompressionConfiguration,
   Configuration,
@@ -34,6 +35,7 @@ export function checkReferences(configuration: Configuration): Problem[] {
       report([...path, 'context_tokens'], roomFault(route.compression));
     }
   }
+  problems.push(...clientFaults(configuration));
   if (listen.port !== 0 && listen.port === listen.admin_port) {
     report(['listen', 'admin_port'], 'must differ from listen.port; 0 picks a free one.');
   }
@@ -143,7 +145,12 @@ function storeFault(store: string): string | undefined {
 }
 
 /** Things that work, but hardly as meant. */
-export const doubts = ({ upstreams, routes }: Configuration): string[] => [
+export const doubts = (configuration: Configuration): string[] => [
+  ...accessDoubts(configuration),
+  ...targetDoubts(configuration),
+];
+
+const targetDoubts = ({ upstreams, routes }: Configuration): string[] => [
   ...Object.entries(upstreams).flatMap(([name, upstream]) => pathDoubt(name, upstream)),
   ...routes.flatMap(({ targets }, index) => credentialDoubts(targets, ['routes', index], upstreams)),
   ...routes.flatMap((route, index) => summaryDoubts(route, ['routes', index], upstreams)),

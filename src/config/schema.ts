@@ -1,3 +1,4 @@
+import { CLIENTS_SCHEMA } from './client-schema.ts';
 import { BREAKER_SCHEMA, CHECKPOINT_SCHEMA, RECOVERY_SCHEMA, RESUME_SCHEMA } from './recovery-schema.ts';
 import {
   bytes,
@@ -159,6 +160,7 @@ export const CONFIGURATION_SCHEMA = {
       default: [],
       items: ROUTE_SCHEMA,
     },
+    clients: CLIENTS_SCHEMA,
     recovery: RECOVERY_SCHEMA,
     breaker: BREAKER_SCHEMA,
     clocks: CLOCKS_SCHEMA,

@@ -30,8 +30,7 @@ function problemOf(error: ErrorObject): Problem {
     return { path: formatPath(missing), message: `is required. ${schemaAt(missing)?.description ?? ''}` };
   }
   if (error.propertyName !== undefined) {
-    const message =
-      'is not a usable name: it must start with a letter and have letters, digits, "-" and "_" only.';
+    const message = `is not a usable name: it ${NAME_EXPECTATION}.`;
     return { path: formatPath([...path, error.propertyName]), message };
   }
   return {
@@ -39,6 +38,9 @@ function problemOf(error: ErrorObject): Problem {
     message: `${expectation(error)}${shown(path, error.data)}${suggestedValue(error)}`,
   };
 }
+
+/** Names are all that has a pattern. */
+const NAME_EXPECTATION = 'must start with a letter and have letters, digits, "-" and "_" only';
 
 function expectation({ keyword, params }: ErrorObject): string {
   switch (keyword) {
@@ -52,6 +54,8 @@ function expectation({ keyword, params }: ErrorObject): string {
       return `must be at most ${params.limit}`;
     case 'minLength':
       return params.limit === 1 ? 'must not be empty' : `must have at least ${params.limit} characters`;
+    case 'pattern':
+      return NAME_EXPECTATION;
     case 'minItems':
       return `must have at least ${params.limit} entry`;
     default:

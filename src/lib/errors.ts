@@ -46,6 +46,17 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message: "No route serves the model '{model}'; add one under 'routes' or ask for a model that has one.",
   },
+  unknown_client: {
+    status: 401,
+    type: 'invalid_request_error',
+    message:
+      'This server has a key of its own, which only known clients spend: send the token that its operator has given you in place of the key.',
+  },
+  route_not_allowed: {
+    status: 403,
+    type: 'invalid_request_error',
+    message: "The client '{client}' may not use {asked}; its operator adds routes under clients[].routes.",
+  },
   origin_not_allowed: {
     status: 403,
     type: 'invalid_request_error',
@@ -88,7 +99,7 @@ export const ERRORS = {
   too_many_runs: {
     status: 429,
     type: 'rate_limit_error',
-    message: 'This credential has {limit} runs under way here (limits.runs_per_owner); wait for one to end.',
+    message: 'This credential has {limit} runs under way here ({setting}); wait for one to end.',
     retry_after_ms: RETRY_AFTER_MS,
   },
   request_timeout: {

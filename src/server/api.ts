@@ -9,6 +9,7 @@ import fastify, {
 import { ApiError, apiError } from '../lib/errors.ts';
 import { passThroughRoutes, wireRoutes } from '../proxy/api/api.ts';
 import type { ActiveWork, ApiContext } from '../proxy/api/api-context.ts';
+import { Callers } from '../proxy/api/caller.ts';
 import { runRoutes } from '../proxy/api/runs-api.ts';
 import { loopGuard } from '../proxy/upstream/headers.ts';
 import { errorBodyOn, type Wire } from '../proxy/wires/common/wire.ts';
@@ -54,8 +55,11 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
     if (context.draining()) raw.setHeader('connection', 'close');
   };
   const guard = loopGuard(context.secret);
+  const callers = new Callers(context.configuration, context.secret);
+  api.decorateRequest('caller');
   const browsers = new BrowserAccess(context.configuration.listen);
-  api.addHook('onRequest', ({ method, headers }, reply, done) => {
+  api.addHook('onRequest', (request, reply, done) => {
+    const { method, headers } = request;
     announceEnd(reply);
     const readable = browsers.admit(headers);
     // Where a stream begins, its own headers come on top.
@@ -65,6 +69,7 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
     if (method === 'OPTIONS') return void reply.code(204).headers(browsers.preflight(headers)).send();
     void context.requests.track(new Promise<void>((resolve) => reply.raw.once('close', resolve)));
     guard(headers);
+    if (!request.is404) request.caller = callers.identify(headers);
     done();
   });
   // The body may have taken its time.

@@ -42,6 +42,7 @@ describe('where values come from', () => {
       listen: { host: '127.0.0.1', port: 8080, admin_port: 9090, cors_origins: [] },
       upstreams: { default: { base_url: 'https://api.openai.com/v1' } },
       routes: [],
+      clients: [],
       recovery: {
         plans: ['R1', 'R2', 'R3', 'R4'],
         max_attempts: 4,

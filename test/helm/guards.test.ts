@@ -42,6 +42,11 @@ const CONTRADICTIONS: Record<string, [values: Values, message: string, remedied:
     `config.upstreams.openai.api_key: would be readable in a ConfigMap; write ${variable('NAME')} there`,
     { config: { upstreams: { openai: { api_key: variable('OPENAI_API_KEY') } } }, credentials: SECRET },
   ],
+  'the token of a client in the configuration': [
+    { config: { clients: [{ name: 'chat-ui', token: '0123456789abcdef' }] } },
+    `config.clients: the token of chat-ui would be readable in a ConfigMap; write ${variable('NAME')} there`,
+    { config: { clients: [{ name: 'chat-ui', token: variable('CHAT_UI_TOKEN') }] }, credentials: SECRET },
+  ],
   'a sealing key in the configuration': [
     { config: { checkpoint: { sealing_keys: ['0123456789abcdef0123456789abcdef'] } } },
     `config.checkpoint.sealing_keys: would be readable in a ConfigMap; write ${variable('NAME')} there`,

@@ -33,7 +33,7 @@ it('a client that may ask again learns when, in both units', () => {
     apiError('shutting_down'),
     apiError('store_unavailable'),
     apiError('run_taken_over'),
-    apiError('too_many_runs', { limit: 1 }),
+    apiError('too_many_runs', { limit: 1, setting: 'limits.runs_per_owner' }),
   ])
     expect(error.headers).toEqual({ 'content-type': 'application/json; charset=utf-8', ...retry });
   expect(Object.keys(apiError('run_not_found').headers)).toEqual(['content-type']);

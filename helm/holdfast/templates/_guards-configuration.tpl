@@ -25,6 +25,11 @@
 {{- $problems = append $problems (printf "config.upstreams.%s.api_key: would be readable in a ConfigMap; write ${NAME} there, and put the key under NAME into the Secret that credentials.existingSecret names" $name) -}}
 {{- end -}}
 {{- end -}}
+{{- range default (list) $config.clients -}}
+{{- if and .token (not (contains "${" .token)) -}}
+{{- $problems = append $problems (printf "config.clients: the token of %s would be readable in a ConfigMap; write ${NAME} there, and put the token under NAME into the Secret that credentials.existingSecret names" .name) -}}
+{{- end -}}
+{{- end -}}
 {{- range default (list) (dig "checkpoint" "sealing_keys" (list) $config) -}}
 {{- if not (contains "${" .) -}}
 {{- $problems = append $problems "config.checkpoint.sealing_keys: would be readable in a ConfigMap; write ${NAME} there, and put the key under NAME into the Secret that credentials.existingSecret names" -}}

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { newRunId, ownerOf } from '../../checkpoint/owner.ts';
+import { newRunId } from '../../checkpoint/owner.ts';
 import type { RunId } from '../../checkpoint/store.ts';
 import type { UpstreamConfiguration } from '../../config/configuration.ts';
 import { apiError } from '../../lib/errors.ts';
@@ -32,8 +32,10 @@ export function wireRoutes(api: FastifyInstance, context: ApiContext): void {
   for (const wire of Object.values(WIRES)) {
     api.post(`/v1${wire.path}`, async (request, reply) => {
       const sent = readJsonBody(request.body as Buffer | undefined);
-      const owner = () => ownerOf(context.secret, request.headers);
-      const body = await context.answerIds.inPlace(wire, sent, owner);
+      const { caller } = request;
+      const { model } = sent.fields;
+      caller.admit(() => context.models.use(typeof model === 'string' ? model : undefined));
+      const body = await context.answerIds.inPlace(wire, sent, () => caller.owner);
       await context.work.track(answer(wire, body, request, reply, context));
     });
   }
@@ -44,6 +46,7 @@ export function passThroughRoutes(api: FastifyInstance, context: ApiContext): vo
   api.removeAllContentTypeParsers();
   api.addContentTypeParser('*', (_request, _payload, done) => done(null));
   api.all('/v1/*', async (request, reply) => {
+    request.caller.admit(() => context.models.use(undefined));
     reply.hijack();
     await context.work.track(context.passThrough.forward(request.raw, reply.raw, context.models.fallback));
   });
@@ -57,8 +60,8 @@ function answer(
   context: ApiContext,
 ): Promise<void> {
   if (body.fields.stream === true) return streamAnswer(wire, body, request, reply, context);
-  const { url, headers } = request;
-  const streamed = streamedRequest(wire, body, url, () => ownerOf(context.secret, headers), context);
+  const { url, caller } = request;
+  const streamed = streamedRequest(wire, body, url, () => caller.owner, context);
   if (streamed) return documentAnswer(wire, body, streamed, request, reply, context);
   return passAnswer(wire, body, request, reply, context);
 }
@@ -68,7 +71,7 @@ async function passAnswer(
   { text, fields }: JsonBody,
   request: FastifyRequest,
   reply: FastifyReply,
-  { configuration, capabilities, models, notices, passThrough, secret }: ApiContext,
+  { configuration, capabilities, models, notices, passThrough }: ApiContext,
   chosen?: Target,
 ): Promise<void> {
   const { headers } = request;
@@ -79,7 +82,7 @@ async function passAnswer(
   const answered = wireNotices?.answeredCalls(fields) ?? [];
   const thread = threadOf(headers, fields, configuration.resume.derive_thread);
   const asked = {
-    owner: ownerOf(secret, headers),
+    owner: request.caller.owner,
     thread: thread?.name,
     of_model: thread?.isDerived ? String(model) : undefined,
     answered,
@@ -107,9 +110,9 @@ async function documentAnswer(
   reply: FastifyReply,
   context: ApiContext,
 ): Promise<void> {
-  const { secret, streamRefusals, log } = context;
+  const { streamRefusals, log } = context;
   const remember = (target: Target) =>
-    streamRefusals.remember(target, String(body.fields.model), ownerOf(secret, request.headers));
+    streamRefusals.remember(target, String(body.fields.model), request.caller.owner);
   let left: Target | undefined;
   const onUnstreamed = (target: Target, isAnswered: boolean) => {
     if (isAnswered) remember(target);
@@ -127,7 +130,7 @@ async function documentAnswer(
 async function streamAnswer(
   wire: Wire,
   body: JsonBody,
-  { headers }: FastifyRequest,
+  { headers, caller }: FastifyRequest,
   reply: FastifyReply,
   context: ApiContext,
   document?: WantedDocument,
@@ -143,7 +146,7 @@ async function streamAnswer(
     ...(thread && { thread: thread.name }),
   };
   const hasNotices = wantsNotices(headers['holdfast-notices'], configuration);
-  const active = registry.begin(ownerOf(secret, headers));
+  const active = registry.begin(caller.owner, caller.client);
   try {
     const { owner, signal } = active;
     const { events, resumable, key } = options;
@@ -163,6 +166,7 @@ async function streamAnswer(
         run: known,
         options,
         headers,
+        caller,
         last,
         tail: [],
         repeated,

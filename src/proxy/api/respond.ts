@@ -66,6 +66,7 @@ export async function beforehand<Result>(
 /** Never rejects: whatever goes wrong in the delivery ends as an error its client can tell from an answer. */
 export async function attend(session: RunSession, reply: FastifyReply, context: RunContext): Promise<void> {
   const { run, wire, active, upstream } = session;
+  const { client: name } = active;
   const { configuration, metrics, time, log } = context;
   reply.hijack();
   if (!(await responseTurn(reply.raw))) return;
@@ -86,7 +87,7 @@ export async function attend(session: RunSession, reply: FastifyReply, context: 
   metrics.activeRuns.dec();
   metrics.runs.inc({ wire, outcome });
   const duration_ms = Math.round(time.now() - began_ms);
-  log.info({ run, outcome, upstream, duration_ms, ...client.logFields }, 'run ended');
+  log.info({ run, client: name, outcome, upstream, duration_ms, ...client.logFields }, 'run ended');
 }
 
 function clientOf(session: RunSession, { raw }: FastifyReply, limits: Limits): Attendance['client'] {

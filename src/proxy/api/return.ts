@@ -16,8 +16,10 @@ import type { Run } from '../run/context/run.ts';
 import type { ActiveRun } from '../run/run-registry.ts';
 import { compressionOfRun, targetsOfRun } from '../run/targets/targets-of-run.ts';
 import { revivedRequestHeaders } from '../upstream/headers.ts';
+import type { RouteUse } from '../upstream/route-table.ts';
 import { WIRES, wireOf } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
+import type { Caller } from './caller.ts';
 import { attend, beforehand, detachTimeoutOf, type WantedDocument } from './respond.ts';
 import type { RunOptions } from './run-options.ts';
 
@@ -32,6 +34,7 @@ export interface Return {
   readonly run: RunId;
   readonly options: RunOptions;
   readonly headers: IncomingHttpHeaders;
+  readonly caller: Caller;
   /** What the client has already. */
   readonly last: Cursor;
   /** Payloads of its last events; see {@link Reader}. */
@@ -49,7 +52,7 @@ export interface Return {
 
 /**
  * Delivers what the client does not have yet of the run, and the rest of it.
- * Throws `run_not_found`, `run_mismatch`, `cursor_ahead`, `tail_incomplete`, `tail_mismatch`, `not_resumable` or `store_unavailable` while nothing was answered.
+ * Throws `run_not_found`, `run_mismatch`, `unknown_client`, `route_not_allowed`, `cursor_ahead`, `tail_incomplete`, `tail_mismatch`, `not_resumable` or `store_unavailable` while nothing was answered.
  */
 export async function returnToRun(back: Return, reply: FastifyReply, context: ApiContext): Promise<void> {
   const { run, active, last, tail, options, repeated } = back;
@@ -57,6 +60,7 @@ export async function returnToRun(back: Return, reply: FastifyReply, context: Ap
   const checkpoint = readUpTo(last.seq - tail.length, run, active, context);
   const stored = await beforehand(checkpoint, reply, active);
   if (!isSameRequest(stored, back, context)) throw apiError('run_mismatch', { run });
+  back.caller.admit(() => useOf(stored.records[0]?.header, back, context));
   const successor = await beforehand(successorFor(stored, back, context), reply, active);
   if (successor !== undefined) return returnToRun(asOf(successor, back), reply, context);
   const { epoch } = last;
@@ -155,14 +159,27 @@ function hold({ records }: StoredRun, { run, active, options }: Return, context:
   if (options.resumable || wasResumable) active.outlive(run, detachTimeoutOf(context));
 }
 
-/** The run as this replica would continue it; `undefined` when its request is unknown, or no route serves it. */
-function revive(header: RunHeader | undefined, back: Return, context: ApiContext): Run | undefined {
-  const { run, active, options } = back;
-  const body = header?.body ?? back.repeated?.body;
-  const name = header?.wire ?? back.repeated?.wire;
+/** What was asked for, as far as it is known: by what is stored, or by what the client brings. */
+function askedFor(header: RunHeader | undefined, { repeated }: Return) {
+  const body = header?.body ?? repeated?.body;
+  const name = header?.wire ?? repeated?.wire;
   if (body === undefined || name === undefined) return undefined;
   const wire = WIRES[name];
-  const request = wire.request(JSON.parse(body));
+  return { wire, body, request: wire.request(JSON.parse(body)) };
+}
+
+/** What its continuation could spend; nothing is asked for where the request is not known. */
+function useOf(header: RunHeader | undefined, back: Return, { models }: ApiContext): RouteUse | undefined {
+  const asked = askedFor(header, back);
+  return asked && models.use(asked.request.model);
+}
+
+/** The run as this replica would continue it; `undefined` when its request is unknown, or no route serves it to the client. */
+function revive(header: RunHeader | undefined, back: Return, context: ApiContext): Run | undefined {
+  const { run, active, options, caller } = back;
+  const asked = askedFor(header, back);
+  if (!asked || caller.refusal(() => context.models.use(asked.request.model))) return undefined;
+  const { wire, body, request } = asked;
   const targets = context.models.targets(request.model);
   const target = targets.find(({ name: upstream }) => upstream === header?.upstream) ?? targets[0];
   if (!target) return undefined;

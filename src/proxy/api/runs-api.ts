@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { hasCredential, ownerOf } from '../../checkpoint/owner.ts';
 import { isRunId, type Owner, type RunId, type StoredRun } from '../../checkpoint/store.ts';
 import type { Limits } from '../../config/configuration.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
@@ -34,7 +33,7 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
 
   api.get(path, { exposeHeadRoute: false }, async (request, reply) => {
     const run = runOf(request);
-    const owner = ownerOf(context.secret, request.headers);
+    const { owner } = request.caller;
     await endStored(run, owner, context);
     const stored = await readRun(run, owner, context);
     return reply.headers(PRIVATE).send(await statusOf(run, owner, stored, context));
@@ -61,7 +60,7 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
 
   api.delete(path, async (request, reply) => {
     const run = runOf(request);
-    const owner = ownerOf(context.secret, request.headers);
+    const { owner } = request.caller;
     const { purge } = request.query as Record<string, unknown>;
     if (purge !== undefined && purge !== 'true')
       throw apiError('invalid_field', { param: 'purge', expected: 'true' });
@@ -72,20 +71,19 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
     return reply.headers(PRIVATE).send({ id: run, object: 'holdfast.run', purged: true });
   });
 
-  api.get('/holdfast/v1/runs', { exposeHeadRoute: false }, async ({ headers, query }, reply) => {
+  api.get('/holdfast/v1/runs', { exposeHeadRoute: false }, async ({ caller, query }, reply) => {
     // Clients without one share an owner: a list would tell each of them the ids that keep their runs apart.
-    if (!hasCredential(headers))
+    if (!caller.isOwner)
       throw apiError('missing_field', { param: 'Authorization', expected: THE_CREDENTIAL });
     const wanted = listQuery(query as Record<string, unknown>);
-    const list = await runList(wanted, ownerOf(context.secret, headers), context);
+    const list = await runList(wanted, caller.owner, context);
     return reply.headers(PRIVATE).send(list);
   });
 
   // Before its answer begins, all that a client knows of its run is the key of its request.
-  api.delete('/holdfast/v1/runs', async ({ headers }, reply) => {
+  api.delete('/holdfast/v1/runs', async ({ headers, caller: { owner } }, reply) => {
     const { key } = runOptions(headers);
     if (key === undefined) throw apiError('missing_field', { param: 'Idempotency-Key', expected: THE_KEY });
-    const owner = ownerOf(context.secret, headers);
     const run = await runOfKey(key, owner, context);
     return reply.headers(PRIVATE).send(await cancel(run, owner, context));
   });
@@ -109,14 +107,14 @@ function runOf({ params }: FastifyRequest): RunId {
 async function resume(
   run: RunId,
   possession: Possession,
-  { headers }: FastifyRequest,
+  { headers, caller }: FastifyRequest,
   reply: FastifyReply,
   context: ApiContext,
 ): Promise<void> {
   const options = runOptions(headers);
   // A client that knows an epoch got ids, and needs them to come back once more.
   const resumable = options.resumable || possession.last.epoch !== undefined;
-  const active = context.registry.begin(ownerOf(context.secret, headers));
+  const active = context.registry.begin(caller.owner, caller.client);
   try {
     if (isAll(possession)) await makeKnown(run, active.owner, context);
     const back = {
@@ -124,6 +122,7 @@ async function resume(
       run,
       options: { ...options, resumable },
       headers,
+      caller,
       active,
       onOpen: () => {},
       onLeft: () => {},

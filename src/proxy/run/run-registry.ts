@@ -1,4 +1,5 @@
 import type { Owner, RunId } from '../../checkpoint/store.ts';
+import type { ClientConfiguration } from '../../config/configuration.ts';
 import { apiError } from '../../lib/errors.ts';
 import { inTime, sleep, type Time } from '../../lib/time.ts';
 import { HAND_OVER, LEFT } from './context/run.ts';
@@ -7,7 +8,8 @@ import { HAND_OVER, LEFT } from './context/run.ts';
 export class RunRegistry {
   readonly #runs_per_owner: number;
   readonly #active = new Set<ActiveRun>();
-  readonly #counts = new Map<Owner, number>();
+  /** By owner, or by the name of a client with a limit of its own. */
+  readonly #counts = new Map<string, number>();
   readonly #held = new Map<RunId, ActiveRun>();
 
   /** `runs_per_owner`: how many runs one owner may be delivered here at once. */
@@ -16,14 +18,22 @@ export class RunRegistry {
   }
 
   /** A run that counts until it is answered, or ended. Throws `too_many_runs`. */
-  begin(owner: Owner): ActiveRun {
-    const count = this.#counts.get(owner) ?? 0;
-    if (count >= this.#runs_per_owner) throw apiError('too_many_runs', { limit: this.#runs_per_owner });
-    this.#counts.set(owner, count + 1);
-    const active = new ActiveRun(owner, {
-      onAnswered: () => this.#uncount(owner),
-      onEnd: () => this.#active.delete(active),
-    });
+  begin(owner: Owner, client?: Pick<ClientConfiguration, 'name' | 'runs'>): ActiveRun {
+    const { counted, limit, setting } =
+      client?.runs === undefined
+        ? { counted: owner, limit: this.#runs_per_owner, setting: 'limits.runs_per_owner' }
+        : { counted: `client ${client.name}`, limit: client.runs, setting: 'clients[].runs' };
+    const count = this.#counts.get(counted) ?? 0;
+    if (count >= limit) throw apiError('too_many_runs', { limit, setting });
+    this.#counts.set(counted, count + 1);
+    const active = new ActiveRun(
+      owner,
+      {
+        onAnswered: () => this.#uncount(counted),
+        onEnd: () => this.#active.delete(active),
+      },
+      client?.name,
+    );
     this.#active.add(active);
     return active;
   }
@@ -48,10 +58,10 @@ export class RunRegistry {
     await inTime(Promise.all(active.map(({ ended }) => ended)), time, limit_ms);
   }
 
-  #uncount(owner: Owner): void {
-    const count = (this.#counts.get(owner) ?? 1) - 1;
-    if (count > 0) this.#counts.set(owner, count);
-    else this.#counts.delete(owner);
+  #uncount(counted: string): void {
+    const count = (this.#counts.get(counted) ?? 1) - 1;
+    if (count > 0) this.#counts.set(counted, count);
+    else this.#counts.delete(counted);
   }
 }
 
@@ -77,6 +87,8 @@ interface RunCounter {
 /** One run under way on this replica, from the request until it is stored, and what ends it early. */
 export class ActiveRun {
   readonly owner: Owner;
+  /** The name of its client, where the configuration has one for it. */
+  readonly client: string | undefined;
   /** Resolves once all of it is over. */
   readonly ended: Promise<void>;
   readonly #over = new AbortController();
@@ -85,9 +97,10 @@ export class ActiveRun {
   #isAnswered: boolean = false;
   #outlives: { readonly run: RunId; readonly grace: DetachTimeout } | undefined;
 
-  constructor(owner: Owner, counter: RunCounter) {
+  constructor(owner: Owner, counter: RunCounter, client?: string) {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.owner = owner;
+    this.client = client;
     this.ended = promise;
     this.#resolveEnded = resolve;
     this.#counter = counter;

@@ -14,7 +14,16 @@ export interface ModelCompression extends Omit<CompressionConfiguration, 'upstre
   readonly target: Target & { readonly model: string };
 }
 
+/** What a request may use of the upstreams. */
+export interface RouteUse {
+  /** The `model` of the route; `undefined` without one. */
+  readonly route?: string;
+  /** A key of the operator's could be spent. */
+  readonly isKeyed: boolean;
+}
+
 interface Route {
+  readonly use: RouteUse;
   readonly pattern: ModelPattern;
   readonly targets: readonly Target[];
   readonly recoversDocuments: boolean;
@@ -46,6 +55,12 @@ export class RouteTable {
       target: { ...upstreamOf(upstream), model },
     });
     this.#routes = routes.map(({ model, targets, non_streaming, compression }) => ({
+      use: {
+        route: model,
+        isKeyed: [...targets, ...(compression ? [compression] : [])].some(({ upstream }) =>
+          isKeyed(upstreamOf(upstream)),
+        ),
+      },
       pattern: new ModelPattern(model),
       targets: targets.map(targetOf),
       recoversDocuments: non_streaming === 'recover',
@@ -64,6 +79,12 @@ export class RouteTable {
     return this.#route(model)?.targets ?? NONE;
   }
 
+  /** `model`: `undefined` where none is named. Returns `undefined` where no route serves it. */
+  use(model: string | undefined): RouteUse | undefined {
+    if (this.#routes.length === 0 || model === undefined) return { isKeyed: isKeyed(this.fallback) };
+    return this.#route(model)?.use;
+  }
+
   /** Whether requests that ask for no stream are recovered, too. */
   recoversDocuments(model: string): boolean {
     return this.#routes.length === 0 || (this.#route(model)?.recoversDocuments ?? false);
@@ -78,3 +99,5 @@ export class RouteTable {
     return this.#routes.find(({ pattern }) => pattern.matches(model));
   }
 }
+
+const isKeyed = ({ upstream: { api_key } }: Pick<Target, 'upstream'>): boolean => api_key !== undefined;

@@ -115,6 +115,8 @@ const TYPES: Readonly<Record<string, string>> = {
   run_not_found: 'not_found_error',
   not_found: 'not_found_error',
   unauthorised: 'authentication_error',
+  unknown_client: 'authentication_error',
+  route_not_allowed: 'permission_error',
   upstream_timeout: 'timeout_error',
   context_overflow: 'invalid_request_error',
   invalid_request: 'invalid_request_error',

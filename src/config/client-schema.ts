@@ -1,0 +1,45 @@
+import { NAMES, text } from './schema-terms.ts';
+
+const TOKEN_CHARACTERS_MIN = 16;
+
+/** Without a default for `runs`: where it is left out, the limit of every owner counts. */
+export const CLIENTS_SCHEMA = {
+  type: 'array',
+  description:
+    "Who may spend the keys of `upstreams`. With clients, a request that an upstream's `api_key` could be spent on needs the token of one of them, in whichever header its SDK puts its key; it goes no further than here. Runs belong to the client: a new token for the same name keeps them.",
+  default: [],
+  items: {
+    type: 'object',
+    description: 'A client.',
+    additionalProperties: false,
+    required: ['name', 'token'],
+    properties: {
+      name: {
+        type: 'string',
+        description: 'Names it in the log, and as the owner of its runs.',
+        pattern: NAMES.pattern,
+      },
+      token: {
+        type: 'string',
+        description: 'What it sends where its SDK asks for the key of the provider. Never printed.',
+        examples: [`\${CHAT_UI_TOKEN}`],
+        minLength: TOKEN_CHARACTERS_MIN,
+      },
+      routes: {
+        type: 'array',
+        description:
+          'The routes it may use, by their `model` as `routes` has it. Then it may not use what is on no route: all that is passed through without a model. Without this, all.',
+        minItems: 1,
+        uniqueItems: true,
+        items: text('The `model` of a route.'),
+      },
+      runs: {
+        type: 'integer',
+        description:
+          'Runs that a replica delivers to it at once; further requests get a 429. Without this, `limits.runs_per_owner`.',
+        minimum: 1,
+        maximum: 1_000_000,
+      },
+    },
+  },
+} as const;

@@ -1,0 +1,121 @@
+import { expect, it } from 'vitest';
+import { completeConfiguration } from '../../src/config/load.ts';
+import { ConfigurationError } from '../../src/config/problem.ts';
+import { redacted, redactor } from '../../src/config/redaction.ts';
+import { doubts } from '../../src/config/references.ts';
+
+const TOKEN = 'hf-0123456789abcdef';
+const OTHER = 'hf-fedcba9876543210';
+const KEYED = { base_url: 'https://llm.example.com/v1', api_key: 'sk-of-the-operator' };
+
+const treeWith = (clients: unknown, more: Record<string, unknown> = {}) => ({
+  upstreams: { main: KEYED },
+  routes: [
+    { model: 'gpt-*', targets: [{ upstream: 'main' }] },
+    { model: '*', targets: [{ upstream: 'main' }] },
+  ],
+  clients,
+  ...more,
+});
+
+function problemsOf(tree: unknown): string {
+  try {
+    completeConfiguration(tree);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.message;
+    throw error;
+  }
+  throw new Error('the configuration is valid');
+}
+
+it('clients have a name and a token, and may have routes and a number of runs', () => {
+  const clients = [
+    { name: 'chat-ui', token: TOKEN },
+    { name: 'batch', token: OTHER, routes: ['gpt-*'], runs: 2 },
+  ];
+  expect(completeConfiguration(treeWith(clients)).clients).toEqual(clients);
+  expect(completeConfiguration(treeWith([])).clients).toEqual([]);
+});
+
+it.each([
+  ['no name', { token: TOKEN }, 'clients[0].name: is required.'],
+  ['no token', { name: 'one' }, 'clients[0].token: is required.'],
+  [
+    'a name that no metric could have',
+    { name: 'a b', token: TOKEN },
+    'clients[0].name: must start with a letter',
+  ],
+  ['a token that can be guessed', { name: 'one', token: 'short' }, 'clients[0].token: must have at least 16'],
+  [
+    'a token with a line break',
+    { name: 'one', token: `${TOKEN}\n` },
+    'clients[0].token: must be of visible ASCII',
+  ],
+  [
+    'a token with a space',
+    { name: 'one', token: `Bearer ${TOKEN}` },
+    'clients[0].token: must be of visible ASCII',
+  ],
+  ['a token that is a number', { name: 'one', token: 12345678901234 }, 'clients[0].token: must be a string.'],
+  ['the key itself', { name: 'one', token: KEYED.api_key }, 'clients[0].token: is upstreams.main.api_key'],
+  [
+    'no route of that name',
+    { name: 'one', token: TOKEN, routes: ['gpt*'] },
+    'clients[0].routes[0]: no route has the model "gpt*". Did you mean "gpt-*"?',
+  ],
+  [
+    'no route at all',
+    { name: 'one', token: TOKEN, routes: [] },
+    'clients[0].routes: must have at least 1 entry',
+  ],
+  ['no runs at all', { name: 'one', token: TOKEN, runs: 0 }, 'clients[0].runs: must be at least 1'],
+])('%s is a fault that names the field, and never the token', (_, client, fault) => {
+  const problems = problemsOf(treeWith([client]));
+  expect(problems).toContain(fault);
+  for (const secret of [TOKEN, KEYED.api_key, '12345678901234', '"short"'])
+    expect(problems).not.toContain(secret);
+});
+
+it('two clients share neither a name nor a token', () => {
+  const problems = problemsOf(
+    treeWith([
+      { name: 'one', token: TOKEN },
+      { name: 'one', token: OTHER },
+      { name: 'two', token: TOKEN },
+    ]),
+  );
+  expect(problems.split('\n')).toEqual([
+    'clients[1].name: is the name of clients[0], too.',
+    'clients[2].token: is the token of clients[0], too.',
+  ]);
+});
+
+it('tokens are never printed', () => {
+  const configuration = completeConfiguration(treeWith([{ name: 'one', token: TOKEN }]));
+  expect(redacted(configuration).clients).toEqual([{ name: 'one', token: '[redacted]' }]);
+  expect(redactor(configuration, undefined)(`sent ${TOKEN}`)).toBe('sent [redacted]');
+});
+
+it('a key that everyone can spend is warned of, unless only this machine can ask or clients are named', () => {
+  const doubtsOf = (host: string, clients: unknown, upstream: object = KEYED) =>
+    doubts(completeConfiguration({ upstreams: { main: upstream }, listen: { host }, clients })).join('\n');
+  const clients = [{ name: 'one', token: TOKEN }];
+  for (const host of ['0.0.0.0', '::', '192.0.2.1', 'gateway'])
+    expect(doubtsOf(host, [])).toBe(
+      `listen.host: everyone who reaches ${host} can spend upstreams.main.api_key; name the clients that may under clients, or listen on 127.0.0.1.`,
+    );
+  for (const host of ['127.0.0.1', 'localhost', '::1']) expect(doubtsOf(host, [])).toBe('');
+  expect(doubtsOf('0.0.0.0', clients)).toBe('');
+  expect(doubtsOf('0.0.0.0', [], { base_url: KEYED.base_url })).toBe('');
+});
+
+it('an upstream that is asked without a token is warned of', () => {
+  const open = { base_url: 'http://localhost:8000/v1' };
+  const configuration = completeConfiguration({
+    upstreams: { main: KEYED, open },
+    clients: [{ name: 'one', token: TOKEN }],
+  });
+  expect(doubts(configuration)).toEqual([
+    'upstreams.open: has no api_key, so requests for it need no token of a client; where the server asks for no key, configure any.',
+  ]);
+});
