@@ -49,7 +49,7 @@ function configuration(code: string, directory: string): void {
   writeFileSync(file, code);
   const names = [...code.matchAll(/\$\{(\w+)/g)].map(([, name = '']) => [
     name,
-    `${name}, a value of thirty-two characters or more`,
+    `${name}-a-value-of-thirty-two-characters-or-more`,
   ]);
   const isPart = !/^upstreams:/m.test(code);
   const named = new Set([...code.matchAll(/upstream: (\w+)/g)].map(([, name = '']) => name));

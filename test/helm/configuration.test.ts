@@ -12,6 +12,7 @@ const chart = Chart.use();
 const SECRETS: Readonly<Record<string, string>> = {
   HOLDFAST_SECRET: 'correct horse battery staple',
   REDIS_URL: 'redis://:password@redis:6379/0',
+  AGENTS_TOKEN: '0123456789abcdef0123456789abcdef',
 };
 
 function environmentOf({ env = [] }: Container): Record<string, string> {
