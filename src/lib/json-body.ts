@@ -22,7 +22,7 @@ export function takeJsonBodies(scope: FastifyInstance): void {
   });
 }
 
-/** Throws `invalid_json` for what no provider could read either, and for what nests too deep or has too many values. */
+/** Throws `invalid_json` for what no provider could read either, and for what has too much of anything to be parsed. */
 export function readJsonBody(bytes: Buffer = NO_BYTES): JsonBody {
   if (!isUtf8(bytes)) throw apiError('invalid_json', { detail: 'it is not UTF-8.' });
   const text = bytes.toString('utf8');

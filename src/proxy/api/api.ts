@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { newRunId } from '../../checkpoint/owner.ts';
 import type { RunId } from '../../checkpoint/store.ts';
@@ -23,6 +24,9 @@ import { attend, beforehand, detachTimeoutOf, type WantedDocument } from './resp
 import { returnToRun } from './return.ts';
 import { type RunOptions, runOptions, threadOf } from './run-options.ts';
 
+/** To parse more than this, and then to compare it with other requests, takes long enough for others to have a turn between. */
+const LARGE_CHARACTERS = 262_144;
+
 /**
  * What every wire answers: streams are relayed as runs, and so are requests for one document that can be put together
  * from a stream; everything else is passed through with its body as it came.
@@ -35,6 +39,7 @@ export function wireRoutes(api: FastifyInstance, context: ApiContext): void {
       const { caller } = request;
       const { model } = sent.fields;
       caller.admit(() => context.models.use(typeof model === 'string' ? model : undefined));
+      if (sent.text.length > LARGE_CHARACTERS) await nextTurn();
       const body = await context.answerIds.inPlace(wire, sent, () => caller.owner);
       await context.work.track(answer(wire, body, request, reply, context));
     });

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isRunId, type Owner, type RunId, type StoredRun } from '../../checkpoint/store.ts';
 import type { Limits } from '../../config/configuration.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
-import { excessIn, isObject, NESTING_MAX, VALUES_MAX } from '../../lib/json.ts';
+import { excessIn, FIELDS_MAX, isObject, NESTING_MAX, VALUES_MAX } from '../../lib/json.ts';
 import { type Fields, readJsonBody, takeJsonBodies } from '../../lib/json-body.ts';
 import { inTime } from '../../lib/time.ts';
 import { lastEventOf, NO_EVENTS, startingAfter } from '../resume/reader.ts';
@@ -210,7 +210,7 @@ export function resumeBody({ cursor, tail = [], request }: Fields, limits: Resum
     if (excessIn(payload) !== undefined)
       throw invalid(
         `tail[${index}]`,
-        `the payload of an event: JSON of at most ${NESTING_MAX} levels and ${VALUES_MAX} values`,
+        `the payload of an event: JSON of at most ${NESTING_MAX} levels, ${VALUES_MAX} values and ${FIELDS_MAX} fields`,
       );
     bytes += Buffer.byteLength(payload);
   }
