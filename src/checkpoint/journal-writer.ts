@@ -368,6 +368,7 @@ export class JournalWriter implements Sweepable {
 
   #end(state: 'stale' | 'closed', sealed: boolean): void {
     this.#state = state;
+    this.#confirmed_ms = Number.POSITIVE_INFINITY;
     this.#dropWaiting();
     this.#batch = [];
     this.#refuseWaiters();

@@ -4,7 +4,7 @@ import { foldJournal, type JournalFold } from './journal-fold.ts';
 import type { Owner, RunEnd, RunId, StoredRun } from './store.ts';
 
 /** The cause of an end that no relay lived to write down. */
-const REPLICA_LOST = 'replica_lost';
+export const REPLICA_LOST = 'replica_lost';
 
 /** An orphan that is finalised, and what is left of it. */
 export interface SalvagedRun {

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { salvagedRun } from '../../src/checkpoint/salvaged-run.ts';
+import { leaveThreadNote, salvageNote, threadKey } from '../../src/proxy/run/notices/thread-notice.ts';
 import type { Plan } from '../provider/script.ts';
 import { Fleet, payloadsOf, type Replica } from '../simulation/fleet.ts';
 import { DEFAULTS, OWNER, RUN } from '../simulation/simulate.ts';
@@ -22,6 +24,17 @@ function failFor(fleet: Fleet, { context: { store } }: Replica, for_ms: number):
     if (fleet.time.now() < until_ms) throw new Error('Command timed out');
     return append(...call);
   };
+}
+
+/** Another replica, which could not hear of the holder, finalises the run. */
+async function salvage(fleet: Fleet, { context }: Replica): Promise<void> {
+  const orphan = await fleet.stored();
+  const lease = await context.store.acquire(RUN, OWNER, orphan.epoch);
+  const salvaged = salvagedRun(RUN, OWNER, orphan, fleet.time.wall());
+  const note = salvageNote(salvaged);
+  const thread = salvaged.journal.header?.thread;
+  if (note && thread) await leaveThreadNote(context.store.notes, OWNER, thread, note, 3_600_000);
+  await context.store.finish(lease, salvaged.end);
 }
 
 /** Without the comments that keep a connection alive. */
@@ -213,5 +226,80 @@ describe('with write_ahead durability, of a store that fails in the middle of an
     expect([client.destroyed, client.ended]).toEqual([true, false]);
     const shown = readStream(client.body.replaceAll(/^id: .*\n/gm, '')).text;
     expect((await fleet.journal()).text.startsWith(shown)).toBe(true);
+  });
+});
+
+describe('a run that others have salvaged while its replica could not reach the store', () => {
+  const checkpoint = { ...DEFAULTS.checkpoint, lease_ms };
+  const thread = 'kelp';
+
+  const noteOf = (fleet: Fleet) => fleet.replica().context.store.notes.get(OWNER, threadKey(thread));
+
+  async function cutOff(fleet: Fleet, replica: Replica, isStopped: boolean): Promise<void> {
+    await fleet.pass(60 * 5 + 10);
+    failFor(fleet, replica, 200);
+    if (isStopped) fleet.time.skip(lease_ms * 2);
+  }
+
+  test.each([false, true])(
+    'is delivered to its end, since no client has got anything else of it (its process was stopped: %s)',
+    async (isStopped) => {
+      const fleet = new Fleet(
+        { parts: [{ text: TEXT }] },
+        { configuration: { checkpoint }, pace_ms: 60, thread },
+      );
+      const replica = fleet.replica();
+      const { client, outcome } = fleet.begin(replica, { resumable: false });
+      await cutOff(fleet, replica, isStopped);
+      await salvage(fleet, fleet.replica());
+      expect(await noteOf(fleet)).toContain(RUN);
+
+      expect(await fleet.time.drive(outcome)).toBe('complete');
+      expect(readStream(client.body)).toMatchObject({ text: TEXT, done: true, violations: [] });
+      expect(await noteOf(fleet)).toBeUndefined();
+      expect(await fleet.stored()).toMatchObject({ status: 'recovered_from_partial' });
+    },
+  );
+
+  test('is not, with write_ahead durability: its client would have what the store has not', async () => {
+    const configuration = { checkpoint: { ...checkpoint, durability: 'write_ahead' as const } };
+    const fleet = new Fleet({ parts: [{ text: TEXT }] }, { configuration, pace_ms: 60 });
+    const replica = fleet.replica();
+    const { client, outcome } = fleet.begin(replica, { resumable: false });
+    await cutOff(fleet, replica, false);
+    await salvage(fleet, fleet.replica());
+
+    expect(await fleet.time.drive(outcome)).toBe('superseded');
+    expect([client.destroyed, client.ended]).toEqual([true, false]);
+  });
+
+  test('is not, where another replica has delivered more of it before that', async () => {
+    const fleet = new Fleet({ parts: [{ text: TEXT }] }, { configuration: { checkpoint }, pace_ms: 60 });
+    const replica = fleet.replica();
+    const { client, outcome } = fleet.begin(replica);
+    await cutOff(fleet, replica, false);
+    const { context } = fleet.replica();
+    const { epoch, seq } = await fleet.stored();
+    const lease = await context.store.acquire(RUN, OWNER, epoch);
+    await context.store.append(lease, [
+      { seq: seq + 1, at_ms: 0, events: [{ deltas: [{ kind: 'text', text: 'Kelp' }] }] },
+    ]);
+    await context.store.finish(lease, { status: 'recovered_from_partial', at_ms: 0, cause: 'replica_lost' });
+
+    expect(await fleet.time.drive(outcome)).toBe('superseded');
+    expect(client.ended).toBe(false);
+  });
+
+  test('is not, where it was cancelled', async () => {
+    const fleet = new Fleet({ parts: [{ text: TEXT }] }, { configuration: { checkpoint }, pace_ms: 60 });
+    const replica = fleet.replica();
+    const { client, outcome } = fleet.begin(replica);
+    await cutOff(fleet, replica, false);
+    const { context } = fleet.replica();
+    const lease = await context.store.acquire(RUN, OWNER, (await fleet.stored()).epoch);
+    await context.store.finish(lease, { status: 'cancelled', at_ms: 0 });
+
+    expect(await fleet.time.drive(outcome)).toBe('superseded');
+    expect(client.ended).toBe(false);
   });
 });

@@ -73,6 +73,8 @@ export class OutputGate {
   #data_ms: number;
   #cancelTimer: () => void;
   #cancelProof: () => void = () => {};
+  /** Resolves with whether the run may be delivered although its lease is lost. */
+  #dispute: Promise<boolean> | undefined;
 
   constructor(options: OutputGateOptions) {
     const { wire, events, facts, time, restored } = options;
@@ -206,6 +208,11 @@ export class OutputGate {
     this.#frames = '';
   }
 
+  /** The lease is lost: nothing leaves unless `permission` resolves with true. */
+  hold(permission: Promise<boolean>): void {
+    this.#dispute = permission;
+  }
+
   /** What waits for the store's proof waits no longer, and does not leave. */
   cancelProof(): void {
     this.#cancelProof();
@@ -225,6 +232,13 @@ export class OutputGate {
 
   /** Whether what was collected may leave; undefined where nothing has to be waited for. */
   #mayLeave(now_ms: number): Promise<boolean> | undefined {
+    const waiting = this.#dispute ?? this.#confirmation(now_ms);
+    // The lease may turn out to be lost while that is waited for.
+    return waiting?.then((may) => this.#dispute ?? may);
+  }
+
+  /** Resolves with whether the store has, or need not have, what was collected. */
+  #confirmation(now_ms: number): Promise<boolean> | undefined {
     const { journal, checkpoint, pauses } = this.#options;
     const silent_ms = now_ms - this.#passed_ms;
     this.#passed_ms = now_ms;
@@ -240,7 +254,7 @@ export class OutputGate {
     const { promise: cancelled, resolve } = Promise.withResolvers<undefined>();
     this.#cancelProof = () => resolve(undefined);
     const isProven = await Promise.race([journal.proven(), cancelled]);
-    if (isProven === false && this.#state === 'open') onUnproven();
+    if (isProven === false && this.#state === 'open' && !this.#dispute) onUnproven();
     return isProven ?? false;
   }
 

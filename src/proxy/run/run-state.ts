@@ -20,6 +20,7 @@ import { HeldCallNotes, heldIn, unfinishedIn } from './notices/held-calls.ts';
 import { OutputGate } from './output-gate.ts';
 import { type RestoredRun, restoredRun } from './restored-run.ts';
 import { RunAttempts } from './run-attempts.ts';
+import { salvagedMeanwhile } from './salvaged-meanwhile.ts';
 
 /** What the end of a run waits for the store at most. */
 const PERSIST_WAIT_MAX_MS = 1000;
@@ -82,11 +83,7 @@ export class RunState {
     this.#calls = this.transcript.toolCalls.length;
     this.#event = this.restored?.event;
     this.attempts = new RunAttempts(run, context, watch, this.restored);
-    const onStale = () => {
-      context.log.warn({ run: run.id }, 'superseded: another replica has taken the run over');
-      this.#stop(SUPERSEDED);
-    };
-    this.#journal = new RunJournal(run, context, onStale, resumption);
+    this.#journal = new RunJournal(run, context, () => void this.#onStale(), resumption);
     for (const event of this.restored?.healed ?? []) this.#journal.record(event);
     const epoch = latestEpochName(resumption?.stored.takeovers ?? []);
     this.output = new OutputGate({
@@ -292,6 +289,18 @@ export class RunState {
     this.attempts.settle();
     if (this.#repeated > 0)
       this.#context.log.info({ run: this.run.id, calls: this.#repeated }, 'repeated tool calls dropped');
+  }
+
+  async #onStale(): Promise<void> {
+    const { id } = this.run;
+    const permission = salvagedMeanwhile(this.run, this.#journal, this.#context);
+    this.output.hold(permission);
+    if (await permission) {
+      this.#context.log.warn({ run: id }, 'salvaged meanwhile: the run continues without checkpoints');
+    } else {
+      this.#context.log.warn({ run: id }, 'superseded: another replica has taken the run over');
+      this.#stop(SUPERSEDED);
+    }
   }
 
   #stop(reason: unknown): void {
