@@ -72,6 +72,8 @@ export class RedisLease implements Turns {
     const { run, epoch } = this.lease;
     const last = parseId(last_id);
     if (last_id !== '' && last.epoch > epoch) throw this.fenced();
+    // The takeover is lost and the run is not: to the holder before it, the log ends as it should.
+    if (token === '' && epoch > 1 && last_id !== '') throw this.fenced();
     if (token === '') throw new JournalGapError(run, 'the store has lost the run, or this lease of it');
     if (token !== this.token) throw this.fenced();
     if (last.kind === 'end') {

@@ -152,6 +152,21 @@ function describeStore(path: string): void {
     expect(textOf((await store.read(lease.run, OWNER, 0))?.records ?? [])).toBe(`ab${'c'.repeat(at - 2)}d`);
   });
 
+  test('fences a replica whose takeover Redis has lost: the holder before it may append again', async () => {
+    const [first, second] = await openPair();
+    const before = await begin(first.store);
+    const after = await second.store.acquire(before.run, OWNER, 1);
+    await second.store.append(after, [textRecord(2, 'x')]);
+    // As after a restart, or a failover to a Redis that was behind.
+    await server.admin.xdel(logOf(before.run), '2-0', '2-4');
+    await server.admin.call('XSETID', logOf(before.run), '1-3');
+
+    expect(await first.store.append(before, [textRecord(2, 'c')])).toBe(3);
+    await expect(second.store.append(after, [textRecord(3, 'y')])).rejects.toBeInstanceOf(StaleLeaseError);
+    await expect(second.store.finish(after, COMPLETE)).rejects.toBeInstanceOf(StaleLeaseError);
+    expect(await first.text(before)).toBe('abc');
+  });
+
   test('tells two leases of the same epoch apart, when Redis has forgotten the first', async () => {
     const [first, second] = await openPair();
     const { run } = await begin(first.store);
@@ -159,7 +174,7 @@ function describeStore(path: string): void {
     const [before] = (await first.store.read(run, OWNER, 0))?.takeovers ?? [];
     await server.admin.xdel(logOf(run), '2-0');
     await server.admin.call('XSETID', logOf(run), '1-3');
-    await expect(first.store.append(forgotten, [textRecord(2, 'x')])).rejects.toBeInstanceOf(JournalGapError);
+    await expect(first.store.append(forgotten, [textRecord(2, 'x')])).rejects.toBeInstanceOf(StaleLeaseError);
     const lease = await second.store.acquire(run, OWNER, 1);
     expect(lease.epoch).toBe(2);
     const [after] = (await second.store.read(run, OWNER, 0))?.takeovers ?? [];
