@@ -4,7 +4,7 @@ import { JournalGapError, type Lease, type RunEnd, StaleLeaseError } from '../st
 import type { RedisConnection } from './connection.ts';
 import { logKey, RELEASED } from './keys.ts';
 import { LostTailError, RedisLease } from './lease.ts';
-import { encodeOpening, type Opening, openingId } from './log.ts';
+import { encodeOpening, type LogReader, type Opening, openingId } from './log.ts';
 import type { ListedRun, RedisRunLists } from './run-index.ts';
 import type { Mismatch } from './scripts.ts';
 
@@ -32,6 +32,8 @@ export class RedisLeases {
   /** By identity: an epoch can be opened twice, when Redis has forgotten the first time. */
   readonly #known = new WeakMap<Lease, RedisLease>();
   readonly #unreturned = new Set<RedisLease>();
+  /** Names of the epochs that this replica holds, or may hold: from before they are listed until they are struck off. */
+  readonly #delivered = new Set<string>();
   #returning: Promise<void> | undefined;
   #opened = 0;
 
@@ -55,7 +57,14 @@ export class RedisLeases {
       kept_at_ms: performance.now(),
     });
     const line = encodeOpening({ ...lease, holder: replica, ...after });
-    await lists.add(this.#listed(lease));
+    const listed = this.#listed(lease);
+    this.#delivered.add(nameOf(listed));
+    try {
+      await lists.add(listed);
+    } catch (error) {
+      this.#delivered.delete(nameOf(listed));
+      throw error;
+    }
     try {
       const mismatch = await connection.ask((client) =>
         client.holdfastOpen(logKey(lease.run), last_id, held.opening_id, line, token, String(ttl_ms)),
@@ -129,6 +138,25 @@ export class RedisLeases {
   ended(held: RedisLease, state: 'finished' | 'fenced'): void {
     held.state = state;
     this.#strike(held.lease);
+  }
+
+  /** Whether this replica holds that epoch, or may hold it. */
+  delivers(listed: ListedRun): boolean {
+    return this.#delivered.has(nameOf(listed));
+  }
+
+  /** Hands over a run that this replica holds and does not deliver, unless its log has changed since it was read. */
+  async handBack({ run, opening, epoch, last_id, prefix }: LogReader): Promise<void> {
+    if (!opening) return;
+    const { connection, lists, replica, ttl_ms } = this.#options;
+    const next = epoch + 1;
+    await lists.add({ list: RELEASED, run, epoch: next });
+    const { owner, takeovers } = opening;
+    const line = encodeOpening({ run, owner, epoch: next, base: prefix.seq, takeovers });
+    const token = `${replica}.${++this.#opened}`;
+    await connection.ask((client) =>
+      client.holdfastOpen(logKey(run), last_id, openingId(next), line, token, String(ttl_ms)),
+    );
   }
 
   /** Hands the run over if this lease still holds it; when that fails, it is made up for later. */
@@ -205,18 +233,25 @@ export class RedisLeases {
   #remember(held: RedisLease): void {
     this.#unreturned.delete(held);
     const [oldest] = this.#unreturned;
-    if (oldest && this.#unreturned.size >= UNRETURNED_MAX) this.#unreturned.delete(oldest);
+    if (oldest && this.#unreturned.size >= UNRETURNED_MAX) {
+      this.#unreturned.delete(oldest);
+      this.#delivered.delete(nameOf(this.#listed(oldest.lease)));
+    }
     this.#unreturned.add(held);
   }
 
   /** Not waited for: a sweep finds out what stays in the list by mistake. */
   #strike(lease: Lease): void {
-    void this.#options.lists.remove(this.#listed(lease)).catch(ignore);
+    const listed = this.#listed(lease);
+    this.#delivered.delete(nameOf(listed));
+    void this.#options.lists.remove(listed).catch(ignore);
   }
 
   #listed({ run, epoch }: Lease): ListedRun {
     return { list: this.#options.replica, run, epoch };
   }
 }
+
+const nameOf = ({ run, epoch }: ListedRun): string => `${run}:${epoch}`;
 
 const ignore = () => {};

@@ -118,15 +118,16 @@ export class RedisRunLists {
 
   /** Runs that were released and runs of replicas that are lost, step by step. */
   async *unheld(isLost: (replica: string) => Promise<boolean>): AsyncGenerator<readonly ListedRun[]> {
-    yield* this.#listed(RELEASED);
+    yield* this.listed(RELEASED);
     for (const replica of await this.#connection.ask((client) => client.smembers(REPLICAS_KEY))) {
       if (!(await isLost(replica))) continue;
-      yield* this.#listed(replica);
+      yield* this.listed(replica);
       await this.#forget(replica);
     }
   }
 
-  async *#listed(list: string): AsyncGenerator<readonly ListedRun[]> {
+  /** What one list has, step by step. */
+  async *listed(list: string): AsyncGenerator<readonly ListedRun[]> {
     let cursor = '0';
     do {
       const [next, members] = await this.#connection.ask((client) =>

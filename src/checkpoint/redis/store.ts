@@ -9,6 +9,7 @@ import { isSameOwner } from '../same-owner.ts';
 import type { Seal } from '../seal.ts';
 import {
   AcquireRefusedError,
+  BEATS_PER_LEASE,
   type Holder,
   isRunId,
   type Lease,
@@ -26,6 +27,7 @@ import { RELEASED } from './keys.ts';
 import { RedisLeases } from './leases.ts';
 import { encodeEnd, type LogReader, type Opening, recordId } from './log.ts';
 import { RedisNotes } from './notes.ts';
+import { Reconciliation } from './reconciliation.ts';
 import { UnreachableRedisError } from './refusal.ts';
 import { RedisReplicas } from './replicas.ts';
 import { type ListedRun, RedisRunIndex, RedisRunLists } from './run-index.ts';
@@ -33,6 +35,8 @@ import { RedisRuns } from './runs.ts';
 
 /** How often a takeover is tried because the holder appends something meanwhile. */
 const TAKEOVERS_MAX = 20;
+/** How often what Redis says this replica holds is compared with what it holds, besides after every reconnection. */
+const COMPARE_EVERY_BEATS = 10 * BEATS_PER_LEASE;
 /** What replicas leave behind is found for this many leases, however short the runs are kept. */
 const LISTED_LEASES = 10;
 
@@ -78,7 +82,14 @@ export class RedisStore implements Store {
     const keep_ms = Math.max(ttl_ms, LISTED_LEASES * lease_ms);
     this.#lists = new RedisRunLists(connection, keep_ms);
     this.#runs = new RedisRuns(connection, seal);
-    const onBeat = () => void this.#leases.returnLeases();
+    let beats = 0;
+    connection.client.on('ready', () => {
+      beats = 0;
+    });
+    const onBeat = () => {
+      void this.#leases.returnLeases();
+      if (beats++ % COMPARE_EVERY_BEATS === 0) void reconciliation.compare().catch(ignore);
+    };
     this.#replicas = new RedisReplicas({ connection, lease_ms, keep_ms, onOutage, onRecovery, onBeat });
     const replica = this.#replicas.id;
     const complete_ttl_ms = Math.ceil(options.complete_ttl_ms ?? ttl_ms);
@@ -90,6 +101,7 @@ export class RedisStore implements Store {
       ttl_ms,
       complete_ttl_ms,
     });
+    const reconciliation = new Reconciliation(this.#leases, this.#lists, this.#runs, replica);
   }
 
   /**

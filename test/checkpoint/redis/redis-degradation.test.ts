@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { logKey } from '../../../src/checkpoint/redis/keys.ts';
-import { JournalGapError, type RunId, StaleLeaseError } from '../../../src/checkpoint/store.ts';
+import { JournalGapError, type Lease, type RunId, StaleLeaseError } from '../../../src/checkpoint/store.ts';
 import { needs } from '../../needs.ts';
 import { redisBinary, valkeyBinary } from '../../redis/binaries.ts';
 import { LossyWire } from '../../redis/lossy-wire.ts';
@@ -181,6 +181,40 @@ function describeDegradation(binary: string): void {
     await store.finish(ended, { status: 'recovered_from_partial', at_ms: 1 });
     expect(await observed.read(ended)).toMatchObject({ status: 'recovered_from_partial', seq: 2 });
     expect(observed.damages).toEqual([]);
+  });
+
+  test('that had ended before Redis came back with an older state is handed over, and one under way is not', async () => {
+    const { server, observed } = await start();
+    const { store } = observed;
+    const leases = await Promise.all(Array.from({ length: 4 }, () => store.acquire(newRunId(), OWNER)));
+    for (const lease of leases) await store.append(lease, [HEADER_RECORD, textRecord(0, 'a', 'b')]);
+    const [complete, released, underWay, purged] = leases as [Lease, Lease, Lease, Lease];
+    await server.admin.save();
+    await store.finish(complete, COMPLETE);
+    await store.release(released);
+    await store.finish(purged, COMPLETE);
+    await store.purge(purged.run, OWNER);
+    await server.kill();
+    await server.start();
+
+    for (const lease of [complete, released, purged]) {
+      await vi.waitFor(async () => expect((await observed.read(lease)).holder.state).toBe('released'), {
+        timeout: 10_000,
+        interval: 10,
+      });
+    }
+    expect(await observed.read(complete)).toMatchObject({
+      status: 'running',
+      epoch: 2,
+      seq: 2,
+      takeovers: [],
+    });
+    const orphans = await store.orphans(10);
+    expect(orphans.map(({ run }) => run).sort()).toEqual(
+      [complete, released, purged].map(({ run }) => run).sort(),
+    );
+    expect(await store.append(underWay, [textRecord(2, 'c')])).toBe(3);
+    expect((await observed.read(underWay)).holder).toMatchObject({ state: 'alive' });
   });
 
   test('of which a failover has forgotten the tail is never spliced', async () => {
