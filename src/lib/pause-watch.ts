@@ -35,20 +35,17 @@ export class PauseWatch {
 
   /** When the last pause ended, in milliseconds of `time.now()`; minus infinity if there was none. */
   resumedAt(now_ms: number): number {
-    if (this.#watchers > 0) this.#look(now_ms);
+    if (this.#watchers > 0 && now_ms - this.#looked_ms >= this.#pause_ms) {
+      this.#resumed_ms = now_ms;
+      this.#looked_ms = now_ms;
+    }
     return this.#resumed_ms;
-  }
-
-  #look(now_ms: number): void {
-    if (now_ms - this.#looked_ms < this.#pause_ms) return;
-    this.#resumed_ms = now_ms;
-    this.#looked_ms = now_ms;
   }
 
   #wait(): void {
     this.#cancelTimer = this.#time.after(this.#pause_ms / LOOKS_PER_PAUSE, () => {
       const now_ms = this.#time.now();
-      this.#look(now_ms);
+      this.resumedAt(now_ms);
       this.#looked_ms = now_ms;
       this.#wait();
     });

@@ -242,7 +242,8 @@ export class OutputGate {
     const { journal, checkpoint, pauses } = this.#options;
     const silent_ms = now_ms - this.#passed_ms;
     this.#passed_ms = now_ms;
-    const wasPaused = journal.confirmed_ms < pauses.resumedAt(now_ms);
+    const resumed_ms = pauses.resumedAt(now_ms);
+    const wasPaused = resumed_ms > Number.NEGATIVE_INFINITY && journal.confirmed_ms < resumed_ms;
     if (checkpoint.durability === 'write_ahead' || wasPaused) return this.#proof();
     // What comes after a cancelled call that the client does not see, or begins what only the journal has the rest of.
     if (this.#needsStored) return journal.stored().then(() => true);
