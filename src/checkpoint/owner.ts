@@ -12,11 +12,16 @@ const CLIENT_CREDENTIALS = ['authorization', 'api-key', 'x-api-key', 'x-goog-api
 /** The token of a gateway before the provider: says who its client is where nothing else does. */
 const GATEWAY_CREDENTIAL = 'cf-aig-authorization';
 
-/** Headers of a client's account with its provider. An upstream's `api_key` replaces all of them. */
-export const CREDENTIAL_HEADERS: readonly string[] = [
+/** Those headers of an account with a provider that are secret. */
+export const SECRET_HEADERS: readonly string[] = [
   ...CLIENT_CREDENTIALS,
   GATEWAY_CREDENTIAL,
   'x-amz-security-token',
+];
+
+/** Headers of a client's account with its provider. An upstream's `api_key` replaces all of them. */
+export const CREDENTIAL_HEADERS: readonly string[] = [
+  ...SECRET_HEADERS,
   'openai-organization',
   'openai-project',
 ];

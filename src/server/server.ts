@@ -19,6 +19,7 @@ import { observers, type RunObserver } from '../proxy/run/context/run-observer.t
 import { NoticeBoard } from '../proxy/run/notices/notice-board.ts';
 import { RunRegistry } from '../proxy/run/run-registry.ts';
 import { createRunSalvage } from '../proxy/run/run-salvage.ts';
+import { MaskingTransport } from '../proxy/upstream/masking-transport.ts';
 import { RouteTable } from '../proxy/upstream/route-table.ts';
 import { StreamRefusals } from '../proxy/upstream/stream-refusals.ts';
 import { HealthRegistry } from '../proxy/upstream/target-health.ts';
@@ -82,7 +83,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
 };
 
 export function createServer(configuration: Configuration, dependencies: ServerDependencies): Server {
-  const { log, store, transport, time = systemTime, random = Math.random } = dependencies;
+  const { log, store, time = systemTime, random = Math.random } = dependencies;
+  const transport = new MaskingTransport(dependencies.transport);
   const metrics = dependencies.metrics ?? new Metrics();
   const work = new ActiveWork();
   /** From their headers to the end of their answers; runs that outlive their clients are in `work`. */

@@ -138,7 +138,7 @@ describe('one doctor for many upstreams', () => {
     expect(found('refusing').credentials).toMatchObject({ status: 'ok' });
     expect(found('refusing').streaming).toMatchObject({
       status: 'fail',
-      seen: 'no whole answer of counter: unauthorised (status 401): Incorrect API key: Bearer [redacted], that is [redacted]\u001b[31m***.',
+      seen: `no whole answer of counter: unauthorised (status 401): Incorrect API key: Bearer ${'*'.repeat(KEY.length)}, that is [redacted]\u001b[31m***.`,
       remedy: 'check upstreams.refusing.api_key, and whether it may use counter.',
     });
     expect(diagnosis.output).not.toContain(KEY.slice(0, 9));

@@ -5,6 +5,7 @@ import type { Clock } from '../../interrupts/interruption.ts';
 import { type ProviderError, providerErrorIn } from '../../interrupts/provider-error.ts';
 import { parsedJson } from '../../lib/json.ts';
 import type { Time } from '../../lib/time.ts';
+import { maskedEnd } from './credential-mask.ts';
 import { EventDecoder, EventTooLargeError } from './event-decoder.ts';
 import { formOf, type Refusal, readRefusal, refusedWith } from './refusal.ts';
 import type { StreamPosition } from './stream-position.ts';
@@ -281,7 +282,7 @@ export class Attempt {
     if (this.#end) return;
     const { progress_ms, started_ms } = this.#readings;
     this.silent_ms = this.#time.now() - (progress_ms ?? started_ms);
-    this.#end = end;
+    this.#end = maskedEnd(end, this.#request.headers);
     this.isOver = true;
   }
 }

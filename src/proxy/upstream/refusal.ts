@@ -5,7 +5,7 @@ import { parsedJson } from '../../lib/json.ts';
 import { TransportFailure, type TransportResponse } from './transport.ts';
 
 /** An error body longer than this is cut. A whole answer in place of a stream may be as long as an event. */
-const ERROR_BODY_BYTES = 1_048_576;
+export const ERROR_BODY_BYTES = 1_048_576;
 
 /** The provider's answer as it came, when it was not a stream. */
 export interface Refusal {
