@@ -84,6 +84,10 @@ export const replicasOf = (secret: string): Owner => namedOwner(secret, 'replica
 /** The owner of the runs of a client that the configuration names, whichever token it has. */
 export const ownerOfClient = (secret: string, name: string): Owner => namedOwner(secret, `client\n${name}`);
 
+/** The owner of the runs of a user whom a header names. `client`: the one that names it, if it is one of the configuration. */
+export const ownerOfUser = (secret: string, user: string, client = ''): Owner =>
+  namedOwner(secret, `user\n${client}\n${user}`);
+
 /** An owner that no credential can be: no header can contain a line break. */
 const namedOwner = (secret: string, name: string): Owner =>
   createHmac('sha256', secret).update(`\n${name}`).digest('hex') as Owner;

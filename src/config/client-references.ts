@@ -46,14 +46,31 @@ function routeFault(route: string, models: readonly string[]): string | undefine
   return `no route has the model "${route}".${suggestion(route, models)}`;
 }
 
-/** A key of the operator's that everyone can spend, or an upstream that clients are not asked for a token for. */
-export function accessDoubts({ upstreams, clients, listen: { host } }: Configuration): string[] {
+/** Headers that providers, HTTP or this program have a use for. */
+const OTHER_USE =
+  /^(accept|authorization|connection|cookie|expect|host|idempotency-key|last-event-id|origin|te|traceparent|tracestate|trailer|upgrade|user-agent|via|x-amz-security-token|(.*-)?api-key|(accept|anthropic|cf-aig|content|holdfast|keep|openai|proxy|sec|transfer)-.*)$/i;
+
+export function ownerFault({ owner: { header } }: Configuration): string | undefined {
+  return header !== undefined && OTHER_USE.test(header)
+    ? 'means something else; have the front set one of its own, like x-user-id.'
+    : undefined;
+}
+
+/** What everyone can do who reaches the port, and upstreams that clients are not asked for a token for. */
+export function accessDoubts({ upstreams, clients, owner, listen: { host } }: Configuration): string[] {
   const isOpen = clients.length === 0 && !isLoopback(hostnameOf(host));
-  return Object.entries(upstreams).flatMap(([name, upstream]) => {
+  const names =
+    isOpen && owner.header !== undefined
+      ? [
+          `owner.header: everyone who reaches ${host} can name an owner, and have the runs of that one; have only the front reach it, or give the front a token under clients.`,
+        ]
+      : [];
+  const spends = Object.entries(upstreams).flatMap(([name, upstream]) => {
     if (isOpen && upstream.api_key !== undefined)
       return `listen.host: everyone who reaches ${host} can spend upstreams.${name}.api_key; name the clients that may under clients, or listen on 127.0.0.1.`;
     if (clients.length > 0 && upstream.api_key === undefined)
       return `upstreams.${name}: has no api_key, so requests for it need no token of a client; where the server asks for no key, configure any.`;
     return [];
   });
+  return [...names, ...spends];
 }

@@ -1,12 +1,22 @@
-import { NAMES, text } from './schema-terms.ts';
+import { NAMES, section, text } from './schema-terms.ts';
 
 const TOKEN_CHARACTERS_MIN = 16;
+
+export const OWNER_SCHEMA = section('Whose a run is, where that is not for the credential to say.', {
+  header: {
+    type: 'string',
+    description:
+      'A request header in which a proxy in front names the user who asks. Runs belong to that user, whichever credential comes with the request; without the header, to the credential. It never goes upstream. The proxy must remove what others send in it, and nothing else may reach the API.',
+    examples: ['x-auth-request-user'],
+    pattern: NAMES.pattern,
+  },
+});
 
 /** Without a default for `runs`: where it is left out, the limit of every owner counts. */
 export const CLIENTS_SCHEMA = {
   type: 'array',
   description:
-    "Who may spend the keys of `upstreams`. With clients, a request that an upstream's `api_key` could be spent on needs the token of one of them, in whichever header its SDK puts its key; it goes no further than here. Runs belong to the client: a new token for the same name keeps them.",
+    "The clients that may spend the keys of `upstreams`. With any, a request that an upstream's `api_key` could be spent on needs the token of one of them, in whichever header its SDK puts its key; it goes no further than here. Runs belong to the client: a new token for the same name keeps them.",
   default: [],
   items: {
     type: 'object',

@@ -1,5 +1,5 @@
 import { isLoopback } from '../lib/host-name.ts';
-import { accessDoubts, clientFaults } from './client-references.ts';
+import { accessDoubts, clientFaults, ownerFault } from './client-references.ts';
 import type {
   CompressionConfiguration,
   Configuration,
@@ -36,6 +36,7 @@ export function checkReferences(configuration: Configuration): Problem[] {
     }
   }
   problems.push(...clientFaults(configuration));
+  report(['owner', 'header'], ownerFault(configuration));
   if (listen.port !== 0 && listen.port === listen.admin_port) {
     report(['listen', 'admin_port'], 'must differ from listen.port; 0 picks a free one.');
   }

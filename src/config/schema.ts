@@ -1,4 +1,4 @@
-import { CLIENTS_SCHEMA } from './client-schema.ts';
+import { CLIENTS_SCHEMA, OWNER_SCHEMA } from './client-schema.ts';
 import { BREAKER_SCHEMA, CHECKPOINT_SCHEMA, RECOVERY_SCHEMA, RESUME_SCHEMA } from './recovery-schema.ts';
 import {
   bytes,
@@ -161,6 +161,7 @@ export const CONFIGURATION_SCHEMA = {
       items: ROUTE_SCHEMA,
     },
     clients: CLIENTS_SCHEMA,
+    owner: OWNER_SCHEMA,
     recovery: RECOVERY_SCHEMA,
     breaker: BREAKER_SCHEMA,
     clocks: CLOCKS_SCHEMA,

@@ -119,3 +119,36 @@ it('an upstream that is asked without a token is warned of', () => {
     'upstreams.open: has no api_key, so requests for it need no token of a client; where the server asks for no key, configure any.',
   ]);
 });
+
+it.each([
+  'Authorization',
+  'x-api-key',
+  'X-Goog-Api-Key',
+  'cookie',
+  'host',
+  'content-type',
+  'Holdfast-Thread',
+  'via',
+])('a header that means something else (%s) cannot name the owner', (header) => {
+  const problems = problemsOf({ upstreams: { main: KEYED }, owner: { header } });
+  expect(problems).toBe(
+    'owner.header: means something else; have the front set one of its own, like x-user-id.',
+  );
+});
+
+it('one that names the owner is warned of where everyone could send it', () => {
+  const doubtsOf = (host: string, clients: unknown = []) =>
+    doubts(
+      completeConfiguration({
+        upstreams: { main: { base_url: KEYED.base_url, api_key: KEYED.api_key } },
+        owner: { header: 'X-User-Id' },
+        listen: { host },
+        clients,
+      }),
+    ).filter((doubt) => doubt.startsWith('owner.'));
+  expect(doubtsOf('0.0.0.0')).toEqual([
+    'owner.header: everyone who reaches 0.0.0.0 can name an owner, and have the runs of that one; have only the front reach it, or give the front a token under clients.',
+  ]);
+  expect(doubtsOf('127.0.0.1')).toEqual([]);
+  expect(doubtsOf('0.0.0.0', [{ name: 'front', token: TOKEN }])).toEqual([]);
+});

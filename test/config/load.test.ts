@@ -43,6 +43,7 @@ describe('where values come from', () => {
       upstreams: { default: { base_url: 'https://api.openai.com/v1' } },
       routes: [],
       clients: [],
+      owner: {},
       recovery: {
         plans: ['R1', 'R2', 'R3', 'R4'],
         max_attempts: 4,

@@ -5,6 +5,7 @@ import {
   hasCredential,
   ownerOf,
   ownerOfClient,
+  ownerOfUser,
   removeCredential,
 } from '../../checkpoint/owner.ts';
 import type { Owner } from '../../checkpoint/store.ts';
@@ -21,42 +22,53 @@ declare module 'fastify' {
 
 const DIGEST_KEY_BYTES = 32;
 
-interface KnownClient {
-  readonly configuration: ClientConfiguration;
-  readonly owner: Owner;
-}
-
-/** Tells by its credential whom a request is from. */
+/** Tells whom a request is from: by the token of a client, by what a front says of its user, or by a credential. */
 export class Callers {
   readonly #secret: string;
   readonly #digestKey = randomBytes(DIGEST_KEY_BYTES);
-  /** By the digest of the token: how long a look-up takes says nothing about a token, for nobody can choose its digest. */
-  readonly #clients: ReadonlyMap<string, KnownClient>;
+  /** By the digest of the token: how long a look-up takes says nothing about a token, whose digest cannot be chosen. */
+  readonly #clients: ReadonlyMap<string, ClientConfiguration>;
   readonly #needsClient: boolean;
+  readonly #ownerHeader: string | undefined;
 
-  constructor({ clients, upstreams }: Pick<Configuration, 'clients' | 'upstreams'>, secret: string) {
+  constructor({ clients, owner, upstreams }: Configuration, secret: string) {
     this.#secret = secret;
-    this.#clients = new Map(
-      clients.map((configuration) => [
-        this.#digest(configuration.token),
-        { configuration, owner: ownerOfClient(secret, configuration.name) },
-      ]),
-    );
+    this.#clients = new Map(clients.map((client) => [this.#digest(client.token), client]));
     const isKeyed = Object.values(upstreams).every(({ api_key }) => api_key !== undefined);
     this.#needsClient = clients.length > 0 && isKeyed;
+    this.#ownerHeader = owner.header?.toLowerCase();
   }
 
   /**
-   * Removes the token of a client from `headers`: it is for us alone. Throws `unknown_client` where nothing is served
-   * without one, and `conflicting_credentials`.
+   * Removes from `headers` what is for us alone: the token of a client, and the name of its user. Throws `unknown_client`
+   * where nothing is served without a token, and `conflicting_credentials`.
    */
   identify(headers: IncomingHttpHeaders): Caller {
-    if (this.#clients.size === 0) return new Caller(this.#secret, headers, true);
+    const user = this.#takeUser(headers);
+    const hasClients = this.#clients.size > 0;
+    const client = hasClients ? this.#takeClient(headers) : undefined;
+    const mayUseAll = !hasClients || (client !== undefined && client.routes === undefined);
+    return new Caller(mayUseAll, client, this.#namedOwner(user, client) ?? { secret: this.#secret, headers });
+  }
+
+  #takeUser(headers: IncomingHttpHeaders): string {
+    if (this.#ownerHeader === undefined) return '';
+    const user = String(headers[this.#ownerHeader] ?? '').trim();
+    delete headers[this.#ownerHeader];
+    return user;
+  }
+
+  #takeClient(headers: IncomingHttpHeaders): ClientConfiguration | undefined {
     const credential = credentialOf(headers);
     const client = this.#clients.get(this.#digest(credential));
     if (client) removeCredential(headers, credential);
     else if (this.#needsClient) throw apiError('unknown_client');
-    return new Caller(this.#secret, headers, false, client);
+    return client;
+  }
+
+  #namedOwner(user: string, client: ClientConfiguration | undefined): Owner | undefined {
+    if (user !== '') return ownerOfUser(this.#secret, user, client?.name);
+    return client && ownerOfClient(this.#secret, client.name);
   }
 
   #digest(token: string): string {
@@ -64,31 +76,34 @@ export class Callers {
   }
 }
 
+/** Where an owner that nothing names is found: its credential may be one that is refused. */
+interface OwnerByCredential {
+  readonly secret: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
 /** Whom a request is from, and what that one may use. */
 export class Caller {
   readonly client: ClientConfiguration | undefined;
-  readonly #secret: string;
-  readonly #headers: IncomingHttpHeaders;
   readonly #mayUseAll: boolean;
-  readonly #owner: Owner | undefined;
+  readonly #owner: Owner | OwnerByCredential;
 
-  /** `isOpen`: everyone may use everything. */
-  constructor(secret: string, headers: IncomingHttpHeaders, isOpen: boolean, known?: KnownClient) {
-    this.client = known?.configuration;
-    this.#secret = secret;
-    this.#headers = headers;
-    this.#mayUseAll = isOpen || (known !== undefined && known.configuration.routes === undefined);
-    this.#owner = known?.owner;
+  constructor(mayUseAll: boolean, client: ClientConfiguration | undefined, owner: Owner | OwnerByCredential) {
+    this.client = client;
+    this.#mayUseAll = mayUseAll;
+    this.#owner = owner;
   }
 
   /** Of the runs of this caller. Throws `conflicting_credentials`. */
   get owner(): Owner {
-    return this.#owner ?? ownerOf(this.#secret, this.#headers);
+    const owner = this.#owner;
+    return typeof owner === 'string' ? owner : ownerOf(owner.secret, owner.headers);
   }
 
   /** Whether the owner is one of its own. */
   get isOwner(): boolean {
-    return this.client !== undefined || hasCredential(this.#headers);
+    const owner = this.#owner;
+    return typeof owner === 'string' || hasCredential(owner.headers);
   }
 
   /** Throws what {@link refusal} returns. `use`: looked up only where it matters. */
