@@ -211,7 +211,7 @@ function describeDegradation(binary: string): void {
     });
     const orphans = await store.orphans(10);
     expect(orphans.map(({ run }) => run).sort()).toEqual(
-      [complete, released, purged].map(({ run }) => run).sort(),
+      [complete, released, purged].map(({ run }) => run).sort((one, other) => (one < other ? -1 : 1)),
     );
     expect(await store.append(underWay, [textRecord(2, 'c')])).toBe(3);
     expect((await observed.read(underWay)).holder).toMatchObject({ state: 'alive' });
