@@ -42,6 +42,14 @@ const LISTEN_SCHEMA = section('Addresses to listen on.', {
 
 const LIMITS_SCHEMA = section('What one client or one run may use.', {
   body_bytes: bytes(33_554_432, 1024, 'Largest request body that is held: that of a chat completion.'),
+  memory_bytes: {
+    type: 'integer',
+    description:
+      'What requests and answers under way may take of the memory of a process, by estimate; beyond it new requests get a 503. By default half of what V8 may use (`--max-old-space-size`) or of what the container may, where that is less. Bytes.',
+    examples: [536_870_912],
+    minimum: 16_777_216,
+    maximum: 2 ** 40,
+  },
   header_bytes: bytes(16_384, 1024, 'Largest request header section.'),
   run_bytes: bytes(16_777_216, 1024, 'Largest answer of a run.'),
   event_bytes: bytes(4_194_304, 1024, 'Largest single event of a provider.'),

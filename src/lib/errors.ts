@@ -216,6 +216,13 @@ export const ERRORS = {
     message: 'This replica is shutting down; try again.',
     retry_after_ms: RETRY_AFTER_MS,
   },
+  memory_exhausted: {
+    status: 503,
+    type: 'server_error',
+    message:
+      'This replica has no memory left for more: what it delivers takes {limit_bytes} bytes already (limits.memory_bytes); try again.',
+    retry_after_ms: RETRY_AFTER_MS,
+  },
   too_many_viewers: {
     status: 503,
     type: 'server_error',

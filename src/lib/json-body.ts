@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import type { FastifyInstance } from 'fastify';
 import { apiError } from './errors.ts';
 import { excessIn, isObject } from './json.ts';
 
@@ -11,15 +10,6 @@ export type Fields = Readonly<Record<string, unknown>>;
 export interface JsonBody {
   readonly text: string;
   readonly fields: Fields;
-}
-
-/** Has the routes of this scope take JSON only, as the bytes that came, for {@link readJsonBody}. */
-export function takeJsonBodies(scope: FastifyInstance): void {
-  scope.removeAllContentTypeParsers();
-  scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, ({ headers }, body, done) => {
-    if (headers['content-encoding'] === undefined) done(null, body);
-    else done(apiError('unsupported_media_type'));
-  });
 }
 
 /** Throws `invalid_json` for what no provider could read either, and for what has too much of anything to be parsed. */

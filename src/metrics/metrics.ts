@@ -49,6 +49,8 @@ export class Metrics {
   targets: () => Iterable<TargetState> = () => [];
   /** Whether this replica is to be sent new runs. */
   ready: () => boolean = () => true;
+  /** What requests and answers hold. */
+  memory: { readonly held_bytes: number; readonly limit_bytes: number } = { held_bytes: 0, limit_bytes: 0 };
   /** False from the time when the store is found not to work until it works again. */
   storeWorks = true;
   /** Whether histograms that can show it tell the id of the last run of each bucket. */
@@ -152,6 +154,23 @@ export class Metrics {
     'holdfast_target_transitions_total',
     'Circuit breakers of targets that opened, for the first time or again, or closed.',
     { upstream: 'upstream', model: 'model', state: values.TRANSITIONS },
+  );
+
+  readonly memoryRefusals = this.#families.counter(
+    'holdfast_memory_refusals_total',
+    'Requests that were refused, and answers that were ended, because what this replica delivers took all of limits.memory_bytes.',
+  );
+  readonly #memoryHeld: Gauge = this.#families.gauge(
+    'holdfast_memory_held_bytes',
+    'Memory that requests and answers under way take, by estimate.',
+    {},
+    () => this.#memoryHeld.set(this.memory.held_bytes),
+  );
+  readonly #memoryLimit: Gauge = this.#families.gauge(
+    'holdfast_memory_limit_bytes',
+    'Memory that they may take: limits.memory_bytes.',
+    {},
+    () => this.#memoryLimit.set(this.memory.limit_bytes),
   );
 
   readonly #ready: Gauge = this.#families.gauge(

@@ -83,7 +83,7 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
     if (refusal.code === 'internal_error') context.log.error({ err: error }, 'request failed');
     // A client still sending its body would see the connection reset instead of the answer; the rest is discarded
     // as it comes, and request_ms ends it.
-    if (refusal.code === 'body_too_large') reply.removeHeader('connection').raw.removeHeader('connection');
+    if (UNREAD.has(refusal.code)) reply.removeHeader('connection').raw.removeHeader('connection');
     return sendError(refusal, reply, wireAt(request.url));
   });
   api.setNotFoundHandler(({ method, url }, reply) =>
@@ -98,6 +98,9 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
   }
   return api;
 }
+
+/** What a request may be refused with while its body still comes. */
+const UNREAD: ReadonlySet<string> = new Set(['body_too_large', 'memory_exhausted']);
 
 const sendError = ({ status, headers, body }: ApiError, reply: FastifyReply, wire?: Wire) =>
   reply.code(status).headers(headers).send(errorBodyOn(wire, body));

@@ -5,6 +5,7 @@ import { CheckpointScheduler } from '../checkpoint/checkpoint-scheduler.ts';
 import { replicasOf } from '../checkpoint/owner.ts';
 import { BEATS_PER_LEASE, type Store } from '../checkpoint/store.ts';
 import { adminHost, type Configuration } from '../config/configuration.ts';
+import { defaultMemoryBytes, MemoryBudget } from '../lib/memory-budget.ts';
 import { PauseWatch } from '../lib/pause-watch.ts';
 import { sleep, systemTime, type Time } from '../lib/time.ts';
 import { GenAiMetrics } from '../metrics/gen-ai/gen-ai-metrics.ts';
@@ -89,7 +90,10 @@ export function createServer(configuration: Configuration, dependencies: ServerD
   const work = new ActiveWork();
   /** From their headers to the end of their answers; runs that outlive their clients are in `work`. */
   const requests = new ActiveWork();
-  const registry = new RunRegistry(configuration.limits);
+  const { memory_bytes = defaultMemoryBytes() } = configuration.limits;
+  const memory = new MemoryBudget(memory_bytes, () => metrics.memoryRefusals.inc());
+  const registry = new RunRegistry(configuration.limits, memory);
+  metrics.memory = memory;
   const passThrough = new PassThrough(configuration, transport, log);
   const healths = new HealthRegistry(configuration);
   metrics.targets = () => healths.states(time.now());
@@ -135,6 +139,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     secret: dependencies.secret,
     work,
     registry,
+    memory,
     lookup: new RunLookup(context, registry),
     notices: new NoticeBoard(context),
     answerIds: new AnswerIds(context),

@@ -1,4 +1,5 @@
 import type { StoredRun } from '../../checkpoint/store.ts';
+import type { MemoryBudget } from '../../lib/memory-budget.ts';
 import { inTime, type Time } from '../../lib/time.ts';
 import type { Outcome } from '../../plans/outcome.ts';
 import type { Client } from '../downstream/client.ts';
@@ -35,6 +36,8 @@ export interface ApiContext extends RunContext {
   /** Everything under way, for draining. */
   readonly work: ActiveWork;
   readonly registry: RunRegistry;
+  /** Admits bodies, runs and readers. */
+  readonly memory: MemoryBudget;
   readonly lookup: RunLookup;
   readonly notices: NoticeBoard;
   readonly answerIds: AnswerIds;

@@ -4,7 +4,7 @@ import { newRunId } from '../../checkpoint/owner.ts';
 import type { RunId } from '../../checkpoint/store.ts';
 import type { UpstreamConfiguration } from '../../config/configuration.ts';
 import { apiError } from '../../lib/errors.ts';
-import { type JsonBody, readJsonBody, takeJsonBodies } from '../../lib/json-body.ts';
+import { type JsonBody, readJsonBody } from '../../lib/json-body.ts';
 import { lastEventOf, NO_EVENTS } from '../resume/reader.ts';
 import { requestDigest } from '../resume/request-digest.ts';
 import type { Ask, Left } from '../resume/run-lookup.ts';
@@ -20,6 +20,7 @@ import type { Wire } from '../wires/common/wire.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
 import { streamedRequest } from './document-request.ts';
+import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { attend, beforehand, detachTimeoutOf, type WantedDocument } from './respond.ts';
 import { returnToRun } from './return.ts';
 import { type RunOptions, runOptions, threadOf } from './run-options.ts';
@@ -32,17 +33,19 @@ const LARGE_CHARACTERS = 262_144;
  * from a stream; everything else is passed through with its body as it came.
  */
 export function wireRoutes(api: FastifyInstance, context: ApiContext): void {
-  takeJsonBodies(api);
+  takeJsonBodies(api, context.memory);
   for (const wire of Object.values(WIRES)) {
-    api.post(`/v1${wire.path}`, async (request, reply) => {
-      const sent = readJsonBody(request.body as Buffer | undefined);
-      const { caller } = request;
-      const { model } = sent.fields;
-      caller.admit(() => context.models.use(typeof model === 'string' ? model : undefined));
-      if (sent.text.length > LARGE_CHARACTERS) await nextTurn();
-      const body = await context.answerIds.inPlace(wire, sent, () => caller.owner);
-      await context.work.track(answer(wire, body, request, reply, context));
-    });
+    api.post(`/v1${wire.path}`, (request, reply) =>
+      holdingBody(request, async () => {
+        const sent = readJsonBody(takeBody(request));
+        const { caller } = request;
+        const { model } = sent.fields;
+        caller.admit(() => context.models.use(typeof model === 'string' ? model : undefined));
+        if (sent.text.length > LARGE_CHARACTERS) await nextTurn();
+        const body = await context.answerIds.inPlace(wire, sent, () => caller.owner);
+        await context.work.track(answer(wire, body, request, reply, context));
+      }),
+    );
   }
 }
 
@@ -198,6 +201,7 @@ async function streamAnswer(
       ...(document && { unstreamed: true }),
       ...(options.deadline_ms !== undefined && { deadline_ms: options.deadline_ms }),
       ...(thread && { thread: thread.name }),
+      memory: active.memory,
       signal,
     };
     const relay = hasNotices

@@ -23,6 +23,9 @@ import type { Caller } from './caller.ts';
 import { attend, beforehand, detachTimeoutOf, type WantedDocument } from './respond.ts';
 import type { RunOptions } from './run-options.ts';
 
+/** What a stored event takes besides its text. */
+const EVENT_BYTES = 256;
+
 /** The request of a run, as it comes again. */
 export interface RepeatedRequest {
   readonly wire: WireName;
@@ -52,13 +55,14 @@ export interface Return {
 
 /**
  * Delivers what the client does not have yet of the run, and the rest of it.
- * Throws `run_not_found`, `run_mismatch`, `unknown_client`, `route_not_allowed`, `cursor_ahead`, `tail_incomplete`, `tail_mismatch`, `not_resumable` or `store_unavailable` while nothing was answered.
+ * Throws `run_not_found`, `run_mismatch`, `unknown_client`, `route_not_allowed`, `cursor_ahead`, `tail_incomplete`, `tail_mismatch`, `not_resumable`, `memory_exhausted` or `store_unavailable` while nothing was answered.
  */
 export async function returnToRun(back: Return, reply: FastifyReply, context: ApiContext): Promise<void> {
   const { run, active, last, tail, options, repeated } = back;
   const asked = repeated && { wire: repeated.wire, events: options.events };
   const checkpoint = readUpTo(last.seq - tail.length, run, active, context);
   const stored = await beforehand(checkpoint, reply, active);
+  active.memory.take(bytesHeldBy(stored));
   if (!isSameRequest(stored, back, context)) throw apiError('run_mismatch', { run });
   back.caller.admit(() => useOf(stored.records[0]?.header, back, context));
   const successor = await beforehand(successorFor(stored, back, context), reply, active);
@@ -115,6 +119,14 @@ async function successorFor(
 
 /** The events that the client has are those of the successor; the epochs of its ids are not. */
 const asOf = (run: RunId, back: Return): Return => ({ ...back, run, last: { seq: back.last.seq } });
+
+/** An estimate: an event is held as its payload and as what it says. */
+function bytesHeldBy({ records }: StoredRun): number {
+  let bytes = 0;
+  for (const { events } of records)
+    for (const { payload = '' } of events) bytes += EVENT_BYTES + 2 * payload.length;
+  return bytes;
+}
 
 /** A live run whose checkpoint has not come to where the client's own word begins. */
 const isLate = ({ status, holder, seq }: StoredRun, { cursor, tail }: Reader): boolean =>
@@ -200,6 +212,7 @@ function revive(header: RunHeader | undefined, back: Return, context: ApiContext
     ...(back.document && { unstreamed: true }),
     ...(options.deadline_ms !== undefined && { deadline_ms: options.deadline_ms }),
     ...(thread !== undefined && { thread }),
+    memory: active.memory,
     signal: active.signal,
   };
 }

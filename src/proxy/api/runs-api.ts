@@ -3,7 +3,7 @@ import { isRunId, type Owner, type RunId, type StoredRun } from '../../checkpoin
 import type { Limits } from '../../config/configuration.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
 import { excessIn, FIELDS_MAX, isObject, NESTING_MAX, VALUES_MAX } from '../../lib/json.ts';
-import { type Fields, readJsonBody, takeJsonBodies } from '../../lib/json-body.ts';
+import { type Fields, readJsonBody } from '../../lib/json-body.ts';
 import { inTime } from '../../lib/time.ts';
 import { lastEventOf, NO_EVENTS, startingAfter } from '../resume/reader.ts';
 import { answerOf, cancelStored, makeKnown, readRun, runOfKey } from '../resume/stored-runs.ts';
@@ -13,6 +13,7 @@ import { lostCallKey } from '../run/notices/lost-calls.ts';
 import { withdrawThreadNote } from '../run/notices/thread-notice.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
+import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { type RepeatedRequest, type Return, returnToRun } from './return.ts';
 import { listQuery, runList, runStatus } from './run-documents.ts';
 import { runOptions } from './run-options.ts';
@@ -28,7 +29,7 @@ type Possession = Pick<Return, 'last' | 'tail' | 'repeated'>;
 
 /** `/holdfast/v1/runs`: lists, state, the rest of the stream, and cancelling, for the owner of a run. */
 export function runRoutes(api: FastifyInstance, context: ApiContext): void {
-  takeJsonBodies(api);
+  takeJsonBodies(api, context.memory);
   const path = '/holdfast/v1/runs/:id';
 
   api.get(path, { exposeHeadRoute: false }, async (request, reply) => {
@@ -49,14 +50,16 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
 
   const { limits } = context.configuration;
   // In a string, with its quotes escaped, a request may be twice as large, and the tail comes besides.
-  api.post(`${path}/resume`, { bodyLimit: 3 * limits.body_bytes }, async (request, reply) => {
-    const run = runOf(request);
-    const { fields } = readJsonBody(request.body as Buffer | undefined);
-    const { cursor, ...brought } = resumeBody(fields, limits);
-    const { epoch } = lastEventOf(request.headers, run) ?? NO_EVENTS;
-    const last = { seq: cursor, ...(epoch !== undefined && { epoch }) };
-    await context.work.track(resume(run, { last, ...brought }, request, reply, context));
-  });
+  api.post(`${path}/resume`, { bodyLimit: 3 * limits.body_bytes }, (request, reply) =>
+    holdingBody(request, async () => {
+      const run = runOf(request);
+      const { fields } = readJsonBody(takeBody(request));
+      const { cursor, ...brought } = resumeBody(fields, limits);
+      const { epoch } = lastEventOf(request.headers, run) ?? NO_EVENTS;
+      const last = { seq: cursor, ...(epoch !== undefined && { epoch }) };
+      await context.work.track(resume(run, { last, ...brought }, request, reply, context));
+    }),
+  );
 
   api.delete(path, async (request, reply) => {
     const run = runOf(request);

@@ -20,7 +20,7 @@ export function failureStatus(error: object): {
   const { code, holdfast }: { readonly code?: unknown; readonly holdfast?: unknown } = error;
   const details = isObject(holdfast) ? holdfast : {};
   const own = isErrorCode(code) ? errorStatus(code) : errorStatus('stream_interrupted');
-  const isLimit = code === 'run_too_large';
+  const isLimit = code === 'run_too_large' || code === 'memory_exhausted';
   const status = isLimit ? own : (PERMANENT_STATUS[details.cause as Cause] ?? own);
   // SDKs would ask again after a status like this.
   const isFinal = details.retryable === false;

@@ -193,6 +193,7 @@ export class AttemptReader {
     if (this.#held) {
       this.#held.hold(told, event, intact);
       if (this.#held.bytes > run_bytes) this.#showHeld();
+      else this.#count(this.#held.bytes);
       return;
     }
     const { splice } = this.#planned;
@@ -212,6 +213,15 @@ export class AttemptReader {
     const { run_bytes } = this.#context.configuration.limits;
     if (transcript.exceeds(run_bytes - output.forwarded_bytes))
       this.#attempt.stop({ kind: 'limit', limit: 'limits.run_bytes' });
+    else this.#count(transcript.held_bytes_max + output.forwarded_bytes);
+  }
+
+  /** `held_bytes`: by the answer, as far as it has come. */
+  #count(held_bytes: number): void {
+    const { run, transcript } = this.#state;
+    if (!run.memory || held_bytes <= run.memory.said_bytes) return;
+    transcript.compact();
+    if (!run.memory.grow(held_bytes)) this.#attempt.stop({ kind: 'limit', limit: 'limits.memory_bytes' });
   }
 
   #showHeld(): void {

@@ -103,8 +103,9 @@ export function failureResponse(
   const { cause, evidence, message } = interruption;
   if (evidence.kind === 'limit') {
     // Nothing is wrong with the request, which is what its cause would say.
+    const code = LIMIT_CODES[evidence.limit] ?? 'run_too_large';
     const told = `The answer is larger than ${evidence.limit} allows.`;
-    const error = { message: told, type: 'stream_interrupted', param: null, code: 'run_too_large' };
+    const error = { message: told, type: 'stream_interrupted', param: null, code };
     return {
       ...failureStatus({ ...error, holdfast: { retryable: false } }),
       body: JSON.stringify({ error }),
@@ -136,11 +137,16 @@ const response = (code: ErrorCode, error: ErrorObject) => ({
   body: JSON.stringify({ error }),
 });
 
+/** Those of which it is not the answer alone that is too large. */
+const LIMIT_CODES: Readonly<Partial<Record<string, ErrorCode>>> = {
+  'limits.memory_bytes': 'memory_exhausted',
+};
+
 function codeOf({ evidence }: Interruption, why: GiveUp): ErrorCode {
   if (why === 'poisoned') return 'run_poisoned';
   if (why === 'request_unknown') return 'not_resumable';
   if (why === 'tool_running' || why === 'tools_not_carried') return why;
-  if (evidence.kind === 'limit') return 'run_too_large';
+  if (evidence.kind === 'limit') return LIMIT_CODES[evidence.limit] ?? 'run_too_large';
   return why === 'not_recoverable' ? 'not_recoverable' : 'stream_interrupted';
 }
 

@@ -1,23 +1,29 @@
 import type { Owner, RunId } from '../../checkpoint/store.ts';
 import type { ClientConfiguration } from '../../config/configuration.ts';
 import { apiError } from '../../lib/errors.ts';
+import { type AnswerMemory, MemoryBudget } from '../../lib/memory-budget.ts';
 import { inTime, sleep, type Time } from '../../lib/time.ts';
 import { HAND_OVER, LEFT } from './context/run.ts';
+
+/** What the delivery of an answer takes, besides its request and what is said. */
+const RUN_BYTES = 102_400;
 
 /** The runs under way on this replica: for its caps, to cancel one, and to hand all of them over in the end. */
 export class RunRegistry {
   readonly #runs_per_owner: number;
+  readonly #memory: MemoryBudget;
   readonly #active = new Set<ActiveRun>();
   /** By owner, or by the name of a client with a limit of its own. */
   readonly #counts = new Map<string, number>();
   readonly #held = new Map<RunId, ActiveRun>();
 
   /** `runs_per_owner`: how many runs one owner may be delivered here at once. */
-  constructor({ runs_per_owner }: { readonly runs_per_owner: number }) {
+  constructor({ runs_per_owner }: { readonly runs_per_owner: number }, memory = new MemoryBudget()) {
     this.#runs_per_owner = runs_per_owner;
+    this.#memory = memory;
   }
 
-  /** A run that counts until it is answered, or ended. Throws `too_many_runs`. */
+  /** A run that counts until it is answered, or ended. Throws `too_many_runs` and `memory_exhausted`. */
   begin(owner: Owner, client?: Pick<ClientConfiguration, 'name' | 'runs'>): ActiveRun {
     const { counted, limit, setting } =
       client?.runs === undefined
@@ -25,12 +31,17 @@ export class RunRegistry {
         : { counted: `client ${client.name}`, limit: client.runs, setting: 'clients[].runs' };
     const count = this.#counts.get(counted) ?? 0;
     if (count >= limit) throw apiError('too_many_runs', { limit, setting });
+    const memory = this.#memory.answer(RUN_BYTES);
     this.#counts.set(counted, count + 1);
     const active = new ActiveRun(
       owner,
+      memory,
       {
         onAnswered: () => this.#uncount(counted),
-        onEnd: () => this.#active.delete(active),
+        onEnd: () => {
+          this.#active.delete(active);
+          memory.release();
+        },
       },
       client?.name,
     );
@@ -87,6 +98,8 @@ interface RunCounter {
 /** One run under way on this replica, from the request until it is stored, and what ends it early. */
 export class ActiveRun {
   readonly owner: Owner;
+  /** What its delivery holds, on behalf of its client. */
+  readonly memory: AnswerMemory;
   /** The name of its client, where the configuration has one for it. */
   readonly client: string | undefined;
   /** Resolves once all of it is over. */
@@ -97,9 +110,10 @@ export class ActiveRun {
   #isAnswered: boolean = false;
   #outlives: { readonly run: RunId; readonly grace: DetachTimeout } | undefined;
 
-  constructor(owner: Owner, counter: RunCounter, client?: string) {
+  constructor(owner: Owner, memory: AnswerMemory, counter: RunCounter, client?: string) {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.owner = owner;
+    this.memory = memory;
     this.client = client;
     this.ended = promise;
     this.#resolveEnded = resolve;

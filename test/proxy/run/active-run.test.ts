@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { MemoryBudget } from '../../../src/lib/memory-budget.ts';
 import { HAND_OVER, LEFT } from '../../../src/proxy/run/context/run.ts';
 import { ActiveRun, type DetachTimeout } from '../../../src/proxy/run/run-registry.ts';
 import { newRunId, OWNER } from '../../checkpoint/fixtures.ts';
@@ -7,7 +8,7 @@ import { VirtualTime } from '../../simulation/virtual-time.ts';
 const RUN = newRunId();
 const DETACHED_MS = 1000;
 
-const newRun = () => new ActiveRun(OWNER, { onAnswered() {}, onEnd() {} });
+const newRun = () => new ActiveRun(OWNER, new MemoryBudget().answer(0), { onAnswered() {}, onEnd() {} });
 
 const aborted = ({ signal }: ActiveRun): Promise<void> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve()));

@@ -1,4 +1,5 @@
 import type { Lease, Owner, RunId, StoredRun } from '../../../checkpoint/store.ts';
+import type { AnswerMemory } from '../../../lib/memory-budget.ts';
 import type { Bar } from '../../../plans/decide.ts';
 import type { HeldCalls } from '../../../plans/tool-call.ts';
 import type { ModelCompression } from '../../upstream/route-table.ts';
@@ -33,6 +34,8 @@ export interface Run {
   readonly thread?: string;
   /** `Holdfast-Deadline-Ms`: counted from the beginning of the run. */
   readonly deadline_ms?: number;
+  /** Where the answer is counted; nowhere, without it. */
+  readonly memory?: AnswerMemory;
   /** Aborts when no client waits for the answer any more, or with {@link HAND_OVER} as its reason. */
   readonly signal: AbortSignal;
 }
