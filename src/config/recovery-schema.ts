@@ -102,6 +102,7 @@ export const BREAKER_SCHEMA = section(
 
 /** A process that is busy for a moment is not dead. */
 const LEASE_MS_MIN = 100;
+const COMMAND_MS_MIN = 100;
 
 export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
   store: {
@@ -127,6 +128,13 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
       'A replica without a sign of life for this long counts as dead, and its runs are taken over. It gives three in that time.',
     ),
     minimum: LEASE_MS_MIN,
+  },
+  command_ms: {
+    ...milliseconds(
+      1000,
+      'Redis only. A command that was not answered for this long has failed, and a connection on which nothing came for twice as long is given up. Raise it, and `lease_ms` to three times as much, for a Redis that is far away.',
+    ),
+    minimum: COMMAND_MS_MIN,
   },
   on_unreachable: choice(
     'fail',

@@ -19,6 +19,8 @@ export interface OpenStoreOptions {
   readonly sealing_keys: readonly string[];
   /** Redis only: whether a store that cannot be reached is an error, or opened all the same. */
   readonly on_unreachable: 'fail' | 'warn';
+  /** Redis only: a command that was not answered for so long has failed. Default 1000. */
+  readonly command_ms?: number;
   /** File store only: when written data is forced to the disk. Default `finish`. */
   readonly fsync?: FsyncPolicy;
   /** Damaged runs that were read, notes that cannot be, and failures of the store's own upkeep. */
@@ -54,14 +56,23 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
 
 async function openRedisStore(
   url: string,
-  { lease_ms, on_unreachable, onError, onOutage, onRecovery }: OpenStoreOptions,
+  { lease_ms, command_ms, on_unreachable, onError, onOutage, onRecovery }: OpenStoreOptions,
   kept: { readonly ttl_ms: number; readonly complete_ttl_ms: number },
   seal: Seal | undefined,
 ): Promise<Store> {
   const address = parseRedisUrl(url);
   // Loaded late: the other stores do without the client and what it needs.
   const { RedisStore } = await import('../checkpoint/redis/store.ts');
-  const store = new RedisStore({ address, ...kept, lease_ms, seal, onError, onOutage, onRecovery });
+  const store = new RedisStore({
+    address,
+    ...kept,
+    lease_ms,
+    command_ms,
+    seal,
+    onError,
+    onOutage,
+    onRecovery,
+  });
   await store.start({ required: on_unreachable === 'fail' });
   return store;
 }

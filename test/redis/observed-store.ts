@@ -14,7 +14,9 @@ const TTL_MS = 3_600_000;
 export const SETTLES_MS = 2000 + 500;
 const CHANGE_MAX_MS = 15_000;
 
-type Settings = Partial<Pick<RedisStoreOptions, 'ttl_ms' | 'complete_ttl_ms' | 'seal'>>;
+type Settings = Partial<
+  Pick<RedisStoreOptions, 'ttl_ms' | 'complete_ttl_ms' | 'lease_ms' | 'command_ms' | 'seal'>
+>;
 
 /** A store, and everything it has told. */
 export class ObservedStore {

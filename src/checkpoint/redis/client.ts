@@ -3,10 +3,10 @@ import { Cluster, Redis } from 'ioredis';
 import type { RedisAddress } from './address.ts';
 import { REDIS_SCRIPTS } from './scripts.ts';
 
-/** A command that was not answered for this long has failed; whether it was carried out is not known. */
-const COMMAND_MAX_MS = 1000;
-/** A connection on which nothing came for this long while answers were due is given up, and with it what is queued. */
-const SILENCE_MAX_MS = 2000;
+/** The `command_ms` of a client for which none is configured. */
+export const COMMAND_MS = 1000;
+/** A connection on which nothing came for this many times `command_ms` while answers were due is given up. */
+const COMMANDS_PER_SILENCE = 2;
 const CONNECT_MAX_MS = 2000;
 /** Backoff between attempts to connect: doubles from the first to the last, with jitter. */
 const RECONNECT_MIN_MS = 50;
@@ -26,15 +26,16 @@ type Address<Kind extends RedisAddress['kind']> = Extract<RedisAddress, { readon
 
 /**
  * A client that is not connected yet. It never queues what it cannot send, so that a Redis that is gone costs neither
- * memory nor time, and it connects again by itself.
+ * memory nor time, and it connects again by itself. `command_ms`: a command that was not answered for so long has failed;
+ * whether it was carried out is not known.
  */
-export const createRedisClient = (address: RedisAddress): RedisClient =>
-  address.kind === 'cluster' ? createCluster(address) : createSingle(address);
+export const createRedisClient = (address: RedisAddress, command_ms: number = COMMAND_MS): RedisClient =>
+  address.kind === 'cluster' ? createCluster(address, command_ms) : createSingle(address, command_ms);
 
-const createSingle = (address: Address<'server' | 'sentinel'>): Redis =>
+const createSingle = (address: Address<'server' | 'sentinel'>, command_ms: number): Redis =>
   new Redis({
-    ...connectionOptions(address),
-    ...(address.kind === 'server' ? address.endpoint : sentinelOptions(address)),
+    ...connectionOptions(address, command_ms),
+    ...(address.kind === 'server' ? address.endpoint : sentinelOptions(address, command_ms)),
     db: address.db,
     enableOfflineQueue: false,
     retryStrategy,
@@ -45,9 +46,9 @@ const createSingle = (address: Address<'server' | 'sentinel'>): Redis =>
     lazyConnect: true,
   });
 
-const createCluster = (address: Address<'cluster'>): Cluster =>
+const createCluster = (address: Address<'cluster'>, command_ms: number): Cluster =>
   new Cluster([...address.nodes], {
-    redisOptions: connectionOptions(address),
+    redisOptions: connectionOptions(address, command_ms),
     enableOfflineQueue: false,
     clusterRetryStrategy: retryStrategy,
     slotsRefreshTimeout: CONNECT_MAX_MS,
@@ -61,23 +62,23 @@ const createCluster = (address: Address<'cluster'>): Cluster =>
 
 type FoundAddress = (error: null, address: string, family?: number) => void;
 
-const connectionOptions = ({ username, password, tls }: RedisAddress) => ({
+const connectionOptions = ({ username, password, tls }: RedisAddress, command_ms: number) => ({
   ...(username !== undefined && { username }),
   ...(password !== undefined && { password }),
   ...(tls && { tls: {} }),
   connectTimeout: CONNECT_MAX_MS,
-  commandTimeout: COMMAND_MAX_MS,
-  socketTimeout: SILENCE_MAX_MS,
+  commandTimeout: command_ms,
+  socketTimeout: COMMANDS_PER_SILENCE * command_ms,
   // What was sent when the connection broke has failed: the caller knows what to send again.
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
 });
 
-const sentinelOptions = ({ sentinels, master, tls }: Address<'sentinel'>) => ({
+const sentinelOptions = ({ sentinels, master, tls }: Address<'sentinel'>, command_ms: number) => ({
   sentinels: [...sentinels],
   name: master,
   sentinelRetryStrategy: retryStrategy,
-  sentinelCommandTimeout: COMMAND_MAX_MS,
+  sentinelCommandTimeout: command_ms,
   ...(tls && { sentinelTLS: {}, enableTLSForSentinelMode: true }),
 });
 

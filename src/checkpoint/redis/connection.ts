@@ -26,9 +26,10 @@ export class RedisConnection {
   #fault_ms = Number.NEGATIVE_INFINITY;
   #closing: Promise<void> | undefined;
 
-  constructor(address: RedisAddress) {
+  /** `command_ms`: see {@link createRedisClient}. */
+  constructor(address: RedisAddress, command_ms?: number) {
     this.#address = address;
-    this.client = createRedisClient(address);
+    this.client = createRedisClient(address, command_ms);
     // Sentinels and nodes of a cluster say more about a failure than the error that follows.
     for (const event of ['sentinelError', 'node error', 'error']) {
       this.client.on(event, (error: unknown) => this.#fail(error));
@@ -83,7 +84,7 @@ export class RedisConnection {
     }
   }
 
-  /** Makes one call of the client. Rejects with a {@link RedisFailureError} within two seconds. */
+  /** Makes one call of the client. Rejects with a {@link RedisFailureError} within two `command_ms`. */
   async ask<Reply>(call: (client: RedisClient) => Promise<Reply>): Promise<Reply> {
     try {
       return await call(this.client);

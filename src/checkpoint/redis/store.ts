@@ -42,6 +42,8 @@ const LISTED_LEASES = 10;
 
 export interface RedisStoreOptions {
   readonly address: RedisAddress;
+  /** A command that was not answered for so long has failed. Default 1000. */
+  readonly command_ms?: number | undefined;
   /** How long a run is kept after its last append. */
   readonly ttl_ms: number;
   /** The same of a complete run, where that is less. */
@@ -74,7 +76,7 @@ export class RedisStore implements Store {
   constructor(options: RedisStoreOptions) {
     const { lease_ms, seal, onError, onOutage, onRecovery } = options;
     const ttl_ms = Math.ceil(options.ttl_ms);
-    const connection = new RedisConnection(options.address);
+    const connection = new RedisConnection(options.address, options.command_ms);
     this.#connection = connection;
     this.#damages = new DamageReports(onError);
     this.notes = new RedisNotes({ connection, seal, reader: new NoteReader(seal, onError) });

@@ -10,6 +10,9 @@ import { follow, RedisSentinel } from '../../redis/redis-sentinel.ts';
 import { RedisServer } from '../../redis/redis-server.ts';
 import { COMPLETE, HEADER_RECORD, newRunId, OWNER, textRecord } from '../fixtures.ts';
 
+/** How long the server hangs that is slow and not gone. */
+const HANGS_MS = 1700;
+
 vi.setConfig({ testTimeout: 60_000 });
 
 for (const [name, binary] of Object.entries({ Redis: await redisBinary(), Valkey: await valkeyBinary() })) {
@@ -102,6 +105,28 @@ function describeDegradation(binary: string): void {
     server.resume();
     await expectAllIsWell(observed, journal);
   });
+
+  test.each([
+    { command_ms: 1000, fails: true },
+    { command_ms: 5000, fails: false },
+  ])(
+    'a server that hangs for longer than a second has failed: $fails, with $command_ms ms for a command',
+    async ({ command_ms, fails }) => {
+      const { server } = await start();
+      const observed = await ObservedStore.open(server.url, { command_ms, lease_ms: 3 * command_ms });
+      const journal = await observed.journal();
+      journal.record('before, ');
+      await journal.untilStored();
+      server.pause();
+      journal.record('meanwhile');
+      await new Promise((resolve) => setTimeout(resolve, HANGS_MS));
+      server.resume();
+      await journal.untilStored();
+      expect(journal.errors.length > 0).toBe(fails);
+      if (!fails) expect(observed.outages).toEqual([]);
+      expect(await observed.text(journal.lease)).toBe('before, meanwhile');
+    },
+  );
 
   test('continues when a server that was full has room again, and its replica never seemed dead', async () => {
     const { server, observed, journal } = await start();
