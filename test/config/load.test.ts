@@ -70,6 +70,7 @@ describe('where values come from', () => {
         durability: 'interval',
         interval_ms: 100,
         lease_ms: 3000,
+        command_ms: 1000,
         on_unreachable: 'fail',
         sealing_keys: [],
         ttl_s: 604_800,
