@@ -5,6 +5,7 @@ import type { RunObserver } from '../../src/proxy/run/context/run-observer.ts';
 import type { Fault, Position } from '../provider/fault.ts';
 import type { Plan } from '../provider/script.ts';
 import { TOOLS } from '../simulation/arbitraries.ts';
+import { simulateDocument } from '../simulation/document.ts';
 import { type Simulation, type SimulationOptions, simulate } from '../simulation/simulate.ts';
 
 const WIRES: readonly WireName[] = ['chat_completions', 'completions', 'messages', 'responses'];
@@ -115,6 +116,41 @@ describe('what provably says nothing passes', () => {
       const { stream, requests, interruptions } = await observe(tells(damage(IN_TEXT, event)), { wire });
       expect([stream.text, stream.finish, stream.done]).toEqual([TEXT, 'stop', true]);
       expect([requests.length, interruptions]).toEqual([1, []]);
+    });
+  });
+});
+
+describe('a client that asked for no stream is answered as one that did', () => {
+  describe.each([
+    ['nests 100,000 levels deep', frame(`{"deep":${DEEP}}`)],
+    [
+      'has a type and nests 100,000 levels deep',
+      frame(`{"type":"response.output_text.delta","deep":${DEEP}}`),
+    ],
+    [
+      'says that it is an error and nests 100,000 levels deep',
+      frame(`{"error":{"message":${DEEP}}}`, 'error'),
+    ],
+  ])('of an event that %s', (_, event) => {
+    test.each(WIRES)('on %s', async (wire) => {
+      const { status, body, outcome, stream } = await simulateDocument(tells(damage(IN_TEXT, event)), {
+        wire,
+      });
+      expect([status, outcome, stream.text]).toEqual([200, 'recovered', TEXT]);
+      expect(JSON.stringify(body)).toContain(TEXT);
+    });
+
+    test.each(WIRES)('on %s, with an error where no attempt does better', async (wire) => {
+      const { status, body, outcome } = await simulateDocument(
+        tells(...Array(8).fill(damage({ event: 0 }, event))),
+        {
+          wire,
+        },
+      );
+      expect(status).toBeGreaterThanOrEqual(500);
+      expect(outcome).not.toBe('complete');
+      expect(body).toMatchObject({ error: { message: expect.any(String) } });
+      expect(JSON.stringify(body)).not.toMatch(/RangeError|internal_error/);
     });
   });
 });
