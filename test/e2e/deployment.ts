@@ -48,6 +48,8 @@ export interface DeploymentOptions {
   readonly tracing?: object;
   /** Needed where the store is not a directory, in which one is kept. */
   readonly secret?: string;
+  /** The store as each replica reaches it, where that is not the same for all. */
+  readonly stores?: readonly string[];
   /** How many processes share the file store; 1 by default. */
   readonly replicas?: number;
   /** Every other replica is mistaken about the time of day by so much, in one direction or the other. */
@@ -124,15 +126,17 @@ export class Deployment {
       resume: { ...options.resume },
       tracing: { ...options.tracing },
     };
-    const { clock_skew_ms = 0 } = options;
+    const { clock_skew_ms = 0, stores = [] } = options;
     const skews = [0, clock_skew_ms, 0, -clock_skew_ms];
     let started = 0;
-    const startReplica = (listen?: Listen) =>
-      HoldfastProcess.start(
-        { ...configuration, ...(listen && { listen }) },
+    const startReplica = (listen?: Listen) => {
+      const checkpoint = { ...configuration.checkpoint, ...(stores[started] && { store: stores[started] }) };
+      return HoldfastProcess.start(
+        { ...configuration, checkpoint, ...(listen && { listen }) },
         { 'ca.pem': h2.ca ?? '' },
         skews[started++ % skews.length],
       );
+    };
     const deployment = new Deployment(startReplica, store, [h1, h2]);
     await Promise.all(Array.from({ length: options.replicas ?? 1 }, () => deployment.addReplica()));
     return deployment;

@@ -30,6 +30,7 @@ export class StreamClient {
   readonly #ended: Promise<unknown>;
   readonly #arrivals = new EventEmitter();
   #rest = '';
+  #isDone = false;
 
   private constructor(response: IncomingMessage) {
     this.#response = response;
@@ -57,6 +58,11 @@ export class StreamClient {
   /** What the events said, without their `data:`. */
   get payloads(): string[] {
     return this.events.map(({ data }) => payloadOf(data));
+  }
+
+  /** `[DONE]` has come, which is none of the {@link events}. */
+  get isDone(): boolean {
+    return this.#isDone;
   }
 
   /** Resolves with the first piece. */
@@ -87,7 +93,10 @@ export class StreamClient {
     const at_ms = performance.now();
     const pieces = (this.#rest + text).split('\n\n');
     this.#rest = pieces.pop() ?? '';
-    for (const data of pieces) if (chunksOf(data).length > 0) this.events.push({ data, at_ms });
+    for (const data of pieces) {
+      if (chunksOf(data).length > 0) this.events.push({ data, at_ms });
+      this.#isDone ||= payloadOf(data) === '[DONE]';
+    }
     this.#arrivals.emit('event');
   }
 }

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A network between a client and a server that loses answers when it is told to. */
+/** A network between a client and a server that loses answers, or everything, when it is told to. */
 export class LossyWire {
   readonly #server: Server;
   readonly #connections = new Set<Socket>();
   #lost_after: string | undefined;
   #losing = false;
+  #isCut = false;
 
   private constructor(port: number) {
     this.#server = createServer((client) => this.#join(client, connect(port, '127.0.0.1')));
@@ -28,10 +29,16 @@ export class LossyWire {
     this.#lost_after = words;
   }
 
+  /** Nothing arrives on either side from now on, until {@link mend}. */
+  cut(): void {
+    this.#isCut = true;
+  }
+
   /** Connections lost answers, so they are of no more use; new ones are sound. */
   mend(): void {
     this.#lost_after = undefined;
     this.#losing = false;
+    this.#isCut = false;
     for (const socket of this.#connections) socket.destroy();
   }
 
@@ -44,10 +51,10 @@ export class LossyWire {
   #join(client: Socket, server: Socket): void {
     client.on('data', (chunk: Buffer) => {
       if (this.#lost_after !== undefined && chunk.includes(this.#lost_after)) this.#losing = true;
-      server.write(chunk);
+      if (!this.#isCut) server.write(chunk);
     });
     server.on('data', (chunk: Buffer) => {
-      if (!this.#losing) client.write(chunk);
+      if (!this.#losing && !this.#isCut) client.write(chunk);
     });
     for (const [socket, other] of [
       [client, server],

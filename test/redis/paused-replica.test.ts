@@ -74,7 +74,7 @@ if ('missing' in binary) {
           taken.push({
             run: client.run,
             beyond: Math.max(payloads.length - allowed, 0),
-            done: payloads.at(-1) === '[DONE]',
+            done: client.isDone,
           });
         }
       }
