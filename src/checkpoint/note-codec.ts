@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { LastFindings } from './damage-reports.ts';
 import { NOTE_CHARACTERS_MAX, type NoteKey, UnreadableNoteError } from './notes.ts';
+import { believedText, withProof } from './proven-text.ts';
 import type { Seal } from './seal.ts';
 import type { Owner } from './store.ts';
 
@@ -15,18 +16,24 @@ export function assertNoteFits(value: string): void {
   }
 }
 
+/** What a note is sealed or proven for; its key is that of its owner, kind and name. */
+const PLACE = 'note';
+
 /** What is stored for a note: JSON without line breaks. Throws a {@link RangeError} for a value that is too long. */
 export function encodeNote(digest: string, value: string, seal: Seal | undefined): string {
   assertNoteFits(value);
-  return JSON.stringify(seal ? { sealed: seal.for(digest).seal(value) } : { value });
+  const own = seal?.for(digest);
+  if (own?.encrypts) return JSON.stringify({ sealed: own.seal(value, PLACE) });
+  return withProof(JSON.stringify({ value }), own, PLACE);
 }
 
 /** Undefined for a note that cannot be read, which counts as none. */
 export function decodeNote(digest: string, text: string, seal: Seal | undefined): string | undefined {
   try {
     const { value, sealed } = JSON.parse(text) as { readonly value?: unknown; readonly sealed?: unknown };
-    if (typeof sealed === 'string') return seal?.for(digest).open(sealed);
-    return typeof value === 'string' ? value : undefined;
+    const own = seal?.for(digest);
+    if (typeof sealed === 'string') return own?.open(sealed, PLACE);
+    return typeof value === 'string' && 'value' in believedText(text, own, PLACE) ? value : undefined;
   } catch {
     return undefined;
   }

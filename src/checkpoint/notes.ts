@@ -41,7 +41,7 @@ export class UnreadableNoteError extends Error {
 
   constructor(digest: string, kind: NoteKey['kind']) {
     super(
-      `the ${kind} note ${digest} is damaged, or sealed with a key that is not configured; it counts as none`,
+      `the ${kind} note ${digest} is damaged, without a proof, or sealed with a key that is not configured; it counts as none`,
     );
   }
 }

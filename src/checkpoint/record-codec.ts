@@ -1,14 +1,16 @@
 import type { Delta } from '../plans/delta.ts';
-import { checkedLine, type Decoded, openLine } from './checked-line.ts';
+import { bodyOf, checkedLine, type Decoded } from './checked-line.ts';
 import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
+import { believedText, withProof } from './proven-text.ts';
 import type { Seal } from './seal.ts';
 
 /*
  * One record is one checked line of the JSON
  *
- *   [seq, [series, …], header or null, at_ms]
+ *   [seq, [series, …], header or null, at_ms or null, proof]
  *
- * or, when it is sealed, [seq, sealed], a string that holds the same JSON encrypted. A series is made of events that
+ * or, when it is sealed, [seq, sealed], a string that holds the same JSON encrypted. Both are bound to the run, its owner,
+ * the epoch and the sequence number. A series is made of events that
  * carry one delta of the same kind and nothing else,
  *
  *   ["t" | "f" | "r", text, [length, …]]      text, refusal, reasoning
@@ -26,22 +28,24 @@ type MergedKind = keyof typeof CODES;
 type MergedDelta = Extract<Delta, { readonly kind: MergedKind }>;
 type Series = [code: string, text: string, lengths: number[], index?: number] | [code: 'e', ...unknown[]];
 
-/** One line, newline included. `seal`: the one for this run. */
+/** One line, newline included. `seal`: the one of this epoch of the run. */
 export const encodeRecord = (record: JournalRecord, seal?: Seal): string =>
   checkedLine(encodeRecordBody(record, seal));
 
 /** The same without its checksum and newline: JSON that begins with `[` and the sequence number. */
 export function encodeRecordBody(record: JournalRecord, seal?: Seal): string {
-  const body: unknown[] = [record.seq, seriesOf(record.events)];
-  if (record.header || record.at_ms !== undefined) body.push(record.header ?? null);
-  if (record.at_ms !== undefined) body.push(record.at_ms);
-  const text = JSON.stringify(body);
-  return seal ? JSON.stringify([record.seq, seal.seal(text)]) : text;
+  const { seq, events, header = null, at_ms = null } = record;
+  const text = JSON.stringify([seq, seriesOf(events), header, at_ms]);
+  if (!seal?.encrypts) return withProof(text, seal, placeOf(seq));
+  return JSON.stringify([seq, seal.seal(text, placeOf(seq))]);
 }
 
-/** The record of one line (with or without its newline), or why there is none. `seal`: the one for this run. */
+/** Of a record in its epoch: what it is sealed or proven for. */
+const placeOf = (seq: number): string => `record ${seq}`;
+
+/** The record of one line (with or without its newline), or why there is none. `seal`: the one of this epoch of the run. */
 export function decodeRecord(line: string | Uint8Array, seal?: Seal): Decoded<JournalRecord> {
-  const body = openLine(line);
+  const body = bodyOf(line);
   return 'reason' in body ? body : decodeRecordBody(body.value, seal);
 }
 
@@ -87,25 +91,41 @@ export function seqOf(body: Uint8Array): number | undefined {
   return comma > 1 && Number.isSafeInteger(seq) ? seq : undefined;
 }
 
-/** The record in the body of a line. Records that were stored before there was a seal are read too. */
-export function decodeRecordBody(body: unknown, seal?: Seal): Decoded<JournalRecord> {
-  if (Array.isArray(body) && typeof body[1] === 'string') return decodeSealed(body[0], body[1], seal);
-  if (!Array.isArray(body) || !Number.isSafeInteger(body[0]) || !Array.isArray(body[1])) {
-    return { reason: 'not a record' };
+/** The record in the body of a line. What is not proven to belong there is none, unless the seal accepts it. */
+export function decodeRecordBody(body: Uint8Array, seal?: Seal): Decoded<JournalRecord> {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
+  const parsed = parse(text);
+  if (!Array.isArray(parsed) || !Number.isSafeInteger(parsed[0])) return { reason: 'not a record' };
+  const [seq, content] = parsed as [number, unknown];
+  if (typeof content === 'string') return decodeSealed(seq, content, seal);
+  const believed = believedText(text, seal, placeOf(seq));
+  return 'reason' in believed ? believed : recordIn(parsed);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
-  const [seq, all, header, at_ms] = body as [number, unknown[], (RunHeader | null)?, number?];
+}
+
+function decodeSealed(seq: number, sealed: string, seal: Seal | undefined): Decoded<JournalRecord> {
+  const text = seal?.open(sealed, placeOf(seq));
+  if (text === undefined) return { reason: 'sealed with a key that is not configured, or for another place' };
+  const record = recordIn(parse(text));
+  return 'value' in record && record.value.seq !== seq ? { reason: 'sealed as another record' } : record;
+}
+
+/** `said`: what was parsed of the body. */
+function recordIn(said: unknown): Decoded<JournalRecord> {
+  if (!Array.isArray(said) || !Array.isArray(said[1])) return { reason: 'not a record' };
+  const [seq, all, header, at_ms] = said as [number, unknown[], (RunHeader | null)?, (number | null)?];
   const events: JournalEvent[] = [];
   for (const series of all) {
     if (!Array.isArray(series) || !expand(series as Series, events)) return { reason: 'unknown series' };
   }
-  return { value: { seq, ...(at_ms !== undefined && { at_ms }), ...(header && { header }), events } };
-}
-
-function decodeSealed(seq: unknown, sealed: string, seal: Seal | undefined): Decoded<JournalRecord> {
-  const text = seal?.open(sealed);
-  if (text === undefined) return { reason: 'sealed with a key that is not configured, or for another run' };
-  const record = decodeRecordBody(JSON.parse(text));
-  return 'value' in record && record.value.seq !== seq ? { reason: 'sealed as another record' } : record;
+  return { value: { seq, ...(typeof at_ms === 'number' && { at_ms }), ...(header && { header }), events } };
 }
 
 /** Appends the events of one series; false when a newer version of the format wrote it. */

@@ -149,6 +149,11 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
     uniqueItems: true,
     items: text('A secret.', 32),
   },
+  unproven: choice(
+    'refuse',
+    ['refuse', 'accept'],
+    'What is stored without a proof that this deployment has stored it, such as what a version before proofs has. `refuse`: it is treated as damaged. `accept`: it is read, for the time of a migration, in which a writer of the store can forge runs.',
+  ),
   ttl_s: integer(604_800, [1, 31_536_000], 'How long runs are kept. Seconds.'),
   complete_ttl_s: {
     type: 'integer',

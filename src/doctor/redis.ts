@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Cluster, type Redis } from 'ioredis';
 import { newRunId } from '../checkpoint/owner.ts';
 import { isRedisUrl, parseRedisUrl, type RedisAddress } from '../checkpoint/redis/address.ts';
@@ -175,12 +176,14 @@ const PROBE_TTL_S = 60;
 const NO_CREDENTIAL = 'doctor'.padEnd(64, '-') as Owner;
 
 /** Whether a run can be begun, ended and read: every script and right that a replica needs. */
-async function examineLease(findings: Findings, { checkpoint }: Configuration): Promise<void> {
+async function examineLease(findings: Findings, { secret, checkpoint }: Configuration): Promise<void> {
   let store: Store | undefined;
   try {
     await bounded(LIMIT_MS, async () => {
       store = await openStore(checkpoint.store, {
         ...checkpoint,
+        // Nothing else is read. That there has to be one is another finding.
+        secret: secret ?? randomBytes(16).toString('hex'),
         ttl_s: PROBE_TTL_S,
         on_unreachable: 'fail',
         time: systemTime,

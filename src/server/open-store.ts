@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
-import { FileStore } from '../checkpoint/file/file-store.ts';
+import { FileStore, prepareDirectory } from '../checkpoint/file/file-store.ts';
 import type { FsyncPolicy } from '../checkpoint/file/segment-log.ts';
 import { MemoryStore } from '../checkpoint/memory/store.ts';
 import { isRedisUrl, parseRedisUrl } from '../checkpoint/redis/address.ts';
-import { createSeal, type Seal } from '../checkpoint/seal.ts';
+import { createProofs, createSeal, type Seal } from '../checkpoint/seal.ts';
+import { loadOrCreateSecret } from '../checkpoint/secret-file.ts';
 import { type Store, StoreConfigurationError } from '../checkpoint/store.ts';
 import type { Time } from '../lib/time.ts';
 
@@ -15,8 +16,12 @@ export interface OpenStoreOptions {
   readonly complete_ttl_s?: number | undefined;
   /** Without a sign of life for this long, a replica counts as dead. */
   readonly lease_ms: number;
-  /** The first seals, all of them open; without any, nothing is sealed. A memory store does not need them. */
+  /** The first seals, all of them open; without any, what is stored is only proven. A memory store does not need them. */
   readonly sealing_keys: readonly string[];
+  /** Proves what is stored, where there are no sealing keys. Redis requires it; a file store keeps one of its own. */
+  readonly secret: string | undefined;
+  /** What is stored without a proof. Default `refuse`. */
+  readonly unproven?: 'refuse' | 'accept';
   /** Redis only: whether a store that cannot be reached is an error, or opened all the same. */
   readonly on_unreachable: 'fail' | 'warn';
   /** Redis only: a command that was not answered for so long has failed. Default 1000. */
@@ -38,11 +43,12 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
   const { time, fsync = 'finish', lease_ms, onError } = options;
   const { ttl_s, complete_ttl_s = ttl_s } = options;
   const kept = { ttl_ms: ttl_s * 1000, complete_ttl_ms: Math.min(ttl_s, complete_ttl_s) * 1000 };
-  const seal = options.sealing_keys.length > 0 ? createSeal(options.sealing_keys) : undefined;
   if (url === 'memory') return new MemoryStore({ time, ...kept });
-  if (isRedisUrl(url)) return openRedisStore(url, options, kept, seal);
+  if (isRedisUrl(url)) return openRedisStore(url, options, kept);
   const dir = fileStoreDirectory(url);
   if (dir !== undefined) {
+    prepareDirectory(dir);
+    const seal = sealOf(options, options.secret ?? (await loadOrCreateSecret(dir)));
     const store = new FileStore({ dir, fsync, ...kept, lease_ms, seal, onError });
     await store.start();
     return store;
@@ -56,10 +62,16 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
 
 async function openRedisStore(
   url: string,
-  { lease_ms, command_ms, on_unreachable, onError, onOutage, onRecovery }: OpenStoreOptions,
+  options: OpenStoreOptions,
   kept: { readonly ttl_ms: number; readonly complete_ttl_ms: number },
-  seal: Seal | undefined,
 ): Promise<Store> {
+  const { secret, lease_ms, command_ms, on_unreachable, onError, onOutage, onRecovery } = options;
+  // Replicas that made one each would not recognise the owners of each other's runs, nor believe what is stored.
+  if (secret === undefined)
+    throw new StoreConfigurationError(
+      'secret: replicas that share a Redis need the same one; configure `secret` or set HOLDFAST_SECRET',
+    );
+  const seal = sealOf(options, secret);
   const address = parseRedisUrl(url);
   // Loaded late: the other stores do without the client and what it needs.
   const { RedisStore } = await import('../checkpoint/redis/store.ts');
@@ -75,6 +87,14 @@ async function openRedisStore(
   });
   await store.start({ required: on_unreachable === 'fail' });
   return store;
+}
+
+/** Where there are sealing keys, the secret proves nothing: the one of a file store may lie beside what it would prove. */
+function sealOf({ sealing_keys, unproven }: OpenStoreOptions, secret: string): Seal {
+  const acceptsUnproven = unproven === 'accept';
+  return sealing_keys.length > 0
+    ? createSeal(sealing_keys, acceptsUnproven)
+    : createProofs(secret, acceptsUnproven);
 }
 
 /** The absolute directory of a `file:` store, where the generated secret lies too; undefined for any other store. */

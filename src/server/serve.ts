@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
-import { isRedisUrl } from '../checkpoint/redis/address.ts';
 import { loadOrCreateSecret } from '../checkpoint/secret-file.ts';
-import { StoreConfigurationError } from '../checkpoint/store.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { type ConfigurationSources, loadConfiguration, readCertificateAuthorities } from '../config/load.ts';
 import { createLogger } from '../lib/log.ts';
@@ -30,10 +28,10 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
   for (const warning of warnings) log.warn(warning);
 
   const ca = readCertificateAuthorities(configuration);
-  requireSharedSecret(configuration);
   const metrics = new Metrics();
   const store = await openStore(configuration.checkpoint.store, {
     ...configuration.checkpoint,
+    secret: configuration.secret,
     time: systemTime,
     onError: (error) => log.error({ err: error }, 'store upkeep failed'),
     onOutage: (error) => {
@@ -67,14 +65,6 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
   await transport.close();
   await Promise.all([store.close(), tracing?.close()]);
   log.info('stopped');
-}
-
-/** Replicas that made one each would not recognise the owners of each other's runs. */
-function requireSharedSecret({ secret, checkpoint }: Configuration): void {
-  if (secret !== undefined || !isRedisUrl(checkpoint.store)) return;
-  throw new StoreConfigurationError(
-    'secret: replicas that share a Redis need the same one; configure `secret` or set HOLDFAST_SECRET',
-  );
 }
 
 /** The configured one; else the one kept beside the file store; else one that lives as long as the memory store. */

@@ -101,7 +101,7 @@ describe('sealed records', () => {
   });
 
   test('are refused without their key, and for another run', () => {
-    const reason = 'sealed with a key that is not configured, or for another run';
+    const reason = 'sealed with a key that is not configured, or for another place';
     const others = [
       undefined,
       createSeal(['x'.repeat(32)]).for('a run'),
@@ -115,10 +115,14 @@ describe('sealed records', () => {
   test('are refused in the place of another one', () => {
     const [line = ''] = SMALL_RUN.slice(1).map((record) => encodeRecord(record, seal));
     const body = line.slice(9, -1).replace(/^\[3,/, '[4,');
-    expect(decodeRecord(checkedLine(body), seal)).toEqual({ reason: 'sealed as another record' });
+    expect(decodeRecord(checkedLine(body), seal)).toEqual({
+      reason: 'sealed with a key that is not configured, or for another place',
+    });
   });
 
-  test('may follow records that were stored before there was a key', () => {
-    expect(decodeRecord(encodeRecord(textRecord(0, 'a')), seal)).toEqual({ value: textRecord(0, 'a') });
+  test('are told from what was stored without a key, which is read only where that is accepted', () => {
+    const plain = encodeRecord(textRecord(0, 'a'));
+    expect(decodeRecord(plain, seal)).toEqual({ reason: expect.stringMatching(/^without a proof/) });
+    expect(decodeRecord(plain, createSeal([SEALING_KEY], true))).toEqual({ value: textRecord(0, 'a') });
   });
 });

@@ -74,9 +74,9 @@ test('keys can be given to another thread', async () => {
   const seal = createSeal([SEALING_KEY, OTHER_KEY]);
   const worker = new Worker(
     "const { parentPort, workerData } = require('node:worker_threads'); parentPort.postMessage(workerData);",
-    { eval: true, workerData: seal.keys },
+    { eval: true, workerData: seal.material },
   );
-  const keys = await new Promise<typeof seal.keys>((resolve) => worker.once('message', resolve));
+  const keys = await new Promise<typeof seal.material>((resolve) => worker.once('message', resolve));
   await worker.terminate();
   expect(sealWith(keys).open(seal.seal(TEXT))).toBe(TEXT);
 });

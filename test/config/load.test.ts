@@ -73,6 +73,7 @@ describe('where values come from', () => {
         command_ms: 1000,
         on_unreachable: 'fail',
         sealing_keys: [],
+        unproven: 'refuse',
         ttl_s: 604_800,
       },
       resume: {

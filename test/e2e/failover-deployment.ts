@@ -39,6 +39,7 @@ export class FailoverDeployment {
       ttl_s: TTL_S,
       lease_ms: LEASE_MS,
       sealing_keys: [],
+      secret: SECRET,
       on_unreachable: 'fail',
       onError: (error) => expect.unreachable(error.message),
       onOutage: ignore,

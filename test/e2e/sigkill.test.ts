@@ -75,6 +75,7 @@ async function wreck(name: string, after_ms: number): Promise<Wreck> {
     ttl_s: 3600,
     lease_ms: 3000,
     sealing_keys: [],
+    secret: undefined,
     on_unreachable: 'fail',
     onError: () => {},
     onOutage: () => {},

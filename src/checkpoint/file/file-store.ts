@@ -8,7 +8,7 @@ import type { Notes } from '../notes.ts';
 import { encodeRecordBody } from '../record-codec.ts';
 import { entryOf } from '../run-index.ts';
 import { isSameOwner } from '../same-owner.ts';
-import type { Seal } from '../seal.ts';
+import { epochSeal, type Seal } from '../seal.ts';
 import {
   AcquireRefusedError,
   type Damage,
@@ -48,7 +48,7 @@ export interface FileStoreOptions {
   readonly lease_ms: number;
   /** After so many bytes a segment of the log is followed by another one. Default 16 MiB. */
   readonly segment_bytes?: number | undefined;
-  /** Encrypts records and notes. Without it they are readable by whoever can read the files. */
+  /** Encrypts what is stored, or proves it. Without one, whatever the files say is believed. */
   readonly seal?: Seal | undefined;
   /** Damaged runs that were read or taken over, notes that cannot be read, and failures of the store's own upkeep. */
   onError(error: Error): void;
@@ -80,11 +80,10 @@ export class FileStore implements Store {
     const { dir, fsync, ttl_ms, complete_ttl_ms = ttl_ms, lease_ms, seal, segment_bytes, onError } = options;
     const replica = randomBytes(REPLICA_BYTES).toString('hex');
     this.#options = options;
-    this.#heartbeat = prepareDirectory(options, replica);
-    const sealing_keys = seal?.keys ?? [];
+    this.#heartbeat = makeHeartbeat(options, replica);
     const kept = { ttl_ms, complete_ttl_ms };
     this.#writer = new Writer(
-      { dir, ...kept, lease_ms, fsync, replica, sealing_keys, segment_bytes },
+      { dir, ...kept, lease_ms, fsync, replica, seal: seal?.material, segment_bytes },
       onError,
     );
     this.#damages = new DamageReports(onError);
@@ -107,7 +106,7 @@ export class FileStore implements Store {
     const { seq, damage } = await this.#claim(run, owner, after);
     if (damage) this.#damages.rewound(run, damage);
     const epoch = after + 1;
-    const seal = this.#options.seal?.for(run);
+    const seal = epochSeal(this.#options.seal, run, owner, epoch);
     this.#leases.set(run, { epoch, seal, stored_seq: seq, isTaken: false, waiting: undefined });
     return { run, owner, epoch };
   }
@@ -250,11 +249,21 @@ export class FileStore implements Store {
   }
 }
 
-/** Making a file proves that files can be made here, which the mode of the directory does not. */
-function prepareDirectory({ dir, lease_ms, onError }: FileStoreOptions, replica: string): Heartbeat {
+/** Makes the directory of a file store if there is none. Throws a {@link StoreConfigurationError}. */
+export function prepareDirectory(dir: string): void {
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     admitDirectory(dir);
+  } catch (error) {
+    if (error instanceof StoreConfigurationError) throw error;
+    throw unusable(dir, error);
+  }
+}
+
+/** Making a file proves that files can be made here, which the mode of the directory does not. */
+function makeHeartbeat({ dir, lease_ms, onError }: FileStoreOptions, replica: string): Heartbeat {
+  prepareDirectory(dir);
+  try {
     return new Heartbeat({ dir, replica, lease_ms, onError });
   } catch (error) {
     if (error instanceof StoreConfigurationError) throw error;

@@ -31,9 +31,9 @@ const SUBJECT_ERRORS_MAX = 2;
  *
  *   h  the version and the time, `-`, ms since 1970; the time holds for the frames behind it
  *   s  the segment is closed: nothing behind this frame counts, `-`, 0
- *   c  a claim of an epoch, run, epoch: `<owner> <holder or -> <base> <1 if what lies behind the base is given up, else 0>`
+ *   c  a claim of an epoch, run, epoch: `<owner> <holder or -> <base> <1 if what lies behind the base is given up, else 0> <proof>`
  *   r  a record, run, epoch: JSON of the record
- *   z  the end, run, epoch: JSON of the end with the number of the last event
+ *   z  the end, run, epoch: JSON of the end with the number of the last event and a proof
  *   i  the entry in the index of its owner, run, 0: the entry
  *   f  the entry is forgotten, run, 0
  *   p  the run is purged, run, 0

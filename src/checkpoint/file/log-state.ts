@@ -1,4 +1,6 @@
+import { withProof } from '../proven-text.ts';
 import { seqOf } from '../record-codec.ts';
+import type { Seal } from '../seal.ts';
 import type { FinalStatus, Owner, RunId } from '../store.ts';
 import { decodeFrame, encodeFrame, type Frame, type Place, subjectOfDamaged } from './frame.ts';
 import { type NewNote, NoteTable } from './note-table.ts';
@@ -78,8 +80,15 @@ export class LogState implements LogReader {
   }
 }
 
-export const encodeClaim = (run: RunId, { epoch, owner, holder, base, isRewound }: Claim): string =>
-  encodeFrame('c', run, epoch, `${owner} ${holder ?? NOTHING} ${base} ${isRewound ? 1 : 0}`);
+/** `seal`: the store's. */
+export const encodeClaim = (run: RunId, claim: Claim, seal: Seal | undefined): string =>
+  encodeFrame('c', run, claim.epoch, withProof(wordsOf(claim), seal?.for(run), placeOfClaim(claim.epoch)));
+
+const wordsOf = ({ owner, holder, base, isRewound }: Claim): string =>
+  `${owner} ${holder ?? NOTHING} ${base} ${isRewound ? 1 : 0}`;
+
+/** Of the claim of an epoch in its run: what it is proven for. */
+export const placeOfClaim = (epoch: number): string => `claim ${epoch}`;
 
 export function decodeClaim({ number, body_start, body_end }: Frame, bytes: Buffer): Claim {
   const owner_end = bytes.indexOf(' ', body_start);

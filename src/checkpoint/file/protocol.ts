@@ -1,4 +1,4 @@
-import type { SealingKey } from '../seal.ts';
+import type { SealMaterial } from '../seal.ts';
 import type { Damage, Orphan, Owner, RunEnd, RunId } from '../store.ts';
 import type { Refusal } from './refusal.ts';
 import type { FoundRun } from './run-image.ts';
@@ -16,7 +16,7 @@ export interface WriterThreadData {
   readonly fsync: FsyncPolicy;
   /** Names this process in the epochs it holds. */
   readonly replica: string;
-  readonly sealing_keys: readonly SealingKey[];
+  readonly seal: SealMaterial | undefined;
   readonly segment_bytes?: number | undefined;
 }
 

@@ -1,33 +1,46 @@
-import { encodeRecordBody, seqOf } from '../record-codec.ts';
-import type { Seal } from '../seal.ts';
-import type { RunId } from '../store.ts';
-import { decodeFrame, encodeFrame } from './frame.ts';
-import { decodeRun } from './run-image.ts';
+import { withProof } from '../proven-text.ts';
+import { decodeRecordBody, encodeRecordBody } from '../record-codec.ts';
+import { epochSeal, type Seal } from '../seal.ts';
+import type { Owner, RunId } from '../store.ts';
+import { decodeFrame, encodeFrame, type Frame } from './frame.ts';
+import { decodeClaim, encodeClaim } from './log-state.ts';
+import { decodeRun, PLACE_OF_END } from './run-image.ts';
 
 const NEWLINE = 0x0a;
 
 /**
- * The lines of a finished run with every record sealed by the first key, so that the run outlives the older ones;
- * undefined when it needs none of them, or is damaged. `seal`: the store's.
+ * The lines of a finished run, all of them sealed or proven with the first key, so that the run outlives the older ones;
+ * undefined when it needs none of them, is damaged, or is not proven: it does not become so by this. `seal`: the store's.
  */
-export function resealedLines(lines: Buffer, run: RunId, seal: Seal): Buffer | undefined {
+export function resealedLines(lines: Buffer, run: RunId, store_seal: Seal): Buffer | undefined {
+  const seal = store_seal.strict();
   const image = decodeRun(lines, run, seal);
   if (!image || image.damage) return undefined;
-  const records = new Map(image.records.map((record) => [record.seq, record]));
-  const own_seal = seal.for(run);
+  const first_key = `${seal.material.keys[0]?.id}.`;
   const parts: Buffer[] = [];
   let isOld = false;
   for (let start = 0; start < lines.length; ) {
     const end = lines.indexOf(NEWLINE, start);
     const frame = decodeFrame(lines, start, end);
-    if (frame?.kind === 'r') {
-      const body = lines.subarray(frame.body_start, frame.body_end);
-      const record = records.get(seqOf(body) ?? -1);
-      if (record)
-        parts.push(Buffer.from(encodeFrame('r', run, frame.number, encodeRecordBody(record, own_seal))));
-      isOld ||= !body.includes(`,"${seal.keys[0]?.id}.`);
+    if (frame?.kind === 'c' || frame?.kind === 'r' || frame?.kind === 'z') {
+      parts.push(Buffer.from(resealedLine(frame, lines, run, image.owner, seal)));
+      isOld ||= !lines.subarray(frame.body_start, frame.body_end).includes(first_key);
     } else if (frame) parts.push(lines.subarray(start, end + 1));
     start = end + 1;
   }
   return isOld ? Buffer.concat(parts) : undefined;
+}
+
+/** Empty for a record that cannot be read: a later epoch has made up for it. */
+function resealedLine(frame: Frame, lines: Buffer, run: RunId, owner: Owner, seal: Seal): string {
+  const { kind, number, body_start, body_end } = frame;
+  if (kind === 'c') return encodeClaim(run, decodeClaim(frame, lines), seal);
+  const own_seal = epochSeal(seal, run, owner, number);
+  const body = lines.subarray(body_start, body_end);
+  if (kind === 'r') {
+    const read = decodeRecordBody(body, own_seal);
+    return 'value' in read ? encodeFrame('r', run, number, encodeRecordBody(read.value, own_seal)) : '';
+  }
+  const { proof: _, ...end } = JSON.parse(body.toString()) as Record<string, unknown>;
+  return encodeFrame('z', run, number, withProof(JSON.stringify(end), own_seal, PLACE_OF_END));
 }

@@ -26,7 +26,7 @@ export class RunDirectory {
   readonly #handlers: RequestHandlers;
 
   constructor(options: RunDirectoryOptions) {
-    const { directory, replica, sealing_keys, onError } = options;
+    const { directory, replica, onError } = options;
     this.state = new LogState({
       onDamage: ({ segment, offset }) =>
         onError(
@@ -35,7 +35,7 @@ export class RunDirectory {
     });
     const { state } = this;
     this.log = new SegmentLog({ ...options, reader: state });
-    const seal = sealing_keys.length > 0 ? sealWith(sealing_keys) : undefined;
+    const seal = options.seal && sealWith(options.seal);
     this.runs = new RunLog({ ...options, log: this.log, state, seal });
     this.#upkeep = new Upkeep({ ...options, log: this.log, state, runs: this.runs });
     const notes = new NoteLog({ log: this.log, state, replica });

@@ -1,14 +1,17 @@
 import { isObject } from '../../lib/json.ts';
 import type { JournalRecord } from '../journal.ts';
 import { JournalPrefix } from '../journal-prefix.ts';
+import { believedText } from '../proven-text.ts';
 import { decodeRecordBody, seqOf } from '../record-codec.ts';
-import type { Seal } from '../seal.ts';
+import { epochSeal, type Seal } from '../seal.ts';
 import type { Damage, Holder, Owner, RunEnd, RunId, StoredRun, Takeover } from '../store.ts';
 import { FINAL_STATUSES } from '../store.ts';
 import { decodeFrame, type Frame } from './frame.ts';
-import { decodeClaim } from './log-state.ts';
+import { decodeClaim, placeOfClaim } from './log-state.ts';
 
 const NEWLINE = 0x0a;
+/** Of the end of a run in its last epoch: what it is proven for. */
+export const PLACE_OF_END = 'end';
 
 /** What the lines of one run say. */
 export interface RunImage {
@@ -38,8 +41,9 @@ export type Interpretation =
 
 /** `seal`: the store's. `from`: see {@link decodeRun}. */
 export function interpretRun(run: RunId, found: FoundRun, seal: Seal | undefined, from = 0): Interpretation {
-  const image = decodeRun(found.lines, run, seal, from);
-  if (!image) return { damage: { record: 0, seq: 0, reason: 'the opening line cannot be read' } };
+  const reader = readRun(found.lines, run, seal, from);
+  const image = reader.image();
+  if (!image) return { damage: { record: 0, seq: 0, reason: reader.strangeness } };
   const { owner, epoch, takeovers, records, damage } = image;
   const end = image.end ?? endOfDamaged(found.ended_at_ms);
   const stored: StoredRun = {
@@ -63,26 +67,39 @@ const endOfDamaged = (at_ms: number | undefined): RunEnd | undefined =>
  * Reads a run from its lines, in the order of the log. Undefined when the first of them cannot be read. `seal`: the
  * store's. `from`: records that end there or before are not wanted, and only looked at to see that they are undamaged.
  */
-export function decodeRun(lines: Buffer, run: RunId, seal: Seal | undefined, from = 0): RunImage | undefined {
-  const reader = new RunReader(run, seal?.for(run), from);
+export const decodeRun = (
+  lines: Buffer,
+  run: RunId,
+  seal: Seal | undefined,
+  from = 0,
+): RunImage | undefined => readRun(lines, run, seal, from).image();
+
+function readRun(lines: Buffer, run: RunId, seal: Seal | undefined, from: number): RunReader {
+  const reader = new RunReader(run, seal, from);
   for (let start = 0; start < lines.length; ) {
     const newline = lines.indexOf(NEWLINE, start);
     const end = newline < 0 ? lines.length : newline;
-    if (end > start && !reader.readLine(lines, start, end)) return undefined;
+    if (end > start && !reader.readLine(lines, start, end)) break;
     start = end + 1;
   }
-  return reader.image();
+  return reader;
 }
 
 class RunReader {
   readonly #run: RunId;
+  /** The store's. */
   readonly #seal: Seal | undefined;
+  /** Of what is in the latest epoch whose claim can be believed. */
+  #epoch_seal: Seal | undefined;
   readonly #from: number;
   readonly #prefix = new JournalPrefix();
   readonly #takeovers: Takeover[] = [];
   #owner: Owner | undefined;
   #epoch = 0;
+  /** The latest whose claim can be believed. */
+  #believed = 0;
   #end: RunEnd | undefined;
+  #strangeness = 'the opening line cannot be read';
 
   constructor(run: RunId, seal: Seal | undefined, from: number) {
     this.#run = run;
@@ -105,6 +122,11 @@ class RunReader {
     return this.#owner !== undefined;
   }
 
+  /** Why the run belongs to nobody. */
+  get strangeness(): string {
+    return this.#strangeness;
+  }
+
   image(): RunImage | undefined {
     if (this.#owner === undefined) return undefined;
     const { seq, records, damage } = this.#prefix;
@@ -122,9 +144,24 @@ class RunReader {
   /** A rewound claim makes up for whatever is wrong behind its base, unless that cannot be reached. */
   #readClaim(frame: Frame, bytes: Buffer): void {
     const { epoch, owner, holder, base, isRewound } = decodeClaim(frame, bytes);
+    const follows = epoch === this.#believed + 1;
     this.#epoch = epoch;
-    this.#owner ??= owner;
+    const text = bytes.toString('utf8', frame.body_start, frame.body_end);
+    const read = believedText(text, this.#seal?.for(this.#run), placeOfClaim(epoch));
+    if ('reason' in read) {
+      this.#strangeness = `the opening line is ${read.reason}`;
+      this.#prefix.break(`the claim of an epoch is ${read.reason}`);
+      return;
+    }
+    if (this.#owner !== undefined && this.#owner !== owner) {
+      this.#prefix.break('an epoch is claimed for another owner');
+      return;
+    }
+    this.#owner = owner;
+    this.#believed = epoch;
+    this.#epoch_seal = epochSeal(this.#seal, this.#run, owner, epoch, read.value.isProven);
     if (epoch === 1) return;
+    if (this.#seal && !follows && !isRewound) this.#prefix.break('the claim of an earlier epoch is missing');
     if (isRewound) this.#prefix.rewind(base);
     else if (base >= 0) this.#prefix.expect(base);
     // Its process may not have known the last events before it.
@@ -138,11 +175,16 @@ class RunReader {
     const seq = seqOf(body);
     if (seq !== undefined && seq <= this.#from && this.#from > 0 && this.#prefix.isSound)
       this.#prefix.pass(seq);
-    else this.#prefix.add(decodeRecordBody(JSON.parse(body.toString()) as unknown, this.#seal));
+    else this.#prefix.add(decodeRecordBody(body, this.#epoch_seal));
   }
 
   #readEnd({ body_start, body_end }: Frame, bytes: Buffer): void {
-    const said: unknown = JSON.parse(bytes.toString('utf8', body_start, body_end));
+    const read = believedText(bytes.toString('utf8', body_start, body_end), this.#epoch_seal, PLACE_OF_END);
+    if ('reason' in read) {
+      this.#prefix.break(read.reason);
+      return;
+    }
+    const said: unknown = JSON.parse(read.value.text);
     const { seq, ...end } = isObject(said) ? said : {};
     if (typeof seq !== 'number' || !FINAL_STATUSES.some((status) => status === end.status)) {
       this.#prefix.break('unknown line');

@@ -1,6 +1,7 @@
 import { NOTHING_STORED } from '../append-order.ts';
+import { withProof } from '../proven-text.ts';
 import { isSameOwner } from '../same-owner.ts';
-import type { Seal } from '../seal.ts';
+import { epochSeal, type Seal } from '../seal.ts';
 import type { Damage, Orphan, Owner, RunEnd, RunId } from '../store.ts';
 import { encodeFrame } from './frame.ts';
 import { holderOf } from './holder.ts';
@@ -9,7 +10,7 @@ import type { PrivateDirectory } from './private-directory.ts';
 import type { AnswerTo, RequestOf, Writing } from './protocol.ts';
 import { refused } from './refusal.ts';
 import { resealedLines } from './reseal.ts';
-import { decodeRun, type FoundRun, type RunImage } from './run-image.ts';
+import { decodeRun, type FoundRun, PLACE_OF_END, type RunImage } from './run-image.ts';
 import type { RunState } from './run-table.ts';
 import type { Outcome, SegmentLog } from './segment-log.ts';
 
@@ -43,7 +44,7 @@ export class RunLog {
     owner,
     after,
   }: RequestOf<'acquire'>): Writing<AnswerTo<'acquire'>> | { answer: AnswerTo<'acquire'> } {
-    const { replica, state } = this.#options;
+    const { replica, seal, state } = this.#options;
     const epoch = after + 1;
     const known = state.runs.get(run);
     const claim = `${run} ${epoch}`;
@@ -51,13 +52,14 @@ export class RunLog {
       return { answer: { seq: known.seq } };
     admit(known, run, owner, after);
     const image = after > 0 ? this.#image(run) : undefined;
-    if (after > 0 && !image) throw refused('foreign', run);
+    // What is known of a run without reading it is not proven.
+    if (after > 0 && !(image && isSameOwner(image.owner, owner))) throw refused('foreign', run);
     const damage = image?.damage;
     const base = damage && image ? image.seq : (known?.seq ?? NOTHING_STORED);
     const isRewound = damage !== undefined;
     this.#unconfirmed.add(claim);
     return {
-      lines: [encodeClaim(run, { epoch, owner, holder: replica, base, isRewound })],
+      lines: [encodeClaim(run, { epoch, owner, holder: replica, base, isRewound }, seal)],
       answer: ([outcome]) => {
         this.#unconfirmed.delete(claim);
         expectOk(outcome, run);
@@ -86,6 +88,7 @@ export class RunLog {
     if (known?.status && known.epoch === epoch && known.owner && isSameOwner(known.owner, owner))
       return { lines: [], answer: () => this.#synced(undefined) };
     this.#held(run, epoch);
+    const own_seal = epochSeal(this.#options.seal, run, owner, epoch);
     // The replica that took it over did not see what was damaged later.
     const damage = epoch > 1 ? this.#image(run)?.damage : undefined;
     const end: RunEnd =
@@ -93,7 +96,9 @@ export class RunLog {
         ? { ...request.end, status: 'recovered_from_partial' }
         : request.end;
     return {
-      lines: [encodeFrame('z', run, epoch, JSON.stringify({ ...end, seq }))],
+      lines: [
+        encodeFrame('z', run, epoch, withProof(JSON.stringify({ ...end, seq }), own_seal, PLACE_OF_END)),
+      ],
       answer: ([outcome]) => {
         expectOk(outcome, run);
         if (epoch > 1) this.#reseal(run);
@@ -107,7 +112,7 @@ export class RunLog {
     const known = this.#options.state.runs.get(run);
     if (!known?.owner || !this.#isHeld(known, epoch)) return { answer: undefined };
     const claim = { epoch: epoch + 1, owner: known.owner, holder: undefined, base: seq, isRewound: false };
-    return { lines: [encodeClaim(run, claim)], answer: () => undefined };
+    return { lines: [encodeClaim(run, claim, this.#options.seal)], answer: () => undefined };
   }
 
   purge({ run, owner }: RequestOf<'purge'>): Writing<undefined> | { answer: undefined } {

@@ -13,6 +13,7 @@ export class RedisLease implements Turns {
   /** Distinguishes this opening of the epoch from another one after Redis forgot this one. */
   readonly token: string;
   readonly takeovers: readonly Takeover[];
+  /** Of this epoch. */
   readonly seal: Seal | undefined;
   isTaken: boolean = false;
   waiting: (() => void)[] | undefined;

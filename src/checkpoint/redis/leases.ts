@@ -1,5 +1,5 @@
 import { endTurn, takeTurn } from '../append-order.ts';
-import type { Seal } from '../seal.ts';
+import { epochSeal, type Seal } from '../seal.ts';
 import { JournalGapError, type Lease, type RunEnd, StaleLeaseError } from '../store.ts';
 import type { RedisConnection } from './connection.ts';
 import { logKey, RELEASED } from './keys.ts';
@@ -47,16 +47,16 @@ export class RedisLeases {
     last_id: string,
     after: Pick<Opening, 'base' | 'takeovers'>,
   ): Promise<Lease | undefined> {
-    const { connection, lists, replica, ttl_ms } = this.#options;
+    const { connection, lists, replica, seal, ttl_ms } = this.#options;
     const token = `${replica}.${++this.#opened}`;
     const held = new RedisLease({
       lease,
       token,
       ...after,
-      seal: this.#options.seal?.for(lease.run),
+      seal: epochSeal(seal, lease.run, lease.owner, lease.epoch),
       kept_at_ms: performance.now(),
     });
-    const line = encodeOpening({ ...lease, holder: replica, ...after });
+    const line = encodeOpening({ ...lease, holder: replica, ...after }, seal);
     const listed = this.#listed(lease);
     this.#delivered.add(nameOf(listed));
     try {
@@ -152,7 +152,7 @@ export class RedisLeases {
     const next = epoch + 1;
     await lists.add({ list: RELEASED, run, epoch: next });
     const { owner, takeovers } = opening;
-    const line = encodeOpening({ run, owner, epoch: next, base: prefix.seq, takeovers });
+    const line = encodeOpening({ run, owner, epoch: next, base: prefix.seq, takeovers }, this.#options.seal);
     const token = `${replica}.${++this.#opened}`;
     await connection.ask((client) =>
       client.holdfastOpen(logKey(run), last_id, openingId(next), line, token, String(ttl_ms)),
@@ -209,7 +209,7 @@ export class RedisLeases {
     const entry = () => {
       if (held.state !== 'held') return [];
       const opening = { run, owner, epoch: next, base: held.seq, takeovers: held.takeovers };
-      return [openingId(next), encodeOpening(opening)];
+      return [openingId(next), encodeOpening(opening, this.#options.seal)];
     };
     try {
       await this.write(held, entry, true);

@@ -1,8 +1,10 @@
-import { checkedLine, type Decoded, openLine } from '../checked-line.ts';
+import { isObject } from '../../lib/json.ts';
+import { bodyOf, checkedLine, type Decoded } from '../checked-line.ts';
 import type { JournalRecord } from '../journal.ts';
 import { JournalPrefix } from '../journal-prefix.ts';
+import { type Believed, believedText, withProof } from '../proven-text.ts';
 import { decodeRecord } from '../record-codec.ts';
-import type { Seal } from '../seal.ts';
+import { epochSeal, type Seal } from '../seal.ts';
 import { FINAL_STATUSES, type Owner, type RunEnd, type RunId, type Takeover } from '../store.ts';
 import type { RawEntry } from './scripts.ts';
 
@@ -18,6 +20,9 @@ import type { RawEntry } from './scripts.ts';
  */
 
 const VERSION = 1;
+/** What openings and ends are proven for. An opening names its epoch and its owner itself. */
+const OPENING = 'opening';
+const END = 'end';
 /** The highest number a stream can hold. JavaScript cannot represent it as a number. */
 export const END_NUMBER = '18446744073709551615';
 
@@ -51,28 +56,67 @@ export function parseId(id: string): EntryId {
   return { epoch: Number(epoch), kind, seq: Number(number) - 1 };
 }
 
-export const encodeOpening = (opening: Opening): string =>
-  checkedLine(JSON.stringify({ v: VERSION, ...opening }));
+/** `seal`: the store's. */
+export const encodeOpening = (opening: Opening, seal: Seal | undefined): string =>
+  checkedLine(withProof(JSON.stringify({ v: VERSION, ...opening }), seal?.for(opening.run), OPENING));
 
-/** `seq`: of the last event, so that a reader knows when some are missing. */
-export const encodeEnd = (end: RunEnd, seq: number): string => checkedLine(JSON.stringify({ ...end, seq }));
+/** `seq`: of the last event, so that a reader knows when some are missing. `seal`: the one of the epoch that ends. */
+export const encodeEnd = (end: RunEnd, seq: number, seal: Seal | undefined): string =>
+  checkedLine(withProof(JSON.stringify({ ...end, seq }), seal, END));
 
-/** The opening in an entry, if it is whole and belongs to this run. */
-export function decodeOpening([id, fields]: RawEntry, run: RunId): Opening | undefined {
-  const opened = openLine(lineOf(fields));
-  if ('reason' in opened) return undefined;
-  const opening = opened.value as Opening & { readonly v: number };
-  const fits = opening.v === VERSION && opening.run === run && openingId(opening.epoch) === id.toString();
-  return fits ? opening : undefined;
+/** The beginning of an epoch that may be believed. */
+export interface OpenedEpoch {
+  readonly opening: Opening;
+  /** Of everything else in it; undefined in a store that has none. */
+  readonly seal: Seal | undefined;
 }
 
-/** The end in an entry, if it is whole. */
-export function decodeEnd([, fields]: RawEntry): { readonly end: RunEnd; readonly seq: number } | undefined {
-  const opened = openLine(lineOf(fields));
-  if ('reason' in opened) return undefined;
-  const { seq, status, at_ms, cause } = opened.value as RunEnd & { readonly seq: number };
-  if (!FINAL_STATUSES.includes(status)) return undefined;
-  return { end: cause === undefined ? { status, at_ms } : { status, at_ms, cause }, seq };
+/** The opening in an entry, or why it is none of this run that can be believed. `seal`: the store's. */
+export function decodeOpening(
+  [id, fields]: RawEntry,
+  run: RunId,
+  seal: Seal | undefined,
+): Decoded<OpenedEpoch> {
+  const read = saidIn(fields, seal?.for(run), OPENING);
+  if ('reason' in read) return read;
+  const opening = read.value.said as unknown as Opening & { readonly v: number };
+  const { v, owner, epoch } = opening;
+  if (v !== VERSION || opening.run !== run || openingId(epoch) !== id.toString())
+    return { reason: 'of another run, epoch or format' };
+  return { value: { opening, seal: epochSeal(seal, run, owner, epoch, read.value.isProven) } };
+}
+
+/** The end in an entry, or why there is none. `seal`: the one of its epoch. */
+export function decodeEnd(
+  [, fields]: RawEntry,
+  seal: Seal | undefined,
+): Decoded<{ readonly end: RunEnd; readonly seq: number }> {
+  const read = saidIn(fields, seal, END);
+  if ('reason' in read) return read;
+  const { seq, status, at_ms, cause } = read.value.said as unknown as RunEnd & { readonly seq: number };
+  if (!FINAL_STATUSES.includes(status)) return { reason: 'an unknown status' };
+  return { value: { end: cause === undefined ? { status, at_ms } : { status, at_ms, cause }, seq } };
+}
+
+interface Said extends Believed {
+  readonly said: Readonly<Record<string, unknown>>;
+}
+
+function saidIn(fields: readonly Buffer[], seal: Seal | undefined, place: string): Decoded<Said> {
+  const body = bodyOf(lineOf(fields));
+  if ('reason' in body) return body;
+  const believed = believedText(body.value.toString(), seal, place);
+  if ('reason' in believed) return believed;
+  const said = parsed(believed.value.text);
+  return isObject(said) ? { value: { ...believed.value, said } } : { reason: 'not JSON' };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The record in an entry, or why there is none. */
@@ -84,7 +128,7 @@ export function decodeEntry([id, fields]: RawEntry, seal: Seal | undefined): Dec
 
 /** Where a log is read from when it is not read from its first entry on. */
 export interface ReadingPoint {
-  readonly opening: Opening;
+  readonly opened: OpenedEpoch;
   /** Of the last event before it. */
   readonly seq: number;
   readonly last_id: string;
@@ -94,22 +138,23 @@ export interface ReadingPoint {
 export class LogReader {
   readonly run: RunId;
   readonly prefix: JournalPrefix;
+  /** The store's. */
   readonly #seal: Seal | undefined;
-  #opening: Opening | undefined;
+  #opened: OpenedEpoch | undefined;
   #end: RunEnd | undefined;
   #last_id: string;
 
   constructor(run: RunId, seal: Seal | undefined, from?: ReadingPoint) {
     this.run = run;
     this.#seal = seal;
-    this.#opening = from?.opening;
+    this.#opened = from?.opened;
     this.#last_id = from?.last_id ?? '';
     this.prefix = new JournalPrefix(from?.seq);
   }
 
-  /** Of the latest epoch whose opening can be read; undefined when the owner of the run is unknown. */
+  /** Of the latest epoch whose opening can be believed; undefined when the owner of the run is unknown. */
   get opening(): Opening | undefined {
-    return this.#opening;
+    return this.#opened?.opening;
   }
 
   /** Empty for a log without entries. */
@@ -123,7 +168,7 @@ export class LogReader {
 
   /** The replica that opened the latest epoch; undefined when it was released, and when that cannot be read. */
   get holder(): string | undefined {
-    return this.#opening?.epoch === this.epoch ? this.#opening.holder : undefined;
+    return this.opening?.epoch === this.epoch ? this.opening.holder : undefined;
   }
 
   /** Undefined while the run lasts. The time at which a damaged run ended may be unknown. */
@@ -136,29 +181,44 @@ export class LogReader {
     this.#last_id = entry[0].toString();
     const { kind } = parseId(this.#last_id);
     if (kind === 'opening') this.#addOpening(entry);
+    else if (this.#seal && !this.#opened) this.prefix.break('no opening before it that can be believed');
     else if (kind === 'end') this.#addEnd(entry);
-    else this.prefix.add(decodeEntry(entry, this.#seal));
+    else this.prefix.add(decodeEntry(entry, this.#opened?.seal));
   }
 
   #addOpening(entry: RawEntry): void {
-    const opening = decodeOpening(entry, this.run);
-    if (!opening) {
-      this.prefix.break('the opening of an epoch cannot be read');
+    const read = decodeOpening(entry, this.run, this.#seal);
+    const before = this.opening;
+    if ('reason' in read) {
+      this.prefix.break(`the opening of an epoch is not to be believed: ${read.reason}`);
       return;
     }
-    this.prefix.rewind(opening.base);
-    this.#opening = opening;
+    const opened = read.value;
+    if (before && before.owner !== opened.opening.owner) {
+      this.prefix.break('an epoch was opened for another owner');
+      return;
+    }
+    this.prefix.rewind(opened.opening.base);
+    // What was delivered in an epoch that is gone may have been replaced by what an earlier one wrote.
+    if (isAnyMissing(opened.opening, before)) this.prefix.break('the opening of an earlier epoch is missing');
+    this.#opened = opened;
   }
 
   #addEnd(entry: RawEntry): void {
-    const decoded = decodeEnd(entry);
-    if (!decoded) {
-      this.prefix.break('the end of the run cannot be read');
+    const decoded = decodeEnd(entry, this.#opened?.seal);
+    if ('reason' in decoded) {
+      this.prefix.break(`the end of the run cannot be read: ${decoded.reason}`);
       return;
     }
-    this.#end = decoded.end;
-    this.prefix.expect(decoded.seq);
+    this.#end = decoded.value.end;
+    this.prefix.expect(decoded.value.seq);
   }
+}
+
+/** Whether an epoch that has delivered something the later one builds on was not among those that were read. */
+function isAnyMissing({ base, takeovers }: Opening, before: Opening | undefined): boolean {
+  const read = before?.takeovers.length ?? 0;
+  return takeovers.slice(read).some(({ seq }) => seq < base);
 }
 
 const EMPTY = Buffer.alloc(0);

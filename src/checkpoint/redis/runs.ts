@@ -9,6 +9,7 @@ import {
   END_NUMBER,
   type EntryId,
   LogReader,
+  type OpenedEpoch,
   type Opening,
   parseId,
   recordNumber,
@@ -41,7 +42,7 @@ export class RedisRuns {
 
   /** The whole log; undefined when there is none. */
   async whole(run: RunId): Promise<LogReader | undefined> {
-    const reader = new LogReader(run, this.#seal?.for(run));
+    const reader = new LogReader(run, this.#seal);
     await this.readOn(reader);
     this.#sound.delete(run);
     if (reader.last_id === '') return undefined;
@@ -56,12 +57,11 @@ export class RedisRuns {
     // Of all entries with events after the cursor, this is the lowest number one could have.
     const reply = await this.#latest(run, recordNumber(from + 1), PAGE);
     if (!reply) return undefined;
-    const { last_id, opening, entries } = reply;
-    const seal = this.#seal?.for(run);
-    const seq = opening && seqBefore(entries[0], parseId(last_id), opening, seal);
-    if (!opening || seq === undefined || seq > Math.min(from, sound_seq) || opening.base > from)
+    const { last_id, opened, entries } = reply;
+    const seq = opened && seqBefore(entries[0], parseId(last_id), opened);
+    if (!opened || seq === undefined || seq > Math.min(from, sound_seq) || opened.opening.base > from)
       return undefined;
-    const reader = new LogReader(run, seal, { opening, seq, last_id });
+    const reader = new LogReader(run, this.#seal, { opened, seq, last_id });
     for (const entry of entries) reader.add(entry);
     if (entries.length === PAGE) await this.readOn(reader);
     if (reader.prefix.damage) return undefined;
@@ -69,10 +69,11 @@ export class RedisRuns {
     return reader;
   }
 
-  async latest(run: RunId): Promise<LatestEpoch | undefined> {
+  /** `unproven`: there is one, of which nothing can be believed. */
+  async latest(run: RunId): Promise<LatestEpoch | 'unproven' | undefined> {
     const reply = await this.#latest(run, END_NUMBER, 1);
-    if (!reply?.opening) return undefined;
-    return { opening: reply.opening, isFinished: reply.entries.length > 0 };
+    if (!reply?.opened) return reply?.isOpened ? 'unproven' : undefined;
+    return { opening: reply.opened.opening, isFinished: reply.entries.length > 0 };
   }
 
   #remember(run: RunId, seq: number): void {
@@ -88,9 +89,11 @@ export class RedisRuns {
     );
     if (!reply) return undefined;
     const [last_id, opening, entries] = reply;
+    const opened = opening.length === 0 ? undefined : decodeOpening(opening, run, this.#seal);
     return {
       last_id: last_id.toString(),
-      opening: opening.length === 0 ? undefined : decodeOpening(opening, run),
+      isOpened: opening.length > 0,
+      opened: opened && 'value' in opened ? opened.value : undefined,
       entries,
     };
   }
@@ -117,11 +120,13 @@ export class RedisRuns {
 function seqBefore(
   first: RawEntry | undefined,
   last: EntryId,
-  opening: Opening,
-  seal: Seal | undefined,
+  { opening, seal }: OpenedEpoch,
 ): number | undefined {
   if (!first) return last.kind === 'opening' ? opening.base : last.seq;
-  if (parseId(first[0].toString()).kind === 'end') return decodeEnd(first)?.seq;
+  if (parseId(first[0].toString()).kind === 'end') {
+    const end = decodeEnd(first, seal);
+    return 'reason' in end ? undefined : end.value.seq;
+  }
   const read = decodeEntry(first, seal);
   return 'reason' in read ? undefined : read.value.seq - read.value.events.length;
 }

@@ -49,6 +49,7 @@ export interface RedisStoreOptions {
   /** The same of a complete run, where that is less. */
   readonly complete_ttl_ms?: number;
   readonly lease_ms: number;
+  /** Encrypts what is stored, or proves it. Without one, whatever Redis says is believed. */
   readonly seal?: Seal | undefined;
   /** Damaged runs that were read or taken over, and notes that cannot be read. */
   onError(error: Error): void;
@@ -149,7 +150,7 @@ export class RedisStore implements Store {
       if (held.state === 'fenced') throw new StaleLeaseError(lease);
       // Nothing that was lost may pass for complete; whatever else the end is, what is left of the run may have it.
       const accepts_loss = end.status !== 'complete';
-      const entry = () => (held.state === 'held' ? [held.end_id, encodeEnd(end, held.seq)] : []);
+      const entry = () => (held.state === 'held' ? [held.end_id, encodeEnd(end, held.seq, held.seal)] : []);
       await this.#leases.write(held, entry, accepts_loss, this.#leases.keptAfter(end));
       this.#leases.ended(held, 'finished');
     });
@@ -246,6 +247,8 @@ export class RedisStore implements Store {
   async #orphan(listed: ListedRun): Promise<Orphan | undefined> {
     const { run, list, epoch } = listed;
     const latest = await this.#runs.latest(run);
+    // Perhaps another deployment's, or of a version whose runs are not read here: it is theirs to salvage.
+    if (latest === 'unproven') return undefined;
     if (latest && !latest.isFinished) {
       const { opening } = latest;
       if (opening.epoch === epoch && isHeldBy(list, opening)) return { run, owner: opening.owner, epoch };

@@ -40,7 +40,7 @@ export class Peer {
       complete_ttl_ms: ttl_ms,
       lease_ms: 3000,
       replica: randomBytes(4).toString('hex'),
-      sealing_keys: [],
+      seal: undefined,
       ...others,
       directory: new PrivateDirectory(dir, fs),
       onError,

@@ -27,6 +27,7 @@ function opening(url: string, options: Partial<OpenStoreOptions> = {}) {
     ttl_s: 60,
     lease_ms: 600,
     sealing_keys: [],
+    secret: 'the secret of a deployment',
     on_unreachable: 'fail',
     onError: (error) => expect.unreachable(error.message),
     onOutage: ({ message }) => outages.push(message),

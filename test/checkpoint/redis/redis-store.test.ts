@@ -265,7 +265,7 @@ function describeStore(path: string): void {
     for (let time = 0; time < 3; time++) expect(await store.notes.get(OWNER, key)).toBeUndefined();
     expect(damages.map(({ message }) => message)).toEqual([
       `the idempotency note ${name.slice('holdfast:note:'.length)} is damaged, ` +
-        'or sealed with a key that is not configured; it counts as none',
+        'without a proof, or sealed with a key that is not configured; it counts as none',
     ]);
     expect(await store.notes.claim(OWNER, key, 'new', 10_000)).toBe('new');
     expect(await server.admin.pttl(name)).toBeGreaterThan(0);
