@@ -43,6 +43,8 @@ export class AttemptReader {
   readonly #after: AnswerEvent[] = [];
   #finishedChoices = 0;
   #batches = 0;
+  /** Up to here the transcript may grow without being counted anew. */
+  #unlimited_bytes = 0;
   /** When the events came that are being taken. */
   #at_ms: number;
 
@@ -205,15 +207,17 @@ export class AttemptReader {
     const isWhole = intact && joined === told;
     if (joined.length > 0 || isWhole) this.#state.accept(joined, event, isWhole, this.#at_ms);
     if (splice && !this.#stopRejected(splice) && splice.stopReason) this.#finish(splice.stopReason);
-    this.#limit();
+    if (this.#state.transcript.held_bytes_max > this.#unlimited_bytes) this.#limit();
   }
 
   #limit(): void {
-    const { transcript, output } = this.#state;
+    const { run, transcript, output } = this.#state;
     const { run_bytes } = this.#context.configuration.limits;
     if (transcript.exceeds(run_bytes - output.forwarded_bytes))
       this.#attempt.stop({ kind: 'limit', limit: 'limits.run_bytes' });
     else this.#count(transcript.held_bytes_max + output.forwarded_bytes);
+    const counted_bytes = run.memory?.said_bytes ?? Number.POSITIVE_INFINITY;
+    this.#unlimited_bytes = Math.min(run_bytes, counted_bytes) - output.forwarded_bytes;
   }
 
   /** `held_bytes`: by the answer, as far as it has come. */
