@@ -1,4 +1,5 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { MemoryRuns } from '../../src/checkpoint/memory/runs.ts';
@@ -158,6 +159,37 @@ describe("where every key is the operator's", () => {
     expect((await ask(replica, 'OPTIONS', CHAT, preflight)).status).toBe(204);
     const refused = await ask(replica, 'POST', CHAT, origin, bodyFor('gpt-4o'));
     expect([refused.status, refused.headers['access-control-allow-origin']]).toEqual([401, origin.origin]);
+  });
+
+  it('a large body is not waited for, and its client still reads the answer', async () => {
+    const { replica, asked } = await deploy();
+    const { socket, status } = await new Promise<{ socket: Socket; status: number | undefined }>(
+      (resolve, reject) => {
+        const request = httpRequest(replica.api + CHAT, {
+          method: 'POST',
+          headers: { ...json, 'content-length': 30_000_000 },
+        });
+        request
+          .on('error', reject)
+          .on('response', ({ statusCode, socket }) => resolve({ socket, status: statusCode }));
+        request.write(Buffer.alloc(5_000_000, ' '));
+      },
+    );
+    socket.destroy();
+    expect(status).toBe(401);
+    expect(
+      await (
+        await fetch(replica.api + CHAT, { method: 'POST', headers: json, body: ' '.repeat(30_000_000) })
+      ).text(),
+    ).toContain('unknown_client');
+    expect(asked).toEqual([]);
+  });
+
+  it('a token may be in several headers, and goes no further in any of them', async () => {
+    const { replica, asked } = await deploy();
+    const headers = Object.fromEntries(CARRIERS.map(([name, carry]) => [name, carry(TOKEN)]));
+    expect((await ask(replica, 'GET', '/v1/models', headers)).status).toBe(200);
+    expect(JSON.stringify(asked)).not.toContain(TOKEN);
   });
 
   it('two tokens in one request are two credentials', async () => {
