@@ -104,16 +104,14 @@ export function closedBefore(
   tool_proof: Proof,
 ): readonly Close[] {
   const followed = next.kind === 'text' ? 'text' : next.kind === 'tool_start' ? 'call' : undefined;
-  const { openCalls } = transcript;
-  if (!followed || openCalls.length === 0 || tool_proof > 2) return NONE;
-  const unproven = openCalls.findIndex((call) => {
+  if (!followed || !transcript.hasOpenCalls || tool_proof > 2) return NONE;
+  const proven = transcript.firstOpenCalls((call) => {
     const content = transcript.contentOf(call);
-    if (content === 'partial') return true;
-    if (followed === 'text') return false;
+    if (content === 'partial') return false;
+    if (followed === 'text') return true;
     // All calls may be started before the arguments of the first one come, even if those are only `{}`.
-    return content === 'blank' || (content === 'empty' && !takesNoArguments(schemas.get(call.name)));
+    return content === 'filled' || (content === 'empty' && takesNoArguments(schemas.get(call.name)));
   });
-  const proven = unproven === -1 ? openCalls : openCalls.slice(0, unproven);
   return proven.map(({ index }) => ({ kind: 'tool_close', index, proof: 2 }));
 }
 

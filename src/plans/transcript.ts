@@ -20,10 +20,13 @@ export class Transcript {
   usage: Usage | undefined;
   /** UTF-16 units that the model has said. */
   size = 0;
-  /** Read before every delta, so it is kept rather than filtered out. */
-  openCalls: readonly ToolCall[] = [];
   readonly #toolCalls: Mutable<ToolCall>[] = [];
-  readonly #arguments = new Map<ToolCall, CallArguments>();
+  /** The latest of each index. */
+  readonly #byIndex = new Map<number, Mutable<ToolCall>>();
+  /** Those that are open, in the order in which they began. */
+  readonly #open = new Map<ToolCall, CallArguments>();
+  /** The same as a list, until one more is open or one less. */
+  #openList: readonly ToolCall[] | undefined;
   /** The first call that no text has followed yet. */
   #textless = 0;
   /** UTF-16 units of what names calls, and bytes that calls take besides. */
@@ -63,14 +66,15 @@ export class Transcript {
         if (latest) latest.followed ??= 'call';
         const call: ToolCall = { index, id, name, arguments: '', state: 'open', followed: undefined };
         this.#toolCalls.push(call);
-        this.#arguments.set(call, new CallArguments());
-        this.openCalls = [...this.openCalls, call];
+        this.#byIndex.set(index, call);
+        this.#open.set(call, new CallArguments());
+        this.#openList = undefined;
         return;
       }
       case 'tool_arguments': {
         const call = this.#call(delta.index);
         call.arguments += delta.text;
-        this.#arguments.get(call)?.add(delta.text);
+        this.#open.get(call)?.add(delta.text);
         this.#grow(delta.text);
         return;
       }
@@ -99,6 +103,26 @@ export class Transcript {
     }
   }
 
+  get hasOpenCalls(): boolean {
+    return this.#open.size > 0;
+  }
+
+  /** Those that are neither closed nor cancelled, in the order in which they began. */
+  get openCalls(): readonly ToolCall[] {
+    this.#openList ??= [...this.#open.keys()];
+    return this.#openList;
+  }
+
+  /** The first of them, up to one that is not meant. Costs nothing for those after it. */
+  firstOpenCalls(isMeant: (call: ToolCall) => boolean): readonly ToolCall[] {
+    const meant: ToolCall[] = [];
+    for (const call of this.#open.keys()) {
+      if (!isMeant(call)) break;
+      meant.push(call);
+    }
+    return meant;
+  }
+
   get toolCalls(): readonly ToolCall[] {
     return this.#toolCalls;
   }
@@ -124,7 +148,7 @@ export class Transcript {
 
   /** How far the arguments of an open call have come. Costs the same however long they are. */
   contentOf(call: ToolCall): ArgumentsContent {
-    return this.#arguments.get(call)?.contentOf(call.arguments) ?? 'partial';
+    return this.#open.get(call)?.contentOf(call.arguments) ?? 'partial';
   }
 
   get closedCalls(): readonly ToolCall[] {
@@ -176,13 +200,12 @@ export class Transcript {
   #end(index: number, state: 'closed' | 'cancelled'): void {
     const call = this.#call(index);
     call.state = state;
-    this.#arguments.delete(call);
-    this.openCalls = this.openCalls.filter((each) => each.state === 'open');
+    this.#open.delete(call);
+    this.#openList = undefined;
   }
 
   #call(index: number): Mutable<ToolCall> {
-    // Most deltas are about the latest call.
-    const call = this.#toolCalls.findLast((candidate) => candidate.index === index);
+    const call = this.#byIndex.get(index);
     if (!call) throw new RangeError(`no tool call ${index} was started`);
     return call;
   }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Delta } from '../../src/plans/delta.ts';
 import { Transcript } from '../../src/plans/transcript.ts';
 import { call, cancel, close, reasoning, refusal, start, text, transcriptOf } from './saying.ts';
@@ -157,4 +157,19 @@ test('the cost of a delta does not grow with the calls before it', () => {
   expect(looked.size).toBe(0);
   transcript.fold({ kind: 'tool_start', index: CALLS, id: 'call_last', name: 'forecast' });
   expect(looked.size).toBeLessThanOrEqual(1);
+});
+
+test('to give up many calls costs each of them the same', () => {
+  const CALLS = 20_000;
+  const transcript = new Transcript();
+  for (let index = 0; index < CALLS; index++) transcript.fold(start(index, 'forecast'));
+  // What would look at all of them each time.
+  const looks = [vi.spyOn(Array.prototype, 'filter'), vi.spyOn(Array.prototype, 'findLast')];
+  try {
+    for (let index = 0; index < CALLS; index++) transcript.fold(cancel(index));
+    for (const look of looks) expect(look).not.toHaveBeenCalled();
+  } finally {
+    for (const look of looks) look.mockRestore();
+  }
+  expect(transcript.openCalls).toEqual([]);
 });

@@ -132,7 +132,7 @@ export class AttemptReader {
   /** The answer has ended, and nothing in it is still to be {@link #complete looked at}. */
   #isWhole(): boolean {
     const { transcript, facts } = this.#state;
-    return !!this.#ending && !this.#held && transcript.openCalls.length === 0 && !facts.expectsJson;
+    return !!this.#ending && !this.#held && !transcript.hasOpenCalls && !facts.expectsJson;
   }
 
   /** An event without any part of the answer. */

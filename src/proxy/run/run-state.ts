@@ -315,11 +315,9 @@ export class RunState {
   #fold(deltas: readonly Delta[]): readonly Delta[] {
     let folded: Delta[] | undefined;
     for (const delta of deltas) {
-      const { openCalls } = this.transcript;
-      const closes =
-        openCalls.length > 0
-          ? closedBefore(delta, this.transcript, this.facts.schemas, this.policy.tool_proof)
-          : [];
+      const closes = this.transcript.hasOpenCalls
+        ? closedBefore(delta, this.transcript, this.facts.schemas, this.policy.tool_proof)
+        : [];
       if (closes.length > 0) folded ??= deltas.slice(0, deltas.indexOf(delta));
       for (const close of closes) {
         if (this.#drops(close)) continue;
