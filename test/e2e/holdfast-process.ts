@@ -44,12 +44,13 @@ export class HoldfastProcess {
 
   /**
    * `tree` is the configuration as a file would have it; `files` are put beside it. `clock_skew_ms` is by how much the
-   * process is mistaken about the time of day.
+   * process is mistaken about the time of day, `flags` are those of Node.
    */
   static async start(
     tree: Record<string, unknown>,
     files: Readonly<Record<string, string>> = {},
     clock_skew_ms = 0,
+    flags: readonly string[] = [],
   ): Promise<HoldfastProcess> {
     const directory = mkdtempSync(join(tmpdir(), 'holdfast-e2e-'));
     for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
@@ -60,6 +61,7 @@ export class HoldfastProcess {
       process.execPath,
       [
         '--disable-warning=ExperimentalWarning',
+        ...flags,
         ...(clock_skew_ms === 0 ? [] : ['--import', skewedClock(clock_skew_ms)]),
         ...[process.env.HOLDFAST_CLI ?? CLI, 'serve', '--config', configuration],
       ],
