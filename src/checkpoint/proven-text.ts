@@ -8,7 +8,7 @@ import { PROOF_CHARACTERS, type Seal } from './seal.ts';
  */
 
 const UNPROVEN =
-  'without a proof: an older version has stored it, or somebody else; see checkpoint.unproven in the configuration';
+  'without a proof: an older version or another writer has stored it; see checkpoint.unproven in the configuration';
 const UNKNOWN_KEY = 'proven with a key that is not configured';
 const WRONG = 'not what was stored there: its proof is wrong';
 

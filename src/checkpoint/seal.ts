@@ -33,7 +33,7 @@ export type Verdict = 'proven' | 'wrong' | 'unknown';
 export interface Seal {
   /** Whether content is encrypted; otherwise it is stored as it is, with a proof. */
   readonly encrypts: boolean;
-  /** Whether what was stored without a proof, by an older version or by anybody else, is read. */
+  /** Whether what was stored without a proof, by an older version or another writer, is read. */
   readonly acceptsUnproven: boolean;
   seal(text: string, place?: string): string;
   /** Undefined when no key fits, when the text was altered, or when it was sealed for something else. */

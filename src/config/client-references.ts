@@ -56,7 +56,7 @@ export function ownerFault({ owner: { header } }: Configuration): string | undef
     : undefined;
 }
 
-/** What everyone can do who reaches the port, and upstreams that clients are not asked for a token for. */
+/** What every process that reaches the port can do, and upstreams that clients are not asked for a token for. */
 export function accessDoubts({ upstreams, clients, owner, listen: { host } }: Configuration): string[] {
   const isOpen = clients.length === 0 && !isLoopback(hostnameOf(host));
   const names =

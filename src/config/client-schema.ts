@@ -2,7 +2,7 @@ import { NAMES, section, text } from './schema-terms.ts';
 
 const TOKEN_CHARACTERS_MIN = 16;
 
-export const OWNER_SCHEMA = section('Whose a run is, where that is not for the credential to say.', {
+export const OWNER_SCHEMA = section('The owner of a run, where that is not the credential.', {
   header: {
     type: 'string',
     description:

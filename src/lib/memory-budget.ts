@@ -42,7 +42,7 @@ export class MemoryBudget {
     return new MemoryShare(this, () => {});
   }
 
-  /** For an answer that is delivered, whoever produces it; it holds `bytes` besides what is said. Throws `memory_exhausted`. */
+  /** For an answer that is delivered, produced here or elsewhere; it holds `bytes` besides what is said. Throws `memory_exhausted`. */
   answer(bytes: number): AnswerMemory {
     this.require(bytes);
     const answer = new AnswerMemory(this, () => this.#answers.delete(answer));
@@ -73,7 +73,7 @@ export class MemoryBudget {
   }
 }
 
-/** What one request holds: nothing any more once all of those who {@link hold} it have {@link release}d it. */
+/** What one request holds: nothing any more once it was {@link release}d as often as it was {@link hold held}. */
 export class MemoryShare {
   protected readonly budget: MemoryBudget;
   readonly #onReleased: () => void;

@@ -122,7 +122,7 @@ class RunReader {
     return this.#owner !== undefined;
   }
 
-  /** Why the run belongs to nobody. */
+  /** Why the run has no owner. */
   get strangeness(): string {
     return this.#strangeness;
   }

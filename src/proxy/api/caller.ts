@@ -22,7 +22,7 @@ declare module 'fastify' {
 
 const DIGEST_KEY_BYTES = 32;
 
-/** Tells whom a request is from: by the token of a client, by what a front says of its user, or by a credential. */
+/** Identifies the caller of a request: by the token of a client, by the user that a front names, or by a credential. */
 export class Callers {
   readonly #secret: string;
   readonly #digestKey = randomBytes(DIGEST_KEY_BYTES);
@@ -82,7 +82,7 @@ interface OwnerByCredential {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** Whom a request is from, and what that one may use. */
+/** The caller of a request, and what it may use. */
 export class Caller {
   readonly client: ClientConfiguration | undefined;
   readonly #mayUseAll: boolean;
