@@ -141,6 +141,27 @@ describe.each(['interval', 'write_ahead'] as const)('with %s durability', (durab
     expect(stopped.client.ended).toBe(false);
   });
 
+  // It was decided before the first sign of life that the process gave when it woke up.
+  test.each([50, 70, 90, 110, 130, 150, 170])(
+    'a process that was stopped and woke up shows nothing after a takeover %i ms later',
+    async (awake_ms) => {
+      const parts = [{ text: `${TEXT} ${TEXT}` }];
+      const fleet = new Fleet({ parts }, { configuration, pace_ms: 30 });
+      const stopped = fleet.begin(fleet.replica());
+      await fleet.pass(30 * 4 + 10);
+      fleet.time.skip(lease_ms + 500);
+      const before = stopped.client.body;
+      await fleet.pass(awake_ms);
+      const had = stopped.client.body;
+      expect(had.length).toBeGreaterThan(before.length);
+      await takeFrom(fleet, fleet.replica());
+
+      expect(await fleet.time.drive(stopped.outcome)).toBe('superseded');
+      expect(contentOf(stopped.client.body)).toBe(contentOf(had));
+      expect(stopped.client.ended).toBe(false);
+    },
+  );
+
   test('a process that was stopped continues once the store confirms that nothing was taken from it', async () => {
     const fleet = new Fleet({ parts: [{ text: TEXT }] }, { configuration, pace_ms: 20 });
     const replica = fleet.replica();

@@ -64,7 +64,8 @@ export class Replay {
   *pieces(records: readonly JournalRecord[], takeovers: readonly Takeover[]): Generator<string> {
     let piece = '';
     for (const { seq: last, events, header } of records) {
-      if (header) {
+      // Of what was seen already, the rebuilder knows the first event, which is not given to it again.
+      if (header && this.#seen === 0) {
         this.#wire = WIRES[header.wire];
         this.#rebuilder = this.#wire.delivered.rebuilder();
         this.#events = header.events;

@@ -243,7 +243,9 @@ export class OutputGate {
     const silent_ms = now_ms - this.#passed_ms;
     this.#passed_ms = now_ms;
     const resumed_ms = pauses.resumedAt(now_ms);
-    const wasPaused = resumed_ms > Number.NEGATIVE_INFINITY && journal.confirmed_ms < resumed_ms;
+    // For as long as a lease, another replica may act on what it saw before this one gave a sign of life again.
+    const wasPaused =
+      resumed_ms > Number.NEGATIVE_INFINITY && journal.confirmed_ms < resumed_ms + checkpoint.lease_ms;
     if (checkpoint.durability === 'write_ahead' || wasPaused) return this.#proof();
     // What comes after a cancelled call that the client does not see, or begins what only the journal has the rest of.
     if (this.#needsStored) return journal.stored().then(() => true);

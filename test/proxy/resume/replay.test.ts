@@ -113,6 +113,18 @@ describe('a replay', () => {
     ]);
   });
 
+  test('that is given the run from its beginning again continues behind what it has seen of it', () => {
+    const payload = chunkOf({ content: ' grips' });
+    const { replayed, events } = delivered([FIRST, payload, payload, payload]);
+    expect(events.map(isKept)).toEqual([true, false, false, false]);
+    const records = events.map((event, index) => ({ seq: index + 1, events: [event] }));
+    const replay = new Replay({ run: RUN, resumable: false, cursor: 0 });
+    const before = [...replay.pieces([HEADER_RECORD, ...records.slice(0, 2)], [])];
+    // As a replica reads it that takes the run over, to which its holder has added meanwhile.
+    const after = [...replay.pieces([HEADER_RECORD, ...records], [])];
+    expect(payloadsOf([...before, ...after].join(''))).toEqual(replayed);
+  });
+
   test('knows nothing of an attempt that added nothing', () => {
     const role = chunkOf({ role: 'assistant', content: '' });
     const first: Segment = { attempt: 1, upstream: 'a', mode: 'first' };
