@@ -19,18 +19,7 @@ export type Decoded<T> = { readonly value: T } | { readonly reason: string };
 /** A line with its checksum, newline included. `body` must be JSON text without line breaks. */
 export const checkedLine = (body: string): string => `${checksumOf(body)} ${body}\n`;
 
-/** The parsed body of a checked line (with or without its newline), or why it cannot be trusted. */
-export function openLine(line: string | Uint8Array): Decoded<unknown> {
-  const body = bodyOf(line);
-  if ('reason' in body) return body;
-  try {
-    return { value: JSON.parse(body.value.toString()) as unknown };
-  } catch {
-    return { reason: 'not JSON' };
-  }
-}
-
-/** The body of a checked line, not parsed. */
+/** The body of a checked line (with or without its newline), not parsed, or why it cannot be trusted. */
 export function bodyOf(line: string | Uint8Array): Decoded<Buffer> {
   // The checksum covers bytes: text decoded from damaged UTF-8 may encode to other bytes than were read.
   const bytes = typeof line === 'string' ? Buffer.from(line) : line;
@@ -40,6 +29,15 @@ export function bodyOf(line: string | Uint8Array): Decoded<Buffer> {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset + start, length - start);
   const isIntact = bytes[CHECKSUM_DIGITS] === SPACE && checksumAt(bytes) === crc32(body);
   return isIntact ? { value: body } : { reason: 'checksum mismatch' };
+}
+
+/** The JSON in a stored body; `undefined` for what is none. Without the limits of `parsedJson`: runs may be larger than requests. */
+export function parsedBody(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The number that a line begins with; undefined when it begins with something else. */

@@ -1,5 +1,5 @@
 import type { Delta } from '../plans/delta.ts';
-import { bodyOf, checkedLine, type Decoded } from './checked-line.ts';
+import { bodyOf, checkedLine, type Decoded, parsedBody } from './checked-line.ts';
 import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
 import { believedText, withProof } from './proven-text.ts';
 import type { Seal } from './seal.ts';
@@ -94,7 +94,7 @@ export function seqOf(body: Uint8Array): number | undefined {
 /** The record in the body of a line. What is not proven to belong there is none, unless the seal accepts it. */
 export function decodeRecordBody(body: Uint8Array, seal?: Seal): Decoded<JournalRecord> {
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
-  const parsed = parse(text);
+  const parsed = parsedBody(text);
   if (!Array.isArray(parsed) || !Number.isSafeInteger(parsed[0])) return { reason: 'not a record' };
   const [seq, content] = parsed as [number, unknown];
   if (typeof content === 'string') return decodeSealed(seq, content, seal);
@@ -102,18 +102,10 @@ export function decodeRecordBody(body: Uint8Array, seal?: Seal): Decoded<Journal
   return 'reason' in believed ? believed : recordIn(parsed);
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function decodeSealed(seq: number, sealed: string, seal: Seal | undefined): Decoded<JournalRecord> {
   const text = seal?.open(sealed, placeOf(seq));
   if (text === undefined) return { reason: 'sealed with a key that is not configured, or for another place' };
-  const record = recordIn(parse(text));
+  const record = recordIn(parsedBody(text));
   return 'value' in record && record.value.seq !== seq ? { reason: 'sealed as another record' } : record;
 }
 

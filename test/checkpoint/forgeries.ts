@@ -1,9 +1,25 @@
 import type { JournalRecord } from '../../src/checkpoint/journal.ts';
 import { encodeRecordBody } from '../../src/checkpoint/record-codec.ts';
+import { createProofs, createSeal, type Seal } from '../../src/checkpoint/seal.ts';
 import type { Lease, Owner, RunEnd, RunId, Store } from '../../src/checkpoint/store.ts';
-import { COMPLETE, HEADER, newRunId, OWNER, SMALL_RUN, STRANGER, textRecord } from './fixtures.ts';
+import {
+  COMPLETE,
+  HEADER,
+  newRunId,
+  OWNER,
+  SEALING_KEY,
+  SMALL_RUN,
+  STRANGER,
+  textRecord,
+} from './fixtures.ts';
 
-/** What a store keeps of a run, as somebody with access to the store sees and writes it. */
+/** What a store may be given to prove with. */
+export const SEALS: Readonly<Record<string, Seal>> = {
+  'sealing keys': createSeal([SEALING_KEY]),
+  'the secret alone': createProofs('a secret of the deployment'),
+};
+
+/** What a store keeps of a run, as another writer of the store sees and writes it. */
 export interface StoredEntry {
   readonly kind: 'opening' | 'record' | 'end';
   readonly epoch: number;
@@ -299,7 +315,7 @@ export const NOTE_FORGERIES: Record<string, (notes: StoredNotes) => string> = {
   "a note of one's own": ({ foreign }) => foreign,
 };
 
-/** What may be read of a run, whatever was done to it: nothing by a stranger, and by its owner only what it was told. */
+/** What may be read of a run in spite of any forgery: nothing by a stranger, and by its owner only what was delivered. */
 export const TOLD = {
   complete: SMALL_RUN,
   open: SMALL_RUN,

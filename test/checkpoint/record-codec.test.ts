@@ -120,7 +120,7 @@ describe('sealed records', () => {
     });
   });
 
-  test('are told from what was stored without a key, which is read only where that is accepted', () => {
+  test('are distinguished from what was stored without a key, which is read only where that is accepted', () => {
     const plain = encodeRecord(textRecord(0, 'a'));
     expect(decodeRecord(plain, seal)).toEqual({ reason: expect.stringMatching(/^without a proof/) });
     expect(decodeRecord(plain, createSeal([SEALING_KEY], true))).toEqual({ value: textRecord(0, 'a') });

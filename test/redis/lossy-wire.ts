@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A network between a client and a server that loses answers, or everything, when it is told to. */
+/** A network between a client and a server that loses answers, or everything, on demand. */
 export class LossyWire {
   readonly #server: Server;
   readonly #connections = new Set<Socket>();

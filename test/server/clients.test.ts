@@ -73,6 +73,12 @@ async function deploy(tree: Record<string, unknown> = {}, parts: ReplicaParts = 
   return { replica, asked };
 }
 
+const RESUME = '/holdfast/v1/runs/run_AAAAAAAAAAAAAAAAAAAAAA/resume';
+
+/** Of a client that brings a run whole, which nothing was delivered of. */
+const resumeBodyFor = (model: string): string =>
+  JSON.stringify({ cursor: 0, tail: [], request: { path: CHAT, body: bodyFor(model) } });
+
 const CARRIERS: readonly (readonly [string, (token: string) => string])[] = [
   ['authorization', (token) => `Bearer ${token}`],
   ['authorization', (token) => `bearer   ${token} `],
@@ -93,11 +99,7 @@ const REQUESTS: readonly (readonly [string, string, string])[] = [
   ['GET', '/holdfast/v1/runs', ''],
   ['GET', '/holdfast/v1/runs/run_AAAAAAAAAAAAAAAAAAAAAA', ''],
   ['GET', '/holdfast/v1/runs/run_AAAAAAAAAAAAAAAAAAAAAA/stream', ''],
-  [
-    'POST',
-    '/holdfast/v1/runs/run_AAAAAAAAAAAAAAAAAAAAAA/resume',
-    JSON.stringify({ cursor: 0, tail: [], request: { path: CHAT, body: bodyFor('gpt-4o') } }),
-  ],
+  ['POST', RESUME, resumeBodyFor('gpt-4o')],
   ['DELETE', '/holdfast/v1/runs/run_AAAAAAAAAAAAAAAAAAAAAA', ''],
 ];
 
@@ -286,19 +288,7 @@ describe('routes of a client', () => {
 
   it('hold for a run that is brought back with its request, too', async () => {
     const { replica, asked } = await deploy(narrow);
-    const run = 'run_AAAAAAAAAAAAAAAAAAAAAA';
-    const resume = (model: string) =>
-      ask(
-        replica,
-        'POST',
-        `/holdfast/v1/runs/${run}/resume`,
-        headers,
-        JSON.stringify({
-          cursor: 0,
-          tail: [],
-          request: { path: CHAT, body: bodyFor(model) },
-        }),
-      );
+    const resume = (model: string) => ask(replica, 'POST', RESUME, headers, resumeBodyFor(model));
     expect(codeOf(await resume('large'))).toEqual([403, 'route_not_allowed']);
     expect(asked).toEqual([]);
     expect((await resume('small-one')).status).toBe(200);
@@ -342,18 +332,7 @@ describe("where some keys are the clients' own", () => {
 
   it('a run cannot be brought back by a stranger either', async () => {
     const { replica, asked } = await deploy(mixed);
-    const resume = (model: string) =>
-      ask(
-        replica,
-        'POST',
-        '/holdfast/v1/runs/run_AAAAAAAAAAAAAAAAAAAAAA/resume',
-        stranger,
-        JSON.stringify({
-          cursor: 0,
-          tail: [],
-          request: { path: CHAT, body: bodyFor(model) },
-        }),
-      );
+    const resume = (model: string) => ask(replica, 'POST', RESUME, stranger, resumeBodyFor(model));
     expect(codeOf(await resume('both-1'))).toEqual([401, 'unknown_client']);
     expect(asked).toEqual([]);
   });

@@ -15,7 +15,7 @@ const chunk = (text: string) =>
   `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'gpt-4o', choices: [{ index: 0, delta: { content: text }, finish_reason: null }] })}\n\n`;
 const FINISH = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'gpt-4o', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`;
 
-/** A replica in front of a provider that says one word, and ends the answers when it is told to. */
+/** A replica in front of a provider that says one word, and ends the answers on demand. */
 async function deploy(limits: Record<string, unknown> = {}) {
   const end = Promise.withResolvers<void>();
   const provider = await startProvider(async (request, response) => {

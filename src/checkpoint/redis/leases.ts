@@ -47,8 +47,8 @@ export class RedisLeases {
     last_id: string,
     after: Pick<Opening, 'base' | 'takeovers'>,
   ): Promise<Lease | undefined> {
-    const { connection, lists, replica, seal, ttl_ms } = this.#options;
-    const token = `${replica}.${++this.#opened}`;
+    const { lists, replica, seal } = this.#options;
+    const token = this.#newToken();
     const held = new RedisLease({
       lease,
       token,
@@ -56,7 +56,6 @@ export class RedisLeases {
       seal: epochSeal(seal, lease.run, lease.owner, lease.epoch),
       kept_at_ms: performance.now(),
     });
-    const line = encodeOpening({ ...lease, holder: replica, ...after }, seal);
     const listed = this.#listed(lease);
     this.#delivered.add(nameOf(listed));
     try {
@@ -66,9 +65,7 @@ export class RedisLeases {
       throw error;
     }
     try {
-      const mismatch = await connection.ask((client) =>
-        client.holdfastOpen(logKey(lease.run), last_id, held.opening_id, line, token, String(ttl_ms)),
-      );
+      const mismatch = await this.#writeOpening({ ...lease, holder: replica, ...after }, last_id, token);
       // The client of a cluster may have sent it twice.
       if (mismatch && mismatch[1] !== token) {
         this.#strike(lease);
@@ -148,14 +145,13 @@ export class RedisLeases {
   /** Hands over a run that this replica holds and does not deliver, unless its log has changed since it was read. */
   async handBack({ run, opening, epoch, last_id, prefix }: LogReader): Promise<void> {
     if (!opening) return;
-    const { connection, lists, replica, ttl_ms } = this.#options;
     const next = epoch + 1;
-    await lists.add({ list: RELEASED, run, epoch: next });
+    await this.#options.lists.add({ list: RELEASED, run, epoch: next });
     const { owner, takeovers } = opening;
-    const line = encodeOpening({ run, owner, epoch: next, base: prefix.seq, takeovers }, this.#options.seal);
-    const token = `${replica}.${++this.#opened}`;
-    await connection.ask((client) =>
-      client.holdfastOpen(logKey(run), last_id, openingId(next), line, token, String(ttl_ms)),
+    await this.#writeOpening(
+      { run, owner, epoch: next, base: prefix.seq, takeovers },
+      last_id,
+      this.#newToken(),
     );
   }
 
@@ -245,6 +241,20 @@ export class RedisLeases {
     const listed = this.#listed(lease);
     this.#delivered.delete(nameOf(listed));
     void this.#options.lists.remove(listed).catch(ignore);
+  }
+
+  /** Writes the opening of an epoch if `last_id` is still the last entry of the log. */
+  #writeOpening(opening: Opening, last_id: string, token: string): Promise<Mismatch | null> {
+    const { connection, seal, ttl_ms } = this.#options;
+    const { run, epoch } = opening;
+    const line = encodeOpening(opening, seal);
+    return connection.ask((client) =>
+      client.holdfastOpen(logKey(run), last_id, openingId(epoch), line, token, String(ttl_ms)),
+    );
+  }
+
+  #newToken(): string {
+    return `${this.#options.replica}.${++this.#opened}`;
   }
 
   #listed({ run, epoch }: Lease): ListedRun {

@@ -1,5 +1,5 @@
 import { isObject } from '../../lib/json.ts';
-import { bodyOf, checkedLine, type Decoded } from '../checked-line.ts';
+import { bodyOf, checkedLine, type Decoded, parsedBody } from '../checked-line.ts';
 import type { JournalRecord } from '../journal.ts';
 import { JournalPrefix } from '../journal-prefix.ts';
 import { type Believed, believedText, withProof } from '../proven-text.ts';
@@ -107,16 +107,8 @@ function saidIn(fields: readonly Buffer[], seal: Seal | undefined, place: string
   if ('reason' in body) return body;
   const believed = believedText(body.value.toString(), seal, place);
   if ('reason' in believed) return believed;
-  const said = parsed(believed.value.text);
+  const said = parsedBody(believed.value.text);
   return isObject(said) ? { value: { ...believed.value, said } } : { reason: 'not JSON' };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The record in an entry, or why there is none. */

@@ -4,23 +4,19 @@ import { FileStore } from '../../../src/checkpoint/file/file-store.ts';
 import { decodeFrame, encodeFrame, type FrameKind } from '../../../src/checkpoint/file/frame.ts';
 import { encodeNoteFrame } from '../../../src/checkpoint/file/log-state.ts';
 import { digestOfNote, encodeNote } from '../../../src/checkpoint/note-codec.ts';
-import { createProofs, createSeal, type Seal } from '../../../src/checkpoint/seal.ts';
+import type { Seal } from '../../../src/checkpoint/seal.ts';
 import type { RunId } from '../../../src/checkpoint/store.ts';
-import { OWNER, SEALING_KEY, STRANGER, temporaryDirectory } from '../fixtures.ts';
+import { OWNER, STRANGER, temporaryDirectory } from '../fixtures.ts';
 import {
   believed,
   FORGERIES,
   type Forger,
   makeScene,
   NOTE_FORGERIES,
+  SEALS,
   type StoredEntry,
 } from '../forgeries.ts';
 import { linesOf, segmentIn } from './damaged-run.ts';
-
-const SEALS: Record<string, Seal> = {
-  'sealing keys': createSeal([SEALING_KEY]),
-  'the secret alone': createProofs('a secret of the deployment'),
-};
 
 const KINDS = { opening: 'c', record: 'r', end: 'z' } as const;
 const REPLICA = 'f'.repeat(32);

@@ -1,28 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { checkedLine } from '../../../src/checkpoint/checked-line.ts';
 import { endId, openingId, parseId, recordId } from '../../../src/checkpoint/redis/log.ts';
-import { createProofs, createSeal, type Seal } from '../../../src/checkpoint/seal.ts';
+import type { Seal } from '../../../src/checkpoint/seal.ts';
 import type { RunId } from '../../../src/checkpoint/store.ts';
 import { needs } from '../../needs.ts';
 import { redisBinary } from '../../redis/binaries.ts';
 import { ObservedStore } from '../../redis/observed-store.ts';
 import { RedisServer } from '../../redis/redis-server.ts';
-import { OWNER, SEALING_KEY, STRANGER } from '../fixtures.ts';
+import { OWNER, STRANGER } from '../fixtures.ts';
 import {
   believed,
   FORGERIES,
   type Forger,
   makeScene,
   NOTE_FORGERIES,
+  SEALS,
   type StoredEntry,
 } from '../forgeries.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
-
-const SEALS: Record<string, Seal> = {
-  'sealing keys': createSeal([SEALING_KEY]),
-  'the secret alone': createProofs('a secret of the deployment'),
-};
 
 const FORGER: Forger = {
   opening: (run, owner, epoch, base) => ({
