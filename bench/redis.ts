@@ -12,6 +12,8 @@ export interface Redis {
   readonly url: string;
   /** One number of `INFO`. */
   figure(name: string): Promise<number>;
+  /** Calls of the commands of these names, of all commands, and the time that those of these names took. */
+  calls(...names: string[]): Promise<readonly [named: number, all: number, named_us: number]>;
   stop(): Promise<void>;
 }
 
@@ -50,16 +52,27 @@ export async function startRedis(program: string, directory: string): Promise<Re
       if (value === undefined) throw new Error(`INFO says nothing about ${name}`);
       return Number(value);
     },
+    async calls(...names) {
+      let [named, all, named_us] = [0, 0, 0];
+      const lines = (await info(port, 'commandstats')).matchAll(/^cmdstat_([^:]+):calls=(\d+),usec=(\d+)/gm);
+      for (const [, name = '', calls, usec] of lines) {
+        all += Number(calls);
+        if (!names.includes(name)) continue;
+        named += Number(calls);
+        named_us += Number(usec);
+      }
+      return [named, all, named_us];
+    },
     stop: () => running.stop(),
   };
 }
 
 /** `INFO` as text: a bulk string, `$<bytes>\r\n<text>\r\n`. */
-async function info(port: number): Promise<string> {
+async function info(port: number, section = ''): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   try {
     await once(socket, 'connect');
-    socket.write('INFO\r\n');
+    socket.write(`INFO ${section}\r\n`);
     let answer = '';
     for await (const bytes of socket) {
       answer += bytes;

@@ -29,9 +29,18 @@ export class HeapInspector {
   }
 
   async measure(started_ms: number): Promise<LiveHeap> {
-    await this.#call('HeapProfiler.collectGarbage');
-    const { usedSize: bytes } = (await this.#call('Runtime.getHeapUsage')) as { usedSize: number };
+    const { heap_bytes: bytes } = await this.live();
     return { minutes: (performance.now() - started_ms) / 60_000, bytes };
+  }
+
+  /** What is alive in the heap, and in the buffers beside it. */
+  async live(): Promise<{ readonly heap_bytes: number; readonly buffers_bytes: number }> {
+    await this.#call('HeapProfiler.collectGarbage');
+    const usage = (await this.#call('Runtime.getHeapUsage')) as {
+      readonly usedSize: number;
+      readonly backingStorageSize: number;
+    };
+    return { heap_bytes: usage.usedSize, buffers_bytes: usage.backingStorageSize };
   }
 
   close(): void {

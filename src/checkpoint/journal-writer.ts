@@ -145,6 +145,12 @@ export class JournalWriter implements Sweepable {
     else if (this.#waiting.length > 0) this.#scheduler.later(this);
   }
 
+  /** Another replica has the run: under a lease after this one, or before this one had any. */
+  supersede(lease: Lease): void {
+    this.#end('stale', false);
+    this.#options.onStale(new StaleLeaseError(lease));
+  }
+
   /** Takes one delivered event; never waits and does no I/O in the caller's turn. */
   record(event: JournalEvent): void {
     this.#seq++;
@@ -327,8 +333,7 @@ export class JournalWriter implements Sweepable {
   #fail(lease: Lease, error: unknown): void {
     if (this.#state !== 'open') return;
     if (error instanceof StaleLeaseError) {
-      this.#end('stale', false);
-      this.#options.onStale(error);
+      this.supersede(lease);
       return;
     }
     this.#options.onError(error);

@@ -22,10 +22,12 @@ export interface NoteKey {
   readonly kind:
     | 'idempotency'
     | 'request'
+    | 'successor'
     | 'thread'
     | 'lost_call'
     | 'held_calls'
     | 'reader'
+    | 'detached'
     | 'told'
     | 'answer_id'
     | 'capabilities';

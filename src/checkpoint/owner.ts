@@ -88,6 +88,12 @@ export const ownerOfClient = (secret: string, name: string): Owner => namedOwner
 export const ownerOfUser = (secret: string, user: string, client = ''): Owner =>
   namedOwner(secret, `user\n${client}\n${user}`);
 
+/** The owner of the runs of the user that a claim of a JWT names. As JSON, because all three can contain line breaks. */
+export const ownerOfClaim = (
+  secret: string,
+  { issuer = '', claim, user }: { issuer: string | undefined; claim: string; user: string },
+): Owner => namedOwner(secret, `claim\n${JSON.stringify([issuer, claim, user])}`);
+
 /** An owner that no credential can be: no header can contain a line break. */
 const namedOwner = (secret: string, name: string): Owner =>
   createHmac('sha256', secret).update(`\n${name}`).digest('hex') as Owner;

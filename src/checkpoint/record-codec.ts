@@ -144,3 +144,61 @@ const CREATORS = {
   r: (text: string): Delta => ({ kind: 'reasoning', text }),
   a: (text: string, index: number): Delta => ({ kind: 'tool_arguments', index, text }),
 };
+
+/*
+ * Most records are a few events of text, or of reasoning, of which JSON, checksum and number would be the larger part. Where
+ * the place of a line already says which record it is, and its proof that it is whole, it is
+ *
+ *   "~" | "^"  text  " "  the length of each event as a digit to base 36  " "  at_ms to base 36  " "  proof
+ *
+ * and may hold line breaks.
+ */
+
+const PLAIN_CODES: Partial<Record<Delta['kind'], string>> = { text: '~', reasoning: '^' };
+const PLAIN_KINDS: Readonly<Record<string, 'text' | 'reasoning'>> = { '~': 'text', '^': 'reasoning' };
+const PLAIN_LENGTH_MAX = 35;
+const PLAIN = /^(.*) ([\da-z]+) ([\da-z]+)$/s;
+
+/** Undefined for what is more than text of one kind, and where nothing proves it. */
+export function encodePlainRecord(
+  { seq, events, header, at_ms }: JournalRecord,
+  seal: Seal | undefined,
+): string | undefined {
+  if (!seal || seal.encrypts || header || at_ms === undefined) return undefined;
+  const kind = events[0]?.deltas[0]?.kind;
+  const code = kind && PLAIN_CODES[kind];
+  if (code === undefined) return undefined;
+  let [text, lengths] = ['', ''];
+  for (const event of events) {
+    const delta = mergeable(event);
+    if (!delta || delta.kind !== kind || delta.text.length > PLAIN_LENGTH_MAX) return undefined;
+    text += delta.text;
+    lengths += delta.text.length.toString(36);
+  }
+  if (!text.isWellFormed()) return undefined;
+  return code + withProof(`${text} ${lengths} ${at_ms.toString(36)}`, seal, plainPlaceOf(seq, code));
+}
+
+const plainPlaceOf = (seq: number, code: string): string => `${placeOf(seq)} ${code}`;
+
+/** True for the line of a record that {@link decodePlainRecord} reads. */
+export const isPlainRecord = (line: Uint8Array): boolean => String.fromCharCode(line[0] ?? 0) in PLAIN_KINDS;
+
+/** The record in the place of `seq`, or why there is none. */
+export function decodePlainRecord(line: Buffer, seq: number, seal: Seal | undefined): Decoded<JournalRecord> {
+  const stored = line.toString();
+  const code = stored.charAt(0);
+  const kind = PLAIN_KINDS[code];
+  const believed = believedText(stored.slice(1), seal, plainPlaceOf(seq, code));
+  if ('reason' in believed) return believed;
+  const [, text = '', lengths = '', at = ''] = PLAIN.exec(believed.value.text) ?? [];
+  const events: JournalEvent[] = [];
+  let end = 0;
+  for (const digit of lengths) {
+    const start = end;
+    end += Number.parseInt(digit, 36);
+    if (kind) events.push({ deltas: [{ kind, text: text.slice(start, end) }] });
+  }
+  if (!kind || events.length === 0 || end !== text.length) return { reason: 'not a record' };
+  return { value: { seq, at_ms: Number.parseInt(at, 36), events } };
+}

@@ -24,6 +24,22 @@ const FAILURES_PER_SWEEP = 3;
 const REPORT_EVERY_MS = 60_000;
 const CLOSE_WAIT_MAX_MS = 2000;
 
+/**
+ * `begun`: it is under way again, here or elsewhere. `later`: not now, for want of room. `never`: what is left of it is all
+ * that can be had.
+ */
+export type Continuation = 'begun' | 'later' | 'never';
+
+/** How orphans continue although no client has come back for them. */
+export interface UnattendedOptions {
+  /** How long an orphan waits for its client before that. */
+  readonly after_ms: number;
+  /** Until when an orphan that is to continue `later` is not finalised, from when it was seen first. */
+  readonly until_ms: number;
+  /** Called again for the same orphan after `later`, and after it has rejected. */
+  begin(orphan: Orphan): Promise<Continuation>;
+}
+
 export interface SalvageOptions {
   readonly store: Store;
   readonly time: Time;
@@ -31,6 +47,8 @@ export interface SalvageOptions {
   readonly random: () => number;
   /** How long an orphan waits for its client. */
   readonly after_ms: number;
+  /** Without it, every orphan is finalised. */
+  readonly unattended?: UnattendedOptions;
   /**
    * Called before the run is sealed: when this rejects, the run is left for another sweep. When the run cannot be sealed
    * after it, it is called again for the same run, by whichever replica.
@@ -44,7 +62,8 @@ export interface SalvageOptions {
 
 /**
  * Finalises runs whose replica died and whose client did not come back, so that no partial is ever left to be taken
- * for a run that is still under way. Every replica sweeps; the store's compare-and-set gives each orphan to one.
+ * for a run that is still under way; what can continue without a client continues. Every replica sweeps; the store's
+ * compare-and-set gives each orphan to one.
  */
 export class Salvage {
   readonly #options: SalvageOptions;
@@ -58,7 +77,7 @@ export class Salvage {
 
   constructor(options: SalvageOptions) {
     this.#options = options;
-    this.#watch = new OrphanWatch(options.after_ms);
+    this.#watch = new OrphanWatch(options.after_ms, options.unattended?.after_ms);
   }
 
   /** Looks for orphans at once, and then from time to time. */
@@ -74,8 +93,9 @@ export class Salvage {
   }
 
   async #run(): Promise<void> {
-    const { time, random, after_ms } = this.#options;
-    const interval_ms = Math.min(Math.max(after_ms / SWEEPS_PER_WAIT, SWEEP_MS_MIN), SWEEP_MS_MAX);
+    const { time, random, after_ms, unattended } = this.#options;
+    const wait_ms = Math.min(after_ms, unattended?.after_ms ?? after_ms);
+    const interval_ms = Math.min(Math.max(wait_ms / SWEEPS_PER_WAIT, SWEEP_MS_MIN), SWEEP_MS_MAX);
     while (!this.#closed.signal.aborted) {
       await this.#sweep();
       await sleep(time, interval_ms * (1 + SWEEP_SPREAD * (2 * random() - 1)), this.#closed.signal);
@@ -101,10 +121,28 @@ export class Salvage {
       due = this.#watch.due(orphans, all, this.#options.time.now());
     });
     for (const orphan of due.slice(0, RUNS_PER_SWEEP - claimed.length)) {
-      await attempt(() => this.#salvage(orphan));
+      await attempt(async () => {
+        if (await this.#isLeftOver(orphan)) await this.#salvage(orphan);
+      });
     }
     // Last, because what has failed before may fail for good.
     for (const lease of claimed) await attempt(() => this.#finalise(lease));
+  }
+
+  /** Begins what can continue. True for what is left to be finalised now. */
+  async #isLeftOver(orphan: Orphan): Promise<boolean> {
+    const { time, after_ms, unattended } = this.#options;
+    const { run } = orphan;
+    if (!unattended || this.#watch.isDeclined(run)) return true;
+    const continuation = await unattended.begin(orphan);
+    if (continuation === 'begun') {
+      this.#watch.forget(run);
+      return false;
+    }
+    const watched_ms = this.#watch.watched_ms(run, time.now());
+    if (continuation === 'later' && watched_ms < unattended.until_ms) return false;
+    this.#watch.decline(run);
+    return watched_ms >= after_ms;
   }
 
   async #salvage({ run, owner, epoch }: Orphan): Promise<void> {
@@ -162,6 +200,8 @@ const WATCHED_MAX = 10_000;
 interface Sighting {
   readonly epoch: number;
   readonly since_ms: number;
+  /** It cannot continue without its client. */
+  readonly isDeclined?: true;
 }
 
 /**
@@ -170,11 +210,13 @@ interface Sighting {
  */
 export class OrphanWatch {
   readonly #after_ms: number;
+  readonly #early_ms: number;
   #sightings = new Map<RunId, Sighting>();
 
-  /** `after_ms`: how long an orphan is watched before it is due. */
-  constructor(after_ms: number) {
+  /** `after_ms`: how long an orphan is watched before it is due; `early_ms`: the same, until it is declined. */
+  constructor(after_ms: number, early_ms = after_ms) {
     this.#after_ms = after_ms;
+    this.#early_ms = early_ms;
   }
 
   /**
@@ -203,8 +245,23 @@ export class OrphanWatch {
     this.#sightings.delete(run);
   }
 
-  #isDue(run: RunId, now_ms: number): boolean {
+  /** Until it has a holder again, or was forgotten, the orphan is due after the longer time only. */
+  decline(run: RunId): void {
     const sighting = this.#sightings.get(run);
-    return sighting !== undefined && now_ms - sighting.since_ms >= this.#after_ms;
+    if (sighting) this.#sightings.set(run, { ...sighting, isDeclined: true });
+  }
+
+  isDeclined(run: RunId): boolean {
+    return this.#sightings.get(run)?.isDeclined ?? false;
+  }
+
+  /** 0 for what is not watched. */
+  watched_ms(run: RunId, now_ms: number): number {
+    return now_ms - (this.#sightings.get(run)?.since_ms ?? now_ms);
+  }
+
+  #isDue(run: RunId, now_ms: number): boolean {
+    const wait_ms = this.isDeclined(run) ? this.#after_ms : this.#early_ms;
+    return this.#sightings.has(run) && this.watched_ms(run, now_ms) >= wait_ms;
   }
 }

@@ -100,26 +100,21 @@ function deriveKey(secret: string, purpose: string): SealingKey {
 }
 
 /**
- * Every subject has keys of its own. That binds what is sealed to it, and keeps the number of random IVs per key
- * far below the 2^32 after which they might repeat.
+ * Every subject has cipher keys of its own. That binds what is sealed to it, and keeps the number of random IVs per key
+ * far below the 2^32 after which they might repeat. A proof names its subject instead: where nothing is encrypted, a run
+ * has no keys.
  */
 class KeyRing implements Seal {
   readonly material: SealMaterial;
   readonly #subject: string;
   readonly #context: string;
-  /** By what they are for and by the key they are derived from. */
-  readonly #subject_keys: Map<string, KeyObject>;
+  /** By the id of the key they are derived from; made when one is needed. */
+  #cipher_keys: Map<string, KeyObject> | undefined;
 
-  constructor(
-    material: SealMaterial,
-    subject: string,
-    context = '',
-    subject_keys = new Map<string, KeyObject>(),
-  ) {
+  constructor(material: SealMaterial, subject: string, context = '') {
     this.material = material;
     this.#subject = subject;
     this.#context = context;
-    this.#subject_keys = subject_keys;
   }
 
   get encrypts(): boolean {
@@ -166,13 +161,13 @@ class KeyRing implements Seal {
   }
 
   within(context: string): Seal {
-    return new KeyRing(this.material, this.#subject, context, this.#subject_keys);
+    return new KeyRing(this.material, this.#subject, context);
   }
 
   strict(): Seal {
     if (!this.acceptsUnproven) return this;
     const material = { ...this.material, acceptsUnproven: false };
-    return new KeyRing(material, this.#subject, this.#context, this.#subject_keys);
+    return new KeyRing(material, this.#subject, this.#context);
   }
 
   digests(text: string): readonly Buffer[] {
@@ -191,10 +186,10 @@ class KeyRing implements Seal {
     }
   }
 
-  #proof(key: SealingKey, text: string, place: string): string {
-    const hmac = createHmac('sha256', this.#keyOf(key, 'proof of '));
-    return hmac
-      .update(`${this.#placed(place)}\n${text}`)
+  /** Neither the subject nor the place has a line break. Cipher keys are derived from texts without any. */
+  #proof({ key }: SealingKey, text: string, place: string): string {
+    return createHmac('sha256', key)
+      .update(`${this.#subject}\n${this.#placed(place)}\n${text}`)
       .digest('base64url')
       .slice(0, PROOF_DIGITS);
   }
@@ -214,21 +209,13 @@ class KeyRing implements Seal {
     return this.material.keys.find((known) => known.id === id);
   }
 
-  #cipherKey(key: SealingKey): KeyObject {
-    return this.#keyOf(key, '');
-  }
-
   /** A key object, because a cipher takes three times as long to set up with the bytes. */
-  #keyOf({ id, key }: SealingKey, use: string): KeyObject {
-    const name = use + id;
-    const known = this.#subject_keys.get(name);
+  #cipherKey({ id, key }: SealingKey): KeyObject {
+    this.#cipher_keys ??= new Map();
+    const known = this.#cipher_keys.get(id);
     if (known) return known;
-    const derived = createSecretKey(
-      createHmac('sha256', key)
-        .update(use + this.#subject)
-        .digest(),
-    );
-    this.#subject_keys.set(name, derived);
+    const derived = createSecretKey(createHmac('sha256', key).update(this.#subject).digest());
+    this.#cipher_keys.set(id, derived);
     return derived;
   }
 }

@@ -1,3 +1,4 @@
+import { timingSafeEqual } from 'node:crypto';
 import type { JournalRecord } from './journal.ts';
 import type { Notes } from './notes.ts';
 import type { RunIndex } from './run-index.ts';
@@ -143,6 +144,12 @@ const RUN_ID = /^run_[A-Za-z0-9_-]{22,64}$/;
 
 /** True for an id this server could have minted. Run ids come from clients too, and name files and keys. */
 export const isRunId = (value: string): value is RunId => RUN_ID.test(value);
+
+/** In constant time, so that an owner cannot be found out digit by digit. `stored` may be anything. */
+export function isSameOwner(stored: string, given: Owner): boolean {
+  const [left, right] = [Buffer.from(stored), Buffer.from(given)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
 
 /** Thrown by `append` and `finish` when a higher epoch exists. */
 export class StaleLeaseError extends Error {

@@ -136,6 +136,22 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
     ),
     minimum: COMMAND_MS_MIN,
   },
+  rewritable_bytes: integer(
+    32_768,
+    [0, 16_777_216],
+    'Redis only. How much of what was stored of each run under way its replica keeps in memory, the latest of it, to store it again if Redis loses it. The default is enough for an answer of a few thousand tokens. Bytes.',
+  ),
+  replication: section(
+    'Redis only, but not for a cluster. With an asynchronous replica, a failover may lose a takeover that Redis had acknowledged.',
+    {
+      wait_replicas: integer(
+        0,
+        [0, 10],
+        'Replicas of Redis that have to have a lease, by `WAIT`, before a run is begun or taken over. If they do not have it in time, the run is not taken over, and a new one has no journal until they do.',
+      ),
+      wait_ms: milliseconds(500, 'Longest wait for them.'),
+    },
+  ),
   on_unreachable: choice(
     'fail',
     ['fail', 'warn'],
@@ -154,7 +170,11 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
     ['refuse', 'accept'],
     'What is stored without a proof that this deployment has stored it, such as what a version before proofs has. `refuse`: it is treated as damaged. `accept`: it is read, for the time of a migration, in which a writer of the store can forge runs.',
   ),
-  ttl_s: integer(604_800, [1, 31_536_000], 'How long runs are kept. Seconds.'),
+  ttl_s: integer(
+    604_800,
+    [1, 31_536_000],
+    'How long runs are kept after their end. A run under way is kept as long as its replica lives. Seconds.',
+  ),
   complete_ttl_s: {
     type: 'integer',
     description:
@@ -179,7 +199,7 @@ export const RESUME_SCHEMA = section('How a run outlives its client or its repli
     'A request without `Holdfast-Thread` belongs to the thread that its `x-claude-code-session-id` names, or else its `prompt_cache_key`, `conversation`, `metadata.session_id` or `user`.',
   ),
   max_takeovers: integer(
-    3,
+    5,
     [1, 100],
     'Takeovers in a row without progress, after which a run is given up: its request may be what kills replicas.',
   ),

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { Cluster, type Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { newRunId } from '../checkpoint/owner.ts';
 import { isRedisUrl, parseRedisUrl, type RedisAddress } from '../checkpoint/redis/address.ts';
 import { createRedisClient, type RedisClient } from '../checkpoint/redis/client.ts';
 import { refusalOf } from '../checkpoint/redis/refusal.ts';
+import { fieldOf, serversOf, settingOf } from '../checkpoint/redis/server-checks.ts';
 import type { Owner, Store } from '../checkpoint/store.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { systemTime } from '../lib/time.ts';
@@ -27,7 +28,9 @@ export async function examineRedis(findings: Findings, configuration: Configurat
   const client = createRedisClient(address);
   try {
     if (!(await connect(findings, client, address))) return;
-    for (const server of serversOf(client)) await examineServer(findings, server, nameOf(server, address));
+    const { wait_replicas } = configuration.checkpoint.replication;
+    for (const server of serversOf(client))
+      await examineServer(findings, server, nameOf(server, address), wait_replicas);
   } finally {
     client.disconnect();
   }
@@ -53,21 +56,24 @@ async function connect(findings: Findings, client: RedisClient, address: RedisAd
   return true;
 }
 
-const serversOf = (client: RedisClient): Redis[] =>
-  client instanceof Cluster ? client.nodes('master') : [client];
-
 /** Of the servers of a cluster, each by its own; without user and password. */
 const nameOf = ({ options }: Redis, { kind, name }: RedisAddress): string =>
   kind === 'cluster' ? `${options.host}:${options.port}` : name;
 
-async function examineServer(findings: Findings, server: Redis, name: string): Promise<void> {
+async function examineServer(
+  findings: Findings,
+  server: Redis,
+  name: string,
+  wait_replicas: number,
+): Promise<void> {
   try {
     await bounded(QUESTIONS_MAX_MS, async () => {
       const information = await server.info();
-      const field = (key: string) => new RegExp(`^${key}:(.*?)\\r?$`, 'm').exec(information)?.[1];
+      const field = (key: string) => fieldOf(information, key);
       examineVersion(findings, name, field);
       examineEviction(findings, name, field);
       await examinePersistence(findings, name, field, server);
+      await examineReplication(findings, name, field, server, wait_replicas);
       await examineLatency(findings, name, server);
       await examineClock(findings, name, server);
     });
@@ -114,10 +120,7 @@ async function examinePersistence(
 ): Promise<Finding> {
   if (field('aof_enabled') === '1') return findings.ok('persistence', `${name} keeps an append-only file`);
   // A user without the rights for it still gets the other findings.
-  const save = await server.config('GET', 'save').then(
-    (reply) => String((reply as unknown[])[1] ?? ''),
-    () => undefined,
-  );
+  const save = await settingOf(server, 'save');
   if (save === undefined)
     return findings.skip(
       'persistence',
@@ -129,6 +132,36 @@ async function examinePersistence(
     'persistence',
     `${name} persists nothing: all runs are lost with its process`,
     'CONFIG SET appendonly yes, if runs are to survive a restart of Redis.',
+  );
+}
+
+/** What a failover may lose. */
+async function examineReplication(
+  findings: Findings,
+  name: string,
+  field: Field,
+  server: Redis,
+  wait_replicas: number,
+): Promise<Finding> {
+  const connected = field('connected_slaves');
+  if (connected === undefined) return findings.skip('replication', `${name} does not show its replicas`);
+  const figures = { replicas: Number(connected), wait_replicas };
+  if (figures.replicas < wait_replicas)
+    return findings.fail(
+      'replication',
+      `${name} has ${connected} replicas, and checkpoint.replication waits for ${wait_replicas}`,
+      'connect as many replicas: no run can be taken over before.',
+      figures,
+    );
+  if (figures.replicas === 0) return findings.ok('replication', `${name} has no replicas`, figures);
+  const seen = `${name} has ${connected} ${figures.replicas === 1 ? 'replica' : 'replicas'}`;
+  const required = await settingOf(server, 'min-replicas-to-write');
+  if (required !== '0') return findings.ok('replication', seen, figures);
+  return findings.warn(
+    'replication',
+    `${seen}, and takes writes without them: a failover loses what a master that is cut off has taken`,
+    'CONFIG SET min-replicas-to-write 1; checkpoint.replication protects takeovers.',
+    figures,
   );
 }
 

@@ -3,6 +3,7 @@ import { FileStore, prepareDirectory } from '../checkpoint/file/file-store.ts';
 import type { FsyncPolicy } from '../checkpoint/file/segment-log.ts';
 import { MemoryStore } from '../checkpoint/memory/store.ts';
 import { isRedisUrl, parseRedisUrl } from '../checkpoint/redis/address.ts';
+import type { ReplicationSettings } from '../checkpoint/redis/replication.ts';
 import { createProofs, createSeal, type Seal } from '../checkpoint/seal.ts';
 import { loadOrCreateSecret } from '../checkpoint/secret-file.ts';
 import { type Store, StoreConfigurationError } from '../checkpoint/store.ts';
@@ -26,6 +27,10 @@ export interface OpenStoreOptions {
   readonly on_unreachable: 'fail' | 'warn';
   /** Redis only: a command that was not answered for so long has failed. Default 1000. */
   readonly command_ms?: number;
+  /** Redis only: what is kept of what was stored of each run under way, to store it again. */
+  readonly rewritable_bytes?: number;
+  /** Redis only: how many of its replicas have to have a lease before it counts, and how long that may take. */
+  readonly replication?: ReplicationSettings;
   /** File store only: when written data is forced to the disk. Default `finish`. */
   readonly fsync?: FsyncPolicy;
   /** Damaged runs that were read, notes that cannot be, and failures of the store's own upkeep. */
@@ -33,6 +38,8 @@ export interface OpenStoreOptions {
   /** Redis only: once when it stops working for this process, and once when it works again. */
   onOutage(error: Error): void;
   onRecovery(outage_ms: number): void;
+  /** Redis only: once, about every way in which it is set up to lose what it has acknowledged. */
+  onDoubt?(doubt: string): void;
 }
 
 /**
@@ -65,7 +72,7 @@ async function openRedisStore(
   options: OpenStoreOptions,
   kept: { readonly ttl_ms: number; readonly complete_ttl_ms: number },
 ): Promise<Store> {
-  const { secret, lease_ms, command_ms, on_unreachable, onError, onOutage, onRecovery } = options;
+  const { secret, on_unreachable } = options;
   // Replicas that made one each would not recognise the owners of each other's runs, nor believe what is stored.
   if (secret === undefined)
     throw new StoreConfigurationError(
@@ -77,13 +84,9 @@ async function openRedisStore(
   const { RedisStore } = await import('../checkpoint/redis/store.ts');
   const store = new RedisStore({
     address,
+    ...options,
     ...kept,
-    lease_ms,
-    command_ms,
     seal,
-    onError,
-    onOutage,
-    onRecovery,
   });
   await store.start({ required: on_unreachable === 'fail' });
   return store;

@@ -88,7 +88,11 @@ export interface Forgery {
 }
 
 const END_OF_OTHER: RunEnd = { status: 'cancelled', at_ms: COMPLETE.at_ms };
-const OTHER_TEXT = textRecord(0, 'An', 'other', 'text!');
+/** With times, as they are stored: then Redis has some of them as plain text. */
+const timed = ({ seq, header, events }: JournalRecord): JournalRecord =>
+  header ? { seq, header, events } : { seq, at_ms: 1, events };
+const RECORDS = SMALL_RUN.map(timed);
+const OTHER_TEXT = timed(textRecord(0, 'An', 'other', 'text!'));
 
 /** Appends to runs that are there, so that each store keeps them as it does. */
 export async function makeScene(
@@ -102,20 +106,20 @@ export async function makeScene(
     return lease;
   };
   const takenOver = async () => {
-    const first = await begin(OWNER, SMALL_RUN.slice(0, 2));
+    const first = await begin(OWNER, RECORDS.slice(0, 2));
     const second = await store.acquire(first.run, OWNER, 1);
-    for (const one of SMALL_RUN.slice(2)) await store.append(second, [one]);
+    for (const one of RECORDS.slice(2)) await store.append(second, [one]);
     return second;
   };
   const complete = await takenOver();
   await store.finish(complete, COMPLETE);
   const open = await takenOver();
-  const cancelled = await begin(OWNER, SMALL_RUN.slice(0, 2));
-  await store.append(cancelled, SMALL_RUN.slice(2, 3));
+  const cancelled = await begin(OWNER, RECORDS.slice(0, 2));
+  await store.append(cancelled, RECORDS.slice(2, 3));
   await store.finish(cancelled, END_OF_OTHER);
-  const sibling = await begin(OWNER, [SMALL_RUN[0] as JournalRecord, OTHER_TEXT]);
+  const sibling = await begin(OWNER, [RECORDS[0] as JournalRecord, OTHER_TEXT]);
   await store.finish(sibling, COMPLETE);
-  const foreign = await begin(STRANGER, [SMALL_RUN[0] as JournalRecord, OTHER_TEXT]);
+  const foreign = await begin(STRANGER, [RECORDS[0] as JournalRecord, OTHER_TEXT]);
   const log = async ({ run }: Lease): Promise<Log> => ({ run, entries: await entriesOf(run) });
   return {
     complete: await log(complete),
@@ -127,7 +131,7 @@ export async function makeScene(
   };
 }
 
-const PLANTED = textRecord(7, 'planted');
+const PLANTED = timed(textRecord(7, 'planted'));
 const PLANTED_HEADER: JournalRecord = {
   seq: 0,
   header: { ...HEADER, body: '{"model":"gpt-test","messages":[{"role":"user","content":"planted"}]}' },
@@ -222,7 +226,7 @@ export const FORGERIES: Record<string, (scene: Scene) => Forgery> = {
     run: sibling.run,
     entries: [
       first(sibling, 'opening'),
-      record(1, SMALL_RUN[0] as JournalRecord),
+      record(1, RECORDS[0] as JournalRecord),
       record(1, textRecord(0, 'planted')),
       forger.end(1, COMPLETE, 1),
     ],
@@ -317,11 +321,11 @@ export const NOTE_FORGERIES: Record<string, (notes: StoredNotes) => string> = {
 
 /** What may be read of a run in spite of any forgery: nothing by a stranger, and by its owner only what was delivered. */
 export const TOLD = {
-  complete: SMALL_RUN,
-  open: SMALL_RUN,
-  cancelled: SMALL_RUN.slice(0, 3),
-  sibling: [SMALL_RUN[0] as JournalRecord, OTHER_TEXT],
-  foreign: [SMALL_RUN[0] as JournalRecord, OTHER_TEXT],
+  complete: RECORDS,
+  open: RECORDS,
+  cancelled: RECORDS.slice(0, 3),
+  sibling: [RECORDS[0] as JournalRecord, OTHER_TEXT],
+  foreign: [RECORDS[0] as JournalRecord, OTHER_TEXT],
 } as const;
 
 /** Why what is read is not authentic; undefined when nothing of the forgery is taken for true. */

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { MemoryStore } from '../../src/checkpoint/memory/store.ts';
+import type { Continuation } from '../../src/checkpoint/salvage.ts';
 import type { SalvagedRun } from '../../src/checkpoint/salvaged-run.ts';
-import { AcquireRefusedError } from '../../src/checkpoint/store.ts';
+import { AcquireRefusedError, type Orphan } from '../../src/checkpoint/store.ts';
 import { sleep } from '../../src/lib/time.ts';
 import { caseShare } from '../cases.ts';
 import type { VirtualTime } from '../simulation/virtual-time.ts';
@@ -187,4 +188,82 @@ test('a store that does not answer is not waited for when it is closed', async (
   const before_ms = replicas.time.now();
   await replicas.time.drive(salvage.close());
   expect(replicas.time.now() - before_ms).toBe(2000);
+});
+
+describe('an orphan that may continue without its client', () => {
+  const UNATTENDED_MS = AFTER_MS / 10;
+  const UNTIL_MS = AFTER_MS * 2;
+
+  /** A replica whose every attempt to begin comes to this, and the runs that it was made for. */
+  function beginning(replicas: Deployment, continuation: () => Continuation) {
+    const begun: string[] = [];
+    const begin = async ({ run }: Orphan) => {
+      begun.push(run);
+      return continuation();
+    };
+    const unattended = { after_ms: UNATTENDED_MS, until_ms: UNTIL_MS, begin };
+    replicas.sweep(replicas.replica(), { unattended });
+    return begun;
+  }
+
+  test('belongs to its client at first, and is begun then', async () => {
+    const replicas = deployment();
+    const run = await replicas.lose();
+    const begun = beginning(replicas, () => 'begun');
+    await replicas.pass(UNATTENDED_MS - 1);
+    expect(begun).toEqual([]);
+    await replicas.pass(UNATTENDED_MS / 2);
+    expect(begun).toEqual([run]);
+    expect(replicas.salvaged).toEqual([]);
+  });
+
+  test('is asked about once, and finalised in its time, if it never can', async () => {
+    const replicas = deployment();
+    const run = await replicas.lose();
+    const begun = beginning(replicas, () => 'never');
+    await replicas.pass(AFTER_MS - 1);
+    expect(begun).toEqual([run]);
+    expect(await replicas.statusOf(run)).toBe('running');
+    await replicas.pass(UNATTENDED_MS);
+    expect(begun).toEqual([run]);
+    expect(await replicas.statusOf(run)).toBe('recovered_from_partial');
+  });
+
+  test('waits for room, longer than others wait for their clients, but not for ever', async () => {
+    const replicas = deployment();
+    const run = await replicas.lose();
+    const begun = beginning(replicas, () => 'later');
+    await replicas.pass(UNTIL_MS - 1);
+    expect(begun.length).toBeGreaterThan(10);
+    expect(await replicas.statusOf(run)).toBe('running');
+    await replicas.pass(UNATTENDED_MS);
+    expect(await replicas.statusOf(run)).toBe('recovered_from_partial');
+  });
+
+  test('is begun when there is room', async () => {
+    const replicas = deployment();
+    const run = await replicas.lose();
+    let hasRoom = false;
+    const begun = beginning(replicas, () => (hasRoom ? 'begun' : 'later'));
+    await replicas.pass(AFTER_MS);
+    hasRoom = true;
+    const before = begun.length;
+    await replicas.pass(UNATTENDED_MS / 2);
+    expect(begun.length).toBe(before + 1);
+    expect(await replicas.statusOf(run)).toBe('running');
+  });
+
+  test('is tried again after a failure of the store, which is reported', async () => {
+    const replicas = deployment();
+    const run = await replicas.lose();
+    let failures = 1;
+    const begun = beginning(replicas, () => {
+      if (failures-- > 0) throw new Error('the store is away');
+      return 'begun';
+    });
+    await replicas.pass(UNATTENDED_MS * 2);
+    expect(begun.slice(0, 2)).toEqual([run, run]);
+    expect(replicas.errors).toHaveLength(1);
+    expect(replicas.salvaged).toEqual([]);
+  });
 });

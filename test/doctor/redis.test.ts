@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { needs } from '../needs.ts';
 import { redisBinary } from '../redis/binaries.ts';
 import { freePort } from '../redis/free-port.ts';
+import { follow } from '../redis/redis-sentinel.ts';
 import { RedisServer } from '../redis/redis-server.ts';
 import { NO_UPSTREAM_URL } from '../replica.ts';
 import { type Diagnosis, diagnose } from './doctor-process.ts';
@@ -40,7 +41,14 @@ describe('a Redis store', needs(binary), () => {
   it('one where all is well, which is left as it was', async () => {
     const { of } = await doctorOf(server.url);
     const { lease, latency, clock, ...others } = of('store');
-    expect(Object.keys(others)).toEqual(['reachable', 'version', 'eviction', 'persistence', 'secret']);
+    expect(Object.keys(others)).toEqual([
+      'reachable',
+      'version',
+      'eviction',
+      'persistence',
+      'replication',
+      'secret',
+    ]);
     for (const each of Object.values(others)) expect(each).toMatchObject({ status: 'ok' });
     expect(latency?.figures).toMatchObject({ p50_ms: expect.any(Number) });
     expect(clock).toMatchObject({ status: 'ok', figures: { skew_ms: expect.any(Number) } });
@@ -75,6 +83,41 @@ describe('a Redis store', needs(binary), () => {
     });
     expect(of('store').persistence).toMatchObject({ status: 'warn' });
     expect(of('store').lease).toMatchObject({ status: 'ok' });
+  });
+
+  it('one whose failover would lose something, and one with fewer replicas than are waited for', async () => {
+    if ('missing' in binary) return;
+    const { path } = binary;
+    const [master, replica] = [
+      await RedisServer.start({ binary: path }),
+      await RedisServer.start({ binary: path }),
+    ];
+    onTestFinished(async () => {
+      for (const each of [replica, master]) await each.stop();
+    });
+    await follow(replica, master);
+    expect((await doctorOf(master.url)).of('store').replication).toMatchObject({
+      status: 'warn',
+      figures: { replicas: 1, wait_replicas: 0 },
+      remedy: expect.stringContaining('min-replicas-to-write'),
+    });
+    await master.admin.config('SET', 'min-replicas-to-write', '1');
+    const waiting = (wait_replicas: number, wait_ms: number) =>
+      doctorOf(master.url, {
+        checkpoint: { store: master.url, replication: { wait_replicas, wait_ms } },
+      });
+    // A replica that has to share two cores with other tests may take longer than the default to acknowledge.
+    expect((await waiting(1, 5000)).of('store')).toMatchObject({
+      replication: { status: 'ok' },
+      lease: { status: 'ok' },
+    });
+    const { status, of } = await waiting(2, 100);
+    expect(of('store').replication).toMatchObject({
+      status: 'fail',
+      seen: expect.stringContaining('has 1 replicas, and checkpoint.replication waits for 2'),
+    });
+    expect(of('store').lease).toMatchObject({ status: 'fail' });
+    expect(status).toBe(1);
   });
 
   it('one that is too old', async () => {

@@ -14,8 +14,11 @@ const TTL_MS = 3_600_000;
 export const SETTLES_MS = 2000 + 500;
 const CHANGE_MAX_MS = 15_000;
 
-type Settings = Partial<
-  Pick<RedisStoreOptions, 'ttl_ms' | 'complete_ttl_ms' | 'lease_ms' | 'command_ms' | 'seal'>
+export type Settings = Partial<
+  Pick<
+    RedisStoreOptions,
+    'ttl_ms' | 'complete_ttl_ms' | 'lease_ms' | 'command_ms' | 'seal' | 'replication' | 'rewritable_bytes'
+  >
 >;
 
 /** A store, and everything it has told. */
@@ -23,6 +26,7 @@ export class ObservedStore {
   readonly store: RedisStore;
   readonly outages: Error[] = [];
   readonly damages: Error[] = [];
+  readonly doubts: string[] = [];
   recoveries = 0;
 
   private constructor(url: string, settings: Settings) {
@@ -34,6 +38,7 @@ export class ObservedStore {
       onError: (error) => this.damages.push(error),
       onOutage: (error) => this.outages.push(error),
       onRecovery: () => this.recoveries++,
+      onDoubt: (doubt) => this.doubts.push(doubt),
     });
   }
 

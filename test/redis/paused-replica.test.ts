@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { Deployment } from '../e2e/deployment.ts';
-import { payloadsOf } from '../e2e/stream-client.ts';
-import { ALL_OF_TALK, beginTalk, fetchRun, RESUMABLE, saidBy } from '../e2e/talk.ts';
+import type { HoldfastProcess } from '../e2e/holdfast-process.ts';
+import { payloadsOf, type StreamClient } from '../e2e/stream-client.ts';
+import { ALL_OF_TALK, beginTalk, fetchRun, RESUMABLE, resumeTalk, saidBy } from '../e2e/talk.ts';
 import { needs } from '../needs.ts';
 import { redisBinary } from './binaries.ts';
 import { RedisServer } from './redis-server.ts';
@@ -29,11 +30,26 @@ interface Taken {
   readonly done: boolean;
 }
 
+/** As often as the client library asks in a row. */
+const TRIES = 8;
+
+/** What a client has in the end that comes back to another replica with all of its events, and under which run. */
+async function comeBack(replica: HoldfastProcess, client: StreamClient) {
+  for (let tries = 1; tries <= TRIES; tries++) {
+    const response = await resumeTalk(replica, client, client.payloads.length);
+    // A stream that is broken off says so by having no end.
+    const rest = payloadsOf(await response.text().catch(() => ''));
+    if (response.status !== 200 || rest.at(-1) !== '[DONE]') continue;
+    return { said: saidBy([...client.payloads, ...rest]), run: response.headers.get('holdfast-run-id') };
+  }
+  return undefined;
+}
+
 if ('missing' in binary) {
   test('replicas that were stopped, with Redis', needs(binary), () => {});
 } else {
   test.each(['interval', 'write_ahead'] as const)(
-    'replicas that were stopped while others took their runs over show nothing that these have not (%s)',
+    'replicas that were stopped while others took their runs over show nothing that these have not, and lose no client (%s)',
     async (durability) => {
       const server = await RedisServer.start({ binary: binary.path });
       onTestFinished(() => server.stop());
@@ -45,6 +61,7 @@ if ('missing' in binary) {
       onTestFinished(() => deployment.close());
       const { holdfast, other } = deployment;
       const taken: Taken[] = [];
+      const forks = new Set<string | null | undefined>();
       for (const leases of PAUSES) {
         const questions = Array.from({ length: RUNS }, (_, index) => `${durability} ${leases} ${index}`);
         const clients = await Promise.all(
@@ -63,6 +80,7 @@ if ('missing' in binary) {
         process.kill(holdfast.pid, 'SIGCONT');
         await Promise.all(clients.map((client) => client.ended()));
 
+        const overtaken: StreamClient[] = [];
         for (const [index, client] of clients.entries()) {
           expect(await answers[index]).toEqual(ALL_OF_TALK);
           const state = (await (await fetchRun(other, client.run)).json()) as State;
@@ -76,10 +94,23 @@ if ('missing' in binary) {
             beyond: Math.max(payloads.length - allowed, 0),
             done: client.isDone,
           });
+          overtaken.push(client);
         }
+        const back = await Promise.all(overtaken.map((client) => comeBack(other, client)));
+        expect(back.map((each) => each?.said)).toEqual(back.map(() => ALL_OF_TALK));
+        for (const [index, { run }] of overtaken.entries()) {
+          if (back[index]?.run !== run) forks.add(back[index]?.run);
+          // What other clients read is what it was.
+          const first = await fetchRun(other, `${run}/stream?starting_after=0`);
+          expect(saidBy(payloadsOf(await first.text()))).toEqual(ALL_OF_TALK);
+        }
+        // The same clients have the same runs the next time.
+        expect(await Promise.all(overtaken.map((client) => comeBack(other, client)))).toEqual(back);
       }
       expect(taken.length).toBeGreaterThan(RUNS);
       expect(taken).toEqual(taken.map(({ run }) => ({ run, beyond: 0, done: false })));
+      // With `write_ahead` the log has all that its clients have.
+      expect(forks.size > 0).toBe(durability === 'interval');
     },
   );
 }

@@ -24,7 +24,7 @@ if ('missing' in binary) {
 } else {
   const server = await RedisServer.start({
     binary: binary.path,
-    configuration: [`user default on >${PASSWORD} ~* +@all`],
+    configuration: ['appendonly yes', `user default on >${PASSWORD} ~* +@all`],
   });
   afterAll(() => server.stop());
   const url = server.url.replace('//', `//:${PASSWORD}@`);
@@ -84,6 +84,22 @@ if ('missing' in binary) {
       expect(log[1]).toMatchObject({ level: 'warn', err: { type: 'RedisFailureError' } });
       expect(log[2].outage_ms).toBeGreaterThan(0);
       expect(lines.join('\n')).not.toContain(PASSWORD);
+    });
+
+    test('says at its start how Redis is set up to lose runs', async () => {
+      const careless = await RedisServer.start({
+        binary: binary.path,
+        configuration: ['appendonly yes', 'maxmemory-policy allkeys-lru'],
+      });
+      onTestFinished(() => careless.stop());
+      const { child, exit, lines } = await startReplicaProcess(
+        [...UPSTREAM, '--store', careless.url],
+        ENVIRONMENT,
+      );
+      const doubt = 'checkpoint.store: Redis may lose runs: maxmemory-policy is allkeys-lru';
+      await vi.waitFor(() => expect(lines.join('\n')).toContain(doubt), { timeout: 5000 });
+      child.kill('SIGTERM');
+      expect(await exit).toEqual([0, null]);
     });
 
     test('speaks TLS to a Redis whose certificate authority is configured, and to no other', async () => {

@@ -7,12 +7,12 @@ import { NoteReader } from '../note-codec.ts';
 import type { Notes } from '../notes.ts';
 import { encodeRecordBody } from '../record-codec.ts';
 import { entryOf } from '../run-index.ts';
-import { isSameOwner } from '../same-owner.ts';
 import { epochSeal, type Seal } from '../seal.ts';
 import {
   AcquireRefusedError,
   type Damage,
   isRunId,
+  isSameOwner,
   type Lease,
   type Orphan,
   type Owner,
@@ -57,7 +57,6 @@ export interface FileStoreOptions {
 /** A lease as this process holds it. It has one call at a time, so that the next one knows what the last one stored. */
 interface Held extends Turns {
   readonly epoch: number;
-  readonly seal: Seal | undefined;
   stored_seq: number;
 }
 
@@ -106,8 +105,7 @@ export class FileStore implements Store {
     const { seq, damage } = await this.#claim(run, owner, after);
     if (damage) this.#damages.rewound(run, damage);
     const epoch = after + 1;
-    const seal = epochSeal(this.#options.seal, run, owner, epoch);
-    this.#leases.set(run, { epoch, seal, stored_seq: seq, isTaken: false, waiting: undefined });
+    this.#leases.set(run, { epoch, stored_seq: seq, isTaken: false, waiting: undefined });
     return { run, owner, epoch };
   }
 
@@ -200,10 +198,11 @@ export class FileStore implements Store {
         settle(held.stored_seq);
         return;
       }
-      const bodies = fresh.map((record) => encodeRecordBody(record, held.seal));
+      const { run, owner, epoch } = lease;
+      const own_seal = epochSeal(this.#options.seal, run, owner, epoch);
+      const bodies = fresh.map((record) => encodeRecordBody(record, own_seal));
       const header = fresh[0]?.header;
-      const entry = header && entryOf(lease.owner, lease.run, header, this.#options.seal);
-      const { run, epoch } = lease;
+      const entry = header && entryOf(owner, run, header, this.#options.seal);
       this.#writer.send('append', { run, epoch, bodies, entry }, () => settle(seq), refuse);
     } catch (error) {
       refuse(error);

@@ -1,11 +1,18 @@
 import { NOTHING_STORED } from '../append-order.ts';
 import { withProof } from '../proven-text.ts';
-import { isSameOwner } from '../same-owner.ts';
 import { epochSeal, type Seal } from '../seal.ts';
-import type { Damage, Orphan, Owner, RunEnd, RunId } from '../store.ts';
+import {
+  type Damage,
+  type Holder,
+  isSameOwner,
+  type Orphan,
+  type Owner,
+  type RunEnd,
+  type RunId,
+} from '../store.ts';
 import { encodeFrame } from './frame.ts';
-import { holderOf } from './holder.ts';
 import { encodeClaim, encodeCopy, type LogState } from './log-state.ts';
+import { replicaName } from './names.ts';
 import type { PrivateDirectory } from './private-directory.ts';
 import type { AnswerTo, RequestOf, Writing } from './protocol.ts';
 import { refused } from './refusal.ts';
@@ -225,3 +232,13 @@ function expectOk(outcome: Outcome | undefined, run: RunId): void {
 }
 
 const notWritten = () => refused('ENOSPC', 'not all of it could be written');
+
+/** Whether a replica delivers a run, by the signs of life of the one that holds it. */
+function holderOf(directory: PrivateDirectory, replica: string | undefined, lease_ms: number): Holder {
+  if (replica === undefined) return { state: 'released' };
+  const modified_ms = directory.modified_ms(replicaName(replica));
+  if (modified_ms === undefined) return { state: 'lost' };
+  // A sign from the future was given before the clock was set back: a live process gives another one soon.
+  const silent_ms = Math.abs(Date.now() - modified_ms);
+  return silent_ms <= lease_ms ? { state: 'alive', silent_ms } : { state: 'lost' };
+}

@@ -4,11 +4,11 @@ import type { JournalRecord } from '../journal.ts';
 import type { Notes } from '../notes.ts';
 import { decodeRecord, encodeRecord } from '../record-codec.ts';
 import type { RunIndex } from '../run-index.ts';
-import { isSameOwner } from '../same-owner.ts';
 import {
   AcquireRefusedError,
   type Holder,
   isRunId,
+  isSameOwner,
   type Lease,
   type Orphan,
   type Owner,

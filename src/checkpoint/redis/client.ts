@@ -4,7 +4,7 @@ import type { RedisAddress } from './address.ts';
 import { REDIS_SCRIPTS } from './scripts.ts';
 
 /** The `command_ms` of a client for which none is configured. */
-const COMMAND_MS = 1000;
+export const COMMAND_MS = 1000;
 /** A connection on which nothing came for this many times `command_ms` while answers were due is given up. */
 const COMMANDS_PER_SILENCE = 2;
 const CONNECT_MAX_MS = 2000;

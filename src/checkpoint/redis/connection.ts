@@ -1,8 +1,10 @@
 import fastifyRedis from '@fastify/redis';
 import fastify, { type FastifyInstance } from 'fastify';
+import { systemTime, type Time } from '../../lib/time.ts';
 import type { RedisAddress } from './address.ts';
 import { createRedisClient, type RedisClient } from './client.ts';
-import { isPermanent, RedisFailureError, reasonOf, refusalOf, requireVersion } from './refusal.ts';
+import { isPermanent, RedisFailureError, reasonOf, refusalOf } from './refusal.ts';
+import { requireVersion } from './server-checks.ts';
 
 /** How long a start waits for Redis. */
 const START_MAX_MS = 5000;
@@ -12,37 +14,46 @@ const REVIVAL_MS = 1000;
 const NOT_SENT = /enableOfflineQueue/;
 const LOST = new Error('the connection was lost');
 
+export interface RedisConnectionOptions {
+  /** Default {@link systemTime}. */
+  readonly time?: Time | undefined;
+  /** See {@link createRedisClient}. */
+  readonly command_ms?: number | undefined;
+  /** In place of one of its own. */
+  readonly client?: RedisClient | undefined;
+}
+
 /**
  * The client of one store, from its first attempt to connect until it is closed. Once it is connected it belongs to a
  * Fastify instance of its own: stores are opened before there is a server, and are closed after it.
  */
 export class RedisConnection {
   readonly client: RedisClient;
+  readonly time: Time;
   readonly #address: RedisAddress;
-  readonly #host: FastifyInstance = fastify({ pluginTimeout: 0 });
-  #adopted: boolean = false;
+  #host: FastifyInstance | undefined;
   /** Why there is no connection: the errors of commands only say that there is none. */
   #cause: unknown;
   #fault_ms = Number.NEGATIVE_INFINITY;
   #closing: Promise<void> | undefined;
 
-  /** `command_ms`: see {@link createRedisClient}. */
-  constructor(address: RedisAddress, command_ms?: number) {
+  constructor(address: RedisAddress, { time = systemTime, command_ms, client }: RedisConnectionOptions = {}) {
     this.#address = address;
-    this.client = createRedisClient(address, command_ms);
+    this.time = time;
+    this.client = client ?? createRedisClient(address, command_ms);
     // Sentinels and nodes of a cluster say more about a failure than the error that follows.
     for (const event of ['sentinelError', 'node error', 'error']) {
       this.client.on(event, (error: unknown) => this.#fail(error));
     }
     for (const event of ['close', '-node']) {
       this.client.on(event, () => {
-        this.#fault_ms = performance.now();
+        this.#fault_ms = time.now();
       });
     }
     this.client.on('ready', () => {
       this.#cause = undefined;
     });
-    this.client.once('ready', () => void this.#adopt().catch(ignore));
+    if (!client) this.client.once('ready', () => void this.#adopt().catch(ignore));
     this.client.on('end', () => this.#revive());
   }
 
@@ -51,9 +62,9 @@ export class RedisConnection {
     return this.#address.name;
   }
 
-  /** For how long nothing has kept this replica from hearing of others. */
-  get sound_ms(): number {
-    return performance.now() - this.#fault_ms;
+  /** When something last kept this replica from hearing of others; minus infinity if nothing has. */
+  get fault_ms(): number {
+    return this.#fault_ms;
   }
 
   /**
@@ -66,7 +77,7 @@ export class RedisConnection {
     const onError = (error: unknown) => {
       if (isPermanent(error)) reject(error);
     };
-    const timer = setTimeout(() => reject(this.#cause ?? new Error('no answer')), START_MAX_MS);
+    const cancelTimer = this.time.after(START_MAX_MS, () => reject(this.#cause ?? new Error('no answer')));
     client.on('error', onError).on('node error', onError).once('ready', resolve);
     client.connect().catch((error: unknown) => {
       // Any other cause has arrived as an event.
@@ -79,7 +90,7 @@ export class RedisConnection {
     } catch (error) {
       throw refusalOf(this.name, error);
     } finally {
-      clearTimeout(timer);
+      cancelTimer();
       client.off('error', onError).off('node error', onError).off('ready', resolve);
     }
   }
@@ -90,7 +101,7 @@ export class RedisConnection {
       return await call(this.client);
     } catch (error) {
       const isAnswer = error instanceof Error && error.name === 'ReplyError';
-      if (!isAnswer) this.#fault_ms = performance.now();
+      if (!isAnswer) this.#fault_ms = this.time.now();
       const isOffline = this.client.status !== 'ready' || NOT_SENT.test(reasonOf(error));
       const cause = isOffline && !isAnswer ? (this.#cause ?? LOST) : error;
       throw new RedisFailureError(this.name, reasonOf(cause));
@@ -105,8 +116,9 @@ export class RedisConnection {
 
   /** The plugin would wait for a client that is not ready, and break on one that is refused. */
   async #adopt(): Promise<void> {
-    await this.#host.register(fastifyRedis, { client: this.client, closeClient: true });
-    this.#adopted = true;
+    const host = fastify({ pluginTimeout: 0 });
+    await host.register(fastifyRedis, { client: this.client, closeClient: true });
+    this.#host = host;
   }
 
   /** The client gives up for good, for example when it is disconnected in the middle of an attempt to connect. */
@@ -119,7 +131,7 @@ export class RedisConnection {
 
   async #close(): Promise<void> {
     try {
-      if (this.#adopted) await this.#host.close();
+      await this.#host?.close();
     } catch {
       // There is no leave to be taken of a server that is gone.
     }
@@ -128,7 +140,7 @@ export class RedisConnection {
 
   #fail(error: unknown): void {
     this.#cause = error;
-    this.#fault_ms = performance.now();
+    this.#fault_ms = this.time.now();
   }
 }
 

@@ -1,15 +1,18 @@
 import { endTurn, takeTurn } from '../append-order.ts';
 import { epochSeal, type Seal } from '../seal.ts';
-import { JournalGapError, type Lease, type RunEnd, StaleLeaseError } from '../store.ts';
+import { JournalGapError, type Lease, type RunEnd, type RunId, StaleLeaseError } from '../store.ts';
 import type { RedisConnection } from './connection.ts';
-import { logKey, RELEASED } from './keys.ts';
-import { LostTailError, RedisLease } from './lease.ts';
+import { logKey, releasedList } from './keys.ts';
+import { type Lost, LostTailError, RedisLease } from './lease.ts';
 import { encodeOpening, type LogReader, type Opening, openingId } from './log.ts';
+import type { Replication } from './replication.ts';
 import type { ListedRun, RedisRunLists } from './run-index.ts';
-import type { Mismatch } from './scripts.ts';
+import { LogWrites, type Mismatch } from './scripts.ts';
 
-/** The expiry of a log that is still written to is renewed when this part of its time is over. */
+/** The expiry of the log of a run under way is renewed when this part of its time is over. */
 const KEEP_AFTER = 0.25;
+/** Of the id of a replica, so many digits are part of what is sent with every write. */
+const REPLICA_DIGITS = 8;
 /** How many leases that could not be given back may wait until Redis is reachable. */
 const UNRETURNED_MAX = 10_000;
 /** How many of them are given back at the same time. */
@@ -17,28 +20,54 @@ const RETURNED_AT_ONCE = 100;
 
 export interface RedisLeasesOptions {
   readonly connection: RedisConnection;
+  /** Through which epochs are opened, where they have to reach replicas of Redis. */
+  readonly replication?: Replication | undefined;
   readonly lists: RedisRunLists;
   /** Of this replica. */
   readonly replica: string;
   readonly seal: Seal | undefined;
+  /** How long the log of a run under way lives without a replica that keeps it. */
+  readonly keep_ms: number;
+  /** Of a run that has ended. */
   readonly ttl_ms: number;
-  /** Of a complete run. */
+  /** Of a complete one. */
   readonly complete_ttl_ms: number;
+  /** See `RedisStoreOptions`. */
+  readonly rewritable_bytes: number;
+}
+
+interface WrittenOpening {
+  readonly run: RunId;
+  readonly epoch: number;
+  readonly line: string;
+  readonly last_id: string;
+  readonly token: string;
 }
 
 /** The leases of one replica, and everything that is written under them. */
 export class RedisLeases {
   readonly #options: RedisLeasesOptions;
+  readonly #writes: LogWrites;
   /** By identity: an epoch can be opened twice, when Redis has forgotten the first time. */
   readonly #known = new WeakMap<Lease, RedisLease>();
+  /** Those whose logs have to be kept, the one that was kept the longest ago first. */
+  readonly #held = new Set<RedisLease>();
+  #isKeeping: boolean = false;
   readonly #unreturned = new Set<RedisLease>();
-  /** Names of the epochs that this replica holds, or may hold: from before they are listed until they are struck off. */
-  readonly #delivered = new Set<string>();
+  /**
+   * For each epoch that this replica holds, or may hold, by how many leases: from before it is listed until it is struck
+   * off. A second lease for the same epoch is refused in the end, and must not strike off the first.
+   */
+  readonly #delivered = new Map<string, number>();
   #returning: Promise<void> | undefined;
+  /** Of the tokens of this replica. */
+  readonly #tokenPrefix: string;
   #opened = 0;
 
   constructor(options: RedisLeasesOptions) {
     this.#options = options;
+    this.#writes = new LogWrites(options.connection);
+    this.#tokenPrefix = `${options.replica.slice(0, REPLICA_DIGITS)}.`;
   }
 
   /** In one step: opens the epoch if `last_id` is still the last entry of the log, and resolves with undefined if not. */
@@ -47,28 +76,32 @@ export class RedisLeases {
     last_id: string,
     after: Pick<Opening, 'base' | 'takeovers'>,
   ): Promise<Lease | undefined> {
-    const { lists, replica, seal } = this.#options;
+    const { connection, replication, lists, replica, seal, rewritable_bytes } = this.#options;
     const token = this.#newToken();
+    const line = encodeOpening({ ...lease, holder: replica, ...after }, seal);
     const held = new RedisLease({
       lease,
       token,
       ...after,
       seal: epochSeal(seal, lease.run, lease.owner, lease.epoch),
-      kept_at_ms: performance.now(),
+      kept_at_ms: connection.time.now(),
+      opening_line: lease.epoch === 1 ? line : undefined,
+      rewritable_bytes,
     });
     const listed = this.#listed(lease);
-    this.#delivered.add(nameOf(listed));
+    this.#delivered.set(nameOf(listed), (this.#delivered.get(nameOf(listed)) ?? 0) + 1);
     try {
       await lists.add(listed);
     } catch (error) {
-      this.#delivered.delete(nameOf(listed));
+      this.#forget(held);
       throw error;
     }
     try {
-      const mismatch = await this.#writeOpening({ ...lease, holder: replica, ...after }, last_id, token);
+      const write = (on: RedisConnection) => this.#writeOpening({ ...lease, line, last_id, token }, on);
+      const mismatch = await (replication?.replicated(write) ?? write(connection));
       // The client of a cluster may have sent it twice.
       if (mismatch && mismatch[1] !== token) {
-        this.#strike(lease);
+        this.#strike(held);
         return undefined;
       }
     } catch (error) {
@@ -77,7 +110,22 @@ export class RedisLeases {
       throw error;
     }
     this.#known.set(lease, held);
+    this.#held.add(held);
     return lease;
+  }
+
+  /** Keeps the logs of all runs under way for which it is time, however long nothing was appended. Never rejects. */
+  async keep(): Promise<void> {
+    if (this.#isKeeping) return;
+    const now_ms = this.#options.connection.time.now();
+    const due: RedisLease[] = [];
+    for (const held of this.#held) {
+      if (now_ms - held.kept_at_ms < KEEP_AFTER * this.#options.keep_ms) break;
+      due.push(held);
+    }
+    this.#isKeeping = true;
+    await Promise.allSettled(due.map((held) => this.#keep(held, now_ms)));
+    this.#isKeeping = false;
   }
 
   /** Calls `action` when everything that was asked for under the lease before is done. */
@@ -93,48 +141,49 @@ export class RedisLeases {
   }
 
   /**
-   * Writes what `compose` makes, ids and lines in turn, if the log ends as it should; when more is stored than was
-   * known, `compose` is called again. `accepts_loss`: writes also behind a tail that was lost.
+   * Writes what `compose` makes, of each entry its id, a space and its line, if the log ends as it should; when more is
+   * stored than was known, or less, `compose` is called again. `accepts_loss`: writes also behind a tail that was lost.
    * `kept_ms`: how long the log is kept from now on, where that is to change.
    */
   async write(
     held: RedisLease,
     compose: () => readonly string[],
     accepts_loss = false,
-    kept_ms?: number,
+    kept_ms = 0,
   ): Promise<void> {
-    const { connection, ttl_ms } = this.#options;
-    const now_ms = performance.now();
-    const isDue = now_ms - held.kept_at_ms >= KEEP_AFTER * ttl_ms;
+    const { connection } = this.#options;
     for (let entries = compose(); entries.length > 0; entries = compose()) {
-      const mismatch = await connection.ask((client) =>
-        client.holdfastWrite(
-          logKey(held.lease.run),
-          held.last_id,
-          held.opening_id,
-          held.token,
-          String(kept_ms ?? (isDue ? ttl_ms : 0)),
-          ...entries,
-        ),
-      );
+      const { last_id, token } = held;
+      const asked_ms = connection.time.now();
+      held.keep(entries);
+      const mismatch = await this.#writes.write({
+        log: logKey(held.lease.run),
+        last_id,
+        token,
+        entries,
+        kept_ms,
+      });
       if (!mismatch) {
-        if (isDue) held.kept_at_ms = now_ms;
+        held.confirm(asked_ms);
         return;
       }
-      this.#correct(held, mismatch, accepts_loss);
+      const lost = held.lostSince(mismatch, connection.fault_ms);
+      if (lost) await this.#restore(held, mismatch[0], lost);
+      else this.#correct(held, mismatch, accepts_loss);
     }
   }
 
-  /** How long the log of a run that ends in this way is kept, where that is less than of others. */
-  keptAfter({ status }: RunEnd): number | undefined {
+  /** How long the log of a run that ends in this way is kept. */
+  keptAfter({ status }: RunEnd): number {
     const { ttl_ms, complete_ttl_ms } = this.#options;
-    return status === 'complete' && complete_ttl_ms < ttl_ms ? complete_ttl_ms : undefined;
+    return status === 'complete' ? Math.min(complete_ttl_ms, ttl_ms) : ttl_ms;
   }
 
   /** The run is no longer delivered under this lease. */
   ended(held: RedisLease, state: 'finished' | 'fenced'): void {
     held.state = state;
-    this.#strike(held.lease);
+    this.#held.delete(held);
+    this.#strike(held);
   }
 
   /** Whether this replica holds that epoch, or may hold it. */
@@ -146,13 +195,10 @@ export class RedisLeases {
   async handBack({ run, opening, epoch, last_id, prefix }: LogReader): Promise<void> {
     if (!opening) return;
     const next = epoch + 1;
-    await this.#options.lists.add({ list: RELEASED, run, epoch: next });
+    await this.#options.lists.add({ list: releasedList(run), run, epoch: next });
     const { owner, takeovers } = opening;
-    await this.#writeOpening(
-      { run, owner, epoch: next, base: prefix.seq, takeovers },
-      last_id,
-      this.#newToken(),
-    );
+    const line = encodeOpening({ run, owner, epoch: next, base: prefix.seq, takeovers }, this.#options.seal);
+    await this.#writeOpening({ run, epoch: next, line, last_id, token: this.#newToken() });
   }
 
   /** Hands the run over if this lease still holds it; when that fails, it is made up for later. */
@@ -201,11 +247,11 @@ export class RedisLeases {
     if (held.state !== 'held') return;
     const { run, owner, epoch } = held.lease;
     const next = epoch + 1;
-    await this.#options.lists.add({ list: RELEASED, run, epoch: next });
+    await this.#options.lists.add({ list: releasedList(run), run, epoch: next });
     const entry = () => {
       if (held.state !== 'held') return [];
       const opening = { run, owner, epoch: next, base: held.seq, takeovers: held.takeovers };
-      return [openingId(next), encodeOpening(opening, this.#options.seal)];
+      return [`${openingId(next)} ${encodeOpening(opening, this.#options.seal)}`];
     };
     try {
       await this.write(held, entry, true);
@@ -216,11 +262,38 @@ export class RedisLeases {
     if (held.state === 'held') this.ended(held, 'fenced');
   }
 
+  async #keep(held: RedisLease, now_ms: number): Promise<void> {
+    const { connection, keep_ms } = this.#options;
+    const { run, epoch } = held.lease;
+    await connection.ask((client) =>
+      client.holdfastKeep(logKey(run), String(epoch), held.token, String(keep_ms)),
+    );
+    held.kept_at_ms = now_ms;
+    // What has ended meanwhile is kept no longer.
+    if (this.#held.delete(held)) this.#held.add(held);
+  }
+
+  /** Writes again what Redis has lost, if the log still ends with `last_id`; otherwise the next attempt to write tells. */
+  async #restore(
+    { lease, token }: RedisLease,
+    last_id: string,
+    { opening_line, entries }: Lost,
+  ): Promise<void> {
+    if (opening_line !== undefined) {
+      await this.#options.lists.add(this.#listed(lease));
+      await this.#writeOpening({ ...lease, line: opening_line, last_id, token });
+    }
+    const after = opening_line === undefined ? last_id : openingId(lease.epoch);
+    if (entries.length > 0)
+      await this.#writes.write({ log: logKey(lease.run), last_id: after, token, entries, kept_ms: 0 });
+  }
+
   #correct(held: RedisLease, mismatch: Mismatch, accepts_loss: boolean): void {
     try {
       held.correct(mismatch);
+      if (held.state === 'finished') this.#held.delete(held);
     } catch (error) {
-      if (error instanceof StaleLeaseError) this.#strike(held.lease);
+      if (error instanceof StaleLeaseError) this.ended(held, 'fenced');
       if (!accepts_loss || !(error instanceof LostTailError)) throw error;
       held.accept(error);
     }
@@ -231,30 +304,41 @@ export class RedisLeases {
     const [oldest] = this.#unreturned;
     if (oldest && this.#unreturned.size >= UNRETURNED_MAX) {
       this.#unreturned.delete(oldest);
-      this.#delivered.delete(nameOf(this.#listed(oldest.lease)));
+      this.#forget(oldest);
     }
     this.#unreturned.add(held);
   }
 
   /** Not waited for: a sweep finds out what stays in the list by mistake. */
-  #strike(lease: Lease): void {
-    const listed = this.#listed(lease);
-    this.#delivered.delete(nameOf(listed));
-    void this.#options.lists.remove(listed).catch(ignore);
+  #strike(held: RedisLease): void {
+    if (this.#forget(held)) void this.#options.lists.remove(this.#listed(held.lease)).catch(ignore);
+  }
+
+  /** True when it was the last lease for its epoch. */
+  #forget(held: RedisLease): boolean {
+    if (!held.isListed) return false;
+    held.isListed = false;
+    const name = nameOf(this.#listed(held.lease));
+    const left = (this.#delivered.get(name) ?? 1) - 1;
+    if (left === 0) this.#delivered.delete(name);
+    else this.#delivered.set(name, left);
+    return left === 0;
   }
 
   /** Writes the opening of an epoch if `last_id` is still the last entry of the log. */
-  #writeOpening(opening: Opening, last_id: string, token: string): Promise<Mismatch | null> {
-    const { connection, seal, ttl_ms } = this.#options;
-    const { run, epoch } = opening;
-    const line = encodeOpening(opening, seal);
+  #writeOpening(
+    { run, epoch, line, last_id, token }: WrittenOpening,
+    connection: RedisConnection = this.#options.connection,
+  ): Promise<Mismatch | null> {
+    const { keep_ms } = this.#options;
     return connection.ask((client) =>
-      client.holdfastOpen(logKey(run), last_id, openingId(epoch), line, token, String(ttl_ms)),
+      client.holdfastOpen(logKey(run), last_id, openingId(epoch), line, token, String(keep_ms)),
     );
   }
 
+  /** Tells one opening of an epoch from another one, after Redis has forgotten the first. */
   #newToken(): string {
-    return `${this.#options.replica}.${++this.#opened}`;
+    return `${this.#tokenPrefix}${(++this.#opened).toString(36)}`;
   }
 
   #listed({ run, epoch }: Lease): ListedRun {

@@ -3,13 +3,19 @@ import { bodyOf, checkedLine, type Decoded, parsedBody } from '../checked-line.t
 import type { JournalRecord } from '../journal.ts';
 import { JournalPrefix } from '../journal-prefix.ts';
 import { type Believed, believedText, withProof } from '../proven-text.ts';
-import { decodeRecord } from '../record-codec.ts';
+import {
+  decodePlainRecord,
+  decodeRecord,
+  encodePlainRecord,
+  encodeRecord,
+  isPlainRecord,
+} from '../record-codec.ts';
 import { epochSeal, type Seal } from '../seal.ts';
 import { FINAL_STATUSES, type Owner, type RunEnd, type RunId, type Takeover } from '../store.ts';
 import type { RawEntry } from './scripts.ts';
 
 /*
- * The log of a run is a stream. The id of an entry is `<epoch>-<number>`, and its field `l` a line with its checksum:
+ * The log of a run is a stream. The id of an entry is `<epoch>-<number>`, and its field `l` a line, with its checksum or a proof:
  *
  *   number 0              the opening of the epoch; its field `t` is unique to one acquisition
  *   number seq + 1        a record that ends with event seq
@@ -111,10 +117,17 @@ function saidIn(fields: readonly Buffer[], seal: Seal | undefined, place: string
   return isObject(said) ? { value: { ...believed.value, said } } : { reason: 'not JSON' };
 }
 
+/** The line of a record. `seal`: the one of its epoch. */
+export const encodeLine = (record: JournalRecord, seal: Seal | undefined): string =>
+  encodePlainRecord(record, seal) ?? encodeRecord(record, seal);
+
 /** The record in an entry, or why there is none. */
 export function decodeEntry([id, fields]: RawEntry, seal: Seal | undefined): Decoded<JournalRecord> {
-  const read = decodeRecord(lineOf(fields), seal);
-  if ('reason' in read || read.value.seq === parseId(id.toString()).seq) return read;
+  const line = lineOf(fields);
+  const { seq } = parseId(id.toString());
+  if (isPlainRecord(line)) return decodePlainRecord(line, seq, seal);
+  const read = decodeRecord(line, seal);
+  if ('reason' in read || read.value.seq === seq) return read;
   return { reason: 'a record in the place of another' };
 }
 

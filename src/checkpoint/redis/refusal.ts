@@ -1,8 +1,4 @@
 import { StoreConfigurationError } from '../store.ts';
-import type { RedisClient } from './client.ts';
-
-/** The first version with `SET … NX GET`. Valkey reports the version of Redis that it is compatible with. */
-const VERSION_MIN = 7;
 
 interface Refusal {
   readonly pattern: RegExp;
@@ -63,16 +59,6 @@ export function refusalOf(name: string, error: unknown): StoreConfigurationError
   const known = refusalIn(reason);
   const message = `checkpoint.store: ${name} cannot be used (${reason}); ${known?.remedy ?? UNREACHABLE}`;
   return known?.permanent ? new StoreConfigurationError(message) : new UnreachableRedisError(message);
-}
-
-/** Rejects when the server is too old. Accepts a server that does not report its version. */
-export async function requireVersion(name: string, client: RedisClient): Promise<void> {
-  const information = await client.info('server').catch(() => '');
-  const version = /^redis_version:(.+?)\r?$/m.exec(information)?.[1];
-  if (version === undefined || Number.parseInt(version, 10) >= VERSION_MIN) return;
-  throw new StoreConfigurationError(
-    `checkpoint.store: ${name} has version ${version}; use Redis ${VERSION_MIN} or later, or Valkey`,
-  );
 }
 
 const refusalIn = (reason: string): Refusal | undefined =>

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { BEATS_PER_LEASE, type Holder } from '../store.ts';
 import { RECONNECT_WITHIN_MS } from './client.ts';
 import type { RedisConnection } from './connection.ts';
-import { aliveKey, REPLICAS_KEY, runsKey } from './keys.ts';
+import { aliveKey, replicasKey, runsKey } from './keys.ts';
 import { RedisFailureError } from './refusal.ts';
 
 const REPLICA_ID_BYTES = 16;
@@ -26,7 +26,7 @@ export class RedisReplicas {
   /** Of this replica, from this start on. */
   readonly id = randomBytes(REPLICA_ID_BYTES).toString('base64url');
   readonly #options: RedisReplicasOptions;
-  #timer: NodeJS.Timeout | undefined;
+  #cancelTimer = () => {};
   #beating: Promise<void> | undefined;
   #outage_since_ms: number | undefined;
 
@@ -39,7 +39,13 @@ export class RedisReplicas {
     if (fault) this.#fail(fault);
     const beat = () => void this.beat().catch(ignore);
     const { connection, lease_ms } = this.#options;
-    this.#timer = setInterval(beat, lease_ms / BEATS_PER_LEASE).unref();
+    const wait = () => {
+      this.#cancelTimer = connection.time.after(lease_ms / BEATS_PER_LEASE, () => {
+        wait();
+        beat();
+      });
+    };
+    wait();
     connection.client.on('ready', beat);
   }
 
@@ -53,7 +59,7 @@ export class RedisReplicas {
 
   /** The runs of this replica are lost from now on. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#cancelTimer();
     await this.#beating?.catch(ignore);
     await this.#options.connection.ask((client) => client.del(aliveKey(this.id)));
   }
@@ -63,7 +69,7 @@ export class RedisReplicas {
     const left_ms = await connection.ask((client) => client.pttl(aliveKey(replica)));
     if (left_ms >= 0) return { state: 'alive', silent_ms: Math.max(lease_ms - left_ms, 0) };
     // Redis was away, or this replica was: others may not have had the time to connect and to renew their keys.
-    return connection.sound_ms < lease_ms + RECONNECT_WITHIN_MS
+    return connection.time.now() - connection.fault_ms < lease_ms + RECONNECT_WITHIN_MS
       ? { state: 'alive', silent_ms: lease_ms }
       : { state: 'lost' };
   }
@@ -76,7 +82,7 @@ export class RedisReplicas {
       throw error;
     }
     if (this.#outage_since_ms !== undefined) {
-      this.#options.onRecovery(performance.now() - this.#outage_since_ms);
+      this.#options.onRecovery(this.#options.connection.time.now() - this.#outage_since_ms);
       this.#outage_since_ms = undefined;
     }
     this.#options.onBeat();
@@ -84,7 +90,7 @@ export class RedisReplicas {
 
   #fail(error: Error): void {
     if (this.#outage_since_ms !== undefined) return;
-    this.#outage_since_ms = performance.now();
+    this.#outage_since_ms = this.#options.connection.time.now();
     this.#options.onOutage(error);
   }
 
@@ -93,8 +99,8 @@ export class RedisReplicas {
     const steps = [
       this.#renew(),
       // Every time, because Redis may have lost them.
-      connection.ask((client) => client.sadd(REPLICAS_KEY, this.id)),
-      connection.ask((client) => client.pexpire(REPLICAS_KEY, keep_ms)),
+      connection.ask((client) => client.sadd(replicasKey(this.id), this.id)),
+      connection.ask((client) => client.pexpire(replicasKey(this.id), keep_ms)),
       connection.ask((client) => client.pexpire(runsKey(this.id), keep_ms)),
     ];
     for (const step of await Promise.allSettled(steps)) if (step.status === 'rejected') throw step.reason;

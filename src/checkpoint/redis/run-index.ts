@@ -12,7 +12,7 @@ import {
 import type { Seal } from '../seal.ts';
 import type { Owner, RunId } from '../store.ts';
 import type { RedisConnection } from './connection.ts';
-import { indexKey, RELEASED, REPLICAS_KEY, runsKey } from './keys.ts';
+import { indexKey, RELEASED_LISTS, REPLICAS_KEYS, runsKey } from './keys.ts';
 
 export interface RedisRunIndexOptions {
   readonly connection: RedisConnection;
@@ -118,11 +118,21 @@ export class RedisRunLists {
 
   /** Runs that were released and runs of replicas that are lost, step by step. */
   async *unheld(isLost: (replica: string) => Promise<boolean>): AsyncGenerator<readonly ListedRun[]> {
-    yield* this.listed(RELEASED);
-    for (const replica of await this.#connection.ask((client) => client.smembers(REPLICAS_KEY))) {
-      if (!(await isLost(replica))) continue;
-      yield* this.listed(replica);
-      await this.#forget(replica);
+    const counts = RELEASED_LISTS.map(async (list) => ({
+      list,
+      count: await this.#connection.ask((client) => client.scard(runsKey(list))),
+    }));
+    for (const { list, count } of await Promise.all(counts)) if (count > 0) yield* this.listed(list);
+    const known = REPLICAS_KEYS.map(async (key) => ({
+      key,
+      replicas: await this.#connection.ask((client) => client.smembers(key)),
+    }));
+    for (const { key, replicas } of await Promise.all(known)) {
+      for (const replica of replicas) {
+        if (!(await isLost(replica))) continue;
+        yield* this.listed(replica);
+        await this.#forget(key, replica);
+      }
     }
   }
 
@@ -139,9 +149,9 @@ export class RedisRunLists {
   }
 
   /** A replica that comes back enters itself again. */
-  async #forget(replica: string): Promise<void> {
+  async #forget(key: string, replica: string): Promise<void> {
     const left = await this.#connection.ask((client) => client.exists(runsKey(replica)));
-    if (left === 0) await this.#connection.ask((client) => client.srem(REPLICAS_KEY, replica));
+    if (left === 0) await this.#connection.ask((client) => client.srem(key, replica));
   }
 }
 

@@ -4,14 +4,13 @@ import { DamageReports } from '../damage-reports.ts';
 import type { JournalRecord } from '../journal.ts';
 import { NoteReader } from '../note-codec.ts';
 import type { Notes } from '../notes.ts';
-import { encodeRecord } from '../record-codec.ts';
-import { isSameOwner } from '../same-owner.ts';
 import type { Seal } from '../seal.ts';
 import {
   AcquireRefusedError,
   BEATS_PER_LEASE,
   type Holder,
   isRunId,
+  isSameOwner,
   type Lease,
   type Orphan,
   type Owner,
@@ -22,33 +21,38 @@ import {
   type StoredRun,
 } from '../store.ts';
 import type { RedisAddress } from './address.ts';
-import { RedisConnection } from './connection.ts';
-import { RELEASED } from './keys.ts';
+import { RedisConnection, type RedisConnectionOptions } from './connection.ts';
+import { RELEASED_LISTS } from './keys.ts';
 import { RedisLeases } from './leases.ts';
-import { encodeEnd, type LogReader, type Opening, recordId } from './log.ts';
+import { encodeEnd, encodeLine, type LogReader, type Opening, recordId } from './log.ts';
 import { RedisNotes } from './notes.ts';
 import { Reconciliation } from './reconciliation.ts';
 import { UnreachableRedisError } from './refusal.ts';
 import { RedisReplicas } from './replicas.ts';
+import { Replication, type ReplicationSettings } from './replication.ts';
 import { type ListedRun, RedisRunIndex, RedisRunLists } from './run-index.ts';
 import { RedisRuns } from './runs.ts';
+import { durabilityDoubts } from './server-checks.ts';
 
+/** The `rewritable_bytes` of a store for which they are not configured. */
+const REWRITABLE_BYTES = 32 * 1024;
 /** How often a takeover is tried because the holder appends something meanwhile. */
 const TAKEOVERS_MAX = 20;
 /** How often what Redis says this replica holds is compared with what it holds, besides after every reconnection. */
 const COMPARE_EVERY_BEATS = 10 * BEATS_PER_LEASE;
-/** What replicas leave behind is found for this many leases, however short the runs are kept. */
-const LISTED_LEASES = 10;
+/** What replicas have under way and leave behind is there for this many leases, however short ended runs are kept. */
+const KEPT_LEASES = 10;
 
-export interface RedisStoreOptions {
+export interface RedisStoreOptions extends RedisConnectionOptions {
   readonly address: RedisAddress;
-  /** A command that was not answered for so long has failed. Default 1000. */
-  readonly command_ms?: number | undefined;
-  /** How long a run is kept after its last append. */
+  /** How long a run is kept after its end. One under way is kept as long as its replica lives. */
   readonly ttl_ms: number;
   /** The same of a complete run, where that is less. */
   readonly complete_ttl_ms?: number;
   readonly lease_ms: number;
+  /** What is kept of what was stored of each run under way, to store it again if Redis loses it. Default 32 Ki. */
+  readonly rewritable_bytes?: number;
+  readonly replication?: ReplicationSettings | undefined;
   /** Encrypts what is stored, or proves it. Without one, whatever Redis says is believed. */
   readonly seal?: Seal | undefined;
   /** Damaged runs that were read or taken over, and notes that cannot be read. */
@@ -56,6 +60,8 @@ export interface RedisStoreOptions {
   /** Once when Redis stops working for this replica, and once when it works again. */
   onOutage(error: Error): void;
   onRecovery(outage_ms: number): void;
+  /** Once, about every way in which Redis is set up to lose what it has acknowledged. */
+  onDoubt?(doubt: string): void;
 }
 
 /**
@@ -67,6 +73,7 @@ export class RedisStore implements Store {
   readonly notes: Notes;
   readonly index: RedisRunIndex;
   readonly #connection: RedisConnection;
+  readonly #replication: Replication | undefined;
   readonly #replicas: RedisReplicas;
   readonly #lists: RedisRunLists;
   readonly #runs: RedisRuns;
@@ -77,12 +84,16 @@ export class RedisStore implements Store {
   constructor(options: RedisStoreOptions) {
     const { lease_ms, seal, onError, onOutage, onRecovery } = options;
     const ttl_ms = Math.ceil(options.ttl_ms);
-    const connection = new RedisConnection(options.address, options.command_ms);
+    const connection = new RedisConnection(options.address, options);
     this.#connection = connection;
+    const { replication, onDoubt } = options;
+    if (replication && replication.wait_replicas > 0)
+      this.#replication = new Replication(options.address, replication, options);
+    if (onDoubt) connection.client.once('ready', () => void this.#examine(onDoubt));
     this.#damages = new DamageReports(onError);
     this.notes = new RedisNotes({ connection, seal, reader: new NoteReader(seal, onError) });
     this.index = new RedisRunIndex({ connection, seal, ttl_ms });
-    const keep_ms = Math.max(ttl_ms, LISTED_LEASES * lease_ms);
+    const keep_ms = Math.max(ttl_ms, KEPT_LEASES * lease_ms);
     this.#lists = new RedisRunLists(connection, keep_ms);
     this.#runs = new RedisRuns(connection, seal);
     let beats = 0;
@@ -91,6 +102,7 @@ export class RedisStore implements Store {
     });
     const onBeat = () => {
       void this.#leases.returnLeases();
+      void this.#leases.keep();
       if (beats++ % COMPARE_EVERY_BEATS === 0) void reconciliation.compare().catch(ignore);
     };
     this.#replicas = new RedisReplicas({ connection, lease_ms, keep_ms, onOutage, onRecovery, onBeat });
@@ -98,11 +110,14 @@ export class RedisStore implements Store {
     const complete_ttl_ms = Math.ceil(options.complete_ttl_ms ?? ttl_ms);
     this.#leases = new RedisLeases({
       connection,
+      replication: this.#replication,
       lists: this.#lists,
       replica,
       seal,
+      keep_ms,
       ttl_ms,
       complete_ttl_ms,
+      rewritable_bytes: options.rewritable_bytes ?? REWRITABLE_BYTES,
     });
     const reconciliation = new Reconciliation(this.#leases, this.#lists, this.#runs, replica);
   }
@@ -113,7 +128,10 @@ export class RedisStore implements Store {
    */
   async start(options: { readonly required: boolean }): Promise<void> {
     try {
-      await this.#connection.start(() => this.#replicas.beat());
+      await Promise.all([
+        this.#connection.start(() => this.#replicas.beat()),
+        this.#replication?.connection.start(async () => {}),
+      ]);
       this.#replicas.start();
     } catch (error) {
       if (!options.required && error instanceof UnreachableRedisError) return this.#replicas.start(error);
@@ -134,10 +152,7 @@ export class RedisStore implements Store {
       await this.#leases.write(held, () => {
         if (held.state !== 'held') throw new StaleLeaseError(lease);
         const fresh = recordsToAppend(lease.run, held.seq, records);
-        return fresh.flatMap((record) => [
-          recordId(lease.epoch, record.seq),
-          encodeRecord(record, held.seal),
-        ]);
+        return fresh.map((record) => `${recordId(lease.epoch, record.seq)} ${encodeLine(record, held.seal)}`);
       });
       const seq = records.at(-1)?.seq ?? held.seq;
       if (seq > held.seq) held.wrote(seq);
@@ -150,7 +165,8 @@ export class RedisStore implements Store {
       if (held.state === 'fenced') throw new StaleLeaseError(lease);
       // Nothing that was lost may pass for complete; whatever else the end is, what is left of the run may have it.
       const accepts_loss = end.status !== 'complete';
-      const entry = () => (held.state === 'held' ? [held.end_id, encodeEnd(end, held.seq, held.seal)] : []);
+      const entry = () =>
+        held.state === 'held' ? [`${held.end_id} ${encodeEnd(end, held.seq, held.seal)}`] : [];
       await this.#leases.write(held, entry, accepts_loss, this.#leases.keptAfter(end));
       this.#leases.ended(held, 'finished');
     });
@@ -259,14 +275,19 @@ export class RedisStore implements Store {
     return undefined;
   }
 
+  async #examine(onDoubt: (doubt: string) => void): Promise<void> {
+    for (const doubt of await durabilityDoubts(this.#connection.client)) onDoubt(doubt);
+  }
+
   async #close(): Promise<void> {
     // When Redis is unreachable, the lease runs out.
     await this.#replicas.stop().catch(ignore);
-    await this.#connection.close();
+    await Promise.all([this.#connection.close(), this.#replication?.connection.close()]);
   }
 }
 
-const isHeldBy = (list: string, { holder = RELEASED }: Opening): boolean => holder === list;
+const isHeldBy = (list: string, { holder }: Opening): boolean =>
+  holder === undefined ? RELEASED_LISTS.includes(list) : holder === list;
 
 const ignore = () => {};
 

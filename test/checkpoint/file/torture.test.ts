@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import { randomNumbers } from '../../../bench/soak/random.ts';
 import { FileStore } from '../../../src/checkpoint/file/file-store.ts';
 import type { RunId, StoredRun } from '../../../src/checkpoint/store.ts';
 import { seedOr } from '../../cases.ts';
@@ -18,17 +19,6 @@ const LOSS_WINDOW_MS = INTERVAL_MS + 1450;
 /** Kills after which a process that has seen nothing yet reads all there is. */
 const FRESH_EVERY = 10;
 const SETTINGS = { fsync: 'never', ttl_ms: 3_600_000, lease_ms: 3000 } as const;
-
-/** Numbers from 0 to 1, always the same for a seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 class Victim {
   readonly reports: KilledWriterReport[] = [];
@@ -82,7 +72,7 @@ test(
   `processes killed at any moment lose no more than the last moments of their runs (seed ${SEED})`,
   async () => {
     const dir = temporaryDirectory();
-    const random = randomFrom(SEED);
+    const random = randomNumbers(SEED);
     const store = open(dir);
     const ended: RunId[] = [];
     let victims: readonly Victim[] = await Promise.all([Victim.start(dir), Victim.start(dir)]);

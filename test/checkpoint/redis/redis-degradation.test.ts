@@ -4,12 +4,20 @@ import { JournalGapError, type Lease, type RunId, StaleLeaseError } from '../../
 import { needs } from '../../needs.ts';
 import { redisBinary, valkeyBinary } from '../../redis/binaries.ts';
 import { LossyWire } from '../../redis/lossy-wire.ts';
-import { LEASE_MS, type ObservedJournal, ObservedStore, SETTLES_MS } from '../../redis/observed-store.ts';
+import {
+  LEASE_MS,
+  type ObservedJournal,
+  ObservedStore,
+  SETTLES_MS,
+  type Settings,
+} from '../../redis/observed-store.ts';
 import { RedisCluster } from '../../redis/redis-cluster.ts';
 import { follow, RedisSentinel } from '../../redis/redis-sentinel.ts';
 import { RedisServer } from '../../redis/redis-server.ts';
 import { COMPLETE, HEADER_RECORD, newRunId, OWNER, textRecord } from '../fixtures.ts';
 
+/** A replica that keeps nothing of what it has written, as of a long answer it does not keep the beginning. */
+const NOTHING_KEPT = { rewritable_bytes: 0 };
 /** How long the server hangs that is slow and not gone. */
 const HANGS_MS = 1700;
 
@@ -22,14 +30,38 @@ for (const [name, binary] of Object.entries({ Redis: await redisBinary(), Valkey
 
 function describeDegradation(binary: string): void {
   async function start(...configuration: string[]) {
+    return startWith({}, ...configuration);
+  }
+
+  async function startWith(settings: Settings, ...configuration: string[]) {
     const server = await RedisServer.start({ binary, configuration });
     onTestFinished(() => server.stop());
-    const observed = await ObservedStore.open(server.url);
+    const observed = await ObservedStore.open(server.url, settings);
     const journal = await observed.journal();
     journal.record('before, ');
     await journal.untilStored();
     return { server, observed, journal };
   }
+
+  /** A failover forgets `cd`, after which `ef` is recorded. */
+  async function loseTail(settings: Settings) {
+    const sentinel = await RedisSentinel.start(binary);
+    onTestFinished(() => sentinel.stop());
+    const observed = await ObservedStore.open(sentinel.url, settings);
+    const journal = await observed.journal();
+    journal.record('ab');
+    await journal.untilStored();
+    await sentinel.synchronize();
+    await sentinel.loseWhat(async () => {
+      journal.record('cd');
+      await journal.untilStored();
+    });
+    journal.record('ef');
+    return { sentinel, observed, journal };
+  }
+
+  const untilBack = ({ store }: ObservedStore): Promise<void> =>
+    vi.waitFor(() => store.check(), { timeout: 10_000, interval: 10 });
 
   /** The journal continues as if nothing had happened, and so does the store. */
   async function expectAllIsWell(observed: ObservedStore, journal: ObservedJournal): Promise<void> {
@@ -60,7 +92,7 @@ function describeDegradation(binary: string): void {
   });
 
   test('is never spliced when the server comes back without its data', async () => {
-    const { server, observed, journal } = await start();
+    const { server, observed, journal } = await startWith(NOTHING_KEPT);
     const { lease } = journal;
     await server.kill();
     await server.start();
@@ -79,7 +111,7 @@ function describeDegradation(binary: string): void {
   });
 
   test('is sealed as a partial when the server comes back without its tail', async () => {
-    const { server, observed, journal } = await start();
+    const { server, observed, journal } = await startWith(NOTHING_KEPT);
     await server.admin.save();
     journal.record('lost');
     await journal.untilStored();
@@ -91,6 +123,66 @@ function describeDegradation(binary: string): void {
     expect(await observed.read(journal.lease)).toMatchObject({ status: 'recovered_from_partial', seq: 8 });
     expect(await observed.text(journal.lease)).toBe('before, ');
     expect(journal.stale).toEqual([]);
+  });
+
+  test('is stored again when the server comes back without its data', async () => {
+    const { server, observed, journal } = await start();
+    await server.kill();
+    await server.start();
+    await untilBack(observed);
+    journal.record('meanwhile, ');
+    await expectAllIsWell(observed, journal);
+    expect(await observed.read(journal.lease)).toMatchObject({ epoch: 1, takeovers: [] });
+  });
+
+  test('is stored again when the server comes back without its tail', async () => {
+    const { server, observed, journal } = await start();
+    await server.admin.save();
+    journal.record('lost, ');
+    await journal.untilStored();
+    await server.kill();
+    await server.start();
+    await untilBack(observed);
+    journal.record('meanwhile, ');
+    await expectAllIsWell(observed, journal);
+  });
+
+  test('is stored again when only its end is written after the server has lost its tail', async () => {
+    const { server, observed, journal } = await start();
+    await server.admin.save();
+    journal.record('lost');
+    await journal.untilStored();
+    await server.kill();
+    await server.start();
+    await untilBack(observed);
+    await observed.untilRecovered();
+    expect(await journal.writer.close({ status: 'complete' })).toBe(true);
+    expect(await observed.text(journal.lease)).toBe('before, lost');
+    expect(await observed.read(journal.lease)).toMatchObject({ status: 'complete' });
+  });
+
+  test('is not stored again when it was purged while the server was there', async () => {
+    const { server, observed, journal } = await start();
+    await server.admin.del(logKey(journal.lease.run));
+    journal.record('meanwhile');
+    await journal.untilLost();
+    expect(await observed.store.read(journal.lease.run, OWNER, 0)).toBeNull();
+  });
+
+  test('is not stored again over what another replica has written meanwhile', async () => {
+    const { server, observed, journal } = await start();
+    await server.admin.save();
+    journal.record('lost');
+    await journal.untilStored();
+    await server.kill();
+    await server.start();
+    const other = await ObservedStore.open(server.url);
+    const next = await other.store.acquire(journal.lease.run, OWNER, 1);
+    expect(await other.store.append(next, [textRecord(8, 'x')])).toBe(9);
+    await untilBack(observed);
+    journal.record('meanwhile');
+    await vi.waitFor(() => expect(journal.stale).toHaveLength(1), { timeout: 10_000, interval: 10 });
+    expect(await other.text(next)).toBe('before, x');
   });
 
   test('continues when the server hangs for a while', async () => {
@@ -176,7 +268,7 @@ function describeDegradation(binary: string): void {
   });
 
   test('that has lost its tail learns so, and continues under another lease only', async () => {
-    const { server, observed } = await start();
+    const { server, observed } = await startWith(NOTHING_KEPT);
     const { store } = observed;
     const [cut, ended] = [await store.acquire(newRunId(), OWNER), await store.acquire(newRunId(), OWNER)];
     for (const lease of [cut, ended]) await store.append(lease, [HEADER_RECORD, textRecord(0, 'a', 'b')]);
@@ -184,7 +276,7 @@ function describeDegradation(binary: string): void {
     for (const lease of [cut, ended]) await store.append(lease, [textRecord(2, 'c')]);
     await server.kill();
     await server.start();
-    await vi.waitFor(() => store.check(), { timeout: 10_000, interval: 10 });
+    await untilBack(observed);
 
     for (const lease of [cut, ended]) {
       const failure = await observed.failure(() => store.append(lease, [textRecord(3, 'd')]));
@@ -242,19 +334,18 @@ function describeDegradation(binary: string): void {
     expect((await observed.read(underWay)).holder).toMatchObject({ state: 'alive' });
   });
 
-  test('of which a failover has forgotten the tail is never spliced', async () => {
-    const sentinel = await RedisSentinel.start(binary);
-    onTestFinished(() => sentinel.stop());
-    const observed = await ObservedStore.open(sentinel.url);
-    const journal = await observed.journal();
-    journal.record('ab');
-    await journal.untilStored();
-    await sentinel.synchronize();
-    await sentinel.loseWhat(async () => {
-      journal.record('cd');
-      await journal.untilStored();
+  test('of which a failover has forgotten the tail is stored again', async () => {
+    const { observed, journal } = await loseTail({});
+    await vi.waitFor(async () => expect(await observed.text(journal.lease)).toBe('abcdef'), {
+      timeout: 20_000,
+      interval: 50,
     });
-    journal.record('ef');
+    expect(journal.stale).toEqual([]);
+    expect(observed.damages).toEqual([]);
+  });
+
+  test('of which a failover has forgotten the tail is never spliced', async () => {
+    const { sentinel, journal } = await loseTail(NOTHING_KEPT);
     await journal.untilLost();
     expect(journal.errors.map(String).join('\n')).toMatch(/lost the events after 2/);
     expect(journal.stale).toEqual([]);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { checkedLine } from '../../../src/checkpoint/checked-line.ts';
+import { isPlainRecord } from '../../../src/checkpoint/record-codec.ts';
 import { endId, openingId, parseId, recordId } from '../../../src/checkpoint/redis/log.ts';
 import type { Seal } from '../../../src/checkpoint/seal.ts';
 import type { RunId } from '../../../src/checkpoint/store.ts';
@@ -38,6 +39,10 @@ function idOf({ kind, epoch, seq }: StoredEntry): string {
   return kind === 'end' ? endId(epoch) : recordId(epoch, seq);
 }
 
+const isPlain = (line: string): boolean => isPlainRecord(Buffer.from(line));
+
+const lineOf = ({ body }: StoredEntry): string => (isPlain(body) ? body : checkedLine(body));
+
 const binary = await redisBinary();
 
 if ('missing' in binary) test('forgeries in Redis', needs(binary), () => {});
@@ -59,13 +64,15 @@ function describeForgeries(path: string) {
 
     async function entriesOf(run: RunId): Promise<readonly StoredEntry[]> {
       const entries = await server.admin.xrange(keyOf(run), '-', '+');
-      return entries.map(([id, [, line = '']]) => ({ ...parseId(id), body: line.trimEnd().slice(9) }));
+      return entries.map(([id, [, line = '']]) => ({
+        ...parseId(id),
+        body: isPlain(line) ? line : line.trimEnd().slice(9),
+      }));
     }
 
     async function replace(run: RunId, entries: readonly StoredEntry[]): Promise<void> {
       const pipeline = server.admin.pipeline().del(keyOf(run));
-      for (const entry of entries)
-        pipeline.xadd(keyOf(run), idOf(entry), 'l', checkedLine(entry.body), 't', 'x.1');
+      for (const entry of entries) pipeline.xadd(keyOf(run), idOf(entry), 'l', lineOf(entry), 't', 'x.1');
       for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
     }
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { NOTHING_STORED } from '../../../src/checkpoint/append-order.ts';
 import { parseRedisUrl } from '../../../src/checkpoint/redis/address.ts';
 import { RedisConnection } from '../../../src/checkpoint/redis/connection.ts';
-import { logKey, RELEASED, runsKey } from '../../../src/checkpoint/redis/keys.ts';
+import { logKey, releasedList, runsKey } from '../../../src/checkpoint/redis/keys.ts';
 import { RedisLeases } from '../../../src/checkpoint/redis/leases.ts';
 import { RedisRunLists } from '../../../src/checkpoint/redis/run-index.ts';
 import type { Lease } from '../../../src/checkpoint/store.ts';
@@ -36,8 +36,15 @@ function describeReturning(path: string): void {
     onTestFinished(() => connection.close());
     await connection.start(async () => {});
     const lists = new RedisRunLists(connection, TTL_MS);
-    const kept = { ttl_ms: TTL_MS, complete_ttl_ms: TTL_MS };
-    return new RedisLeases({ connection, lists, replica, seal: undefined, ...kept });
+    const kept = { keep_ms: TTL_MS, ttl_ms: TTL_MS, complete_ttl_ms: TTL_MS };
+    return new RedisLeases({
+      connection,
+      lists,
+      replica,
+      seal: undefined,
+      rewritable_bytes: 0,
+      ...kept,
+    });
   }
 
   async function open(leases: RedisLeases, count: number): Promise<Lease[]> {
@@ -67,7 +74,7 @@ function describeReturning(path: string): void {
 
   /** Whether it was tried to give the lease back since the last time this was asked. */
   const wasTried = async ({ run }: Lease): Promise<boolean> =>
-    (await server.admin.srem(runsKey(RELEASED), `${run}:2`)) === 1;
+    (await server.admin.srem(runsKey(releasedList(run)), `${run}:2`)) === 1;
 
   test('get a try each, whatever happens to the others, until they are given back or never can be', async () => {
     const [leases, other] = [await connect('one'), await connect('another')];
