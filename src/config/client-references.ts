@@ -50,15 +50,54 @@ function routeFault(route: string, models: readonly string[]): string | undefine
 const OTHER_USE =
   /^(accept|authorization|connection|cookie|expect|host|idempotency-key|last-event-id|origin|te|traceparent|tracestate|trailer|upgrade|user-agent|via|x-amz-security-token|(.*-)?api-key|(accept|anthropic|cf-aig|content|holdfast|keep|openai|proxy|sec|transfer)-.*)$/i;
 
-export function ownerFault({ owner: { header } }: Configuration): string | undefined {
-  return header !== undefined && OTHER_USE.test(header)
-    ? 'means something else; have the front set one of its own, like x-user-id.'
+/** What is wrong with how owners are named that a schema cannot say. */
+export function ownerFaults({ owner, clients }: Configuration): Problem[] {
+  const { header, claim, jwks_url } = owner;
+  const faults: [string, string | undefined][] =
+    claim === undefined
+      ? (['jwks_url', 'issuer', 'audience'] as const).map((key) => [
+          key,
+          owner[key] && 'says nothing without owner.claim; set that, too.',
+        ])
+      : [
+          ['claim', claimFault(header, clients)],
+          ['jwks_url', keysFault(jwks_url)],
+        ];
+  if (header !== undefined && OTHER_USE.test(header))
+    faults.push(['header', 'means something else; have the front set one of its own, like x-user-id.']);
+  return faults.flatMap(([key, message]) =>
+    message === undefined ? [] : [{ path: formatPath(['owner', key]), message }],
+  );
+}
+
+function claimFault(header: string | undefined, clients: readonly ClientConfiguration[]): string | undefined {
+  if (header !== undefined)
+    return 'cannot be used with owner.header; a run has one owner, so remove one of them.';
+  return clients.length > 0
+    ? 'cannot be used with clients, whose tokens come where the JWT would; remove one of them.'
     : undefined;
+}
+
+/** Keys that come over a network unprotected could be those of an attacker. */
+function keysFault(jwks_url: string | undefined): string | undefined {
+  if (jwks_url === undefined)
+    return 'is missing; owner.claim needs the URL of the keys that the tokens are signed with.';
+  const { protocol, hostname = '', username, password } = URL.parse(jwks_url) ?? {};
+  if (username || password) return 'must not hold credentials; public keys need none.';
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
+    ? undefined
+    : 'must be an https: URL, like https://login.example.com/.well-known/jwks.json; http: only for an address of this machine.';
 }
 
 /** What every process that reaches the port can do, and upstreams that clients are not asked for a token for. */
 export function accessDoubts({ upstreams, clients, owner, listen: { host } }: Configuration): string[] {
-  const isOpen = clients.length === 0 && !isLoopback(hostnameOf(host));
+  const isOpen = clients.length === 0 && owner.claim === undefined && !isLoopback(hostnameOf(host));
+  const claims =
+    owner.claim !== undefined && owner.issuer === undefined && owner.audience === undefined
+      ? [
+          'owner.claim: every token that is signed with the keys of owner.jwks_url is taken, also those for other services; set owner.issuer and owner.audience.',
+        ]
+      : [];
   const names =
     isOpen && owner.header !== undefined
       ? [
@@ -72,5 +111,5 @@ export function accessDoubts({ upstreams, clients, owner, listen: { host } }: Co
       return `upstreams.${name}: has no api_key, so requests for it need no token of a client; where the server asks for no key, configure any.`;
     return [];
   });
-  return [...names, ...spends];
+  return [...claims, ...names, ...spends];
 }

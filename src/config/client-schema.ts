@@ -10,6 +10,24 @@ export const OWNER_SCHEMA = section('The owner of a run, where that is not the c
     examples: ['x-auth-request-user'],
     pattern: NAMES.pattern,
   },
+  claim: {
+    ...text(
+      'The claim of a JWT that names its user, `sub` for instance. Then every request needs a JWT as the bearer token of its `Authorization`, signed with a key of `jwks_url`; others are refused. Runs belong to that user of its issuer, whichever token comes with the request. Not with `header` or `clients`.',
+    ),
+    examples: ['sub'],
+  },
+  jwks_url: {
+    ...text('Where the public keys of the issuer are, as a JWK Set. `https:`, or `http:` on this machine.'),
+    examples: ['https://login.example.com/.well-known/jwks.json'],
+  },
+  issuer: {
+    ...text('The `iss` that a JWT needs.'),
+    examples: ['https://login.example.com'],
+  },
+  audience: {
+    ...text('The `aud` that a JWT needs, alone or as one of several: this service, as its issuer knows it.'),
+    examples: ['holdfast'],
+  },
 });
 
 /** Without a default for `runs`: where it is left out, the limit of every owner counts. */

@@ -1,5 +1,5 @@
 import { isLoopback } from '../lib/host-name.ts';
-import { accessDoubts, clientFaults, ownerFault } from './client-references.ts';
+import { accessDoubts, clientFaults, ownerFaults } from './client-references.ts';
 import type {
   CompressionConfiguration,
   Configuration,
@@ -35,8 +35,7 @@ export function checkReferences(configuration: Configuration): Problem[] {
       report([...path, 'context_tokens'], roomFault(route.compression));
     }
   }
-  problems.push(...clientFaults(configuration));
-  report(['owner', 'header'], ownerFault(configuration));
+  problems.push(...clientFaults(configuration), ...ownerFaults(configuration));
   if (listen.port !== 0 && listen.port === listen.admin_port) {
     report(['listen', 'admin_port'], 'must differ from listen.port; 0 picks a free one.');
   }
@@ -49,6 +48,7 @@ export function checkReferences(configuration: Configuration): Problem[] {
     report(['breaker', 'open_max_ms'], 'must not be less than breaker.open_ms.');
   }
   report(['checkpoint', 'store'], storeFault(checkpoint.store));
+  report(['checkpoint', 'replication', 'wait_replicas'], replicationFault(checkpoint));
   report(['tracing', 'endpoint'], endpointFault(tracing));
   for (const [name, value] of Object.entries(tracing.headers ?? {}))
     report(['tracing', 'headers', name], headerFault(value));
@@ -143,6 +143,11 @@ function storeFault(store: string): string | undefined {
   if (store === 'memory') return undefined;
   if (/^file:./.test(store) || /^rediss?(\+sentinel|\+cluster)?:\/\/./.test(store)) return undefined;
   return 'must be memory, file: and a directory, like file:./data, or a URL of Redis, like redis://localhost:6379/0.';
+}
+
+function replicationFault({ store, replication }: Configuration['checkpoint']): string | undefined {
+  if (replication.wait_replicas === 0 || /^rediss?(\+sentinel)?:/.test(store)) return undefined;
+  return 'must be 0, unless checkpoint.store is one Redis server, redis://, or known to Sentinel, redis+sentinel://.';
 }
 
 /** Things that work, but hardly as meant. */

@@ -152,3 +152,56 @@ it('one that names the owner is warned of where everyone could send it', () => {
   expect(doubtsOf('127.0.0.1')).toEqual([]);
   expect(doubtsOf('0.0.0.0', [{ name: 'front', token: TOKEN }])).toEqual([]);
 });
+
+const CLAIM = { claim: 'sub', jwks_url: 'https://login.example.com/keys' };
+
+const NO_URL =
+  'owner.jwks_url: must be an https: URL, like https://login.example.com/.well-known/jwks.json; http: only for an address of this machine.';
+
+it.each(['https://login.example.com/keys?p=1', 'http://127.0.0.1:9/keys', 'http://localhost/keys'])(
+  'keys for the tokens that name the owner may be at %s',
+  (jwks_url) => {
+    const owner = { ...CLAIM, jwks_url };
+    expect(completeConfiguration({ upstreams: { main: KEYED }, owner }).owner).toEqual(owner);
+  },
+);
+
+it.each<[object, string]>([
+  [
+    { claim: 'sub' },
+    'owner.jwks_url: is missing; owner.claim needs the URL of the keys that the tokens are signed with.',
+  ],
+  [{ ...CLAIM, jwks_url: 'keys' }, NO_URL],
+  [{ ...CLAIM, jwks_url: 'http://login.example.com/keys' }, NO_URL],
+  [{ ...CLAIM, jwks_url: 'file:///keys' }, NO_URL],
+  [
+    { ...CLAIM, jwks_url: 'https://me:word@login.example.com/keys' },
+    'owner.jwks_url: must not hold credentials; public keys need none.',
+  ],
+  [
+    { ...CLAIM, header: 'x-user-id' },
+    'owner.claim: cannot be used with owner.header; a run has one owner, so remove one of them.',
+  ],
+  [{ jwks_url: CLAIM.jwks_url }, 'owner.jwks_url: says nothing without owner.claim; set that, too.'],
+  [{ issuer: 'me' }, 'owner.issuer: says nothing without owner.claim; set that, too.'],
+  [{ audience: 'me' }, 'owner.audience: says nothing without owner.claim; set that, too.'],
+])('a claim that names the owner: %j', (owner, problems) => {
+  expect(problemsOf({ upstreams: { main: KEYED }, owner })).toBe(problems);
+});
+
+it('a claim is not for clients with tokens of the configuration', () => {
+  const clients = [{ name: 'one', token: TOKEN }];
+  expect(problemsOf({ upstreams: { main: KEYED }, owner: CLAIM, clients })).toBe(
+    'owner.claim: cannot be used with clients, whose tokens come where the JWT would; remove one of them.',
+  );
+});
+
+it('a claim of any token of its keys is warned of, and one of some is what everyone needs', () => {
+  const doubtsOf = (owner: object) =>
+    doubts(completeConfiguration({ upstreams: { main: KEYED }, owner, listen: { host: '0.0.0.0' } }));
+  expect(doubtsOf(CLAIM)).toEqual([
+    'owner.claim: every token that is signed with the keys of owner.jwks_url is taken, also those for other services; set owner.issuer and owner.audience.',
+  ]);
+  expect(doubtsOf({ ...CLAIM, audience: 'holdfast' })).toEqual([]);
+  expect(doubtsOf({ ...CLAIM, issuer: 'https://login.example.com' })).toEqual([]);
+});

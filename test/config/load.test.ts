@@ -66,11 +66,13 @@ describe('where values come from', () => {
         attempt_ms: 1_800_000,
       },
       checkpoint: {
+        replication: { wait_replicas: 0, wait_ms: 500 },
         store: 'file:./data',
         durability: 'interval',
         interval_ms: 100,
         lease_ms: 3000,
         command_ms: 1000,
+        rewritable_bytes: 32_768,
         on_unreachable: 'fail',
         sealing_keys: [],
         unproven: 'refuse',
@@ -80,7 +82,7 @@ describe('where values come from', () => {
         detached_ms: 60_000,
         match_requests: true,
         derive_thread: true,
-        max_takeovers: 3,
+        max_takeovers: 5,
         salvage_after_ms: 60_000,
         notices: true,
       },
@@ -296,6 +298,18 @@ describe('what is wrong is named with its place and the remedy', () => {
       'checkpoint.store: must be memory, file: and a directory, like file:./data, or a URL of Redis, like redis://localhost:6379/0.',
     ],
     ['checkpoint: { store: ["redis://:password@localhost"] }', 'checkpoint.store: must be a string.'],
+    [
+      'checkpoint: { store: "redis+cluster://localhost", replication: { wait_replicas: 1 } }',
+      'checkpoint.replication.wait_replicas: must be 0, unless checkpoint.store is one Redis server, redis://, or known to Sentinel, redis+sentinel://.',
+    ],
+    [
+      'checkpoint: { replication: { wait_replicas: 11 } }',
+      'checkpoint.replication.wait_replicas: must be at most 10, not 11.',
+    ],
+    [
+      'checkpoint: { replication: { wait_ms: 0 } }',
+      'checkpoint.replication.wait_ms: must be at least 1, not 0.',
+    ],
     ['checkpoint: { lease_ms: 5 }', 'checkpoint.lease_ms: must be at least 100, not 5.'],
     [
       'checkpoint: { sealing_keys: [too short to seal with] }',

@@ -51,13 +51,9 @@ export class ActiveWork {
     return this.#promises.size;
   }
 
-  async track<Result>(work: Promise<Result>): Promise<Result> {
+  track<Result>(work: Promise<Result>): Promise<Result> {
     this.#promises.add(work);
-    try {
-      return await work;
-    } finally {
-      this.#promises.delete(work);
-    }
+    return work.finally(() => this.#promises.delete(work));
   }
 
   /** Resolves when nothing is under way, or after `limit_ms`. */

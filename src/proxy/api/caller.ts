@@ -1,54 +1,101 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import {
+  JWKSMultipleMatchingKeys,
+  JWKSNoMatchingKey,
+  JWTClaimValidationFailed,
+  JWTExpired,
+} from 'jose/errors';
+import { createLocalJWKSet } from 'jose/jwks/local';
+import { createRemoteJWKSet } from 'jose/jwks/remote';
+import { type JWTVerifyGetKey, jwtVerify } from 'jose/jwt/verify';
+import type { Logger } from 'pino';
 import {
   credentialOf,
   hasCredential,
   ownerOf,
+  ownerOfClaim,
   ownerOfClient,
   ownerOfUser,
   removeCredential,
 } from '../../checkpoint/owner.ts';
 import type { Owner } from '../../checkpoint/store.ts';
 import type { ClientConfiguration, Configuration } from '../../config/configuration.ts';
-import { type ApiError, apiError } from '../../lib/errors.ts';
+import { ApiError, apiError } from '../../lib/errors.ts';
 import type { RouteUse } from '../upstream/route-table.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Of every request that has a route, from before its body is read. */
     caller: Caller;
+    /** Where a client or a user is named; otherwise a credential makes the owner, and may be one that is refused. */
+    namedOwner: Owner | undefined;
+    /** Of the runs of its caller. Throws `conflicting_credentials`. */
+    readonly owner: Owner;
   }
 }
 
 const DIGEST_KEY_BYTES = 32;
 
-/** Identifies the caller of a request: by the token of a client, by the user that a front names, or by a credential. */
+/** Identifies the caller of a request: by the token of a client, by the user that a front or a JWT names, or by a credential. */
 export class Callers {
   readonly #secret: string;
   readonly #digestKey = randomBytes(DIGEST_KEY_BYTES);
   /** By the digest of the token: how long a look-up takes says nothing about a token, whose digest cannot be chosen. */
-  readonly #clients: ReadonlyMap<string, ClientConfiguration>;
+  readonly #clients: ReadonlyMap<string, Caller>;
+  readonly #others: Caller;
   readonly #needsClient: boolean;
   readonly #ownerHeader: string | undefined;
+  readonly #tokens: TokenOwners | undefined;
 
-  constructor({ clients, owner, upstreams }: Configuration, secret: string) {
+  constructor({ clients, owner, upstreams }: Configuration, secret: string, log: Logger) {
     this.#secret = secret;
-    this.#clients = new Map(clients.map((client) => [this.#digest(client.token), client]));
+    this.#clients = new Map(
+      clients.map((client) => [
+        this.#digest(client.token),
+        new Caller(client.routes === undefined, client, ownerOfClient(secret, client.name)),
+      ]),
+    );
+    this.#others = new Caller(clients.length === 0);
     const isKeyed = Object.values(upstreams).every(({ api_key }) => api_key !== undefined);
     this.#needsClient = clients.length > 0 && isKeyed;
     this.#ownerHeader = owner.header?.toLowerCase();
+    const { claim, jwks_url } = owner;
+    if (claim !== undefined && jwks_url !== undefined)
+      this.#tokens = new TokenOwners({ ...owner, claim, jwks_url }, secret, log);
+  }
+
+  /** Gives the requests of this server what {@link identify} finds out. */
+  decorate(api: FastifyInstance): void {
+    const secret = this.#secret;
+    api.decorateRequest('caller');
+    api.decorateRequest('namedOwner', undefined);
+    api.decorateRequest('owner', {
+      getter(this: FastifyRequest) {
+        return this.namedOwner ?? ownerOf(secret, this.headers);
+      },
+    });
   }
 
   /**
-   * Removes from `headers` what is for us alone: the token of a client, and the name of its user. Throws `unknown_client`
-   * where nothing is served without a token, and `conflicting_credentials`.
+   * Removes from the headers what is for us alone: the token of a client, and the name of its user. Throws
+   * `unknown_client` where nothing is served without a token, and `conflicting_credentials`. Where a JWT names the owner,
+   * returns a promise, which rejects with `invalid_token` or `identity_unavailable`.
    */
-  identify(headers: IncomingHttpHeaders): Caller {
+  identify(request: FastifyRequest): Promise<void> | undefined {
+    if (this.#tokens) return this.#identifyByToken(request, this.#tokens);
+    const { headers } = request;
     const user = this.#takeUser(headers);
-    const hasClients = this.#clients.size > 0;
-    const client = hasClients ? this.#takeClient(headers) : undefined;
-    const mayUseAll = !hasClients || (client !== undefined && client.routes === undefined);
-    return new Caller(mayUseAll, client, this.#namedOwner(user, client) ?? { secret: this.#secret, headers });
+    const caller = this.#clients.size > 0 ? this.#takeClient(headers) : this.#others;
+    request.caller = caller;
+    request.namedOwner = user === '' ? caller.owner : ownerOfUser(this.#secret, user, caller.client?.name);
+    return undefined;
+  }
+
+  async #identifyByToken(request: FastifyRequest, tokens: TokenOwners): Promise<void> {
+    request.caller = this.#others;
+    request.namedOwner = await tokens.ownerOf(request.headers);
   }
 
   #takeUser(headers: IncomingHttpHeaders): string {
@@ -58,17 +105,12 @@ export class Callers {
     return user;
   }
 
-  #takeClient(headers: IncomingHttpHeaders): ClientConfiguration | undefined {
+  #takeClient(headers: IncomingHttpHeaders): Caller {
     const credential = credentialOf(headers);
-    const client = this.#clients.get(this.#digest(credential));
-    if (client) removeCredential(headers, credential);
+    const caller = this.#clients.get(this.#digest(credential));
+    if (caller) removeCredential(headers, credential);
     else if (this.#needsClient) throw apiError('unknown_client');
-    return client;
-  }
-
-  #namedOwner(user: string, client: ClientConfiguration | undefined): Owner | undefined {
-    if (user !== '') return ownerOfUser(this.#secret, user, client?.name);
-    return client && ownerOfClient(this.#secret, client.name);
+    return caller ?? this.#others;
   }
 
   #digest(token: string): string {
@@ -76,34 +118,120 @@ export class Callers {
   }
 }
 
-/** Where an owner that nothing names is found: its credential may be one that is refused. */
-interface OwnerByCredential {
-  readonly secret: string;
-  readonly headers: IncomingHttpHeaders;
+const BEARER_TOKEN = /^bearer +(\S+)$/i;
+
+/** Asymmetric ones alone: the keys are public, so a secret that is made of one of them is none. */
+const ALGORITHMS = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+];
+
+/** Of clocks that differ. */
+const CLOCK_TOLERANCE_S = 10;
+
+const KEYS_TIMEOUT_MS = 3000;
+/** Keys in use are fetched again after this time, so that one that was withdrawn counts no longer. */
+const KEYS_MAX_AGE_MS = 600_000;
+/** Tokens with keys that do not exist must not make this server flood that of the keys. */
+const KEYS_COOLDOWN_MS = 5000;
+
+/** Finds out by JWTs whose runs these are. Of a token nothing stays in memory. */
+class TokenOwners {
+  readonly #owner: Configuration['owner'] & { readonly claim: string };
+  readonly #secret: string;
+  readonly #log: Logger;
+  readonly #keys: ReturnType<typeof createRemoteJWKSet>;
+  /** The last attempt to fetch the keys has failed: said once in the log, not with every request. */
+  #isFailing = false;
+
+  constructor(
+    owner: Configuration['owner'] & { readonly claim: string; readonly jwks_url: string },
+    secret: string,
+    log: Logger,
+  ) {
+    this.#owner = owner;
+    this.#secret = secret;
+    this.#log = log;
+    this.#keys = createRemoteJWKSet(new URL(owner.jwks_url), {
+      timeoutDuration: KEYS_TIMEOUT_MS,
+      cacheMaxAge: KEYS_MAX_AGE_MS,
+      cooldownDuration: KEYS_COOLDOWN_MS,
+    });
+  }
+
+  /** Throws `invalid_token` or `identity_unavailable`. */
+  async ownerOf({ authorization = '' }: IncomingHttpHeaders): Promise<Owner> {
+    const { claim, issuer, audience } = this.#owner;
+    const [, token] = BEARER_TOKEN.exec(authorization) ?? [];
+    if (token === undefined) throw apiError('invalid_token', { reason: 'there is none' });
+    const { payload } = await jwtVerify(token, this.#keyOf, {
+      algorithms: ALGORITHMS,
+      clockTolerance: CLOCK_TOLERANCE_S,
+      ...(issuer !== undefined && { issuer }),
+      ...(audience !== undefined && { audience }),
+    }).catch((error: unknown) => {
+      throw error instanceof ApiError ? error : apiError('invalid_token', { reason: reasonOf(error) });
+    });
+    const user = payload[claim];
+    if (typeof user !== 'string' || user === '')
+      throw apiError('invalid_token', { reason: `its claim '${claim}' is not a text` });
+    return ownerOfClaim(this.#secret, { issuer: payload.iss, claim, user });
+  }
+
+  /** While the keys cannot be fetched, those from before count. */
+  readonly #keyOf: JWTVerifyGetKey = async (header, token) => {
+    try {
+      const key = await this.#keys(header, token);
+      this.#isFailing = false;
+      return key;
+    } catch (error) {
+      if (error instanceof JWKSNoMatchingKey || error instanceof JWKSMultipleMatchingKeys) throw error;
+      if (!this.#isFailing) this.#log.warn({ err: error }, 'the keys of owner.jwks_url cannot be fetched');
+      this.#isFailing = true;
+      return createLocalJWKSet(this.#keys.jwks() ?? { keys: [] })(header, token).catch(() => {
+        throw apiError('identity_unavailable');
+      });
+    }
+  };
 }
 
-/** The caller of a request, and what it may use. */
+/** In words of ours: those of the library repeat what the token says. */
+function reasonOf(error: unknown): string {
+  if (error instanceof JWTExpired) return 'it has expired';
+  if (error instanceof JWTClaimValidationFailed) return `its claim '${error.claim}' is not as it must be`;
+  if (error instanceof JWKSNoMatchingKey) return 'it is signed with none of the keys of its issuer';
+  return 'it is not a JWT with a valid signature';
+}
+
+/** Whether the owner of the runs is one of its own: callers without a credential share one. */
+export const hasOwnOwner = ({ namedOwner, headers }: FastifyRequest): boolean =>
+  namedOwner !== undefined || hasCredential(headers);
+
+/**
+ * The caller whose runs have this owner. Where users are named, an owner does not say which client they came by: they may
+ * use what they were admitted to.
+ */
+export function callerOf(
+  owner: Owner,
+  { clients, owner: { header } }: Configuration,
+  secret: string,
+): Caller {
+  const client = clients.find(({ name }) => ownerOfClient(secret, name) === owner);
+  if (client) return new Caller(client.routes === undefined, client, owner);
+  return new Caller(clients.length === 0 || header !== undefined);
+}
+
+/** What a caller may use: each client that the configuration names, and all others alike. */
 export class Caller {
   readonly client: ClientConfiguration | undefined;
+  /** Of the runs of a client. */
+  readonly owner: Owner | undefined;
   readonly #mayUseAll: boolean;
-  readonly #owner: Owner | OwnerByCredential;
 
-  constructor(mayUseAll: boolean, client: ClientConfiguration | undefined, owner: Owner | OwnerByCredential) {
+  constructor(mayUseAll: boolean, client?: ClientConfiguration, owner?: Owner) {
     this.client = client;
+    this.owner = owner;
     this.#mayUseAll = mayUseAll;
-    this.#owner = owner;
-  }
-
-  /** Of the runs of this caller. Throws `conflicting_credentials`. */
-  get owner(): Owner {
-    const owner = this.#owner;
-    return typeof owner === 'string' ? owner : ownerOf(owner.secret, owner.headers);
-  }
-
-  /** Whether the owner is one of its own. */
-  get isOwner(): boolean {
-    const owner = this.#owner;
-    return typeof owner === 'string' || hasCredential(owner.headers);
   }
 
   /** Throws what {@link refusal} returns. `use`: looked up only where it matters. */
