@@ -199,7 +199,10 @@ export class ResumableRun {
 
   #attach({ headers }: Response): void {
     this.#endpoints.answered(this.#root);
-    this.#run = headers.get('holdfast-run-id') ?? this.#run;
+    const run = headers.get('holdfast-run-id') ?? this.#run;
+    // An answer that was continued differently elsewhere has a run of its own from here on, and other ids.
+    if (run !== this.#run) this.#received.id = '';
+    this.#run = run;
   }
 
   /** Turns to the next replica. How long to wait before it is asked; undefined when the budget is spent. */

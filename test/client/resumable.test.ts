@@ -493,6 +493,32 @@ describe('a run that is not known any more', () => {
   });
 });
 
+describe('a run that continues under another id', () => {
+  const forked =
+    (events: number): Step =>
+    ({ response, body }) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream', 'holdfast-run-id': 'run_fork' });
+      const sent = body
+        .toString()
+        .split(/(?<=\n\n)/)
+        .slice(0, events)
+        .join('');
+      response.end(sent.replaceAll(/^id: run_\d+/gm, 'id: run_fork'));
+    };
+
+  test.each([0, 2])('is come back to under that, after %i events of it', async (events) => {
+    const { fleet, fetch } = await start();
+    fleet.script(cut(within(4)), forked(events));
+    await expect((await fetch(fleet.chatUrl, request())).text()).rejects.toThrow();
+    const { path, headers, body } = fleet.asked[2] ?? {};
+
+    expect(path).toBe('/holdfast/v1/runs/run_fork/resume');
+    expect(body).toEqual({ cursor: 4 + events, tail: EVENTS.slice(0, 4 + events) });
+    // The id of an event of the first run says nothing about this one.
+    expect(headers?.['last-event-id']).toBe(events === 0 ? undefined : `run_fork.1.${4 + events}`);
+  });
+});
+
 describe('a replica that cannot serve the rest yet', () => {
   test.each([429, 500, 502, 503])('%i: is asked again', async (status) => {
     const { fleet, fetch } = await start();

@@ -56,6 +56,8 @@ export interface DeploymentOptions {
   readonly clock_skew_ms?: number;
   /** Sent to providers that take prefills in place of the client's own. */
   readonly apiKey?: string;
+  /** Of Node, for every replica. */
+  readonly flags?: readonly string[];
 }
 
 /** Where a replica listens; 0 picks a free port. */
@@ -135,6 +137,7 @@ export class Deployment {
         { ...configuration, checkpoint, ...(listen && { listen }) },
         { 'ca.pem': h2.ca ?? '' },
         skews[started++ % skews.length],
+        options.flags,
       );
     };
     const deployment = new Deployment(startReplica, store, [h1, h2]);

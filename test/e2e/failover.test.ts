@@ -208,7 +208,7 @@ function describeFailover(redis: string): void {
     expectStored(stored, { parts: [{ text: saidBy(had).text }] });
   });
 
-  test('leaves a replica that survives it with a partial, and its client with the whole answer', async () => {
+  test('leaves a replica that survives it with a partial, and its client with the whole answer, which it can have stored again', async () => {
     const failover = await FailoverDeployment.start(redis);
     const { holdfast: deployment } = failover;
     const { other } = deployment;
@@ -220,7 +220,15 @@ function describeFailover(redis: string): void {
     expect(saidBy(payloads)).toEqual({ ...all(TALK), done: expect.anything() });
     expect(await failover.sealed(run)).toMatchObject({ status: 'recovered_from_partial', seq: kept });
     await expectAhead(await fetchRun(other, `${run}/stream?starting_after=${payloads.length}`));
-    await expectAhead(await resumeTalk(other, client, payloads.length), 'tail_mismatch');
+    // What the client can show is a run of its own from now on.
+    const own = await Promise.all([1, 2].map(() => resumeTalk(other, client, payloads.length)));
+    const fork = own[0]?.headers.get('holdfast-run-id') ?? '';
+    expect(fork).not.toBe(run);
+    expect(own.map(({ headers }) => headers.get('holdfast-run-id'))).toEqual([fork, fork]);
+    for (const response of own) expect(payloadsOf(await response.text())).toEqual(['[DONE]']);
+    const whole = await failover.sealed(fork);
+    expect(whole).toMatchObject({ status: 'complete', seq: payloads.length + 1 });
+    expect(foldJournal(whole.records).text).toBe(textOf(TALK));
     // A client that has less gets what there is, and learns that it is not all.
     const partial = payloadsOf(await (await fetchRun(other, `${run}/stream?starting_after=0`)).text());
     expect(saidBy(partial)).toMatchObject({

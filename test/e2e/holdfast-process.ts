@@ -8,8 +8,9 @@ import { fileURLToPath } from 'node:url';
 
 const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 
-/** What it says on standard error when all is well. */
-const GREETING = /^holdfast \S+: API on /;
+/** What it says on standard error when all is well, and what Node adds with `--inspect`. */
+const EXPECTED = /^(holdfast \S+: API on |Debugger |For help, see: )/;
+const INSPECTOR = /^Debugger listening on ws:\/\/127\.0\.0\.1:(\d+)/m;
 
 /** One line of the process's log. */
 export interface LogLine {
@@ -89,6 +90,13 @@ export class HoldfastProcess {
     return this.#address('admin');
   }
 
+  /** With `--inspect=127.0.0.1:0` among the flags. */
+  get inspectorPort(): number {
+    const port = INSPECTOR.exec(this.#said)?.[1];
+    if (port === undefined) throw new Error('the process was not started with --inspect');
+    return Number(port);
+  }
+
   get log(): readonly LogLine[] {
     return this.#log;
   }
@@ -133,7 +141,7 @@ export class HoldfastProcess {
     if (!this.#hasExited) await this.kill('SIGKILL');
     rmSync(this.directory, { recursive: true });
     const errors = this.#log.filter(({ level }) => level === 'error').map((line) => JSON.stringify(line));
-    const warnings = this.#said.split('\n').filter((line) => line !== '' && !GREETING.test(line));
+    const warnings = this.#said.split('\n').filter((line) => line !== '' && !EXPECTED.test(line));
     if (errors.length + warnings.length > 0) throw new Error([...errors, ...warnings].join('\n'));
   }
 

@@ -26,10 +26,11 @@ function failFor(fleet: Fleet, { context: { store } }: Replica, for_ms: number):
   };
 }
 
-/** Another replica, which could not hear of the holder, finalises the run. */
-async function salvage(fleet: Fleet, { context }: Replica): Promise<void> {
+/** Another replica, which could not hear of the holder, finalises the run, `takes_ms` after it has taken it over. */
+async function salvage(fleet: Fleet, { context }: Replica, takes_ms: number = 0): Promise<void> {
   const orphan = await fleet.stored();
   const lease = await context.store.acquire(RUN, OWNER, orphan.epoch);
+  if (takes_ms > 0) await fleet.pass(takes_ms);
   const salvaged = salvagedRun(RUN, OWNER, orphan, fleet.time.wall());
   const note = salvageNote(salvaged);
   const thread = salvaged.journal.header?.thread;
@@ -63,6 +64,25 @@ describe.each(['interval', 'write_ahead'] as const)('with %s durability', (durab
     expect(fleet.provider.requests[0]?.aborted).toBe(true);
     second.leave();
   });
+
+  // The last sign of life may be a third of a lease older than the last event: from then on others may take the run over.
+  test.each([0.7, 0.8, 0.9, 0.99, 1.1])(
+    'a replica whose provider was silent for %f of a lease says nothing that a successor may contradict',
+    async (leases) => {
+      const for_ms = lease_ms * leases;
+      const plan: Plan = { parts: [{ text: TEXT }], faults: [{ kind: 'silence', at: { event: 5 }, for_ms }] };
+      const fleet = new Fleet(plan, { configuration });
+      const slow = fleet.begin(fleet.replica());
+      await fleet.pass((lease_ms * 2) / 3);
+      const had = slow.client.body;
+      expect(readStream(had.replaceAll(/^id: .*\n/gm, '')).text).toBe('Kelp grips the rock');
+      await takeFrom(fleet, fleet.replica());
+
+      expect(await fleet.time.drive(slow.outcome)).toBe('superseded');
+      expect(slow.client.body).toBe(had);
+      expect([slow.client.destroyed, slow.client.ended]).toEqual([true, false]);
+    },
+  );
 
   // Not every event is one for the client: a role waits for content, and a call for its end.
   test.each([0, 1, 2, 3, 4, 5, 6, 7, 8])(
@@ -281,6 +301,17 @@ describe('a run that others have salvaged while its replica could not reach the 
       expect(await fleet.stored()).toMatchObject({ status: 'recovered_from_partial' });
     },
   );
+
+  test('is delivered, too, where its replica hears that it was taken over before it is finalised', async () => {
+    const fleet = new Fleet({ parts: [{ text: TEXT }] }, { configuration: { checkpoint }, pace_ms: 60 });
+    const replica = fleet.replica();
+    const { client, outcome } = fleet.begin(replica, { resumable: false });
+    await cutOff(fleet, replica, false);
+    await salvage(fleet, fleet.replica(), 600);
+
+    expect(await fleet.time.drive(outcome)).toBe('complete');
+    expect(readStream(client.body)).toMatchObject({ text: TEXT, done: true, violations: [] });
+  });
 
   test('is not, with write_ahead durability: its client would have what the store has not', async () => {
     const configuration = { checkpoint: { ...checkpoint, durability: 'write_ahead' as const } };

@@ -211,6 +211,22 @@ class TestWhenItBreaks:
         ]
         assert course.header(0, "idempotency-key") == course.header(2, "idempotency-key")
 
+    @pytest.mark.parametrize("count", [0, 1])
+    def test_a_run_that_continues_under_another_id_is_come_back_to_under_that(self, count: int) -> None:
+        fork = {"content-type": "text/event-stream", "holdfast-run-id": "run_2"}
+        begun = framed(EVENTS[: 2 + count], "run_2", 2)
+        course = Course(
+            [
+                self.broken(),
+                Response(200, begun, end=RESET, headers=fork),
+                Response(200, framed(EVENTS, "run_2", 2 + count), headers=fork),
+            ]
+        )
+        assert payloads_of(course.delivered) == EVENTS
+        assert course.places[2].endswith("/holdfast/v1/runs/run_2/resume")
+        # The id of an event of the first run says nothing about this one.
+        assert course.header(2, "last-event-id") == (f"run_2.1.{2 + count}" if count else None)
+
     def test_a_404_of_the_request_itself_is_final(self) -> None:
         course = Course([Response(200, end=RESET), Response(404), Response(404)])
         assert course.error is RESET

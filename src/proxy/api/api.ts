@@ -26,7 +26,15 @@ import { returnToRun } from './return.ts';
 import { type RunOptions, runOptions, threadOf } from './run-options.ts';
 
 /** To parse more than this, and then to compare it with other requests, takes long enough for others to have a turn between. */
-const LARGE_CHARACTERS = 262_144;
+const LARGE_BYTES = 262_144;
+
+let lastTurn: Promise<void> = Promise.resolve();
+
+/** Each large body is parsed in a turn of the event loop of its own. */
+function ownTurn(): Promise<void> {
+  lastTurn = lastTurn.then(() => nextTurn());
+  return lastTurn;
+}
 
 /**
  * What every wire answers: streams are relayed as runs, and so are requests for one document that can be put together
@@ -37,13 +45,15 @@ export function wireRoutes(api: FastifyInstance, context: ApiContext): void {
   for (const wire of Object.values(WIRES)) {
     api.post(`/v1${wire.path}`, (request, reply) =>
       holdingBody(request, async () => {
-        const sent = readJsonBody(takeBody(request));
-        const { caller } = request;
+        const bytes = takeBody(request);
+        const isLarge = bytes !== undefined && bytes.length > LARGE_BYTES;
+        if (isLarge) await ownTurn();
+        const sent = readJsonBody(bytes);
         const { model } = sent.fields;
-        caller.admit(() => context.models.use(typeof model === 'string' ? model : undefined));
-        if (sent.text.length > LARGE_CHARACTERS) await nextTurn();
-        const body = await context.answerIds.inPlace(wire, sent, () => caller.owner);
-        await context.work.track(answer(wire, body, request, reply, context));
+        request.caller.admit(() => context.models.use(typeof model === 'string' ? model : undefined));
+        if (isLarge) await nextTurn();
+        const body = await context.answerIds.inPlace(wire, sent, () => request.owner);
+        return context.work.track(answer(wire, body, request, reply, context));
       }),
     );
   }
@@ -68,8 +78,7 @@ function answer(
   context: ApiContext,
 ): Promise<void> {
   if (body.fields.stream === true) return streamAnswer(wire, body, request, reply, context);
-  const { url, caller } = request;
-  const streamed = streamedRequest(wire, body, url, () => caller.owner, context);
+  const streamed = streamedRequest(wire, body, request.url, () => request.owner, context);
   if (streamed) return documentAnswer(wire, body, streamed, request, reply, context);
   return passAnswer(wire, body, request, reply, context);
 }
@@ -90,7 +99,7 @@ async function passAnswer(
   const answered = wireNotices?.answeredCalls(fields) ?? [];
   const thread = threadOf(headers, fields, configuration.resume.derive_thread);
   const asked = {
-    owner: request.caller.owner,
+    owner: request.owner,
     thread: thread?.name,
     of_model: thread?.isDerived ? String(model) : undefined,
     answered,
@@ -120,7 +129,7 @@ async function documentAnswer(
 ): Promise<void> {
   const { streamRefusals, log } = context;
   const remember = (target: Target) =>
-    streamRefusals.remember(target, String(body.fields.model), request.caller.owner);
+    streamRefusals.remember(target, String(body.fields.model), request.owner);
   let left: Target | undefined;
   const onUnstreamed = (target: Target, isAnswered: boolean) => {
     if (isAnswered) remember(target);
@@ -138,12 +147,13 @@ async function documentAnswer(
 async function streamAnswer(
   wire: Wire,
   body: JsonBody,
-  { headers, caller }: FastifyRequest,
+  request: FastifyRequest,
   reply: FastifyReply,
   context: ApiContext,
   document?: WantedDocument,
 ): Promise<void> {
   const { configuration, registry, lookup, models, healths, secret } = context;
+  const { headers, caller, memory } = request;
   const asked = wire.request(body.fields);
   const target = targetOf(asked.model, models);
   // Other advisories have no place in a document.
@@ -154,7 +164,7 @@ async function streamAnswer(
     ...(thread && { thread: thread.name }),
   };
   const hasNotices = wantsNotices(headers['holdfast-notices'], configuration);
-  const active = registry.begin(caller.owner, caller.client);
+  const active = registry.begin(request.owner, caller.client, memory);
   try {
     const { owner, signal } = active;
     const { events, resumable, key } = options;
@@ -201,7 +211,7 @@ async function streamAnswer(
       ...(document && { unstreamed: true }),
       ...(options.deadline_ms !== undefined && { deadline_ms: options.deadline_ms }),
       ...(thread && { thread: thread.name }),
-      memory: active.memory,
+      memory,
       signal,
     };
     const relay = hasNotices

@@ -5,7 +5,7 @@ import type { MemoryBudget, MemoryShare } from '../../lib/memory-budget.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the body holds. Only where bodies are read. */
+    /** What the body holds, and the answer. Only where bodies are read. */
     memory: MemoryShare;
   }
 }
@@ -21,8 +21,9 @@ const BEGINNING_BYTES_MAX = 65_536;
  */
 export function takeJsonBodies(scope: FastifyInstance, budget: MemoryBudget): void {
   scope.addHook('onRequest', (request, reply, done) => {
-    request.memory = budget.share();
-    reply.raw.once('close', () => request.memory.release());
+    const memory = budget.share();
+    request.memory = memory;
+    reply.raw.once('close', () => memory.release());
     const length = lengthOf(request);
     // A larger one is refused for what it is.
     if (length <= request.routeOptions.bodyLimit) budget.require(BYTES_HELD_PER_BYTE * length);
@@ -103,8 +104,10 @@ function collect(
     payload.off('data', onData).off('end', onEnd).off('error', onError);
     // What else comes is discarded.
     payload.resume();
-    if (error) done(error);
-    else done(null, bytes.subarray(0, length));
+    if (error) {
+      request.memory.drop();
+      done(error);
+    } else done(null, bytes.subarray(0, length));
   };
   payload.on('data', onData).on('end', onEnd).on('error', onError);
 }

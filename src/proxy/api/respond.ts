@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { STORE_WAIT_MAX_MS } from '../../checkpoint/best-effort-store.ts';
 import type { WireName } from '../../checkpoint/journal.ts';
+import type { NoteKey } from '../../checkpoint/notes.ts';
 import type { Owner, RunId } from '../../checkpoint/store.ts';
 import type { Limits } from '../../config/configuration.ts';
 import { type ApiError, apiError, errorObject } from '../../lib/errors.ts';
@@ -156,9 +157,9 @@ function refuse({ client, wire, run }: Pick<Attendance, 'client' | 'wire' | 'run
 
 /**
  * How long a run continues without its client on this replica. A reader anywhere leaves a note that it is there; while
- * the store does not say, there may be one.
+ * the store does not say, there may be one. Where this replica is lost, another one finds the note that no client waits.
  */
-export const detachTimeoutOf = ({ configuration, store, time }: RunContext): DetachTimeout => ({
+export const detachTimeoutOf = ({ configuration, store, time, log }: RunContext): DetachTimeout => ({
   time,
   detached_ms: configuration.resume.detached_ms,
   async isRead(run, owner) {
@@ -169,4 +170,15 @@ export const detachTimeoutOf = ({ configuration, store, time }: RunContext): Det
     );
     return (await inTime(isNoted, time, STORE_WAIT_MAX_MS)) ?? true;
   },
+  onDetached(run, owner) {
+    const { checkpoint, resume } = configuration;
+    // It is put again after the first of these times, needed after the lease, and looked for in the second one.
+    const ttl_ms = 2 * resume.detached_ms + checkpoint.lease_ms + resume.salvage_after_ms;
+    store.notes.put(owner, detachedNote(run), '', ttl_ms).catch((error: unknown) => {
+      log.warn({ run, err: error }, 'that no client waits for a run could not be noted');
+    });
+  },
 });
+
+/** The client of the run has left it, and the run continues. */
+export const detachedNote = (run: RunId): NoteKey => ({ kind: 'detached', name: run });

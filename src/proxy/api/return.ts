@@ -1,26 +1,32 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { RunHeader, WireName } from '../../checkpoint/journal.ts';
-import type { RunId, StoredRun } from '../../checkpoint/store.ts';
+import type { Continuation } from '../../checkpoint/salvage.ts';
+import type { Orphan, Owner, RunId, StoredRun } from '../../checkpoint/store.ts';
 import type { UpstreamConfiguration } from '../../config/configuration.ts';
-import { apiError } from '../../lib/errors.ts';
+import { ApiError, apiError } from '../../lib/errors.ts';
+import type { Outcome } from '../../plans/outcome.ts';
+import { absentClient } from '../downstream/client.ts';
 import { reachable, unreachable } from '../resume/reachable.ts';
 import type { Cursor, Reader } from '../resume/reader.ts';
 import { requestDigest } from '../resume/request-digest.ts';
 import type { Left } from '../resume/run-lookup.ts';
-import { isLeftOver } from '../resume/stored-ending.ts';
 import { readUpTo } from '../resume/stored-runs.ts';
-import { successorOf } from '../resume/succession.ts';
-import { endsWithoutRequest } from '../resume/takeover.ts';
+import { successionOf, successorOf } from '../resume/succession.ts';
+import { endsWithoutRequest, fruitlessTakeovers, type Takeover, takeOver } from '../resume/takeover.ts';
 import type { Run } from '../run/context/run.ts';
+import type { RunContext } from '../run/context/run-context.ts';
+import { withLease } from '../run/context/with-lease.ts';
+import { relay } from '../run/relay.ts';
 import type { ActiveRun } from '../run/run-registry.ts';
 import { compressionOfRun, targetsOfRun } from '../run/targets/targets-of-run.ts';
-import { revivedRequestHeaders } from '../upstream/headers.ts';
-import type { RouteUse } from '../upstream/route-table.ts';
+import { loopGuard, revivedRequestHeaders } from '../upstream/headers.ts';
+import { isKeyed, type RouteUse } from '../upstream/route-table.ts';
+import type { Target } from '../upstream/target.ts';
 import { WIRES, wireOf } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
-import type { Caller } from './caller.ts';
-import { attend, beforehand, detachTimeoutOf, type WantedDocument } from './respond.ts';
+import { type Caller, callerOf } from './caller.ts';
+import { attend, beforehand, detachedNote, detachTimeoutOf, type WantedDocument } from './respond.ts';
 import type { RunOptions } from './run-options.ts';
 
 /** What a stored event takes besides its text. */
@@ -65,8 +71,6 @@ export async function returnToRun(back: Return, reply: FastifyReply, context: Ap
   active.memory.take(bytesHeldBy(stored));
   if (!isSameRequest(stored, back, context)) throw apiError('run_mismatch', { run });
   back.caller.admit(() => useOf(stored.records[0]?.header, back, context));
-  const successor = await beforehand(successorFor(stored, back, context), reply, active);
-  if (successor !== undefined) return returnToRun(asOf(successor, back), reply, context);
   const { epoch } = last;
   const reader: Reader = {
     run,
@@ -80,6 +84,8 @@ export async function returnToRun(back: Return, reply: FastifyReply, context: Ap
     revive: (header) => revive(header, back, context),
     onTakenOver: () => hold(stored, back, context),
   };
+  const successor = await beforehand(successorFor(stored, reader, back, context), reply, active);
+  if (successor !== undefined) return returnToRun(asOf(successor, back), reply, context);
   if (isLate(stored, reader) || !reachable(stored, reader)) throw unreachable(stored, reader);
   if (isUnknown(stored, reader)) throw apiError('not_resumable');
   await attend(
@@ -99,22 +105,26 @@ export async function returnToRun(back: Return, reply: FastifyReply, context: Ap
 }
 
 /**
- * The run that continues what is left of this one, where it has ended early and its request is known: the client has
- * sent it again, or it was kept for a run whose journal was damaged since. `undefined` where there is none.
+ * The run that is to continue the client's answer in place of this one, where the request is known: the client has sent it
+ * again, or it was kept, and the client brings what it has to have the rest, or the journal was damaged since.
+ * `undefined` where there is none.
  */
 async function successorFor(
   stored: StoredRun,
-  { run, active, options, repeated }: Return,
+  reader: Reader,
+  { run, active, options, repeated, tail }: Return,
   context: ApiContext,
 ): Promise<RunId | undefined> {
   const header = stored.records[0]?.header;
-  const body = repeated?.body ?? (stored.damage && header?.body);
-  if (!header || body === undefined || !isLeftOver(stored)) return undefined;
+  const isAskedFor = tail.length > 0 || stored.damage !== undefined;
+  const body = repeated?.body ?? (isAskedFor ? header?.body : undefined);
+  const left = successionOf(stored, reader);
+  if (!left || !header || body === undefined) return undefined;
   const wire = WIRES[header.wire];
   if (!wire.facts(wire.request(JSON.parse(body))).spliceable) return undefined;
   const digest = requestDigest(context.secret, { wire: header.wire, events: header.events, body });
   const kept = options.resumable ? { body } : {};
-  return successorOf({ run, owner: active.owner, stored, digest, ...kept }, context);
+  return successorOf({ run, owner: active.owner, ...left, digest, ...kept }, context);
 }
 
 /** The events that the client has are those of the successor; the epochs of its ids are not. */
@@ -164,15 +174,126 @@ function isSameRequest(
   return header.digest === requestDigest(secret, { ...repeated, events: header.events });
 }
 
+/** What a run needs that continues without a client. */
+export type UnattendedContext = RunContext &
+  Pick<ApiContext, 'secret' | 'work' | 'registry' | 'memory' | 'models' | 'healths'>;
+
+/**
+ * Continues an orphan whose client had left, and whose request is kept, to its end, with keys of the operator's alone: those of clients are not stored.
+ * As any run whose client has left, it may take `resume.detached_ms`, and longer while a client reads it. Rejects when the
+ * store fails.
+ */
+export async function continueUnattended(
+  { run, owner }: Orphan,
+  context: UnattendedContext,
+): Promise<Continuation> {
+  const { store, configuration, registry, secret, work } = context;
+  // The client of any other run may still get its answer from a replica that merely cannot reach the store.
+  if ((await store.notes.get(owner, detachedNote(run))) === undefined) return 'never';
+  const stored = await store.read(run, owner, 0);
+  const header = stored?.records[0]?.header;
+  if (stored?.status !== 'running' || header?.body === undefined || stored.damage) return 'never';
+  // A replica that drains hands runs over in good health, but each time it is another one that has to begin.
+  if (fruitlessTakeovers(stored) >= configuration.resume.max_takeovers) return 'never';
+  // What is under way here has lost its lease, and is about to find out.
+  if (registry.holder(run)) return 'later';
+  const caller = callerOf(owner, configuration, secret);
+  const active = admitted(stored, owner, caller, context);
+  if (!active) return 'later';
+  const headers: IncomingHttpHeaders = {};
+  loopGuard(secret)(headers);
+  const options = { events: header.events, resumable: true };
+  const reader: Reader = {
+    run,
+    owner,
+    cursor: 0,
+    tail: [],
+    signal: active.signal,
+    resumable: true,
+    revive: (known) => revive(known, { run, active, options, caller, headers }, context, isKeyed),
+    onTakenOver: () => {
+      registry.hold(run, active);
+      active.outlive(run, detachTimeoutOf(context));
+      active.leave();
+    },
+  };
+  let takeover: Takeover | undefined;
+  try {
+    // Without a request there is nothing to begin, whatever could be delivered to a client.
+    if (reader.revive(header)) takeover = await takeOver(reader, reader, context);
+  } finally {
+    if (takeover?.kind !== 'won') active.end();
+  }
+  if (takeover?.kind !== 'won') return takeover?.kind === 'lost' ? 'begun' : 'never';
+  reader.onTakenOver();
+  void work.track(deliverUnattended(takeover, active, context));
+  return 'begun';
+}
+
+/** Undefined while there is no room for one more run. */
+function admitted(
+  stored: StoredRun,
+  owner: Owner,
+  { client }: Caller,
+  { registry, memory }: UnattendedContext,
+): ActiveRun | undefined {
+  const share = memory.share();
+  let active: ActiveRun | undefined;
+  try {
+    share.take(bytesHeldBy(stored));
+    active = registry.begin(owner, client, share);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+  } finally {
+    // From now on the run holds it, if anything does.
+    share.release();
+  }
+  return active;
+}
+
+/** Never rejects: the run of a failure that nothing else accounts for is released. */
+async function deliverUnattended(
+  { run, resumption }: Extract<Takeover, { kind: 'won' }>,
+  active: ActiveRun,
+  context: UnattendedContext,
+): Promise<void> {
+  const { metrics, time, log } = context;
+  const { lease, stored } = resumption;
+  const began_ms = time.now();
+  log.info({ run: run.id, from: stored.seq }, 'run continues without a client');
+  metrics.activeRuns.inc();
+  const client = absentClient();
+  const delivered = withLease(lease, () => relay(run, client, context, resumption), context);
+  const outcome = await delivered.catch((error: unknown): Outcome => {
+    log.error({ err: error, run: run.id }, 'relay failed');
+    return 'failed';
+  });
+  active.end();
+  metrics.activeRuns.dec();
+  metrics.runs.inc({ wire: run.wire.name, outcome });
+  const duration_ms = Math.round(time.now() - began_ms);
+  const ended = { run: run.id, client: active.client, outcome, upstream: run.target.name, duration_ms };
+  log.info({ ...ended, ...client.logFields }, 'run ended');
+}
+
 /** From now on the run continues here, for a while even without a client, if a client asked for that. */
 function hold({ records }: StoredRun, { run, active, options }: Return, context: ApiContext): void {
   context.registry.hold(run, active);
   const wasResumable = records[0]?.header?.body !== undefined;
-  if (options.resumable || wasResumable) active.outlive(run, detachTimeoutOf(context));
+  if (!options.resumable && !wasResumable) return;
+  active.outlive(run, detachTimeoutOf(context));
+  void attached(run, active.owner, context);
+}
+
+/** A client waits for the run again, so that no replica is to continue it in place of this one. Never rejects. */
+export async function attached(run: RunId, owner: Owner, { store, log }: RunContext): Promise<void> {
+  await store.notes.consume(owner, detachedNote(run)).catch((error: unknown) => {
+    log.warn({ run, err: error }, 'that a client waits for a run again could not be noted');
+  });
 }
 
 /** What was asked for, as far as it is known: by what is stored, or by what the client brings. */
-function askedFor(header: RunHeader | undefined, { repeated }: Return) {
+function askedFor(header: RunHeader | undefined, { repeated }: Pick<Return, 'repeated'>) {
   const body = header?.body ?? repeated?.body;
   const name = header?.wire ?? repeated?.wire;
   if (body === undefined || name === undefined) return undefined;
@@ -187,15 +308,21 @@ function useOf(header: RunHeader | undefined, back: Return, { models }: ApiConte
 }
 
 /** The run as this replica would continue it; `undefined` when its request is unknown, or no route serves it to the client. */
-function revive(header: RunHeader | undefined, back: Return, context: ApiContext): Run | undefined {
+function revive(
+  header: RunHeader | undefined,
+  back: Pick<Return, 'run' | 'active' | 'options' | 'caller' | 'headers' | 'repeated' | 'document'>,
+  context: Pick<ApiContext, 'models' | 'healths' | 'secret'>,
+  isUsable: (target: Pick<Target, 'upstream'>) => boolean = () => true,
+): Run | undefined {
   const { run, active, options, caller } = back;
   const asked = askedFor(header, back);
   if (!asked || caller.refusal(() => context.models.use(asked.request.model))) return undefined;
   const { wire, body, request } = asked;
-  const targets = context.models.targets(request.model);
+  const targets = context.models.targets(request.model).filter(isUsable);
   const target = targets.find(({ name: upstream }) => upstream === header?.upstream) ?? targets[0];
   if (!target) return undefined;
   const headersFor = (upstream: UpstreamConfiguration) => revivedRequestHeaders(back.headers, upstream, wire);
+  const compression = context.models.compression(request.model);
   const thread = header?.thread ?? options.thread;
   const events = header?.events ?? options.events;
   return {
@@ -203,7 +330,7 @@ function revive(header: RunHeader | undefined, back: Return, context: ApiContext
     owner: active.owner,
     wire,
     ...targetsOfRun(target, targets, headersFor, context.healths, request.model),
-    ...compressionOfRun(context.models.compression(request.model), back.headers),
+    ...compressionOfRun(compression && isUsable(compression.target) ? compression : undefined, back.headers),
     body,
     digest: requestDigest(context.secret, { wire: wire.name, events, body }),
     request,

@@ -13,6 +13,7 @@ import { lostCallKey } from '../run/notices/lost-calls.ts';
 import { withdrawThreadNote } from '../run/notices/thread-notice.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
+import { hasOwnOwner } from './caller.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { type RepeatedRequest, type Return, returnToRun } from './return.ts';
 import { listQuery, runList, runStatus } from './run-documents.ts';
@@ -34,7 +35,7 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
 
   api.get(path, { exposeHeadRoute: false }, async (request, reply) => {
     const run = runOf(request);
-    const { owner } = request.caller;
+    const { owner } = request;
     await endStored(run, owner, context);
     const stored = await readRun(run, owner, context);
     return reply.headers(PRIVATE).send(await statusOf(run, owner, stored, context));
@@ -63,7 +64,7 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
 
   api.delete(path, async (request, reply) => {
     const run = runOf(request);
-    const { owner } = request.caller;
+    const { owner } = request;
     const { purge } = request.query as Record<string, unknown>;
     if (purge !== undefined && purge !== 'true')
       throw apiError('invalid_field', { param: 'purge', expected: 'true' });
@@ -74,17 +75,17 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
     return reply.headers(PRIVATE).send({ id: run, object: 'holdfast.run', purged: true });
   });
 
-  api.get('/holdfast/v1/runs', { exposeHeadRoute: false }, async ({ caller, query }, reply) => {
+  api.get('/holdfast/v1/runs', { exposeHeadRoute: false }, async (request, reply) => {
     // Clients without one share an owner: a list would tell each of them the ids that keep their runs apart.
-    if (!caller.isOwner)
+    if (!hasOwnOwner(request))
       throw apiError('missing_field', { param: 'Authorization', expected: THE_CREDENTIAL });
-    const wanted = listQuery(query as Record<string, unknown>);
-    const list = await runList(wanted, caller.owner, context);
+    const wanted = listQuery(request.query as Record<string, unknown>);
+    const list = await runList(wanted, request.owner, context);
     return reply.headers(PRIVATE).send(list);
   });
 
   // Before its answer begins, all that a client knows of its run is the key of its request.
-  api.delete('/holdfast/v1/runs', async ({ headers, caller: { owner } }, reply) => {
+  api.delete('/holdfast/v1/runs', async ({ headers, owner }, reply) => {
     const { key } = runOptions(headers);
     if (key === undefined) throw apiError('missing_field', { param: 'Idempotency-Key', expected: THE_KEY });
     const run = await runOfKey(key, owner, context);
@@ -110,14 +111,14 @@ function runOf({ params }: FastifyRequest): RunId {
 async function resume(
   run: RunId,
   possession: Possession,
-  { headers, caller }: FastifyRequest,
+  { headers, caller, owner, memory }: FastifyRequest,
   reply: FastifyReply,
   context: ApiContext,
 ): Promise<void> {
   const options = runOptions(headers);
   // A client that knows an epoch got ids, and needs them to come back once more.
   const resumable = options.resumable || possession.last.epoch !== undefined;
-  const active = context.registry.begin(caller.owner, caller.client);
+  const active = context.registry.begin(owner, caller.client, memory);
   try {
     if (isAll(possession)) await makeKnown(run, active.owner, context);
     const back = {

@@ -100,11 +100,16 @@ class Following {
     this.#cancelTimer();
   }
 
-  /** Another replica continued from before what this client has: the log is not the one it was. */
+  /**
+   * Another replica continued from before what this client has: the log is not the one it was. What the client tells of its
+   * events can still be compared, where it was not looked at before.
+   */
   #isReplaced({ takeovers }: StoredRun): boolean {
+    const { cursor, tail } = this.#reader;
+    const { seq, seen } = this.#replay;
     const replaced_from = replacedFrom(takeovers, this.#epoch);
     this.#takeovers = takeovers;
-    return replaced_from < this.#replay.seq;
+    return replaced_from < (seq === cursor ? Math.max(cursor - tail.length, seen) : seq);
   }
 
   /** What the client has beyond the log turns out to be something else. */

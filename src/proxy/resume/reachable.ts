@@ -7,7 +7,7 @@ import { type DeliveredReader, textOf } from '../wires/common/delivered-events.t
 import type { Wire } from '../wires/common/wire.ts';
 import { wireOf } from '../wires/registry.ts';
 import type { Position } from './reader.ts';
-import { withEnding } from './stored-ending.ts';
+import { isUnfinished, withEnding } from './stored-ending.ts';
 
 type Possession = Pick<Position, 'cursor' | 'tail' | 'asked'>;
 
@@ -31,6 +31,40 @@ export function reachable(stored: StoredRun, position: Position): boolean {
   if (cursor > stored.seq && seq > stored.seq && told_from > stored.seq) return false;
   // What a later epoch put in place of the client's last events can only be compared with what it has of them.
   return replacedFrom(takeovers, epoch) >= told_from && agrees(records, { cursor, tail }, wire);
+}
+
+/**
+ * A run of its own for a client whose answer is another one than that of the log: what both have, which the client's tail
+ * continues. Another replica took the run over from before what the client has, or ended it. `undefined` where events are
+ * missing between the two, where they contradict each other on what no takeover can have replaced, and where the run was
+ * cancelled. `stored`: the whole run, read from 0, and not {@link reachable}.
+ */
+export function forkOf(stored: StoredRun, { epoch, ...position }: Position): StoredRun | undefined {
+  const { end, records, takeovers } = stored;
+  if (end?.status === 'cancelled' && !isUnfinished(end)) return undefined;
+  const seq = Math.min(stored.seq, replacedFrom(takeovers, epoch));
+  const fork: StoredRun = {
+    status: 'running',
+    epoch: 1,
+    holder: { state: 'released' },
+    takeovers: [],
+    seq,
+    records: recordsUpTo(seq, records),
+  };
+  return position.cursor > seq && reachable(fork, position) ? fork : undefined;
+}
+
+function recordsUpTo(seq: number, records: readonly JournalRecord[]): readonly JournalRecord[] {
+  return records
+    .filter((record) => record.seq - record.events.length < seq || record.header)
+    .map((record) => {
+      const excess = Math.max(record.seq - seq, 0);
+      return {
+        ...record,
+        seq: record.seq - excess,
+        events: record.events.slice(0, record.events.length - excess),
+      };
+    });
 }
 
 /** The events of the tail that the store has not. */

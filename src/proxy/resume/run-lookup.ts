@@ -262,5 +262,5 @@ export class RunLookup {
 
 export const keyNote = (name: string): NoteKey => ({ kind: 'idempotency', name });
 /** What takes the place of a run that has ended without a whole answer. */
-export const successorNote = (run: RunId): NoteKey => keyNote(`after ${run}`);
+export const successorNote = (run: RunId): NoteKey => ({ kind: 'successor', name: run });
 const requestNote = (digest: string): NoteKey => ({ kind: 'request', name: digest });

@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import { STORE_WAIT_MAX_MS } from '../../checkpoint/best-effort-store.ts';
+import type { NoteKey } from '../../checkpoint/notes.ts';
 import { newRunId } from '../../checkpoint/owner.ts';
 import type { Owner, RunId, StoredRun } from '../../checkpoint/store.ts';
 import { inTime, sleep } from '../../lib/time.ts';
@@ -6,7 +8,10 @@ import type { RunContext } from '../run/context/run-context.ts';
 import { releaseLease } from '../run/context/with-lease.ts';
 import { noteHeldCalls, readHeldCalls } from '../run/notices/held-calls.ts';
 import { withdrawThreadNote } from '../run/notices/thread-notice.ts';
+import { forkOf, reachable } from './reachable.ts';
+import type { Position } from './reader.ts';
 import { knownRunIn, successorNote } from './run-lookup.ts';
+import { isLeftOver } from './stored-ending.ts';
 import { answerOf } from './stored-runs.ts';
 
 const BEGIN_MAX_MS = 1000;
@@ -16,8 +21,10 @@ const NEVER = new AbortController().signal;
 interface Succession {
   readonly run: RunId;
   readonly owner: Owner;
-  /** As it was left; see `isLeftOver`. */
+  /** What of it the successor begins with: all, as it was left (see `isLeftOver`), or what a client has in common with it. */
   readonly stored: StoredRun;
+  /** Set where the successor is a fork (see `forkOf`): the client that is to have its own answer. */
+  readonly fork?: Pick<Position, 'cursor' | 'tail'>;
   /** Of the request, which the successor answers. */
   readonly digest: string;
   /** The request, where the successor is to keep it. */
@@ -25,36 +32,59 @@ interface Succession {
 }
 
 /**
- * The run that continues what is left of one that has ended. Ended runs stay as they are: what was delivered becomes
- * the beginning of a new run, an orphan that can be taken over like any other. Of all callers, one begins it.
- * Throws `store_unavailable`.
+ * What of a run becomes the beginning of another for this client, if it needs another: all that is left of one that has
+ * ended early, or what both have where the client cannot be joined to it.
+ */
+export function successionOf(
+  stored: StoredRun,
+  position: Position,
+): Pick<Succession, 'stored' | 'fork'> | undefined {
+  const { end: _end, ...left } = stored;
+  if (isLeftOver(stored) && reachable({ ...left, status: 'running' }, position)) return { stored };
+  const common = reachable(stored, position) ? undefined : forkOf(stored, position);
+  return common && { stored: common, fork: position };
+}
+
+/**
+ * The run that continues what is left of one that has ended, or what a client has of one that was continued differently.
+ * Runs stay as they are: what was delivered becomes the beginning of a new run, an orphan that can be taken over like any
+ * other. Of all callers, one begins it; those that have the same answer get the same fork. Throws `store_unavailable`.
  */
 export async function successorOf(left: Succession, context: RunContext): Promise<RunId> {
   const { run, owner, digest } = left;
   const { store, configuration } = context;
   const fresh = newRunId();
+  const note = noteOf(left);
   const claim = JSON.stringify({ run: fresh, digest });
   const ttl_ms = configuration.checkpoint.ttl_s * 1000;
-  const kept = await answerOf(store.notes.claim(owner, successorNote(run), claim, ttl_ms), context);
+  const kept = await answerOf(store.notes.claim(owner, note, claim, ttl_ms), context);
   if (kept !== claim) {
     const other = knownRunIn(kept)?.run;
     if (other && (await isBegun(other, owner, context))) return other;
     // Its replica died with the claim.
-    await answerOf(store.notes.put(owner, successorNote(run), claim, ttl_ms), context);
+    await answerOf(store.notes.put(owner, note, claim, ttl_ms), context);
   }
   await begin(fresh, left, context);
   context.log.info(
     { run: fresh, continues: run, from: left.stored.seq },
-    'a new run continues what is left of another',
+    left.fork
+      ? 'a new run continues the answer of a client that another replica has continued differently'
+      : 'a new run continues what is left of another',
   );
   return fresh;
+}
+
+function noteOf({ run, fork }: Succession): NoteKey {
+  if (!fork) return successorNote(run);
+  const answer = hash('sha256', JSON.stringify([fork.cursor, fork.tail]), 'base64url');
+  return { kind: 'successor', name: `${run} ${answer}` };
 }
 
 /** The replica that has claimed the successor begins it at once. */
 async function isBegun(run: RunId, owner: Owner, context: RunContext): Promise<boolean> {
   const { store, time } = context;
   const until_ms = time.now() + BEGIN_MAX_MS;
-  while (!(await answerOf(store.read(run, owner, 0), context))) {
+  while (!(await answerOf(store.read(run, owner, 0), context))?.records.length) {
     if (time.now() >= until_ms) return false;
     await sleep(time, BEGIN_POLL_MS, NEVER);
   }
@@ -62,7 +92,7 @@ async function isBegun(run: RunId, owner: Owner, context: RunContext): Promise<b
 }
 
 async function begin(fresh: RunId, left: Succession, context: RunContext): Promise<void> {
-  const { run, owner, stored, digest, body } = left;
+  const { run, owner, stored, fork, digest, body } = left;
   const { store, time, configuration } = context;
   const ttl_ms = configuration.checkpoint.ttl_s * 1000;
   const [{ header } = {}, ...records] = stored.records;
@@ -77,7 +107,8 @@ async function begin(fresh: RunId, left: Succession, context: RunContext): Promi
   };
   try {
     await answerOf(store.append(lease, [{ seq: 0, header: first, events: [] }, ...records]), context);
-    const held = await answerOf(readHeldCalls(store.notes, owner, run), context);
+    // What was held by a replica that continued the run differently is none of what this client has.
+    const held = fork ? undefined : await answerOf(readHeldCalls(store.notes, owner, run), context);
     if (held) await answerOf(noteHeldCalls(store.notes, owner, fresh, held, ttl_ms), context);
   } finally {
     await releaseLease(lease, context);

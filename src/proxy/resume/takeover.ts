@@ -90,15 +90,15 @@ async function acquired(
  * Replicas that were lost one after the other before they brought anything new. A replica that handed the run over has
  * left it in good health, and a client that is ahead of the log got further than the log can tell.
  */
-function barOf(
-  { seq, holder, takeovers }: StoredRun,
-  { cursor }: Position,
-  max_takeovers: number,
-): Bar | undefined {
-  const fruitless = takeovers.length - 1 - takeovers.findLastIndex((takeover) => takeover.seq < seq);
-  const isPoisoned = holder.state === 'lost' && cursor <= seq && fruitless >= max_takeovers;
+function barOf(stored: StoredRun, { cursor }: Position, max_takeovers: number): Bar | undefined {
+  const { seq, holder } = stored;
+  const isPoisoned = holder.state === 'lost' && cursor <= seq && fruitlessTakeovers(stored) >= max_takeovers;
   return isPoisoned ? 'poisoned' : undefined;
 }
+
+/** How many takeovers, up to the last one, have brought nothing new. */
+export const fruitlessTakeovers = ({ seq, takeovers }: Pick<StoredRun, 'seq' | 'takeovers'>): number =>
+  takeovers.length - 1 - takeovers.findLastIndex((takeover) => takeover.seq < seq);
 
 /** Settled calls are delivered whatever else is missing, and an answer that is finished or has failed needs only its end. */
 export function endsWithoutRequest(stored: StoredRun, position: Position): boolean {

@@ -93,19 +93,25 @@ export class RunJournal extends JournalWriter {
 
   async #acquire(): Promise<void> {
     const { store, metrics, log, time } = this.#context;
-    let told = false;
+    const { id, owner } = this.#run;
+    let before: 'nothing' | 'refused' | 'failed' = 'nothing';
     while (!this.isOver && !this.#over?.signal.aborted) {
       try {
         const asked_ms = time.now();
-        const lease = await store.acquire(this.#run.id, this.#run.owner, await this.#epochBefore(told));
+        const lease = await store.acquire(id, owner, await this.#epochBefore(before));
         if (this.isOver) await store.release(lease);
         else this.begin(lease, asked_ms);
         return;
       } catch (error) {
+        if (error instanceof AcquireRefusedError) {
+          if (before === 'refused') return this.supersede({ run: id, owner, epoch: 1 });
+          before = 'refused';
+          continue;
+        }
         metrics.checkpointErrors.inc({ store: store.name });
-        if (!told) log.warn({ run: this.#run.id, err: error }, 'no checkpoints yet: the store gave no lease');
-        told = true;
-        if (error instanceof AcquireRefusedError) break;
+        if (before !== 'failed')
+          log.warn({ run: id, err: error }, 'no checkpoints yet: the store gave no lease');
+        before = 'failed';
       }
       this.#over ??= new AbortController();
       await sleep(time, LEASE_RETRY_MS, this.#over.signal);
@@ -113,11 +119,15 @@ export class RunJournal extends JournalWriter {
     this.begin(undefined, time.now());
   }
 
-  /** A lease may have been given although the answer was lost: then the run is there, and empty. */
-  async #epochBefore(failed: boolean): Promise<number> {
-    if (!failed) return 0;
+  /**
+   * The epoch to follow. A run that cannot be a new one may be this one all the same, if it is empty: the lease was given
+   * and the answer lost, and may have been handed over since, or a reader has made the run known before its replica could.
+   */
+  async #epochBefore(before: 'nothing' | 'refused' | 'failed'): Promise<number> {
+    if (before === 'nothing') return 0;
     const stored = await this.#context.store.read(this.#run.id, this.#run.owner, 0);
-    return stored?.records.length === 0 ? stored.epoch : 0;
+    if (!stored || stored.records.length > 0) return 0;
+    return before === 'refused' && stored.holder.state === 'alive' ? 0 : stored.epoch;
   }
 }
 

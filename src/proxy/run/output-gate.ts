@@ -1,3 +1,4 @@
+import { BEATS_PER_LEASE } from '../../checkpoint/store.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import type { PauseWatch } from '../../lib/pause-watch.ts';
 import type { Time } from '../../lib/time.ts';
@@ -50,8 +51,9 @@ export interface OutputGateOptions {
  * The client's view of a run, and the only way to it: numbers, records and frames every event that the wire's writer makes,
  * in that order. Frames are collected, and leave together. With `write_ahead`, and after a pause of this process, they do
  * not leave before the store has them: until then another replica may have the run. A store that fails delays what else
- * has to be stored first, and what comes after a silence of the provider as long as a lease, and does not keep it back.
- * Opens the response with the first of them, or after five seconds, and keeps the connection alive while there are none.
+ * has to be stored first, and what comes after a silence of the provider as long as that between two signs of life, and does
+ * not keep it back. Opens the response with the first of them, or after five seconds, and keeps the connection alive while
+ * there are none.
  */
 export class OutputGate {
   readonly #options: OutputGateOptions;
@@ -249,7 +251,9 @@ export class OutputGate {
     if (checkpoint.durability === 'write_ahead' || wasPaused) return this.#proof();
     // What comes after a cancelled call that the client does not see, or begins what only the journal has the rest of.
     if (this.#needsStored) return journal.stored().then(() => true);
-    return silent_ms < checkpoint.lease_ms ? undefined : journal.flush().then(() => true);
+    // The last sign of life may be as much older than what was let through last: the lease may lapse before the silence is as long.
+    const mayHaveLapsed = silent_ms * BEATS_PER_LEASE >= checkpoint.lease_ms;
+    return mayHaveLapsed ? journal.flush().then(() => true) : undefined;
   }
 
   async #proof(): Promise<boolean> {

@@ -1,7 +1,7 @@
 import type { Owner, RunId } from '../../checkpoint/store.ts';
 import type { ClientConfiguration } from '../../config/configuration.ts';
 import { apiError } from '../../lib/errors.ts';
-import { type AnswerMemory, MemoryBudget } from '../../lib/memory-budget.ts';
+import { MemoryBudget, type MemoryShare } from '../../lib/memory-budget.ts';
 import { inTime, sleep, type Time } from '../../lib/time.ts';
 import { HAND_OVER, LEFT } from './context/run.ts';
 
@@ -11,40 +11,38 @@ const RUN_BYTES = 102_400;
 /** The runs under way on this replica: for its caps, to cancel one, and to hand all of them over in the end. */
 export class RunRegistry {
   readonly #runs_per_owner: number;
-  readonly #memory: MemoryBudget;
   readonly #active = new Set<ActiveRun>();
-  /** By owner, or by the name of a client with a limit of its own. */
+  /** By what {@link ActiveRun.counted} says. */
   readonly #counts = new Map<string, number>();
   readonly #held = new Map<RunId, ActiveRun>();
+  readonly #counter: RunCounter = {
+    onAnswered: ({ counted }) => this.#uncount(counted),
+    onEnd: (active) => this.#active.delete(active),
+  };
 
   /** `runs_per_owner`: how many runs one owner may be delivered here at once. */
-  constructor({ runs_per_owner }: { readonly runs_per_owner: number }, memory = new MemoryBudget()) {
+  constructor({ runs_per_owner }: { readonly runs_per_owner: number }) {
     this.#runs_per_owner = runs_per_owner;
-    this.#memory = memory;
   }
 
-  /** A run that counts until it is answered, or ended. Throws `too_many_runs` and `memory_exhausted`. */
-  begin(owner: Owner, client?: Pick<ClientConfiguration, 'name' | 'runs'>): ActiveRun {
+  /**
+   * A run that counts until it is answered, or ended. `memory`: what the request holds, and from now on its answer.
+   * Throws `too_many_runs` and `memory_exhausted`.
+   */
+  begin(
+    owner: Owner,
+    client?: Pick<ClientConfiguration, 'name' | 'runs'>,
+    memory: MemoryShare = new MemoryBudget().share(),
+  ): ActiveRun {
     const { counted, limit, setting } =
       client?.runs === undefined
         ? { counted: owner, limit: this.#runs_per_owner, setting: 'limits.runs_per_owner' }
         : { counted: `client ${client.name}`, limit: client.runs, setting: 'clients[].runs' };
     const count = this.#counts.get(counted) ?? 0;
     if (count >= limit) throw apiError('too_many_runs', { limit, setting });
-    const memory = this.#memory.answer(RUN_BYTES);
+    memory.beginAnswer(RUN_BYTES);
     this.#counts.set(counted, count + 1);
-    const active = new ActiveRun(
-      owner,
-      memory,
-      {
-        onAnswered: () => this.#uncount(counted),
-        onEnd: () => {
-          this.#active.delete(active);
-          memory.release();
-        },
-      },
-      client?.name,
-    );
+    const active = new ActiveRun(owner, memory, this.#counter, client?.name, counted);
     this.#active.add(active);
     return active;
   }
@@ -85,23 +83,27 @@ export interface DetachTimeout {
   readonly detached_ms: number;
   /** Whether another client reads the run meanwhile, here or elsewhere: then the time starts again. */
   isRead(run: RunId, owner: Owner): Promise<boolean>;
+  /** Called whenever the time starts. */
+  onDetached(run: RunId, owner: Owner): void;
 }
 
-/** Counts the runs of an owner. */
+/** Counts the runs that are under way. */
 interface RunCounter {
   /** Called once: the client waits for nothing of the run any more. */
-  onAnswered(): void;
+  onAnswered(run: ActiveRun): void;
   /** Called once, after {@link onAnswered}: nothing of the run is under way any more. */
-  onEnd(): void;
+  onEnd(run: ActiveRun): void;
 }
 
 /** One run under way on this replica, from the request until it is stored, and what ends it early. */
 export class ActiveRun {
   readonly owner: Owner;
-  /** What its delivery holds, on behalf of its client. */
-  readonly memory: AnswerMemory;
+  /** What its request and its answer hold, on behalf of its client. */
+  readonly memory: MemoryShare;
   /** The name of its client, where the configuration has one for it. */
   readonly client: string | undefined;
+  /** Among whose runs it counts: those of its owner, or of a client with a limit of its own. */
+  readonly counted: string;
   /** Resolves once all of it is over. */
   readonly ended: Promise<void>;
   readonly #over = new AbortController();
@@ -110,14 +112,22 @@ export class ActiveRun {
   #isAnswered: boolean = false;
   #outlives: { readonly run: RunId; readonly grace: DetachTimeout } | undefined;
 
-  constructor(owner: Owner, memory: AnswerMemory, counter: RunCounter, client?: string) {
+  constructor(
+    owner: Owner,
+    memory: MemoryShare,
+    counter: RunCounter,
+    client?: string,
+    counted: string = owner,
+  ) {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.owner = owner;
     this.memory = memory;
     this.client = client;
+    this.counted = counted;
     this.ended = promise;
     this.#resolveEnded = resolve;
     this.#counter = counter;
+    memory.hold();
   }
 
   /** Aborts when no client waits for the answer any more, with `LEFT` as its reason where its client has gone, or with `HAND_OVER`. */
@@ -154,19 +164,23 @@ export class ActiveRun {
   answered(): void {
     if (this.#isAnswered) return;
     this.#isAnswered = true;
-    this.#counter.onAnswered();
+    this.#counter.onAnswered(this);
   }
 
   end(): void {
     this.cancel();
     this.answered();
-    this.#counter.onEnd();
+    this.memory.release();
+    this.#counter.onEnd(this);
     this.#resolveEnded();
   }
 
-  async #detached(run: RunId, { time, detached_ms, isRead }: DetachTimeout): Promise<void> {
-    do await sleep(time, detached_ms, this.signal);
-    while (!this.signal.aborted && (await isRead(run, this.owner)));
+  async #detached(run: RunId, { time, detached_ms, isRead, onDetached }: DetachTimeout): Promise<void> {
+    if (this.signal.aborted) return;
+    do {
+      onDetached(run, this.owner);
+      await sleep(time, detached_ms, this.signal);
+    } while (!this.signal.aborted && (await isRead(run, this.owner)));
     this.#over.abort(LEFT);
   }
 }

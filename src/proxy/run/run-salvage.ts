@@ -1,5 +1,5 @@
 import { settledCalls } from '../../checkpoint/journal-fold.ts';
-import { Salvage } from '../../checkpoint/salvage.ts';
+import { Salvage, type UnattendedOptions } from '../../checkpoint/salvage.ts';
 import type { SalvagedRun } from '../../checkpoint/salvaged-run.ts';
 import type { NamedCall } from '../../plans/tool-call.ts';
 import { WIRES } from '../wires/registry.ts';
@@ -8,9 +8,20 @@ import { readHeldCalls, unfinishedCalls } from './notices/held-calls.ts';
 import { type LostCallNote, leaveLostCallNote, lostCallNote } from './notices/lost-calls.ts';
 import { leaveThreadNote, salvageNote } from './notices/thread-notice.ts';
 
-/** The salvage of a replica: threads are left their notes, and what is done is counted and logged. */
-export function createRunSalvage({ configuration, store, time, random, metrics, log }: RunContext): Salvage {
-  const { checkpoint, resume } = configuration;
+/** The first part of the time in which a run may continue without its client belongs to the client alone. */
+const SHARE_OF_CLIENT = 1 / 8;
+
+/**
+ * The salvage of a replica: threads are left their notes, and what is done is counted and logged. `begin`: without it, and
+ * where no upstream has a key of the operator's, no run continues without its client.
+ */
+export function createRunSalvage(
+  { configuration, store, time, random, metrics, log }: RunContext,
+  begin?: UnattendedOptions['begin'],
+): Salvage {
+  const { checkpoint, resume, upstreams } = configuration;
+  const { detached_ms, salvage_after_ms } = resume;
+  const isKeyed = Object.values(upstreams).some(({ api_key }) => api_key !== undefined);
 
   async function keep(salvaged: SalvagedRun): Promise<void> {
     if (!resume.notices || salvaged.end.status === 'complete') return;
@@ -28,7 +39,15 @@ export function createRunSalvage({ configuration, store, time, random, metrics, 
     store,
     time,
     random,
-    after_ms: resume.salvage_after_ms,
+    after_ms: salvage_after_ms,
+    ...(begin &&
+      isKeyed && {
+        unattended: {
+          after_ms: Math.min(salvage_after_ms, detached_ms * SHARE_OF_CLIENT),
+          until_ms: Math.max(salvage_after_ms, detached_ms),
+          begin,
+        },
+      }),
     keep,
     onSalvaged({ run, end: { status, cause }, journal: { seq } }) {
       metrics.salvagedRuns.inc({ status });

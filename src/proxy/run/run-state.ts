@@ -293,7 +293,7 @@ export class RunState {
 
   async #onStale(): Promise<void> {
     const { id } = this.run;
-    const permission = salvagedMeanwhile(this.run, this.#journal, this.#context);
+    const permission = salvagedMeanwhile(this.run, this.#journal, this.#context, this.#over.signal);
     this.output.hold(permission);
     if (await permission) {
       this.#context.log.warn({ run: id }, 'salvaged meanwhile: the run continues without checkpoints');

@@ -469,6 +469,25 @@ describe('a run that was never stored, and whose client brings its request', () 
   });
 });
 
+test('of two readers that are ahead of the log, with the same tail, one takes the run over and the other follows it', async () => {
+  const fleet = new Fleet(PLAN, { pace_ms: PACE_MS });
+  const first = fleet.replica();
+  const session = fleet.begin(first);
+  await fleet.pass(PACE_MS * 9);
+  first.life.kill();
+  const tail = payloadsOf(session.client.body);
+  const told = { cursor: tail.length, tail };
+  expect((await fleet.stored()).seq).toBeLessThan(told.cursor);
+  const one = await fleet.follow(fleet.replica(), told);
+  const two = await fleet.follow(fleet.replica(), told);
+
+  expect(await fleet.time.drive(Promise.all([one.outcome, two.outcome]))).toEqual(['recovered', 'replayed']);
+  for (const { client } of [one, two]) {
+    const body = [...tail, ...payloadsOf(client.body)].map((payload) => `data: ${payload}\n\n`);
+    expect(readStream(body.join(''))).toMatchObject({ text: TEXT, done: true, violations: [] });
+  }
+});
+
 describe('a run that another replica has ended', () => {
   const at_ms = 1_700_000_000_000;
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { EpochName } from '../../../src/checkpoint/epoch.ts';
 import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
 import type { Holder, RunId, StoredRun } from '../../../src/checkpoint/store.ts';
-import { reachable } from '../../../src/proxy/resume/reachable.ts';
+import { forkOf, reachable } from '../../../src/proxy/resume/reachable.ts';
 import type { Position } from '../../../src/proxy/resume/reader.ts';
 import { withEnding } from '../../../src/proxy/resume/stored-ending.ts';
 
@@ -166,5 +166,64 @@ describe('a client that only counts its events', () => {
     expect(reachable(taken(alive), at(4))).toBe(false);
     expect(reachable(taken(), at(4, [chunk('d')]))).toBe(true);
     expect(reachable(taken(), at(4, [chunk('x')]))).toBe(false);
+  });
+});
+
+describe('a client whose answer is another one than that of the log', () => {
+  const taken = (changes: Partial<StoredRun> = {}) =>
+    storedRun({ epoch: 2, takeovers: [{ seq: 2 }], holder: alive, ...changes });
+  const forked = (stored: StoredRun, position: Position) => forkOf(stored, position)?.seq;
+
+  test('has in common with it what both had before the takeover', () => {
+    expect(forkOf(taken(), at(4, [chunk('x'), chunk('y')], '1'))).toEqual({
+      status: 'running',
+      epoch: 1,
+      holder: { state: 'released' },
+      takeovers: [],
+      seq: 2,
+      records: storedRun().records.slice(0, 2),
+    });
+  });
+
+  test('and the takeover came in the middle of a record', () => {
+    const records = forkOf(taken({ takeovers: [{ seq: 1 }] }), at(2, [chunk('x')]))?.records;
+    expect(records).toEqual([
+      { seq: 0, header: HEADER, events: [] },
+      { seq: 1, events: [kept('a')] },
+    ]);
+  });
+
+  test.each([
+    ['running, and delivered', taken()],
+    ['lost', taken({ holder: { state: 'lost' } })],
+    ['complete', taken({ status: 'complete', end: { status: 'complete', at_ms: 1 } })],
+    ['failed', taken({ status: 'failed', end: { status: 'failed', at_ms: 1 } })],
+    ['left', taken({ status: 'cancelled', end: { status: 'cancelled', at_ms: 1, cause: 'client_left' } })],
+  ])('keeps it although the run is %s', (_, stored) => {
+    expect(forked(stored, at(4, [chunk('x'), chunk('y')], '1'))).toBe(2);
+    expect(forked(stored, at(5, [chunk('b'), chunk('x'), chunk('y'), chunk('z')], '1'))).toBe(2);
+  });
+
+  test('is longer than that of a run that has ended', () => {
+    const end = { status: 'complete', at_ms: 1 } as const;
+    const stored = storedRun({ status: 'complete', end, holder: { state: 'released' } });
+    expect(forked(stored, at(6, [chunk('e'), chunk('f')]))).toBe(4);
+    expect(forked(stored, at(6, [chunk('f')]))).toBeUndefined();
+  });
+
+  test.each([
+    ['leaves out events since the takeover', at(4, [chunk('y')], '1')],
+    ['brings none of its events', at(4, [], '1')],
+    ['says otherwise of what came before the takeover', at(3, [chunk('x'), chunk('y')], '1')],
+    ['has only what came before the takeover', at(2, [chunk('x')], '1')],
+    ['brings what no run could have sent', at(3, ['{"choices":'], '1')],
+    ['brings more events than it says it has', at(3, Array(4).fill(chunk('x')), '1')],
+  ])('has no run of its own if it %s', (_, position) => {
+    expect(forked(taken(), position)).toBeUndefined();
+  });
+
+  test('has none after the run was cancelled', () => {
+    const stored = taken({ status: 'cancelled', end: { status: 'cancelled', at_ms: 1 } });
+    expect(forked(stored, at(4, [chunk('x'), chunk('y')], '1'))).toBeUndefined();
   });
 });

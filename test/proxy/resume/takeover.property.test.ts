@@ -81,6 +81,21 @@ const acrossTargets: fc.Arbitrary<Case> = withTwoCuts(
   })),
 );
 
+/** The same where another client takes the run over before the first one comes back, which is often ahead of the log. */
+const withReaders = (some: fc.Arbitrary<Case>): fc.Arbitrary<Case> =>
+  fc
+    .record({
+      each: some,
+      death: fc.record({ kind: fc.constant('event' as const), event: fc.integer({ min: 2, max: 20 }) }),
+      readers: fc.array(fc.option(fc.nat(60), { nil: null, freq: 8 }), { minLength: 1, maxLength: 3 }),
+      pace_ms: fc.constantFrom(0, 5, 15),
+    })
+    .map(({ each: { plan, options }, death, readers, pace_ms }) => {
+      const manner = options.manner === 'anew' ? 'wrapper' : options.manner;
+      const fates = [death, ...options.fates.slice(1)];
+      return { plan, options: { ...options, manner, fates, readers, pace_ms, durability: 'interval' } };
+    });
+
 describe('whichever replica is lost, wherever, however its client comes back', () => {
   test(`the invariants hold (${CASES} cases, seed ${SEED})`, { timeout: PROPERTY_MAX_MS }, () =>
     assertOn(cases, CASES),
@@ -108,6 +123,23 @@ describe('whichever replica is lost, wherever, however its client comes back', (
     `the invariants hold on /v1/responses (${CASES} cases, seed ${SEED})`,
     { timeout: PROPERTY_MAX_MS },
     () => assertOn(onResponses(cases), CASES),
+  );
+});
+
+describe('whichever replica is lost, while another client takes the run over before the first one comes back', () => {
+  test.each(['chat_completions', 'messages', 'responses'] as const)(
+    `the invariants hold on the wire of %s (${FEWER_CASES} cases, seed ${SEED})`,
+    { timeout: PROPERTY_MAX_MS },
+    async (wire) => {
+      const on = { chat_completions: cases, messages: onMessages(cases), responses: onResponses(cases) }[
+        wire
+      ];
+      let forked = 0;
+      await endsOf(withReaders(on), FEWER_CASES, ({ forks }) => {
+        if (forks > 0) forked++;
+      });
+      expectShares({ forked }, FEWER_CASES, { forked: 1 / 20 });
+    },
   );
 });
 

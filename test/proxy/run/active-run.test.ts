@@ -8,7 +8,7 @@ import { VirtualTime } from '../../simulation/virtual-time.ts';
 const RUN = newRunId();
 const DETACHED_MS = 1000;
 
-const newRun = () => new ActiveRun(OWNER, new MemoryBudget().answer(0), { onAnswered() {}, onEnd() {} });
+const newRun = () => new ActiveRun(OWNER, new MemoryBudget().share(), { onAnswered() {}, onEnd() {} });
 
 const aborted = ({ signal }: ActiveRun): Promise<void> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
@@ -17,15 +17,17 @@ const aborted = ({ signal }: ActiveRun): Promise<void> =>
 function detachedRun(readers: number) {
   const time = new VirtualTime();
   const asked: unknown[] = [];
+  const detached: unknown[] = [];
   const grace: DetachTimeout = {
     time,
     detached_ms: DETACHED_MS,
     isRead: async (...question) => asked.push(question) <= readers,
+    onDetached: (...noted) => detached.push([time.now(), ...noted]),
   };
   const run = newRun();
   run.outlive(RUN, grace);
   run.leave();
-  return { time, run, asked };
+  return { time, run, asked, detached };
 }
 
 describe('a run whose client leaves', () => {
@@ -46,9 +48,11 @@ describe('a run whose client leaves', () => {
   });
 
   it('continues for detached_ms from the last time that a client read it', async () => {
-    const { time, run } = detachedRun(3);
+    const { time, run, detached } = detachedRun(3);
     await time.drive(aborted(run));
     expect(time.now()).toBe(4 * DETACHED_MS);
+    const starts = [0, 1, 2, 3].map((turn) => turn * DETACHED_MS);
+    expect(detached).toEqual(starts.map((at_ms) => [at_ms, RUN, OWNER]));
   });
 
   it('is not taken for left when it is cancelled', () => {
@@ -56,6 +60,13 @@ describe('a run whose client leaves', () => {
     run.cancel();
     run.leave();
     expect(run.signal.reason).not.toBe(LEFT);
+  });
+
+  it('is not noted as left once it is over', () => {
+    const { run, detached } = detachedRun(0);
+    run.handOver();
+    run.leave();
+    expect(detached).toHaveLength(1);
   });
 
   it('does not outlive its end', async () => {

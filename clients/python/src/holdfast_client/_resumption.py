@@ -183,7 +183,11 @@ class Resumption:
         if not opens_run(reply):
             return False
         self._endpoints.answered(self._root)
-        self._run = reply.headers["holdfast-run-id"]
+        run = reply.headers["holdfast-run-id"]
+        # An answer that was continued differently elsewhere has a run of its own from here on, and other ids.
+        if run != self._run:
+            self._last_id = None
+        self._run = run
         return True
 
     def _move_on(self, reply: Reply | None, *, is_closed_door: bool) -> float | None:

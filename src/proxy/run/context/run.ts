@@ -1,5 +1,5 @@
 import type { Lease, Owner, RunId, StoredRun } from '../../../checkpoint/store.ts';
-import type { AnswerMemory } from '../../../lib/memory-budget.ts';
+import type { MemoryShare } from '../../../lib/memory-budget.ts';
 import type { Bar } from '../../../plans/decide.ts';
 import type { HeldCalls } from '../../../plans/tool-call.ts';
 import type { ModelCompression } from '../../upstream/route-table.ts';
@@ -35,7 +35,7 @@ export interface Run {
   /** `Holdfast-Deadline-Ms`: counted from the beginning of the run. */
   readonly deadline_ms?: number;
   /** Where the answer is counted; nowhere, without it. */
-  readonly memory?: AnswerMemory;
+  readonly memory?: MemoryShare;
   /** Aborts when no client waits for the answer any more, or with {@link HAND_OVER} as its reason. */
   readonly signal: AbortSignal;
 }
