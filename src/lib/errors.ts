@@ -52,6 +52,12 @@ export const ERRORS = {
     message:
       'This server has a key of its own, which only known clients spend: send the token that its operator has given you in place of the key.',
   },
+  invalid_token: {
+    status: 401,
+    type: 'invalid_request_error',
+    message:
+      'The bearer token in Authorization does not say whose runs these are ({reason}); send a valid JWT of the issuer that this server trusts.',
+  },
   route_not_allowed: {
     status: 403,
     type: 'invalid_request_error',
@@ -208,6 +214,13 @@ export const ERRORS = {
     status: 503,
     type: 'server_error',
     message: 'Stored runs cannot be reached now; try again.',
+    retry_after_ms: RETRY_AFTER_MS,
+  },
+  identity_unavailable: {
+    status: 503,
+    type: 'server_error',
+    message:
+      'The token cannot be checked now, because the keys of its issuer cannot be fetched (owner.jwks_url); try again.',
     retry_after_ms: RETRY_AFTER_MS,
   },
   shutting_down: {

@@ -18,8 +18,8 @@ export function defaultMemoryBytes(): number {
 export class MemoryBudget {
   readonly limit_bytes: number;
   readonly #onRefused: () => void;
-  readonly #answers = new Set<AnswerMemory>();
   #held_bytes = 0;
+  #answers = 0;
 
   constructor(limit_bytes = Number.POSITIVE_INFINITY, onRefused: () => void = () => {}) {
     this.limit_bytes = limit_bytes;
@@ -39,16 +39,7 @@ export class MemoryBudget {
 
   /** For one request, which holds nothing yet. */
   share(): MemoryShare {
-    return new MemoryShare(this, () => {});
-  }
-
-  /** For an answer that is delivered, produced here or elsewhere; it holds `bytes` besides what is said. Throws `memory_exhausted`. */
-  answer(bytes: number): AnswerMemory {
-    this.require(bytes);
-    const answer = new AnswerMemory(this, () => this.#answers.delete(answer));
-    this.#answers.add(answer);
-    answer.take(bytes);
-    return answer;
+    return new MemoryShare(this);
   }
 
   fits(bytes: number): boolean {
@@ -60,12 +51,13 @@ export class MemoryBudget {
    * they take half as much again at most.
    */
   isEqualPart(bytes: number): boolean {
-    return bytes <= this.limit_bytes / 2 / this.#answers.size;
+    return bytes <= this.limit_bytes / 2 / this.#answers;
   }
 
-  /** Negative where something is given back. */
-  add(bytes: number): void {
+  /** `answers`: how many of them that is. Both are negative where something is given back. */
+  add(bytes: number, answers: 0 | 1 | -1 = 0): void {
     this.#held_bytes += bytes;
+    this.#answers += answers;
   }
 
   refused(): void {
@@ -73,62 +65,74 @@ export class MemoryBudget {
   }
 }
 
-/** What one request holds: nothing any more once it was {@link release}d as often as it was {@link hold held}. */
+/**
+ * What is said is counted in steps of an eighth, within these bounds. What was said since the last one is in many small
+ * pieces, of which a collection looks at each.
+ */
+const STEP_BYTES_MIN = 65_536;
+const STEP_BYTES_MAX = 524_288;
+
+/**
+ * What one request holds, and the answer to it: nothing any more once it was {@link release}d as often as it was
+ * {@link hold held}.
+ */
 export class MemoryShare {
-  protected readonly budget: MemoryBudget;
-  readonly #onReleased: () => void;
+  /** Of what the answer says, the part that is counted. The first step is among what every answer holds. */
+  said_bytes = STEP_BYTES_MIN;
+  readonly #budget: MemoryBudget;
   #bytes = 0;
   #holders = 1;
+  #answers: 0 | 1 = 0;
 
-  constructor(budget: MemoryBudget, onReleased: () => void) {
-    this.budget = budget;
-    this.#onReleased = onReleased;
+  constructor(budget: MemoryBudget) {
+    this.#budget = budget;
   }
 
   /** Throws `memory_exhausted` where that much is not left. */
   take(bytes: number): void {
-    this.budget.require(bytes);
-    this.count(bytes);
+    this.#budget.require(bytes);
+    this.#count(bytes);
   }
 
-  /** Another one holds it, besides its maker. */
-  hold(): void {
-    if (this.#holders++ === 0) this.budget.add(this.#bytes);
+  /** Gives back all of it. */
+  drop(): void {
+    this.#count(-this.#bytes);
   }
 
-  release(): void {
-    if (--this.#holders > 0) return;
-    this.budget.add(-this.#bytes);
-    this.#onReleased();
+  /** From now on it holds an answer that is delivered, and `bytes` for it besides what is said. Throws `memory_exhausted`. */
+  beginAnswer(bytes: number): void {
+    this.take(bytes);
+    if (this.#holders > 0) this.#budget.add(0, this.#answers === 0 ? 1 : 0);
+    this.#answers = 1;
   }
-
-  protected count(bytes: number): void {
-    this.#bytes += bytes;
-    if (this.#holders > 0) this.budget.add(bytes);
-  }
-}
-
-/** What is said is counted in steps of an eighth, and of this at least. */
-const STEP_BYTES_MIN = 65_536;
-
-/** What the delivery of one answer holds. */
-export class AnswerMemory extends MemoryShare {
-  /** Of what is said, the part that is counted. The first step is among what every answer holds. */
-  said_bytes = STEP_BYTES_MIN;
 
   /**
    * Counts what was said, where that is more than {@link said_bytes}. False where nothing is left and this answer is
    * larger than others may be: then it is to end.
    */
   grow(said_bytes: number): boolean {
-    const step = Math.max(STEP_BYTES_MIN, said_bytes / 8);
+    const step = Math.min(Math.max(STEP_BYTES_MIN, said_bytes / 8), STEP_BYTES_MAX);
     const more = Math.ceil(said_bytes + step) - this.said_bytes;
-    if (!this.budget.fits(more) && !this.budget.isEqualPart(said_bytes)) {
-      this.budget.refused();
+    if (!this.#budget.fits(more) && !this.#budget.isEqualPart(said_bytes)) {
+      this.#budget.refused();
       return false;
     }
     this.said_bytes += more;
-    this.count(more);
+    this.#count(more);
     return true;
+  }
+
+  /** Another one holds it, besides its maker. */
+  hold(): void {
+    if (this.#holders++ === 0) this.#budget.add(this.#bytes, this.#answers);
+  }
+
+  release(): void {
+    if (--this.#holders === 0) this.#budget.add(-this.#bytes, this.#answers === 0 ? 0 : -1);
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#holders > 0) this.#budget.add(bytes);
   }
 }

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { finished } from 'node:stream';
 import fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -55,8 +56,8 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
     if (context.draining()) raw.setHeader('connection', 'close');
   };
   const guard = loopGuard(context.secret);
-  const callers = new Callers(context.configuration, context.secret);
-  api.decorateRequest('caller');
+  const callers = new Callers(context.configuration, context.secret, context.log);
+  callers.decorate(api);
   const browsers = new BrowserAccess(context.configuration.listen);
   api.addHook('onRequest', (request, reply, done) => {
     const { method, headers } = request;
@@ -69,8 +70,9 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
     if (method === 'OPTIONS') return void reply.code(204).headers(browsers.preflight(headers)).send();
     void context.requests.track(new Promise<void>((resolve) => reply.raw.once('close', resolve)));
     guard(headers);
-    if (!request.is404) request.caller = callers.identify(headers);
-    done();
+    const identified = request.is404 ? undefined : callers.identify(request);
+    if (identified === undefined) done();
+    else void identified.then(() => done(), done);
   });
   // The body may have taken its time.
   api.addHook('preHandler', (_request, reply, done) => {
@@ -81,10 +83,9 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
   api.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = refusalOf(error, request, limits.body_bytes);
     if (refusal.code === 'internal_error') context.log.error({ err: error }, 'request failed');
-    // A client still sending its body would see the connection reset instead of the answer; the rest is discarded
-    // as it comes, and request_ms ends it.
-    if (UNREAD.has(refusal.code)) reply.removeHeader('connection').raw.removeHeader('connection');
-    return sendError(refusal, reply, wireAt(request.url));
+    const wire = wireAt(request.url);
+    if (isComing(request)) return sendAheadOfBody(refusal, request, reply, wire);
+    return sendError(refusal, reply, wire);
   });
   api.setNotFoundHandler(({ method, url }, reply) =>
     sendError(apiError('not_found', { method, path: url }), reply),
@@ -99,8 +100,30 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
   return api;
 }
 
-/** What a request may be refused with while its body still comes. */
-const UNREAD: ReadonlySet<string> = new Set(['body_too_large', 'memory_exhausted']);
+/** More of its body is to come. */
+const isComing = ({ raw }: FastifyRequest): boolean =>
+  !raw.complete &&
+  (Number(raw.headers['content-length']) > 0 || raw.headers['transfer-encoding'] !== undefined);
+
+/**
+ * Answers at once, and ends the response when the rest of the body has come, which is discarded: were the connection closed
+ * before, it would be reset, and the answer lost with it. `request_ms` ends it at the latest.
+ */
+function sendAheadOfBody(
+  { status, headers, body }: ApiError,
+  { raw: request }: FastifyRequest,
+  reply: FastifyReply,
+  wire: Wire | undefined,
+): void {
+  const text = errorBodyOn(wire, body);
+  const length = {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+  };
+  const response = reply.hijack().raw.writeHead(status, { ...headers, ...length });
+  response.write(text);
+  finished(request.resume(), () => response.end());
+}
 
 const sendError = ({ status, headers, body }: ApiError, reply: FastifyReply, wire?: Wire) =>
   reply.code(status).headers(headers).send(errorBodyOn(wire, body));

@@ -42,6 +42,7 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
       metrics.storeWorks = true;
       log.info({ outage_ms: Math.round(outage_ms) }, 'the store works again');
     },
+    onDoubt: (doubt) => log.warn(`checkpoint.store: Redis may lose runs: ${doubt}`),
   });
   const secret = await resolveSecret(configuration);
   const transport = createUndiciTransport({ ca });

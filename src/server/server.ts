@@ -10,8 +10,9 @@ import { PauseWatch } from '../lib/pause-watch.ts';
 import { sleep, systemTime, type Time } from '../lib/time.ts';
 import { GenAiMetrics } from '../metrics/gen-ai/gen-ai-metrics.ts';
 import { Metrics } from '../metrics/metrics.ts';
-import { ActiveWork, type Follow } from '../proxy/api/api-context.ts';
+import { ActiveWork, type ApiContext, type Follow } from '../proxy/api/api-context.ts';
 import { PassThrough } from '../proxy/api/passthrough.ts';
+import { continueUnattended } from '../proxy/api/return.ts';
 import { follow } from '../proxy/resume/follow.ts';
 import { RunLookup } from '../proxy/resume/run-lookup.ts';
 import { AnswerIds } from '../proxy/run/answer-ids.ts';
@@ -92,7 +93,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
   const requests = new ActiveWork();
   const { memory_bytes = defaultMemoryBytes() } = configuration.limits;
   const memory = new MemoryBudget(memory_bytes, () => metrics.memoryRefusals.inc());
-  const registry = new RunRegistry(configuration.limits, memory);
+  const registry = new RunRegistry(configuration.limits);
   metrics.memory = memory;
   const passThrough = new PassThrough(configuration, transport, log);
   const healths = new HealthRegistry(configuration);
@@ -132,7 +133,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     time,
     random,
   };
-  const api = createApiServer({
+  const apiContext: ApiContext = {
     ...context,
     relay: dependencies.relay,
     follow: dependencies.follow ?? follow,
@@ -147,12 +148,17 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     models: new RouteTable(configuration),
     healths,
     streamRefusals: new StreamRefusals(time),
+  };
+  const api = createApiServer({
+    ...apiContext,
     draining: () => draining,
     refusing: () => refusing.signal.aborted,
     closing: () => closing,
     requests,
   });
-  const salvage = createRunSalvage(context);
+  const salvage = createRunSalvage(context, async (orphan) =>
+    draining ? 'later' : continueUnattended(orphan, apiContext),
+  );
   const state = {
     draining: () => draining,
     active: () => work.count,

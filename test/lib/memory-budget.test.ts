@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { defaultMemoryBytes, MemoryBudget } from '../../src/lib/memory-budget.ts';
+import { defaultMemoryBytes, MemoryBudget, type MemoryShare } from '../../src/lib/memory-budget.ts';
 
 const exhausted = expect.objectContaining({ code: 'memory_exhausted', status: 503 });
+
+function answerIn(budget: MemoryBudget, bytes: number): MemoryShare {
+  const share = budget.share();
+  share.beginAnswer(bytes);
+  return share;
+}
 
 test('the default leaves room for what is not counted', () => {
   expect(defaultMemoryBytes()).toBeGreaterThan(16_777_216);
@@ -47,17 +53,17 @@ describe('an answer', () => {
 
   test('is not begun when nothing is left', () => {
     const budget = new MemoryBudget(100);
-    const first = budget.answer(60);
-    expect(() => budget.answer(60)).toThrow(exhausted);
+    const first = answerIn(budget, 60);
+    expect(() => answerIn(budget, 60)).toThrow(exhausted);
     first.release();
     expect(budget.held_bytes).toBe(0);
-    budget.answer(60).release();
+    answerIn(budget, 60).release();
     expect(budget.held_bytes).toBe(0);
   });
 
   test('is counted in steps, ahead of what is said', () => {
     const budget = new MemoryBudget(100 * MB);
-    const answer = budget.answer(0);
+    const answer = answerIn(budget, 0);
     let steps = 0;
     for (let said = 0; said <= 16 * MB; said += 1000) {
       if (said <= answer.said_bytes) continue;
@@ -75,11 +81,11 @@ describe('an answer', () => {
   test('goes on when nothing is left, unless it is larger than others may be', () => {
     let refusals = 0;
     const budget = new MemoryBudget(8 * MB, () => refusals++);
-    const [large, small] = [budget.answer(0), budget.answer(0)];
+    const [large, small] = [answerIn(budget, 0), answerIn(budget, 0)];
     expect(large.grow(6 * MB)).toBe(true);
     const request = budget.share();
     request.take(budget.limit_bytes - budget.held_bytes);
-    expect(() => budget.answer(1)).toThrow(exhausted);
+    expect(() => answerIn(budget, 1)).toThrow(exhausted);
     expect(small.grow(MB)).toBe(true);
     expect(small.grow(2 * MB)).toBe(true);
     expect(small.grow(2 * MB + 1)).toBe(false);
@@ -97,7 +103,7 @@ describe('an answer', () => {
     const budget = new MemoryBudget(16 * MB);
     const request = budget.share();
     request.take(16 * MB - 100);
-    const answers = Array.from({ length: 100 }, () => budget.answer(1));
+    const answers = Array.from({ length: 100 }, () => answerIn(budget, 1));
     for (const answer of answers)
       for (let said = 1000; answer.grow(said); said += 1000) expect(said).toBeLessThan(16 * MB);
     expect(budget.held_bytes).toBeLessThanOrEqual(24 * MB + answers.length * 65_536);

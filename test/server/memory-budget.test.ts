@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { relay } from '../../src/proxy/run/relay.ts';
 import { startProvider } from '../http-peer.ts';
@@ -54,6 +55,31 @@ const postInPieces = ({ api }: Replica, body: string, pieces: number) =>
     const size = Math.ceil(body.length / pieces);
     for (let start = 0; start < body.length; start += size) request.write(body.slice(start, start + size));
     request.end();
+  });
+
+/** Reads nothing before all of the body is sent. Rejects where that, or then the answer, is cut off by a reset. */
+const sendThenRead = ({ api }: Replica, body: Buffer) =>
+  new Promise<string>((resolve, reject) => {
+    const { hostname, port } = new URL(api);
+    const socket = connect(Number(port), hostname).on('error', reject).pause();
+    const head = [
+      'POST /v1/chat/completions HTTP/1.1',
+      'host: replica',
+      'connection: close',
+      'content-type: application/json',
+      `content-length: ${body.length}`,
+    ];
+    let answer = '';
+    socket.write(`${head.join('\r\n')}\r\n\r\n`);
+    // By then it is refused.
+    setTimeout(() => {
+      socket.write(body, () => {
+        socket.on('data', (piece) => {
+          answer += piece;
+        });
+        socket.on('end', () => resolve(answer)).resume();
+      });
+    }, 100);
   });
 
 const heldBy = ({ metrics }: Replica) => expect.poll(() => metrics.memory.held_bytes, { timeout: 5_000 });
@@ -212,6 +238,19 @@ describe('memory is given back', () => {
     await heldBy(replica).toBe(0);
   });
 });
+
+it.each([
+  ['memory is used up', 30 * MB, 503, 'memory_exhausted'],
+  ['it is too large', 40 * MB, 413, 'body_too_large'],
+])(
+  'a client whose body is refused because %s reads the answer when it has sent all, and then its connection ends',
+  async (_why, bytes, status, code) => {
+    const { replica } = await deploy();
+    const answer = await sendThenRead(replica, Buffer.from(bodyOf(bytes)));
+    expect(answer).toContain(`HTTP/1.1 ${status} `);
+    expect(answer).toContain(code);
+  },
+);
 
 it('a body that comes byte by byte is held in one piece', async () => {
   const { replica, endAnswers } = await deploy();

@@ -31,6 +31,18 @@ export interface Client {
   logFields?: Readonly<Record<string, string>>;
 }
 
+/** Stands for the client of a run that continues although nothing of its answer can be sent: all of it is for the store. */
+export const absentClient = (): Client => ({
+  opened: true,
+  begun: true,
+  open() {},
+  write: () => true,
+  async drained() {},
+  end() {},
+  reject() {},
+  destroy() {},
+});
+
 /** How a client that did not ask for a stream is answered by a target that gives none. */
 export interface Unstreamed {
   /** With the whole answer that the target gave in its place, as it came. */

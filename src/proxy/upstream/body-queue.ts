@@ -6,11 +6,70 @@ const LET_GO_BELOW_BYTES = HELD_BACK_ABOVE_BYTES / 2;
 /** What a piece costs besides its bytes; without it a flood of one-byte pieces would be all but free. */
 const PIECE_OVERHEAD_BYTES = 256;
 
+/** For how long a turn of the event loop hands pieces over; then timers, clients and the store have theirs. */
+const TURN_MS = 10;
+
+/** A queue that has pieces for its consumer, and no time left in this turn. */
+interface Waiting {
+  bytes(): number;
+  handOver(): void;
+}
+
+/**
+ * Shares the turns of the event loop among all queues. In each, the queue that has waited longest comes first, then those
+ * with the fewest bytes: however many streams flood this process, tokens pass them.
+ */
+export class Turns {
+  readonly #now: () => number;
+  #began_ms = 0;
+  #isCounting: boolean = false;
+  /** Those that have waited longest come first. */
+  #waiting: Waiting[] = [];
+
+  /** `now`: milliseconds, monotonic. */
+  constructor(now: () => number = performance.now.bind(performance)) {
+    this.#now = now;
+  }
+
+  get isSpent(): boolean {
+    if (this.#isCounting) return this.#now() - this.#began_ms >= TURN_MS;
+    this.#isCounting = true;
+    this.#began_ms = this.#now();
+    setImmediate(this.#next);
+    return false;
+  }
+
+  wait(queue: Waiting): void {
+    this.#waiting.push(queue);
+  }
+
+  readonly #next = (): void => {
+    this.#isCounting = this.#waiting.length > 0;
+    if (!this.#isCounting) return;
+    setImmediate(this.#next);
+    this.#began_ms = this.#now();
+    const [first, ...others] = this.#waiting;
+    this.#waiting = [];
+    first?.handOver();
+    const left = new Set(others);
+    for (const queue of others.toSorted((one, other) => one.bytes() - other.bytes())) {
+      if (this.isSpent) break;
+      left.delete(queue);
+      queue.handOver();
+    }
+    // Those that were passed stay ahead of what came meanwhile.
+    this.#waiting = [...left, ...this.#waiting];
+  };
+}
+
+const OF_THIS_PROCESS = new Turns();
+
 /**
  * A response body between undici, which pushes, and one consumer. It is neither a stream nor an iterator because it
  * lies on the path of every event: a piece goes straight to a consumer that is ready for it, without a promise.
  */
 export abstract class BodyQueue implements ResponseBody {
+  readonly #turns: Turns;
   #pieces: Buffer[] = [];
   /** Index of the next piece: shifting an array of a thousand small pieces would move all of them each time. */
   #next = 0;
@@ -22,6 +81,10 @@ export abstract class BodyQueue implements ResponseBody {
   #ready: boolean = false;
   #ended: boolean = false;
   #failure: TransportFailure | undefined;
+
+  constructor(turns: Turns = OF_THIS_PROCESS) {
+    this.#turns = turns;
+  }
 
   /** Holds the provider back, until {@link resume}. */
   protected abstract pause(): void;
@@ -41,15 +104,16 @@ export abstract class BodyQueue implements ResponseBody {
     const isReady = this.#ready;
     this.#ready = false;
     for (const piece of pieces) this.push(piece);
-    if (isReady) this.#handOver(this.#shift());
+    if (isReady) this.#handOverInTurn();
   }
 
   push(piece: Buffer): void {
     if (this.#ended) return;
-    if (this.#ready) {
+    if (this.#ready && !this.#turns.isSpent) {
       this.#handOver(piece);
       return;
     }
+    if (this.#ready) this.#wait();
     this.#pieces.push(piece);
     this.#bytes += piece.length + PIECE_OVERHEAD_BYTES;
     if (this.#bytes < HELD_BACK_ABOVE_BYTES || this.#held_back) return;
@@ -75,6 +139,16 @@ export abstract class BodyQueue implements ResponseBody {
     this.fail(failure);
   }
 
+  #handOverInTurn(): void {
+    if (this.#turns.isSpent) this.#wait();
+    else this.#handOver(this.#shift());
+  }
+
+  #wait(): void {
+    this.#ready = false;
+    this.#turns.wait({ bytes: () => this.#bytes, handOver: () => this.#handOver(this.#shift()) });
+  }
+
   /** Hands over `piece` and all that is queued behind it, as far as the consumer takes it at once. */
   #handOver(piece: Buffer | undefined): void {
     // Not ready meanwhile: what is pushed while a piece is taken, or by `resume`, has to queue up.
@@ -89,7 +163,7 @@ export abstract class BodyQueue implements ResponseBody {
       }
       if (waiting !== undefined) {
         waiting.then(
-          () => this.#handOver(this.#shift()),
+          () => this.#handOverInTurn(),
           (error: unknown) => this.#leave(error),
         );
         return;

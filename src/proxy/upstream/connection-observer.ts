@@ -86,6 +86,8 @@ export class ConnectionObserver {
 
 /** How often a session is asked whether it is still there, and how long it may take to answer. */
 const PING_EVERY_MS = 5_000;
+/** That time passes in so many steps: one that is late, because this process was busy, counts as one. */
+const STEPS = 5;
 
 /** The peer, or Node itself, has lost the session without any event. */
 class SessionLostError extends Error {
@@ -98,15 +100,19 @@ class SessionLostError extends Error {
  * 24 themselves: when a write to a reset connection fails before the read does, TLSWrap takes that write to be under
  * way for ever, HTTP/2 stops reading until it ends, and every later stream waits on a connection that is gone.
  */
-function limitSilence(session: ClientHttp2Session, socket: Socket): void {
+export function limitSilence(
+  session: Pick<ClientHttp2Session, 'closed' | 'destroyed' | 'ping' | 'once'>,
+  socket: Pick<Socket, 'destroy'>,
+): void {
   let waiting = false;
+  let steps = 0;
   const timer = setInterval(() => {
-    if (session.closed || session.destroyed) return;
+    if (session.closed || session.destroyed || ++steps % STEPS !== 0) return;
     if (waiting) socket.destroy(new SessionLostError('the HTTP/2 session does not answer'));
     else
       waiting = session.ping(() => {
         waiting = false;
       });
-  }, PING_EVERY_MS).unref();
+  }, PING_EVERY_MS / STEPS).unref();
   session.once('close', () => clearInterval(timer));
 }

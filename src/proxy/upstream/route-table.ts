@@ -100,4 +100,6 @@ export class RouteTable {
   }
 }
 
-const isKeyed = ({ upstream: { api_key } }: Pick<Target, 'upstream'>): boolean => api_key !== undefined;
+/** It has a key of the operator's. */
+export const isKeyed = ({ upstream: { api_key } }: Pick<Target, 'upstream'>): boolean =>
+  api_key !== undefined;

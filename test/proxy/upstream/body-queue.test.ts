@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BodyQueue } from '../../../src/proxy/upstream/body-queue.ts';
+import { BodyQueue, Turns } from '../../../src/proxy/upstream/body-queue.ts';
 import { TransportFailure } from '../../../src/proxy/upstream/transport.ts';
 
 class RecordedSource {
@@ -20,8 +20,9 @@ class RecordedSource {
 
 class SourcedQueue extends BodyQueue {
   readonly #source: RecordedSource;
-  constructor(source: RecordedSource) {
-    super();
+  /** Whatever happens in a test happens in no time. */
+  constructor(source: RecordedSource, turns: Turns = new Turns(() => 0)) {
+    super(turns);
     this.#source = source;
   }
   protected pause(): void {
@@ -292,5 +293,91 @@ describe('holding back', () => {
     queue.end();
     await consume(queue).consumed;
     expect(source.calls).toEqual(['pause']);
+  });
+});
+
+describe('where many queues have more than a turn of the event loop can take', () => {
+  /** Milliseconds that a consumer takes for a piece. */
+  const PIECE_MS = 4;
+  const turn = () => new Promise(setImmediate);
+
+  /** Queues whose consumers share a clock. `handled`: names of the queues, in the order in which their pieces were taken. */
+  function busyQueues() {
+    let now_ms = 0;
+    const turns = new Turns(() => now_ms);
+    const handled: string[] = [];
+    const open = (name: string) => {
+      const source = new RecordedSource();
+      const queue = new SourcedQueue(source, turns);
+      const { fills, consumed } = consume(queue, () => {
+        now_ms += PIECE_MS;
+        handled.push(name);
+      });
+      return { queue, source, fills, consumed };
+    };
+    return { open, handled };
+  }
+
+  test('later turns take the rest', async () => {
+    const { open, handled } = busyQueues();
+    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+    const queues = names.map(open);
+    for (const { queue } of queues) queue.push(bytes(1));
+    expect(handled).toEqual(['a', 'b', 'c']);
+    await turn();
+    expect(handled).toHaveLength(6);
+    await turn();
+    expect(handled).toHaveLength(names.length);
+    expect(new Set(handled)).toEqual(new Set(names));
+  });
+
+  test('those with little in them pass those with much, which come all the same', async () => {
+    const { open, handled } = busyQueues();
+    const floods = Array.from({ length: 10 }, (_, index) => open(`flood ${index}`));
+    for (const { queue } of floods) queue.push(bytes(64 * KIB));
+    const token = open('token');
+    token.queue.push(bytes(100));
+    expect(handled).toEqual(['flood 0', 'flood 1', 'flood 2']);
+    await turn();
+    expect(handled.slice(3, 5)).toEqual(['flood 3', 'token']);
+    for (let tokens = 0; tokens < 7; tokens++) {
+      token.queue.push(bytes(100));
+      await turn();
+    }
+    expect(new Set(handled).size).toBe(11);
+  });
+
+  test('one with much in it is not passed over for ever', async () => {
+    const { open, handled } = busyQueues();
+    const small = Array.from({ length: 12 }, (_, index) => open(`small ${index}`));
+    const huge = open('huge');
+    for (let turns = 0; turns < 10; turns++) {
+      for (const { queue } of small) queue.push(bytes(1));
+      if (turns === 0) huge.queue.push(bytes(200 * KIB));
+      await turn();
+    }
+    expect(handled).toContain('huge');
+  });
+
+  test('pieces keep their order, the provider is held back, and the end comes last', async () => {
+    const { open } = busyQueues();
+    for (const { queue } of [open('a'), open('b'), open('c')]) queue.push(bytes(1));
+    const { queue, source, fills, consumed } = open('late');
+    for (const fill of [1, 2, 3, 4, 5]) queue.push(bytes(64 * KIB, fill));
+    queue.end();
+    expect(fills).toEqual([]);
+    expect(source.calls).toEqual(['pause']);
+    await consumed;
+    expect(fills).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  test('a failure reaches the consumer, without what was dropped', async () => {
+    const { open } = busyQueues();
+    for (const { queue } of [open('a'), open('b'), open('c')]) queue.push(bytes(1));
+    const { queue, fills, consumed } = open('late');
+    queue.push(bytes(1, 1));
+    queue.discard(FAILURE);
+    await expect(consumed).rejects.toBe(FAILURE);
+    expect(fills).toEqual([]);
   });
 });

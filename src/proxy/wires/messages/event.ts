@@ -116,6 +116,7 @@ const TYPES: Readonly<Record<string, string>> = {
   not_found: 'not_found_error',
   unauthorised: 'authentication_error',
   unknown_client: 'authentication_error',
+  invalid_token: 'authentication_error',
   route_not_allowed: 'permission_error',
   upstream_timeout: 'timeout_error',
   context_overflow: 'invalid_request_error',
