@@ -2,11 +2,13 @@ import { CheckpointScheduler } from '../../src/checkpoint/checkpoint-scheduler.t
 import { foldJournal } from '../../src/checkpoint/journal-fold.ts';
 import { MemoryRuns } from '../../src/checkpoint/memory/runs.ts';
 import { MemoryStore } from '../../src/checkpoint/memory/store.ts';
+import type { RunId } from '../../src/checkpoint/store.ts';
 import { PauseWatch } from '../../src/lib/pause-watch.ts';
 import type { Outcome } from '../../src/plans/outcome.ts';
 import { follow } from '../../src/proxy/resume/follow.ts';
 import { reachable } from '../../src/proxy/resume/reachable.ts';
 import type { Reader } from '../../src/proxy/resume/reader.ts';
+import { successionOf, successorOf } from '../../src/proxy/resume/succession.ts';
 import { HAND_OVER } from '../../src/proxy/run/context/run.ts';
 import type { RunContext } from '../../src/proxy/run/context/run-context.ts';
 import { NO_OBSERVER } from '../../src/proxy/run/context/run-observer.ts';
@@ -52,6 +54,11 @@ export interface TakeoverOptions extends SimulationOptions {
   readonly manner: Manner;
   readonly durability: 'interval' | 'write_ahead';
   readonly pace_ms?: number;
+  /**
+   * After each replica in turn, before the client comes back to another one: a second reader of the run, from its beginning,
+   * at a replica of its own, which dies after that many events. `null`: there is none.
+   */
+  readonly readers?: readonly (number | null)[];
 }
 
 export interface Takeovers extends Simulation {
@@ -62,6 +69,8 @@ export interface Takeovers extends Simulation {
   readonly violations: readonly string[];
   /** Everything that the client received, of whichever replica. */
   readonly body: string;
+  /** How many times the client was given a run of its own. */
+  readonly forks: number;
 }
 
 /** Events, and comments between them, as they were received whole. */
@@ -71,6 +80,8 @@ interface Received {
   body: string;
 }
 
+const NOTHING: Received = { payloads: [], ids: [], body: '' };
+
 /** One run that is delivered by one replica after the other, on virtual time. */
 export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): Promise<Takeovers> {
   const time = new VirtualTime();
@@ -78,36 +89,20 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
   const runs = new MemoryRuns();
   const violations: string[] = [];
   const outcomes: (Outcome | undefined)[] = [];
-  let received: Received = { payloads: [], ids: [], body: '' };
+  let received = NOTHING;
   let client = new RecordingClient();
   let { manner } = options;
+  let run = RUN;
+  let forks = 0;
   const askers = new Set<number>();
 
-  for (let replica = 0; ; replica++) {
-    const fate = options.fates[replica];
-    const life = new Life();
-    const { promise: broken, resolve: breakConnection } = Promise.withResolvers<undefined>();
-    const had = manner === 'anew' ? { payloads: [], ids: [], body: '' } : received;
-    const end = fate && fate.kind !== 'append' ? fate.event : Number.POSITIVE_INFINITY;
-    const shutDown = new AbortController();
-    client = new RecordingClient(({ body }) => {
-      if (life.isOver || eventsIn(body) <= end) return;
-      if (fate?.kind === 'hand_over') return shutDown.abort(HAND_OVER);
-      if (fate?.kind === 'event') life.kill();
-      breakConnection(undefined);
-    });
-    life.end.addEventListener('abort', () => breakConnection(undefined));
-    const death = fate?.kind === 'append' ? fate : fate?.kind === 'leave' ? fate.death : undefined;
+  /** A replica of its own for every delivery. `onAsk`: it asks the provider. */
+  const replicaOf = (life: Life, onAsk: () => void, death?: DeathAtAppend): RunContext => {
     const mortalTime = new MortalTime(time, life);
-    const context: RunContext = {
+    return {
       configuration: withDurability(options),
       transport: (options.around ?? ((transport) => transport))(
-        new MortalTransport(provider, life, { time: mortalTime, pace_ms: options.pace_ms ?? 0 }, () => {
-          askers.add(replica);
-          const settled = /"tool_calls":\[|"type":"(?:tool_use|function_call)"/.test(had.body + client.body);
-          if (settled && (options.events ?? 'none') === 'none')
-            violations.push('asked the provider again after a call was delivered');
-        }),
+        new MortalTransport(provider, life, { time: mortalTime, pace_ms: options.pace_ms ?? 0 }, onAsk),
       ),
       store: new MortalStore(new MemoryStore({ time, ttl_ms: 604_800_000, runs }), life, death),
       scheduler: new CheckpointScheduler({ interval_ms: 100, time: mortalTime }),
@@ -119,16 +114,72 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
       time: mortalTime,
       random: options.random ?? (() => 0.5),
     };
-    const delivery = deliver({ ...options, manner }, had, client, context, shutDown.signal);
+  };
+
+  /** Reads the run as a client that has nothing of it. */
+  const readAnew = async (events: number): Promise<void> => {
+    const life = new Life();
+    const { promise: broken, resolve: breakConnection } = Promise.withResolvers<undefined>();
+    const second = new RecordingClient(({ body }) => {
+      if (!life.isOver && eventsIn(body) > events) life.kill();
+    });
+    life.end.addEventListener('abort', () => breakConnection(undefined));
+    const context = replicaOf(life, () => {});
+    const stored = await context.store.read(run, OWNER, 0);
+    if (!stored) return;
+    const { signal } = new AbortController();
+    const reading = follow(
+      readerOf({ ...options, manner: 'anew' }, run, NOTHING, signal),
+      stored,
+      second,
+      context,
+    );
+    const outcome = await time.drive(Promise.race([reading, broken]));
+    if (outcome === undefined) return;
+    const { text } = readingOf(second.body, options, true);
+    const known = await context.store.read(run, OWNER, 0);
+    if (foldJournal(known?.records ?? []).text !== text)
+      violations.push('a second reader has another answer than the log');
+  };
+
+  for (let replica = 0; ; replica++) {
+    const fate = options.fates[replica];
+    const life = new Life();
+    const { promise: broken, resolve: breakConnection } = Promise.withResolvers<undefined>();
+    const had = manner === 'anew' ? NOTHING : received;
+    const end = fate && fate.kind !== 'append' ? fate.event : Number.POSITIVE_INFINITY;
+    const shutDown = new AbortController();
+    client = new RecordingClient(({ body }) => {
+      if (life.isOver || eventsIn(body) <= end) return;
+      if (fate?.kind === 'hand_over') return shutDown.abort(HAND_OVER);
+      if (fate?.kind === 'event') life.kill();
+      breakConnection(undefined);
+    });
+    life.end.addEventListener('abort', () => breakConnection(undefined));
+    const death = fate?.kind === 'append' ? fate : fate?.kind === 'leave' ? fate.death : undefined;
+    const onAsk = () => {
+      askers.add(replica);
+      const settled = /"tool_calls":\[|"type":"(?:tool_use|function_call)"/.test(had.body + client.body);
+      if (settled && (options.events ?? 'none') === 'none')
+        violations.push('asked the provider again after a call was delivered');
+    };
+    const context = replicaOf(life, onAsk, death);
+    const delivery = deliver({ ...options, manner }, run, had, client, context, shutDown.signal);
     const outcome = await time.drive(Promise.race([delivery, broken]));
+    if (client.opened && client.headers['holdfast-run-id'] !== run) {
+      run = client.headers['holdfast-run-id'] as RunId;
+      forks++;
+    }
     outcomes.push(outcome);
     received = append(had, client.body, fate?.kind === 'hand_over' ? Number.POSITIVE_INFINITY : end);
     const turnedAway = outcome === 'rejected' && client.rejection?.status === 409;
     if (turnedAway) manner = 'wrapper';
-    else if (outcome !== undefined && outcome !== 'handed_over') break;
+    else if (outcome !== undefined && outcome !== 'handed_over' && !client.destroyed) break;
+    const events = options.readers?.[replica] ?? null;
+    if (events !== null) await readAnew(events);
   }
 
-  const stored = await new MemoryStore({ time, ttl_ms: 604_800_000, runs }).read(RUN, OWNER, 0);
+  const stored = await new MemoryStore({ time, ttl_ms: 604_800_000, runs }).read(run, OWNER, 0);
   const stream = readingOf(received.body, options, true);
   received.ids.forEach((id, index) => {
     if (Number(id.split('.').at(-1)) !== index + 1) violations.push(`event ${index + 1} has the id ${id}`);
@@ -145,38 +196,55 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
     elapsed_ms: time.now(),
     violations,
     body: received.body,
+    forks,
   };
 }
 
 async function deliver(
   options: TakeoverOptions,
+  run: RunId,
   had: Received,
   client: RecordingClient,
   context: RunContext,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const isResumable = options.manner !== 'anew';
-  const run = runOf(options, signal, isResumable);
-  const stored = await context.store.read(RUN, OWNER, 0);
+  const { store } = context;
+  const stored = await store.read(run, OWNER, 0);
   if (!stored) {
     if (had.payloads.length > 0) throw new Error('the store has forgotten the run');
-    return relay(run, client, context);
+    return relay(runOf(options, signal, options.manner !== 'anew'), client, context);
   }
-  const id = had.ids.at(-1)?.split('.');
-  const told: Reader = {
-    run: RUN,
+  const told = readerOf(options, run, had, signal);
+  const byId: Reader = { ...told, tail: [], ...epochIn(had) };
+  const reader = options.manner === 'event_id' && reachable(stored, byId) ? byId : told;
+  if (reachable(stored, reader)) return follow(reader, stored, client, context);
+  const left = successionOf(stored, { ...reader, ...epochIn(had) });
+  if (!left) throw new Error('what the client has is not a part of the log');
+  const fork = await successorOf({ run, owner: OWNER, ...left, digest: 'digest' }, context);
+  const begun = await store.read(fork, OWNER, 0);
+  const own = readerOf(options, fork, had, signal);
+  if (!begun || !reachable(begun, own)) throw new Error('what the client has is not a part of its own log');
+  return follow(own, begun, client, context);
+}
+
+function readerOf(options: TakeoverOptions, run: RunId, had: Received, signal: AbortSignal): Reader {
+  const resumable = options.manner !== 'anew';
+  return {
+    run,
     owner: OWNER,
     cursor: had.payloads.length,
     tail: had.payloads,
     signal,
-    resumable: isResumable,
-    revive: () => run,
+    resumable,
+    revive: () => ({ ...runOf(options, signal, resumable), id: run }),
     onTakenOver: () => {},
   };
-  const byId: Reader = { ...told, tail: [], ...(id?.[1] !== undefined && { epoch: id[1] }) };
-  const reader = options.manner === 'event_id' && reachable(stored, byId) ? byId : told;
-  if (!reachable(stored, reader)) throw new Error('what the client has is not a part of the log');
-  return follow(reader, stored, client, context);
+}
+
+/** As far as the id of its last event says. */
+function epochIn({ ids }: Received): Pick<Reader, 'epoch'> {
+  const epoch = ids.at(-1)?.split('.')[1];
+  return epoch === undefined ? {} : { epoch };
 }
 
 function withDurability(options: TakeoverOptions) {

@@ -18,7 +18,7 @@ export class VirtualTime implements Time {
   }
 
   wall(): number {
-    return 1_700_000_000_000 + this.#now_ms;
+    return 1_700_000_000_000 + Math.floor(this.#now_ms);
   }
 
   after(delay_ms: number, callback: () => void): () => void {

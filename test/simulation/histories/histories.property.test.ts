@@ -1,0 +1,111 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { CASES, END_ON_FAILURE, PROPERTY_MAX_MS, seedOr } from '../../cases.ts';
+import { expectShares } from '../../shares.ts';
+import { Deployment } from './deployment.ts';
+import { type History, histories } from './history.ts';
+import { violationsOf } from './verdict.ts';
+
+const SEED = seedOr(20_261_123);
+
+describe('several replicas that share a Redis, whatever happens to them, to it and to what is between them', () => {
+  test(`keep the invariants (${CASES} histories, seed ${SEED})`, { timeout: PROPERTY_MAX_MS }, async () => {
+    const shares = { done: 0, taken_over: 0, lost: 0 };
+    await fc.assert(
+      fc.asyncProperty(histories, async (history) => {
+        const consequences = await new Deployment(history).run();
+        expect(violationsOf(consequences)).toEqual([]);
+        if (consequences.clients.every(({ end }) => end === 'done')) shares.done++;
+        if ([...consequences.stored.values()].some(({ takeovers }) => takeovers.length > 0))
+          shares.taken_over++;
+        if (consequences.losses_ms.length > 0) shares.lost++;
+      }),
+      { seed: SEED, numRuns: CASES, endOnFailure: END_ON_FAILURE },
+    );
+    expectShares(shares, CASES, { done: 8 / 10, taken_over: 2 / 10, lost: 1 / 10 });
+  });
+});
+
+/** What histories have shown once. */
+const KNOWN: readonly (readonly [string, History])[] = [
+  [
+    'a reader that brings the request makes a run known whose replica was stopped before it had a lease',
+    {
+      replicas: 2,
+      durability: 'interval',
+      plan: { words: 13, pace_ms: 130, calls: true },
+      faults: [
+        { kind: 'pause', at_ms: 885, replica: 0, for_ms: 1634, readsFirst: false },
+        { kind: 'pause', at_ms: 0, replica: 0, for_ms: 683, readsFirst: false },
+      ],
+      readers: [{ at_ms: 604, replica: 1 }],
+      patience_ms: 5000,
+      skews_ms: [0, 0, 0],
+      seed: 1,
+    },
+  ],
+  [
+    'a reader at the replica that has just begun the run tries to make it known',
+    {
+      replicas: 2,
+      durability: 'interval',
+      plan: { words: 23, pace_ms: 60, cut_after: 1, calls: false },
+      faults: [
+        { kind: 'restart', at_ms: 1558, for_ms: 0, lost_ms: 1000 },
+        { kind: 'lost_reply', at_ms: 0, replica: 1 },
+      ],
+      readers: [{ at_ms: 0, replica: 0 }],
+      patience_ms: 700,
+      skews_ms: [0, 0, 0],
+      seed: 0,
+    },
+  ],
+  [
+    'a run that its replica opened for a reader and then once more for itself comes back from an older state',
+    {
+      replicas: 2,
+      durability: 'interval',
+      plan: { words: 3, pace_ms: 20, calls: false },
+      faults: [
+        { kind: 'pause', at_ms: 1, replica: 0, for_ms: 1990, readsFirst: false },
+        { kind: 'restart', at_ms: 3000, for_ms: 0, lost_ms: 1000 },
+      ],
+      readers: [{ at_ms: 1, replica: 0 }],
+      patience_ms: 5000,
+      skews_ms: [0, 0, 0],
+      seed: 0,
+    },
+  ],
+  [
+    'a replica reaches the store again while its run is being finalised elsewhere',
+    {
+      replicas: 2,
+      durability: 'interval',
+      plan: { words: 60, pace_ms: 130, calls: false },
+      faults: [{ kind: 'partition', at_ms: 986, replica: 0, for_ms: 2607 }],
+      readers: [],
+      patience_ms: 5000,
+      skews_ms: [0, 0, 0],
+      seed: 1_768_932_230,
+    },
+  ],
+  [
+    'a replica hands over a lease whose answer was lost while it asks for it again',
+    {
+      replicas: 2,
+      durability: 'interval',
+      plan: { words: 8, pace_ms: 60, calls: false },
+      faults: [{ kind: 'partition', at_ms: 3, replica: 0, for_ms: 1496 }],
+      readers: [],
+      patience_ms: 5000,
+      skews_ms: [0, 0, 0],
+      seed: 0,
+    },
+  ],
+];
+
+describe('a history that once ended badly', () => {
+  test.each(KNOWN)('keeps the invariants: %s', async (_, history) => {
+    expect(violationsOf(await new Deployment(history).run())).toEqual([]);
+  });
+});
