@@ -38,8 +38,7 @@ export async function checkLog(redis: Redis, run: string): Promise<LogFacts> {
     if (entry.epoch !== epoch) violations.push(`${id} was written in epoch ${epoch}`);
     if (entry.kind === 'end') ended = true;
     else {
-      const [last, segments] = JSON.parse(lineOf(fields)) as [number, readonly (readonly unknown[])[]];
-      const events = segments.reduce((sum, segment) => sum + eventsOf(segment), 0);
+      const { last, events } = recordIn(fields) ?? { last: entry.seq, events: plainEventsOf(fields) };
       if (last !== entry.seq || last - events !== Math.max(seq, 0))
         violations.push(`${id} has events ${last - events + 1} to ${last} after ${seq}`);
       seq = last;
@@ -53,6 +52,16 @@ function lineOf(fields: readonly string[]): string {
   const line = fields[fields.indexOf('l') + 1] ?? '';
   return line.slice(line.indexOf(' ') + 1);
 }
+
+/** Undefined for plain text, which is not JSON. */
+function recordIn(fields: readonly string[]): { readonly last: number; readonly events: number } | undefined {
+  if (/^[~^]/.test(fields[1] ?? '')) return undefined;
+  const [last, segments] = JSON.parse(lineOf(fields)) as [number, readonly (readonly unknown[])[]];
+  return { last, events: segments.reduce((sum, segment) => sum + eventsOf(segment), 0) };
+}
+
+/** Before the time and the proof, a digit for the length of each. */
+const plainEventsOf = (fields: readonly string[]): number => fields[1]?.split(' ').at(-3)?.length ?? 0;
 
 /** A series of merged events names the length of each; any other segment is one event. */
 const eventsOf = ([code, , lengths]: readonly unknown[]): number =>
