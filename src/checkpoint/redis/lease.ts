@@ -14,6 +14,8 @@ export class RedisLease implements Turns {
   readonly token: string;
   /** Its epoch is on the list of its replica on its account. */
   isListed: boolean = true;
+  /** Redis has acknowledged the opening. */
+  isOpened: boolean = false;
   readonly takeovers: readonly Takeover[];
   /** Of this epoch. */
   readonly seal: Seal | undefined;
@@ -102,10 +104,11 @@ export class RedisLease implements Turns {
    * What has to be written behind `last_id`, the last entry there is, so that the log is again what was acknowledged.
    * Undefined where another one has written to it, nothing is missing, or too much is. Of a takeover, the opening is never
    * written again: the holder before it may write already. Nor is a run that may have been purged, which it may have been if
-   * Redis was there all the time: `fault_ms` is when it was last away.
+   * Redis was there all the time: `fault_ms` is when it was last away. Nor is an opening that Redis may never have had.
    */
   lostSince([last_id, token]: Mismatch, fault_ms: number): Lost | undefined {
-    const isReopened = last_id === '' && this.#opening_line !== undefined && fault_ms >= this.#sound_ms;
+    const mayReopen = this.isOpened && this.#opening_line !== undefined && fault_ms >= this.#sound_ms;
+    const isReopened = last_id === '' && mayReopen;
     if (!isReopened && token !== this.token) return undefined;
     const isFromStart = isReopened || last_id === openingId(this.lease.epoch);
     const before = this.#written.findIndex((entry) => idOf(entry) === last_id);

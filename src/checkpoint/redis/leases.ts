@@ -109,6 +109,7 @@ export class RedisLeases {
       this.#remember(held);
       throw error;
     }
+    held.isOpened = true;
     this.#known.set(lease, held);
     this.#held.add(held);
     return lease;

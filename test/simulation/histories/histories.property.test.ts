@@ -90,6 +90,22 @@ const KNOWN: readonly (readonly [string, History])[] = [
     },
   ],
   [
+    'a replica gives back a lease that Redis never opened, since it was restarted before the opening came',
+    {
+      replicas: 2,
+      durability: 'interval',
+      plan: { words: 3, pace_ms: 60, calls: false },
+      faults: [
+        { kind: 'restart', at_ms: 514, for_ms: 0, lost_ms: 300 },
+        { kind: 'restart', at_ms: 3, for_ms: 0, lost_ms: 0 },
+      ],
+      readers: [],
+      patience_ms: 5000,
+      skews_ms: [0, 0, 0],
+      seed: 0,
+    },
+  ],
+  [
     'a replica hands over a lease whose answer was lost while it asks for it again',
     {
       replicas: 2,

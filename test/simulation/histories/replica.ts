@@ -193,8 +193,10 @@ export class Replica {
       }
       const session = new Session();
       this.#runs.add(session);
-      void connection.over.then(() => {
+      void connection.over.then(({ kind }) => {
         this.#connections.delete(connection);
+        // A client that has its whole answer has not left, however long the end of the run takes to be stored.
+        if (kind === 'ended') return;
         this.process.receive(() => {
           if (!session.outlives) return session.abort(LEFT);
           if (this.#runs.has(session)) detachTimeoutOf(this.#context).onDetached(session.outlives, OWNER);

@@ -16,6 +16,15 @@ interface Pending {
   readonly cancelTimer: () => void;
 }
 
+/** What goes one way at the same time. */
+interface Packet {
+  readonly at_ms: number;
+  readonly contents: (() => void)[];
+  isOnItsWay: boolean;
+}
+
+const NO_PACKET: Packet = { at_ms: 0, contents: [], isOnItsWay: false };
+
 /**
  * The connection of one replica to Redis, with what ioredis makes of it: commands are answered in order, fail when that
  * takes too long although they may be carried out later, and are not queued while there is no connection.
@@ -34,8 +43,7 @@ export class SimulatedRedisClient extends EventEmitter {
   /** When the last answer was read, or the first question after all were answered was asked. */
   #heard_ms = 0;
   #latency_ms = LATENCY_MS;
-  #arrives_ms = 0;
-  #answers_ms = 0;
+  #packets: Record<'arrives' | 'answers', Packet> = { arrives: NO_PACKET, answers: NO_PACKET };
   /** What is on its way to a server that cannot be reached now, which the network keeps, and delivers at last. */
   #held: (() => void)[] = [];
   #isCut: boolean = false;
@@ -175,16 +183,24 @@ export class SimulatedRedisClient extends EventEmitter {
     return promise;
   }
 
-  /** In order, each way. */
+  /** In order, each way; what is sent while nothing else happens comes together. */
   #travel(way: 'arrives' | 'answers', then: () => void): void {
     const now_ms = this.#time.now();
-    const last_ms = way === 'arrives' ? this.#arrives_ms : this.#answers_ms;
-    const at_ms = Math.max(now_ms + this.#latency_ms, last_ms);
-    if (way === 'arrives') this.#arrives_ms = at_ms;
-    else this.#answers_ms = at_ms;
+    const last = this.#packets[way];
+    const at_ms = Math.max(now_ms + this.#latency_ms, last.at_ms);
+    if (last.isOnItsWay && at_ms === last.at_ms) {
+      last.contents.push(then);
+      return;
+    }
+    const packet = { at_ms, contents: [then], isOnItsWay: true };
+    this.#packets[way] = packet;
+    const deliver = () => {
+      for (const content of packet.contents) content();
+    };
     this.#time.after(at_ms - now_ms, () => {
-      if (this.#isCut) this.#held.push(then);
-      else then();
+      packet.isOnItsWay = false;
+      if (this.#isCut) this.#held.push(deliver);
+      else deliver();
     });
   }
 }
