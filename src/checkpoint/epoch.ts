@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import type { Takeover } from './store.ts';
 
 /** The epoch of a run that was never taken over. */
-const FIRST_EPOCH = 1;
+export const FIRST_EPOCH = 1;
 
 /**
  * An epoch as the ids of its events have it: its number and, where the store could forget it and then give the same
@@ -27,6 +28,9 @@ export const epochNameAt = (seq: number, takeovers: readonly Takeover[]): EpochN
 /** The name of the epoch that these takeovers led to. */
 export const latestEpochName = (takeovers: readonly Takeover[]): EpochName =>
   nameOf(FIRST_EPOCH + takeovers.length, takeovers);
+
+/** So that a takeover which the store has forgotten is not taken for the one that has its number now. */
+export const newMark = (): string => randomBytes(4).toString('hex');
 
 function nameOf(epoch: number, takeovers: readonly Takeover[]): EpochName {
   const mark = takeovers[epoch - FIRST_EPOCH - 1]?.mark;

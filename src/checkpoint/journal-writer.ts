@@ -31,7 +31,7 @@ interface JournalWriterOptions {
   onAppend(elapsed_ms: number): void;
   /** Every append or finish that failed, except for a stale lease. */
   onError(error: unknown): void;
-  /** Once, when another lease took the run over: this process must stop delivering it. */
+  /** When another lease took the run over: this process must stop delivering it, and {@link JournalWriter.begin} again. */
   onStale(error: StaleLeaseError): void;
 }
 
@@ -120,7 +120,12 @@ export class JournalWriter implements Sweepable {
     return this.#lease !== undefined;
   }
 
-  /** Nothing more is taken: the journal is stored, or cannot be. */
+  /** The latest one, stale or not. */
+  protected get lease(): Lease | undefined {
+    return this.#lease;
+  }
+
+  /** Nothing more is stored: all of it is, or it cannot be, at least not under this lease. */
   get isOver(): boolean {
     return this.#state !== 'open';
   }
@@ -134,14 +139,18 @@ export class JournalWriter implements Sweepable {
   }
 
   /**
-   * The store has given the lease that it was asked for at `asked_ms`: what was recorded meanwhile is stored. `undefined`:
-   * it never will, and nothing is.
+   * The store has given the lease that it was asked for at `asked_ms`, the first one or one after a stale one: what it does
+   * not have of what was recorded is stored. `undefined`: it never will, and nothing is.
    */
   begin(lease: Lease | undefined, asked_ms: number): void {
+    if (this.#state === 'closed') return;
     this.#lease = lease;
+    this.#state = 'open';
     this.#confirmed_ms = asked_ms;
+    this.#failures = 0;
+    this.#retry_at_ms = 0;
     if (!lease) this.#end('closed', false);
-    else if (this.#urgent) this.#scheduler.soon(this);
+    else if (this.#urgent || this.#batch.length > 0 || this.#closing) this.#scheduler.soon(this);
     else if (this.#waiting.length > 0) this.#scheduler.later(this);
   }
 
@@ -154,10 +163,10 @@ export class JournalWriter implements Sweepable {
   /** Takes one delivered event; never waits and does no I/O in the caller's turn. */
   record(event: JournalEvent): void {
     this.#seq++;
-    if (this.#isLost || this.#state !== 'open') return;
+    if (this.#isLost || this.#state === 'closed') return;
     this.#waiting.push(event);
     this.#waiting_units += unitsOf(event);
-    if (this.#waiting_units > HELD_UNITS_MAX && (!this.#lease || this.#isFailing)) this.#lose(this.#lease);
+    if (this.#waiting_units > HELD_UNITS_MAX && !this.#isStoring) this.#lose(this.#lease);
     else if (this.#isUrgent(event)) this.#hurry();
     else if (this.#waiting.length === 1) this.#scheduler.later(this);
   }
@@ -184,7 +193,7 @@ export class JournalWriter implements Sweepable {
 
   /**
    * Stores what is left and seals the run. Resolves with true once that is done, with false when it could not be
-   * done within ten seconds or the lease is stale. A journal that lost records is never sealed as `complete`, but as
+   * done within ten seconds or the lease is stale for good. A journal that lost records is never sealed as `complete`, but as
    * `recovered_from_partial`.
    */
   close(end: JournalEnd): Promise<boolean> {
@@ -200,8 +209,8 @@ export class JournalWriter implements Sweepable {
     if (this.#closing) return this.#closing.promise;
     const until_ms = this.#scheduler.time.now() + CLOSE_WAIT_MAX_MS;
     this.#closing = { ...Promise.withResolvers<boolean>(), end, until_ms };
-    if (this.#state === 'open') this.#hurry();
-    else this.#closing.resolve(false);
+    if (this.#state === 'closed') this.#closing.resolve(false);
+    else this.#hurry();
     return this.#closing.promise;
   }
 
@@ -218,6 +227,11 @@ export class JournalWriter implements Sweepable {
     if (this.#call === 'none' && this.#isDue(now_ms)) this.#send(this.#lease, now_ms);
     if (this.#closing && now_ms >= this.#closing.until_ms) this.#abandon(this.#lease);
     if (this.#hasWork()) this.#scheduler.later(this);
+  }
+
+  /** What waits is on its way into the store. */
+  get #isStoring(): boolean {
+    return this.#state === 'open' && this.#lease !== undefined && !this.#isFailing;
   }
 
   /** The store fails, or does not answer. */
@@ -374,9 +388,11 @@ export class JournalWriter implements Sweepable {
   #end(state: 'stale' | 'closed', sealed: boolean): void {
     this.#state = state;
     this.#confirmed_ms = Number.POSITIVE_INFINITY;
+    this.#refuseWaiters();
+    // What is not stored yet is, if the run is taken back.
+    if (state === 'stale') return;
     this.#dropWaiting();
     this.#batch = [];
-    this.#refuseWaiters();
     this.#closing?.resolve(sealed);
   }
 

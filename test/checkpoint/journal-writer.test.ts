@@ -307,7 +307,7 @@ describe('a store that fails', () => {
 });
 
 describe('a lease that was taken over', () => {
-  test('is reported once, and the journal stays quiet from then on', async () => {
+  test('is reported once, and the journal stays quiet once there is no other', async () => {
     const situation = new Situation();
     const journal = await situation.open();
     journal.record(textEvent('a'));
@@ -318,6 +318,7 @@ describe('a lease that was taken over', () => {
     expect(await situation.time.drive(flushed)).toBe(false);
     expect(situation.stale).toHaveLength(1);
     const { calls } = situation.store;
+    journal.begin(undefined, 0);
     journal.record(textEvent('c'));
     expect(await journal.flush()).toBe(false);
     expect(await journal.close({ status: 'complete' })).toBe(false);

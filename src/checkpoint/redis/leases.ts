@@ -4,7 +4,7 @@ import { JournalGapError, type Lease, type RunEnd, type RunId, StaleLeaseError }
 import type { RedisConnection } from './connection.ts';
 import { logKey, releasedList } from './keys.ts';
 import { type Lost, LostTailError, RedisLease } from './lease.ts';
-import { encodeOpening, type LogReader, type Opening, openingId } from './log.ts';
+import { encodeOpening, type LogReader, type Opening, openingId, tokenOf } from './log.ts';
 import type { Replication } from './replication.ts';
 import type { ListedRun, RedisRunLists } from './run-index.ts';
 import { LogWrites, type Mismatch } from './scripts.ts';
@@ -185,6 +185,17 @@ export class RedisLeases {
     held.state = state;
     this.#held.delete(held);
     this.#strike(held);
+  }
+
+  /** Whether the log has the opening of this lease; undefined where Redis never acknowledged that there is one. */
+  async isOpened(lease: Lease): Promise<boolean | undefined> {
+    const held = this.#known.get(lease);
+    if (!held) return undefined;
+    const id = openingId(lease.epoch);
+    const [opening] = await this.#options.connection.ask((client) =>
+      client.xrangeBuffer(logKey(lease.run), id, id, 'COUNT', 1),
+    );
+    return opening !== undefined && tokenOf(opening) === held.token;
   }
 
   /** Whether this replica holds that epoch, or may hold it. */

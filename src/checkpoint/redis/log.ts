@@ -226,6 +226,9 @@ function isAnyMissing({ base, takeovers }: Opening, before: Opening | undefined)
   return takeovers.slice(read).some(({ seq }) => seq < base);
 }
 
+/** What distinguishes an opening from another one of the same epoch. */
+export const tokenOf = ([, fields]: RawEntry): string => (fields[3] ?? EMPTY).toString();
+
 const EMPTY = Buffer.alloc(0);
 
 const lineOf = (fields: readonly Buffer[]): Buffer => fields[1] ?? EMPTY;

@@ -1,9 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { isAfter, NOTHING_STORED, recordsToAppend } from '../append-order.ts';
 import { DamageReports } from '../damage-reports.ts';
+import { newMark } from '../epoch.ts';
 import type { JournalRecord } from '../journal.ts';
 import { NoteReader } from '../note-codec.ts';
 import type { Notes } from '../notes.ts';
+import { REPLICA_LOST } from '../salvaged-run.ts';
 import type { Seal } from '../seal.ts';
 import {
   AcquireRefusedError,
@@ -19,6 +20,7 @@ import {
   StaleLeaseError,
   type Store,
   type StoredRun,
+  type Takeover,
 } from '../store.ts';
 import type { RedisAddress } from './address.ts';
 import { RedisConnection, type RedisConnectionOptions } from './connection.ts';
@@ -172,6 +174,20 @@ export class RedisStore implements Store {
     });
   }
 
+  async takeBack(lost: Lease, after: number, takeovers: readonly Takeover[]): Promise<Lease> {
+    const { run, owner } = lost;
+    const lease: Lease = { run, owner, epoch: after + 1 };
+    const { end, epoch, last_id, prefix } = await this.#ownLog(run, owner);
+    if (prefix.damage || (end && end.cause !== REPLICA_LOST)) throw new AcquireRefusedError(run, 'finished');
+    // Redis may have forgotten that lease, and another replica may have begun the run anew.
+    const isOurs = (await this.#leases.isOpened(lost)) ?? prefix.seq <= 0;
+    if (isOurs && epoch === after) {
+      const opened = await this.#leases.open(lease, last_id, { base: prefix.seq, takeovers });
+      if (opened) return opened;
+    }
+    throw new AcquireRefusedError(run, 'taken');
+  }
+
   async purge(run: RunId, owner: Owner): Promise<void> {
     const stored = await this.read(run, owner, 0);
     if (!stored?.end) return;
@@ -290,6 +306,3 @@ const isHeldBy = (list: string, { holder }: Opening): boolean =>
   holder === undefined ? RELEASED_LISTS.includes(list) : holder === list;
 
 const ignore = () => {};
-
-/** So that a takeover which Redis has forgotten is not taken for the one that has its number now. */
-export const newMark = (): string => randomBytes(4).toString('hex');

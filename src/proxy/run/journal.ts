@@ -1,6 +1,7 @@
+import { type EpochName, FIRST_EPOCH, latestEpochName, newMark } from '../../checkpoint/epoch.ts';
 import type { RunHeader } from '../../checkpoint/journal.ts';
 import { JournalWriter } from '../../checkpoint/journal-writer.ts';
-import { AcquireRefusedError, type JournalEnd } from '../../checkpoint/store.ts';
+import { AcquireRefusedError, type JournalEnd, type StoredRun } from '../../checkpoint/store.ts';
 import { inTime, sleep } from '../../lib/time.ts';
 import type { Resumption, Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
@@ -21,8 +22,12 @@ const LEASE_RETRY_MS = 500;
 export class RunJournal extends JournalWriter {
   /** When the run began, on whatever replica. */
   readonly created_at_ms: number;
+  /** The epoch in which events are recorded. */
+  epoch: EpochName;
   readonly #context: RunContext;
   readonly #run: Run;
+  /** How many takeovers there have been up to it. */
+  #takeovers: number;
   /** Resolves once the store has given a lease, or never will. */
   readonly #ready: Promise<void>;
   #leased: Promise<void> | undefined;
@@ -47,6 +52,8 @@ export class RunJournal extends JournalWriter {
       onStale,
     });
     this.created_at_ms = created_at_ms;
+    this.epoch = latestEpochName(stored?.takeovers ?? []);
+    this.#takeovers = stored?.takeovers.length ?? 0;
     this.#run = run;
     this.#context = context;
     this.#ready = lease ? Promise.resolve() : this.#acquire();
@@ -66,6 +73,40 @@ export class RunJournal extends JournalWriter {
     return (await inTime(this.confirm(), this.#context.time, PROOF_WAIT_MAX_MS)) ?? false;
   }
 
+  /** Others have taken the run over since, and perhaps ended it, and have added nothing to what was recorded here. */
+  isUntouched({ seq, takeovers }: Pick<StoredRun, 'seq' | 'takeovers'>): boolean {
+    const last = this.isLeased ? this.seq : 0;
+    const isOurs = seq >= this.stored_seq && seq <= last && takeovers.length >= this.#takeovers;
+    return isOurs && takeovers.slice(this.#takeovers).every((takeover) => takeover.seq >= seq);
+  }
+
+  /**
+   * Takes the run back, of which the store has this. True once it is ours again, and what the store does not have of it is
+   * being stored; false if that failed, and the store has to be asked again what it has.
+   */
+  async takeBack({ epoch, takeovers }: Pick<StoredRun, 'epoch' | 'takeovers'>): Promise<boolean> {
+    const { store, metrics, log, time } = this.#context;
+    const { id, owner } = this.#run;
+    const asked_ms = time.now();
+    // Whatever a client was sent in epochs before this one, it was sent by this replica.
+    const { seq } = this;
+    const since = takeovers.slice(this.#takeovers).map((takeover) => ({ ...takeover, seq }));
+    const all = [...takeovers.slice(0, this.#takeovers), ...since, { seq, mark: newMark() }];
+    this.epoch = latestEpochName(all);
+    try {
+      const lost = this.lease ?? { run: id, owner, epoch: FIRST_EPOCH };
+      const lease = await store.takeBack?.(lost, epoch, all);
+      this.#takeovers = all.length;
+      this.begin(lease, asked_ms);
+      return true;
+    } catch (error) {
+      if (error instanceof AcquireRefusedError) return false;
+      metrics.checkpointErrors.inc({ store: store.name });
+      log.warn({ run: id, err: error }, 'not taken back: the store failed');
+      return false;
+    }
+  }
+
   /** Seals the run, with everything that was recorded; later, without being waited for, if the store is slow. */
   override close(end: JournalEnd): Promise<boolean> {
     return this.#conclude(() => super.close(end));
@@ -82,7 +123,7 @@ export class RunJournal extends JournalWriter {
   }
 
   async #conclude(conclude: () => Promise<boolean>): Promise<boolean> {
-    const concluded = this.#ready.then(() => this.isLeased && conclude());
+    const concluded = this.#ready.then(conclude);
     const isConcluded = await inTime(concluded, this.#context.time, END_WAIT_MAX_MS);
     if (!this.isLeased) {
       this.#over ??= new AbortController();
@@ -104,7 +145,7 @@ export class RunJournal extends JournalWriter {
         return;
       } catch (error) {
         if (error instanceof AcquireRefusedError) {
-          if (before === 'refused') return this.supersede({ run: id, owner, epoch: 1 });
+          if (before === 'refused') return this.supersede({ run: id, owner, epoch: FIRST_EPOCH });
           before = 'refused';
           continue;
         }

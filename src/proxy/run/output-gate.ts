@@ -210,8 +210,8 @@ export class OutputGate {
     this.#frames = '';
   }
 
-  /** The lease is lost: nothing leaves unless `permission` resolves with true. */
-  hold(permission: Promise<boolean>): void {
+  /** The lease is lost: nothing leaves unless `permission` resolves with true. `undefined`: it is not lost any more. */
+  hold(permission: Promise<boolean> | undefined): void {
     this.#dispute = permission;
   }
 

@@ -1,4 +1,3 @@
-import { latestEpochName } from '../../checkpoint/epoch.ts';
 import type { JournalEnd } from '../../checkpoint/store.ts';
 import { inTime } from '../../lib/time.ts';
 import type { Policy } from '../../plans/decide.ts';
@@ -20,7 +19,7 @@ import { HeldCallNotes, heldIn, unfinishedIn } from './notices/held-calls.ts';
 import { OutputGate } from './output-gate.ts';
 import { type RestoredRun, restoredRun } from './restored-run.ts';
 import { RunAttempts } from './run-attempts.ts';
-import { salvagedMeanwhile } from './salvaged-meanwhile.ts';
+import { regained } from './regained.ts';
 
 /** What the end of a run waits for the store at most. */
 const PERSIST_WAIT_MAX_MS = 1000;
@@ -85,7 +84,6 @@ export class RunState {
     this.attempts = new RunAttempts(run, context, watch, this.restored);
     this.#journal = new RunJournal(run, context, () => void this.#onStale(), resumption);
     for (const event of this.restored?.healed ?? []) this.#journal.record(event);
-    const epoch = latestEpochName(resumption?.stored.takeovers ?? []);
     this.output = new OutputGate({
       wire: run.wire,
       client,
@@ -107,7 +105,7 @@ export class RunState {
         this.#stop(SUPERSEDED);
       },
       isRecovering: () => this.attempts.isRecovering,
-      ...(run.resumable && { idOf: (seq: number) => eventId(run.id, epoch, seq) }),
+      ...(run.resumable && { idOf: (seq: number) => eventId(run.id, this.#journal.epoch, seq) }),
       ...(this.restored && { restored: this.restored }),
     });
     if (resumption?.held) this.#noteHeldCalls(true);
@@ -292,15 +290,15 @@ export class RunState {
   }
 
   async #onStale(): Promise<void> {
-    const { id } = this.run;
-    const permission = salvagedMeanwhile(this.run, this.#journal, this.#context, this.#over.signal);
+    const permission = regained(this.run, this.#journal, this.#context, this.#over.signal);
     this.output.hold(permission);
     if (await permission) {
-      this.#context.log.warn({ run: id }, 'salvaged meanwhile: the run continues without checkpoints');
-    } else {
-      this.#context.log.warn({ run: id }, 'superseded: another replica has taken the run over');
-      this.#stop(SUPERSEDED);
+      this.output.hold(undefined);
+      return;
     }
+    this.#journal.begin(undefined, this.#context.time.now());
+    this.#context.log.warn({ run: this.run.id }, 'superseded: another replica has taken the run over');
+    this.#stop(SUPERSEDED);
   }
 
   #stop(reason: unknown): void {

@@ -17,6 +17,8 @@ const SNAPSHOTS_MAX = 50;
 /** How long the stored run may take to come to an end once no client waits for it any more. */
 const SETTLE_MAX_MS = 60_000;
 const SETTLE_POLL_MS = 250;
+/** A replica may ask a store that has failed so much later again. */
+const ASKS_AGAIN_MS = 3500;
 
 /** What came of a history. */
 export interface Consequences {
@@ -168,8 +170,19 @@ export class Deployment {
     });
   }
 
+  /** Replicas that could not reach the server have had time to store what they had not stored. */
+  async #reached(): Promise<void> {
+    const { time, history } = this;
+    const reached_ms = history.faults.map((fault) =>
+      fault.kind === 'partition' || fault.kind === 'delay' ? fault.at_ms + fault.for_ms + ASKS_AGAIN_MS : 0,
+    );
+    const wait_ms = Math.max(0, ...reached_ms) - time.now();
+    if (wait_ms > 0) await new Promise<void>((resolve) => time.after(wait_ms, resolve));
+  }
+
   /** What is stored once it has come to an end. */
   async #settled(): Promise<ReadonlyMap<string, StoredRun>> {
+    await this.#reached();
     const observer = new Replica(this, 0);
     await observer.store.start({ required: false });
     const until_ms = this.time.now() + SETTLE_MAX_MS;

@@ -33,8 +33,8 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     title: 'a healthy stream ends because others have salvaged its run',
-    file: 'src/proxy/run/salvaged-meanwhile.ts',
-    from: `if (configuration.checkpoint.durability === 'write_ahead') return false;`,
+    file: 'src/proxy/run/regained.ts',
+    from: 'if (!stored || !journal.isUntouched(stored) || isEnded(stored)) return false;',
     to: 'return false;',
   },
   {

@@ -132,7 +132,7 @@ function ofStore({ history, clients, stored, losses_ms }: Consequences): string[
  * With `interval`, a store that fails costs a run nothing that no reader has asked for. A run whose replica reaches its store
  * is not taken over, however many read it, and whatever happens to their replicas.
  */
-function ofHealth({ history, clients, requests }: Consequences): string[] {
+function ofHealth({ history, clients, requests, stored }: Consequences): string[] {
   const { durability, faults, readers, plan, patience_ms } = history;
   const isAlone = durability === 'interval' && readers.length === 0;
   const isUndisturbed =
@@ -141,6 +141,11 @@ function ofHealth({ history, clients, requests }: Consequences): string[] {
   if (!isUndisturbed || patience_ms < PATIENCE_MS) return [];
   const isCut = plan.cut_after !== undefined && plan.cut_after < plan.words;
   const paid = isCut ? 2 : 1;
-  if (clients[0]?.end === 'done' && requests === paid) return [];
-  return [`a healthy stream was disturbed: ${clients[0]?.end}, ${requests} requests`];
+  const [first] = clients;
+  if (first?.end !== 'done' || requests !== paid)
+    return [`a healthy stream was disturbed: ${first?.end}, ${requests} requests`];
+  // Others may have salvaged it while its replica could not be heard, but it is taken back from them.
+  const status = stored.get(first.run)?.status;
+  const isKept = faults.some(isOf(['restart'])) || status === 'complete';
+  return isKept ? [] : [`the answer that its client has whole is stored as ${status}`];
 }

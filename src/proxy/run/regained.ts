@@ -1,0 +1,81 @@
+import { STORE_WAIT_MAX_MS } from '../../checkpoint/best-effort-store.ts';
+import { REPLICA_LOST } from '../../checkpoint/salvaged-run.ts';
+import type { StoredRun } from '../../checkpoint/store.ts';
+import { inTime, sleep } from '../../lib/time.ts';
+import type { Run } from './context/run.ts';
+import type { RunContext } from './context/run-context.ts';
+import type { RunJournal } from './journal.ts';
+import { lostCallKey } from './notices/lost-calls.ts';
+import { withdrawThreadNote } from './notices/thread-notice.ts';
+
+/** How long nothing is delivered because the store does not say what it has, or does not give the run back. */
+const REGAINED_WITHIN_MS = 30_000;
+const LOOK_AGAIN_MS = 50;
+
+/**
+ * Whether a run whose lease is lost may be delivered to its end all the same: replicas that could not hear of this one have
+ * taken it over and finalised it, or have handed it over, and no client has got anything of it from them. Then it is taken
+ * back, and what they have noted of it for its thread as well; where the store cannot do that, it is delivered without a
+ * journal, as nothing that has ended can be taken over any more. Resolves with false once the run is another replica's, and
+ * where the store does not say in time. Never rejects.
+ */
+export async function regained(
+  run: Run,
+  journal: RunJournal,
+  context: RunContext,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { configuration, store, time, log } = context;
+  const { durability, lease_ms } = configuration.checkpoint;
+  const until_ms = time.now() + REGAINED_WITHIN_MS;
+  let held_ms: number | undefined;
+  for (; !signal.aborted && time.now() < until_ms; await sleep(time, LOOK_AGAIN_MS, signal)) {
+    const stored = await look(run, journal, context);
+    if (stored === undefined) continue;
+    if (!stored || !journal.isUntouched(stored) || isEnded(stored)) return false;
+    if (stored.holder.state === 'alive') {
+      // It may be about to finalise the run, or to hand back what it was given too late.
+      held_ms ??= time.now();
+      if (time.now() - held_ms >= lease_ms) return false;
+      continue;
+    }
+    if (store.takeBack) {
+      if (!(await journal.takeBack(stored))) continue;
+      log.warn({ run: run.id }, 'taken back: other replicas had taken the run over, and added nothing');
+    } else {
+      // There, no event may be shown that is not stored; and what has not ended may be taken over.
+      if (durability === 'write_ahead' || !stored.end) return false;
+      journal.begin(undefined, time.now());
+      log.warn({ run: run.id }, 'salvaged meanwhile: the run continues without checkpoints');
+    }
+    await withdrawNotices(run, context);
+    return durability === 'write_ahead' ? journal.proven() : true;
+  }
+  return false;
+}
+
+/** What the store has of the run: null where it has nothing, undefined where it does not say. */
+async function look(
+  { id, owner }: Run,
+  { stored_seq }: RunJournal,
+  { store, time }: RunContext,
+): Promise<StoredRun | null | undefined> {
+  const asked = store.read(id, owner, stored_seq).catch(() => undefined);
+  return inTime(asked, time, STORE_WAIT_MAX_MS);
+}
+
+/** By anything but a salvage. */
+const isEnded = ({ end }: StoredRun): boolean => end !== undefined && end.cause !== REPLICA_LOST;
+
+async function withdrawNotices(run: Run, { configuration, store, time, log }: RunContext): Promise<void> {
+  const { id, owner, thread } = run;
+  const ttl_ms = configuration.checkpoint.ttl_s * 1000;
+  const withdraw = async () => {
+    await store.notes.consume(owner, lostCallKey(id));
+    if (thread !== undefined) await withdrawThreadNote(store.notes, owner, thread, id, ttl_ms);
+  };
+  const withdrawn = withdraw().catch((error: unknown) => {
+    log.warn({ run: id, err: error }, 'notice not taken back: the store refuses it');
+  });
+  await inTime(withdrawn, time, STORE_WAIT_MAX_MS);
+}
