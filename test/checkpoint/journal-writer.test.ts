@@ -385,6 +385,47 @@ describe('the end of a journal', () => {
   });
 });
 
+describe('a lease that another one follows after it was lost', () => {
+  test('stores what was recorded until then, and meanwhile, and the end', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    journal.record(textEvent('a'));
+    await situation.settle();
+    const taken = await situation.store.acquire(situation.run, OWNER, 1);
+    journal.record(textEvent('b'));
+    await situation.pass(INTERVAL_MS);
+    expect(situation.stale).toHaveLength(1);
+    journal.record(textEvent('c'));
+    const closed = journal.close({ status: 'complete' });
+    await situation.store.release(taken);
+    expect(await situation.storedText()).toBe('a');
+
+    journal.begin(await situation.store.acquire(situation.run, OWNER, 3), 0);
+    expect(await situation.time.drive(closed)).toBe(true);
+    expect(await situation.storedText()).toBe('abc');
+    expect(situation.stale).toHaveLength(1);
+  });
+
+  test('holds so much in memory until then, and no more', async () => {
+    const situation = new Situation();
+    const journal = await situation.open();
+    journal.record(textEvent('a'));
+    await situation.settle();
+    await situation.store.acquire(situation.run, OWNER, 1);
+    journal.record(textEvent('b'));
+    await situation.pass(INTERVAL_MS);
+    for (let size = 0; size < 2 * 1024 * 1024; size += 100_000)
+      journal.record(textEvent('x'.repeat(100_000)));
+
+    journal.begin(await situation.store.acquire(situation.run, OWNER, 2), 0);
+    expect(await situation.time.drive(journal.close({ status: 'complete' }))).toBe(true);
+    expect(await situation.storedText()).toBe('ab');
+    expect(await situation.store.read(situation.run, OWNER, 0)).toMatchObject({
+      status: 'recovered_from_partial',
+    });
+  });
+});
+
 test('a process that was stopped does not take the silence of its own sleep for that of the store', async () => {
   const situation = new Situation();
   const journal = await situation.open();

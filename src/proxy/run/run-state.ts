@@ -17,9 +17,9 @@ import type { RunObservation } from './context/run-observer.ts';
 import { RunJournal } from './journal.ts';
 import { HeldCallNotes, heldIn, unfinishedIn } from './notices/held-calls.ts';
 import { OutputGate } from './output-gate.ts';
+import { regained } from './regained.ts';
 import { type RestoredRun, restoredRun } from './restored-run.ts';
 import { RunAttempts } from './run-attempts.ts';
-import { regained } from './regained.ts';
 
 /** What the end of a run waits for the store at most. */
 const PERSIST_WAIT_MAX_MS = 1000;

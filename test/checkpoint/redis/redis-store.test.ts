@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { newMark } from '../../../src/checkpoint/epoch.ts';
 import { REPLICAS_KEYS } from '../../../src/checkpoint/redis/keys.ts';
 import type { RedisStore } from '../../../src/checkpoint/redis/store.ts';
 import { createSeal } from '../../../src/checkpoint/seal.ts';
@@ -14,6 +15,7 @@ import {
   OWNER,
   SEALING_KEY,
   SMALL_RUN,
+  STRANGER,
   storeRun,
   textOf,
   textRecord,
@@ -187,6 +189,88 @@ function describeStore(path: string): void {
     await first.store.release(forgotten);
     expect(await second.store.append(lease, [textRecord(2, 'c')])).toBe(3);
     expect(await second.text(lease)).toBe('abc');
+  });
+
+  describe('gives a run back to the replica that delivers it although it has lost the lease', () => {
+    const SALVAGED = { status: 'recovered_from_partial', at_ms: 0, cause: 'replica_lost' } as const;
+    /** All takeovers of a run of which this replica has delivered so much. */
+    const upTo = (seq: number, count: number) =>
+      Array.from({ length: count }, () => ({ seq, mark: newMark() }));
+
+    /** A replica that has lost its lease to another one, and the lease that this one has. */
+    async function lose() {
+      const [{ store }, other] = await openPair();
+      const lost = await begin(store);
+      const { run } = lost;
+      return { store, other: other.store, lost, run, taken: await other.store.acquire(run, OWNER, 1) };
+    }
+
+    test('after others have salvaged it', async () => {
+      const { store, other, lost, run, taken } = await lose();
+      await other.finish(taken, SALVAGED);
+      const takeovers = upTo(3, 2);
+      const lease = await store.takeBack(lost, 2, takeovers);
+      expect(await other.read(run, OWNER, 0)).toMatchObject({ status: 'running', epoch: 3, takeovers });
+      await store.append(lease, [textRecord(2, 'c', 'd')]);
+      await store.finish(lease, COMPLETE);
+      const stored = await other.read(run, OWNER, 0);
+      expect(stored).toMatchObject({ status: 'complete', seq: 4, takeovers });
+      expect(textOf(stored?.records ?? [])).toBe('abcd');
+      expect((await other.read(run, OWNER, 3))?.records).toMatchObject([{ seq: 4 }]);
+      await expect(store.append(lost, [textRecord(2, 'x')])).rejects.toThrow(StaleLeaseError);
+      await expect(other.append(taken, [textRecord(2, 'x')])).rejects.toThrow(StaleLeaseError);
+    });
+
+    test('after it was handed over', async () => {
+      const { store, other, lost, run, taken } = await lose();
+      await other.release(taken);
+      await store.takeBack(lost, 3, upTo(2, 2));
+      expect(await other.read(run, OWNER, 0)).toMatchObject({ epoch: 4, holder: { state: 'alive' } });
+    });
+
+    test('of two replicas that want it, to one', async () => {
+      const { store, other, lost, run, taken } = await lose();
+      await other.release(taken);
+      const wins = await Promise.allSettled([
+        store.takeBack(lost, 3, upTo(2, 2)),
+        other.acquire(run, OWNER, 3),
+      ]);
+      expect(wins.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    });
+
+    test('whose lease Redis never acknowledged, if nothing of it is stored', async () => {
+      const [{ store }, other] = await openPair();
+      const { run } = await other.store.acquire(newRunId(), OWNER);
+      const never: Lease = { run, owner: OWNER, epoch: 1 };
+      await other.store.append(await other.store.acquire(run, OWNER, 1), [HEADER_RECORD]);
+      const lease = await store.takeBack(never, 2, upTo(0, 2));
+      await other.store.append(await other.store.acquire(run, OWNER, 3), [textRecord(0, 'x')]);
+      await expect(store.append(lease, [textRecord(0, 'a')])).rejects.toThrow(StaleLeaseError);
+      await expect(store.takeBack(never, 4, upTo(0, 4))).rejects.toThrow('taken');
+    });
+
+    test('but not once it has ended in another way', async () => {
+      const { store, other, lost, taken } = await lose();
+      await other.finish(taken, { status: 'cancelled', at_ms: 0 });
+      await expect(store.takeBack(lost, 2, upTo(2, 2))).rejects.toThrow('finished');
+    });
+
+    test('but not to a stranger, and not once another replica has it again', async () => {
+      const { store, other, lost, run, taken } = await lose();
+      await expect(store.takeBack({ ...lost, owner: STRANGER }, 2, upTo(2, 2))).rejects.toThrow('foreign');
+      await other.release(taken);
+      await other.acquire(run, OWNER, 3);
+      await expect(store.takeBack(lost, 3, upTo(2, 2))).rejects.toThrow('taken');
+    });
+
+    test('but not if Redis has forgotten the lease, and another replica has begun the run anew', async () => {
+      const { store, other, lost, run } = await lose();
+      await server.admin.del(logOf(run));
+      const anew = await other.acquire(run, OWNER);
+      await other.append(anew, [HEADER_RECORD, textRecord(0, 'x', 'y')]);
+      await other.release(anew);
+      await expect(store.takeBack(lost, 2, upTo(2, 1))).rejects.toThrow('taken');
+    });
   });
 
   test('reads from any cursor what a reader of the whole finds behind it', async () => {

@@ -90,6 +90,32 @@ const KNOWN: readonly (readonly [string, History])[] = [
     },
   ],
   [
+    'a replica reaches the store again, in which others have finalised its run, after it has delivered the end',
+    {
+      replicas: 3,
+      durability: 'interval',
+      plan: { words: 60, pace_ms: 130, calls: false },
+      faults: [{ kind: 'partition', at_ms: 665, replica: 0, for_ms: 4868 }],
+      readers: [],
+      patience_ms: 5000,
+      skews_ms: [3_600_000, 0, -60_000],
+      seed: 626_403_913,
+    },
+  ],
+  [
+    'others finalise a run whose replica has had no answer yet when it asked for a lease',
+    {
+      replicas: 2,
+      durability: 'interval',
+      plan: { words: 3, pace_ms: 20, calls: false },
+      faults: [{ kind: 'partition', at_ms: 4, replica: 0, for_ms: 2581 }],
+      readers: [],
+      patience_ms: 5000,
+      skews_ms: [0, 0, 0],
+      seed: 196_706_582,
+    },
+  ],
+  [
     'a replica gives back a lease that Redis never opened, since it was restarted before the opening came',
     {
       replicas: 2,
