@@ -6,7 +6,7 @@ import { WORD } from './word-provider.ts';
 
 /** What is acknowledged may be on its way to a client for this long. */
 const ON_ITS_WAY_MS = 10;
-/** With `interval`, what is delivered is acknowledged within this time by a store that answers. */
+/** With `interval`, what is delivered is acknowledged within this time by a store that answers, and has answered before. */
 const UNSTORED_MS = 500;
 /** A store that does not answer delays the beginning of an answer by a second. */
 const PATIENCE_MS = 2000;
@@ -83,7 +83,9 @@ function ofDifference(consequences: Consequences): string[] {
   const { history, clients } = consequences;
   const isStrict = history.durability === 'write_ahead';
   if (!isStrict && !isStoreWell(consequences)) return [];
-  const since_ms = lossDelivered_ms(consequences) + (isStrict ? ON_ITS_WAY_MS : UNSTORED_MS);
+  const since_ms = isStrict
+    ? lossDelivered_ms(consequences) + ON_ITS_WAY_MS
+    : Math.max(lossDelivered_ms(consequences), restarted_ms(history)) + UNSTORED_MS;
   const [first, ...others] = clients.filter(({ end, whole_ms }) => end === 'done' && whole_ms > since_ms);
   return others
     .filter((other) => other.run === first?.run && answerOf(other) !== answerOf(first))
@@ -92,6 +94,10 @@ function ofDifference(consequences: Consequences): string[] {
         `different answers: ${first && answerOf(first)} for ${first?.name}, ${answerOf(other)} for ${other.name}`,
     );
 }
+
+/** When a Redis that was away answered again, for the last time. */
+const restarted_ms = ({ faults }: History): number =>
+  Math.max(...faults.flatMap((fault) => (fault.kind === 'restart' ? [fault.at_ms + fault.for_ms] : [])));
 
 /** When what Redis said before its last loss has reached every replica: one that is stopped reads it when it continues. */
 function lossDelivered_ms({ history: { faults }, losses_ms }: Consequences): number {
