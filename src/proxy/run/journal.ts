@@ -98,7 +98,9 @@ export class RunJournal extends JournalWriter {
       const lease = await store.takeBack?.(lost, epoch, all);
       this.#takeovers = all.length;
       this.begin(lease, asked_ms);
-      return true;
+      // It was given up meanwhile; an unused lease would block the run.
+      if (lease && this.isOver) await store.release(lease);
+      return !this.isOver;
     } catch (error) {
       if (error instanceof AcquireRefusedError) return false;
       metrics.checkpointErrors.inc({ store: store.name });
