@@ -116,13 +116,12 @@ export interface Store {
   /**
    * Opens the epoch after the latest one, `after`, for a replica that still delivers the run and has lost `lease`, or never
    * had the answer that it was given. Other than {@link acquire}, it does not stop at the end that a salvage has written.
-   * Under later leases, nothing may have been appended. `takeovers`: of the run from now on, with the new one as the last;
-   * the caller knows what they have replaced, which is nothing.
+   * Under later leases, nothing may have been appended. `mark`: of the new takeover.
    *
    * Rejects with {@link AcquireRefusedError} as {@link acquire} does, and where what was stored under `lease` is gone. Only
    * stores have it that one replica can be cut off from, while others reach them.
    */
-  takeBack?(lease: Lease, after: number, takeovers: readonly Takeover[]): Promise<Lease>;
+  takeBack?(lease: Lease, after: number, mark: string): Promise<Lease>;
   /**
    * Appends in order; resolves with the last sequence number once the records are as durable as the store promises.
    * Records already stored are skipped, so a batch whose fate is unknown may be sent again as it was. A gap is an error.

@@ -174,17 +174,15 @@ export class RedisStore implements Store {
     });
   }
 
-  async takeBack(lost: Lease, after: number, takeovers: readonly Takeover[]): Promise<Lease> {
+  async takeBack(lost: Lease, after: number, mark: string): Promise<Lease> {
     const { run, owner } = lost;
     const lease: Lease = { run, owner, epoch: after + 1 };
-    const { end, epoch, last_id, prefix } = await this.#ownLog(run, owner);
+    const log = await this.#ownLog(run, owner);
+    const { end, epoch, prefix } = log;
     if (prefix.damage || (end && end.cause !== REPLICA_LOST)) throw new AcquireRefusedError(run, 'finished');
     // Redis may have forgotten that lease, and another replica may have begun the run anew.
     const isOurs = (await this.#leases.isOpened(lost)) ?? prefix.seq <= 0;
-    if (isOurs && epoch === after) {
-      const opened = await this.#leases.open(lease, last_id, { base: prefix.seq, takeovers });
-      if (opened) return opened;
-    }
+    if (isOurs && epoch === after && (await this.#openAfter(log, lease, mark))) return lease;
     throw new AcquireRefusedError(run, 'taken');
   }
 
@@ -252,17 +250,25 @@ export class RedisStore implements Store {
     for (let attempt = 0; attempt < TAKEOVERS_MAX; attempt++) {
       if (log.end) throw new AcquireRefusedError(run, 'finished');
       if (log.epoch !== after) throw new AcquireRefusedError(run, 'taken');
-      // The opening names the last event before it, so nothing may be appended between the reading and the opening.
-      const { seq: base, damage } = log.prefix;
-      const takeover = { seq: Math.max(base, 0), mark: newMark() };
-      const takeovers = [...(log.opening?.takeovers ?? []), takeover];
-      if (await this.#leases.open(lease, log.last_id, { base, takeovers })) {
+      const { damage } = log.prefix;
+      if (await this.#openAfter(log, lease, newMark())) {
         if (damage) this.#damages.rewound(run, damage);
         return lease;
       }
       await this.#runs.readOn(log);
     }
     throw new Error(`${run} cannot be taken over now: its holder appends too fast`);
+  }
+
+  /** The opening names the last event before it, so nothing may be appended between the reading and the opening. */
+  #openAfter(
+    { opening, last_id, prefix }: LogReader,
+    lease: Lease,
+    mark: string,
+  ): Promise<Lease | undefined> {
+    const takeover: Takeover = { seq: Math.max(prefix.seq, 0), mark };
+    const takeovers = [...(opening?.takeovers ?? []), takeover];
+    return this.#leases.open(lease, last_id, { base: prefix.seq, takeovers });
   }
 
   async #ownLog(run: RunId, owner: Owner): Promise<LogReader> {

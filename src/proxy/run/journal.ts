@@ -84,19 +84,16 @@ export class RunJournal extends JournalWriter {
    * Takes the run back, of which the store has this. True once it is ours again, and what the store does not have of it is
    * being stored; false if that failed, and the store has to be asked again what it has.
    */
-  async takeBack({ epoch, takeovers }: Pick<StoredRun, 'epoch' | 'takeovers'>): Promise<boolean> {
+  async takeBack({ epoch, seq, takeovers }: StoredRun): Promise<boolean> {
     const { store, metrics, log, time } = this.#context;
     const { id, owner } = this.#run;
     const asked_ms = time.now();
-    // Whatever a client was sent in epochs before this one, it was sent by this replica.
-    const { seq } = this;
-    const since = takeovers.slice(this.#takeovers).map((takeover) => ({ ...takeover, seq }));
-    const all = [...takeovers.slice(0, this.#takeovers), ...since, { seq, mark: newMark() }];
-    this.epoch = latestEpochName(all);
+    const mark = newMark();
     try {
       const lost = this.lease ?? { run: id, owner, epoch: FIRST_EPOCH };
-      const lease = await store.takeBack?.(lost, epoch, all);
-      this.#takeovers = all.length;
+      const lease = await store.takeBack?.(lost, epoch, mark);
+      this.epoch = latestEpochName([...takeovers, { seq, mark }]);
+      this.#takeovers = takeovers.length + 1;
       this.begin(lease, asked_ms);
       // It was given up meanwhile; an unused lease would block the run.
       if (lease && this.isOver) await store.release(lease);

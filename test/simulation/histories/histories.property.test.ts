@@ -103,6 +103,23 @@ const KNOWN: readonly (readonly [string, History])[] = [
     },
   ],
   [
+    'a replica takes its run back from one that is slow, and has shown its client what it could not store',
+    {
+      replicas: 2,
+      durability: 'interval',
+      plan: { words: 3, pace_ms: 130, calls: false },
+      faults: [
+        { kind: 'disconnect', at_ms: 1 },
+        { kind: 'pause', at_ms: 0, replica: 0, for_ms: 157, readsFirst: false },
+        { kind: 'delay', at_ms: 179, replica: 1, for_ms: 128, latency_ms: 999 },
+      ],
+      readers: [],
+      patience_ms: 1500,
+      skews_ms: [0, 0, 0],
+      seed: 0,
+    },
+  ],
+  [
     'others finalise a run whose replica has had no answer yet when it asked for a lease',
     {
       replicas: 2,
