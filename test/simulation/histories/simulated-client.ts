@@ -1,3 +1,4 @@
+import { logKey } from '../../../src/checkpoint/redis/keys.ts';
 import type { RunId } from '../../../src/checkpoint/store.ts';
 import { RUN } from '../simulate.ts';
 import type { Deployment } from './deployment.ts';
@@ -42,6 +43,8 @@ export class SimulatedClient {
   end: ClientEnd | undefined;
   /** When it had all of the answer but the end of the stream. */
   whole_ms = 0;
+  /** It was refused, although the store had the beginning of its run then. */
+  isKnown: boolean = false;
   readonly violations: string[] = [];
   readonly over: Promise<void>;
   readonly #deployment: Deployment;
@@ -84,12 +87,16 @@ export class SimulatedClient {
       if (this.#isDone) this.end = 'done';
       else if (this.#failed) this.end = 'error';
       else if (this.payloads.length > before) fruitless = refusals = 0;
-      else if (end.kind === 'rejected' && end.status === 409 && ++refusals >= REFUSALS_MAX)
-        this.end = 'refused';
+      else if (end.kind === 'rejected' && end.status === 409 && ++refusals >= REFUSALS_MAX) this.#refuse();
       else if (++fruitless >= FRUITLESS_MAX) this.end = 'gave_up';
       if (this.end === undefined) await this.#sleep(RETRY_MS + this.#away_ms);
       this.#away_ms = 0;
     }
+  }
+
+  #refuse(): void {
+    this.end = 'refused';
+    this.isKnown = this.#deployment.redis.hasRecords(logKey(this.#run));
   }
 
   async #ask(index: number, begins: boolean): Promise<ConnectionEnd> {

@@ -61,6 +61,11 @@ export class SimulatedRedis {
     this.losses_ms.push(this.#now_ms());
   }
 
+  /** A log has more than openings and an end. */
+  hasRecords(log: string): boolean {
+    return this.#stream(log).some(({ number }) => number > 0 && number < NEVER);
+  }
+
   readonly commands = {
     holdfastOpen: (log: string, ...args: string[]): Mismatch | null => {
       const [last = '', opening_id = '', line = '', token = '', ttl_ms = ''] = args;

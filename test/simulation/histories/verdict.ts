@@ -26,7 +26,7 @@ export function violationsOf(consequences: Consequences): readonly string[] {
 }
 
 /** Nothing is lost or shown twice, and a partial does not pass for the whole. */
-function ofClient(client: SimulatedClient, { history, stored }: Consequences): string[] {
+function ofClient(client: SimulatedClient, { history }: Consequences): string[] {
   const { name, text, words, calls, end, finish, violations } = client;
   const { plan } = history;
   const found = violations.map((violation) => `${name}: ${violation}`);
@@ -36,9 +36,9 @@ function ofClient(client: SimulatedClient, { history, stored }: Consequences): s
   if (words.some(({ request }, index) => request < (words[index - 1]?.request ?? 0)))
     found.push(`${name}: back to an earlier answer: ${text}`);
   if (calls.length > 1) found.push(`${name}: more than one call`);
-  // Where Redis has lost even the beginning of the run, nothing says what was asked.
-  const isKnown = stored.get(client.run)?.records[0]?.header !== undefined;
-  if (end === 'refused' && isKnown) found.push(`${name}: has an answer that no run continues: ${text}`);
+  // Where Redis has not even the beginning of the run, nothing says what was asked.
+  if (end === 'refused' && client.isKnown)
+    found.push(`${name}: has an answer that no run continues: ${text}`);
   if (end !== 'done') return found;
   const isCalled = calls.every((call) => /^\{"by":\d+\}$/.test(call.arguments));
   const isWhole = words.length === plan.words && calls.length === Number(plan.calls) && isCalled;
