@@ -150,8 +150,11 @@ function ofHealth({ history, clients, requests, stored }: Consequences): string[
   const [first] = clients;
   if (first?.end !== 'done' || requests !== paid)
     return [`a healthy stream was disturbed: ${first?.end}, ${requests} requests`];
-  // Others may have salvaged it while its replica could not be heard, but it is taken back from them.
+  // Others may have salvaged it while its replica could not be heard, but it is taken back from them: unless its replica is
+  // away twice, and the end of the run has waited for the store for so long that it is given up.
   const status = stored.get(first.run)?.status;
-  const isKept = faults.some(isOf(['restart'])) || status === 'complete';
-  return isKept ? [] : [`the answer that its client has whole is stored as ${status}`];
+  const isLost = faults.some(isOf(['restart'])) || faults.filter(isOf(['partition', 'delay'])).length > 1;
+  return isLost || status === 'complete'
+    ? []
+    : [`the answer that its client has whole is stored as ${status}`];
 }
