@@ -165,9 +165,12 @@ export class RunJournal extends JournalWriter {
    */
   async #epochBefore(before: 'nothing' | 'refused' | 'failed'): Promise<number> {
     if (before === 'nothing') return 0;
-    const stored = await this.#context.store.read(this.#run.id, this.#run.owner, 0);
+    const { store } = this.#context;
+    const stored = await store.read(this.#run.id, this.#run.owner, 0);
     if (!stored || stored.records.length > 0) return 0;
-    return before === 'refused' && stored.holder.state === 'alive' ? 0 : stored.epoch;
+    // A store that gives runs back hands over what was given and not acknowledged: this holder is another one.
+    const isOthers = before === 'refused' || store.takeBack !== undefined;
+    return isOthers && stored.holder.state === 'alive' ? 0 : stored.epoch;
   }
 }
 

@@ -120,6 +120,22 @@ const KNOWN: readonly (readonly [string, History])[] = [
     },
   ],
   [
+    'a replica that has no answer yet when it asked for a lease does not take the run over from a reader of its own',
+    {
+      replicas: 2,
+      durability: 'interval',
+      plan: { words: 3, pace_ms: 20, calls: false },
+      faults: [
+        { kind: 'restart', at_ms: 0, for_ms: 0, lost_ms: 0 },
+        { kind: 'delay', at_ms: 0, replica: 0, for_ms: 508, latency_ms: 7 },
+      ],
+      readers: [{ at_ms: 318, replica: 0 }],
+      patience_ms: 700,
+      skews_ms: [0, 0, 0],
+      seed: 0,
+    },
+  ],
+  [
     'others finalise a run whose replica has had no answer yet when it asked for a lease',
     {
       replicas: 2,

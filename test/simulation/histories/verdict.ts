@@ -69,11 +69,15 @@ const isOf = (kinds: readonly Fault['kind'][]) => (fault: Fault) => kinds.includ
  * again, as it cannot be of a run that was taken over and lost whole.
  */
 const isStoreWell = ({ history: { faults }, isForgotten }: Consequences): boolean =>
-  !(isForgotten && faults.some(isOf(['pause', 'drain']))) &&
+  !(isForgotten && mayBeTakenOver(faults)) &&
   faults.every(
     (fault) =>
       isOf(['pause', 'drain', 'disconnect'])(fault) || (fault.kind === 'restart' && fault.for_ms === 0),
   );
+
+/** By a reader: its replica is away, or was there when Redis had forgotten the run for the first time. */
+const mayBeTakenOver = (faults: readonly Fault[]): boolean =>
+  faults.some(isOf(['pause', 'drain'])) || faults.filter(isOf(['restart'])).length > 1;
 
 /**
  * Two clients of one run that have a whole answer have the same, unless one of them had it before Redis lost it. With
