@@ -386,7 +386,8 @@ describe('the end of a journal', () => {
 });
 
 describe('a lease that another one follows after it was lost', () => {
-  test('stores what was recorded until then, and meanwhile, and the end', async () => {
+  /** It has stored one event, and not the next one. */
+  async function lose() {
     const situation = new Situation();
     const journal = await situation.open();
     journal.record(textEvent('a'));
@@ -394,6 +395,11 @@ describe('a lease that another one follows after it was lost', () => {
     const taken = await situation.store.acquire(situation.run, OWNER, 1);
     journal.record(textEvent('b'));
     await situation.pass(INTERVAL_MS);
+    return { situation, journal, taken };
+  }
+
+  test('stores what was recorded until then, and meanwhile, and the end', async () => {
+    const { situation, journal, taken } = await lose();
     expect(situation.stale).toHaveLength(1);
     journal.record(textEvent('c'));
     const closed = journal.close({ status: 'complete' });
@@ -407,13 +413,7 @@ describe('a lease that another one follows after it was lost', () => {
   });
 
   test('holds so much in memory until then, and no more', async () => {
-    const situation = new Situation();
-    const journal = await situation.open();
-    journal.record(textEvent('a'));
-    await situation.settle();
-    await situation.store.acquire(situation.run, OWNER, 1);
-    journal.record(textEvent('b'));
-    await situation.pass(INTERVAL_MS);
+    const { situation, journal } = await lose();
     for (let size = 0; size < 2 * 1024 * 1024; size += 100_000)
       journal.record(textEvent('x'.repeat(100_000)));
 

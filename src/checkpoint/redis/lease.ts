@@ -14,8 +14,6 @@ export class RedisLease implements Turns {
   readonly token: string;
   /** Its epoch is on the list of its replica on its account. */
   isListed: boolean = true;
-  /** Redis has acknowledged the opening. */
-  isOpened: boolean = false;
   readonly takeovers: readonly Takeover[];
   /** Of this epoch. */
   readonly seal: Seal | undefined;
@@ -24,8 +22,8 @@ export class RedisLease implements Turns {
   state: 'held' | 'finished' | 'fenced' = 'held';
   /** When the log was last kept from expiring. */
   kept_at_ms: number;
-  /** The line of the opening, of the first epoch of a run. */
-  readonly #opening_line: string | undefined;
+  /** The line of the opening, of the first epoch of a run, once Redis has acknowledged it. */
+  opening_line: string | undefined;
   /** The last event before this epoch. */
   readonly #base: number;
   /** The latest entries that were written under this lease, and what they weigh. */
@@ -49,7 +47,6 @@ export class RedisLease implements Turns {
     readonly seal: Seal | undefined;
     readonly base: number;
     readonly kept_at_ms: number;
-    readonly opening_line: string | undefined;
     readonly rewritable_bytes: number;
   }) {
     this.lease = options.lease;
@@ -57,7 +54,6 @@ export class RedisLease implements Turns {
     this.takeovers = options.takeovers;
     this.seal = options.seal;
     this.kept_at_ms = options.kept_at_ms;
-    this.#opening_line = options.opening_line;
     this.#rewritable_bytes = options.rewritable_bytes;
     this.#sound_ms = options.kept_at_ms;
     this.#base = options.base;
@@ -107,15 +103,14 @@ export class RedisLease implements Turns {
    * Redis was there all the time: `fault_ms` is when it was last away. Nor is an opening that Redis may never have had.
    */
   lostSince([last_id, token]: Mismatch, fault_ms: number): Lost | undefined {
-    const mayReopen = this.isOpened && this.#opening_line !== undefined && fault_ms >= this.#sound_ms;
-    const isReopened = last_id === '' && mayReopen;
+    const isReopened = last_id === '' && this.opening_line !== undefined && fault_ms >= this.#sound_ms;
     if (!isReopened && token !== this.token) return undefined;
     const isFromStart = isReopened || last_id === openingId(this.lease.epoch);
     const before = this.#written.findIndex((entry) => idOf(entry) === last_id);
     if (isFromStart ? !this.#isWhole : before < 0) return undefined;
     const end = this.#written.findIndex((entry) => idOf(entry) === this.#last_id) + 1;
     const entries = this.#written.slice(isFromStart ? 0 : before + 1, end);
-    if (isReopened) return { opening_line: this.#opening_line, entries };
+    if (isReopened) return { opening_line: this.opening_line, entries };
     return entries.length > 0 ? { entries } : undefined;
   }
 

@@ -1,4 +1,5 @@
 import { endTurn, takeTurn } from '../append-order.ts';
+import { FIRST_EPOCH } from '../epoch.ts';
 import { epochSeal, type Seal } from '../seal.ts';
 import { JournalGapError, type Lease, type RunEnd, type RunId, StaleLeaseError } from '../store.ts';
 import type { RedisConnection } from './connection.ts';
@@ -85,7 +86,6 @@ export class RedisLeases {
       ...after,
       seal: epochSeal(seal, lease.run, lease.owner, lease.epoch),
       kept_at_ms: connection.time.now(),
-      opening_line: lease.epoch === 1 ? line : undefined,
       rewritable_bytes,
     });
     const listed = this.#listed(lease);
@@ -109,7 +109,7 @@ export class RedisLeases {
       this.#remember(held);
       throw error;
     }
-    held.isOpened = true;
+    if (lease.epoch === FIRST_EPOCH) held.opening_line = line;
     this.#known.set(lease, held);
     this.#held.add(held);
     return lease;
