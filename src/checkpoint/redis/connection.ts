@@ -4,7 +4,7 @@ import { systemTime, type Time } from '../../lib/time.ts';
 import type { RedisAddress } from './address.ts';
 import { createRedisClient, type RedisClient } from './client.ts';
 import { isPermanent, RedisFailureError, reasonOf, refusalOf } from './refusal.ts';
-import { requireVersion } from './server-checks.ts';
+import { requireAllKeys, requireVersion } from './server-checks.ts';
 
 /** How long a start waits for Redis. */
 const START_MAX_MS = 5000;
@@ -86,6 +86,7 @@ export class RedisConnection {
     try {
       await promise;
       await requireVersion(this.name, client);
+      await requireAllKeys(client);
       await trial();
     } catch (error) {
       throw refusalOf(this.name, error);

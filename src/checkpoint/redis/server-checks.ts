@@ -1,6 +1,7 @@
 import { Cluster, type Redis } from 'ioredis';
 import { StoreConfigurationError } from '../store.ts';
 import type { RedisClient } from './client.ts';
+import { REPLICAS_KEYS } from './keys.ts';
 
 /** The first version with `SET … NX GET`. Valkey reports the version of Redis that it is compatible with. */
 const VERSION_MIN = 7;
@@ -13,6 +14,11 @@ export async function requireVersion(name: string, client: RedisClient): Promise
   throw new StoreConfigurationError(
     `checkpoint.store: ${name} has version ${version}; use Redis ${VERSION_MIN} or later, or Valkey`,
   );
+}
+
+/** Rejects when the server is one of several that share the keys, and the client would ask no other. */
+export async function requireAllKeys(client: RedisClient): Promise<void> {
+  if (!(client instanceof Cluster)) await Promise.all(REPLICAS_KEYS.map((key) => client.exists(key)));
 }
 
 /** The servers that are written to, as they are known now. */

@@ -287,6 +287,8 @@ export class RedisStore implements Store {
     const latest = await this.#runs.latest(run);
     // Perhaps another deployment's, or of a version whose runs are not read here: it is theirs to salvage.
     if (latest === 'unproven') return undefined;
+    // The network may still hold the opening that a dead replica has sent. Its list expires as a whole.
+    if (!latest && !RELEASED_LISTS.includes(list)) return undefined;
     if (latest && !latest.isFinished) {
       const { opening } = latest;
       if (opening.epoch === epoch && isHeldBy(list, opening)) return { run, owner: opening.owner, epoch };

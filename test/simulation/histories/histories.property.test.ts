@@ -29,6 +29,22 @@ describe('several replicas that share a Redis, whatever happens to them, to it a
 /** What histories have shown once. */
 const KNOWN: readonly (readonly [string, History])[] = [
   [
+    'the opening of a run arrives when its replica is dead and others have looked for what it left',
+    {
+      replicas: 2,
+      durability: 'interval',
+      plan: { words: 3, pace_ms: 20, calls: false },
+      faults: [
+        { kind: 'kill', at_ms: 1081, replica: 0, for_ms: 50 },
+        { kind: 'partition', at_ms: 3, replica: 0, for_ms: 1075 },
+      ],
+      readers: [],
+      patience_ms: 1500,
+      skews_ms: [0, 0, 0],
+      seed: 420_442_709,
+    },
+  ],
+  [
     'a reader that brings the request makes a run known whose replica was stopped before it had a lease',
     {
       replicas: 2,
