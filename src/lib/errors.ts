@@ -128,6 +128,17 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message: "This port is not served under the name '{host}': use an address, or add {remedy}.",
   },
+  upgrade_required: {
+    status: 426,
+    type: 'invalid_request_error',
+    message:
+      'Responses are served over HTTP, not over {protocol}: send POST /v1/responses with `"stream": true` instead; clients that speak both do so from here on.',
+  },
+  upgrade_not_supported: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'This server does not change over to {protocol}: send the request without `Upgrade`.',
+  },
   headers_too_large: {
     status: 431,
     type: 'invalid_request_error',

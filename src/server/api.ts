@@ -70,6 +70,7 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
     if (method === 'OPTIONS') return void reply.code(204).headers(browsers.preflight(headers)).send();
     void context.requests.track(new Promise<void>((resolve) => reply.raw.once('close', resolve)));
     guard(headers);
+    refuseUpgrade(request, reply);
     const identified = request.is404 ? undefined : callers.identify(request);
     if (identified === undefined) done();
     else void identified.then(() => done(), done);
@@ -99,6 +100,28 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
   }
   return api;
 }
+
+/**
+ * Throws where the client wants to speak another protocol from here on, which no upstream is asked for. Java's client offers
+ * `h2c` with every request, and expects HTTP/1.1 where the offer is not taken.
+ */
+function refuseUpgrade({ url, headers }: FastifyRequest, { raw }: FastifyReply): void {
+  const offered = listOf(headers.upgrade);
+  if (offered.length === 0 || offered.includes('h2c')) return;
+  if (!listOf(headers.connection).includes('upgrade')) return;
+  const protocol = offered.join(', ');
+  if (wireAt(url)?.name !== 'responses') throw apiError('upgrade_not_supported', { protocol });
+  // RFC 9110, 15.5.22: the answer names what is spoken instead.
+  raw.setHeader('upgrade', 'HTTP/1.1').setHeader('connection', 'upgrade');
+  throw apiError('upgrade_required', { protocol });
+}
+
+const listOf = (header = ''): string[] =>
+  header
+    .toLowerCase()
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean);
 
 /** More of its body is to come. */
 const isComing = ({ raw }: FastifyRequest): boolean =>
