@@ -19,7 +19,7 @@ export interface ResumableOptions {
   /** No request is begun, or waited for, when nothing has come from any replica for this long. Default 120 000. */
   readonly give_up_ms?: number;
   /**
-   * A connection on which nothing comes for this long counts as broken. Replicas send a keep-alive every 10 s.
+   * A connection on which nothing comes for this long counts as broken. Replicas send a keep-alive every 15 s.
    * Default 30 000.
    */
   readonly idle_ms?: number;

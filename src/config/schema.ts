@@ -77,6 +77,14 @@ const LIMITS_SCHEMA = section('What one client or one run may use.', {
   },
 });
 
+const DELIVERY_SCHEMA = section('How answers reach their clients.', {
+  keepalive_ms: integer(
+    15_000,
+    [5000, 300_000],
+    'A client that has been sent nothing for this long is sent an event that says nothing, which its wire knows; before there can be any, a comment. Milliseconds.',
+  ),
+});
+
 const STATUS_SCHEMA = section('What the status page shows, and to whom.', {
   content: flag(
     false,
@@ -175,6 +183,7 @@ export const CONFIGURATION_SCHEMA = {
     clocks: CLOCKS_SCHEMA,
     checkpoint: CHECKPOINT_SCHEMA,
     resume: RESUME_SCHEMA,
+    delivery: DELIVERY_SCHEMA,
     limits: LIMITS_SCHEMA,
     status_page: STATUS_SCHEMA,
     tracing: TRACING_SCHEMA,

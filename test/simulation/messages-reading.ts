@@ -79,7 +79,8 @@ class MessagesStream {
     if (name !== type) this.#complain(`a ${type} with the name ${name}`);
     if (reading.done) this.#complain(`${type} after the end`);
     if (reading.error) this.#complain(`${type} after the error`);
-    if (!this.#begun && type !== 'message_start' && type !== 'error')
+    // All SDKs of the provider take pings out of the stream, wherever they are.
+    if (!this.#begun && !['message_start', 'error', 'ping'].includes(type))
       this.#complain(`${type} before the message`);
     if (reading.finish !== undefined && !['message_stop', 'error'].includes(type))
       this.#complain(`${type} after the stop reason`);

@@ -2,9 +2,7 @@ import type { EpochName } from '../../checkpoint/epoch.ts';
 import type { RunId } from '../../checkpoint/store.ts';
 import type { Wire } from '../wires/common/wire.ts';
 
-/** After a silence of this length the connection is kept alive. */
-export const KEEP_ALIVE_MS = 10_000;
-/** A single newline: an empty line after a comment is an empty event, which crashes some clients. */
+/** Keeps a connection alive. A single newline: an empty line after a comment is an empty event, which crashes some clients. */
 export const KEEP_ALIVE = ': hb\n';
 
 /**

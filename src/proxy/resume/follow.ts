@@ -5,7 +5,7 @@ import { type ApiError, apiError, type ErrorObject, errorObject } from '../../li
 import { sleep } from '../../lib/time.ts';
 import type { Outcome } from '../../plans/outcome.ts';
 import type { Client } from '../downstream/client.ts';
-import { eventFrames, KEEP_ALIVE, KEEP_ALIVE_MS } from '../downstream/event-frame.ts';
+import { eventFrames, KEEP_ALIVE } from '../downstream/event-frame.ts';
 import { HAND_OVER, type Resumption, type Run } from '../run/context/run.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 import { releaseLease, withLease } from '../run/context/with-lease.ts';
@@ -56,6 +56,7 @@ class Following {
   /** Of a run that has no header yet, what its client says, or a guess. */
   #wire: Wire;
   readonly #began_ms: number;
+  readonly #keepalive_ms: number;
   /** Those that are known of. */
   #takeovers: readonly Takeover[];
   #poll_ms = POLL_MS_MIN;
@@ -73,7 +74,8 @@ class Following {
     this.#takeovers = stored.takeovers;
     this.#began_ms = context.time.now();
     this.#written_ms = this.#began_ms;
-    this.#cancelTimer = context.time.after(KEEP_ALIVE_MS, () => this.#keepAlive());
+    this.#keepalive_ms = context.configuration.delivery.keepalive_ms;
+    this.#cancelTimer = context.time.after(this.#keepalive_ms, () => this.#keepAlive());
   }
 
   async run(first: StoredRun): Promise<Outcome> {
@@ -299,8 +301,8 @@ class Following {
   #keepAlive(): void {
     const { time } = this.#context;
     this.#noteReader();
-    const isIdle = time.now() - this.#written_ms >= KEEP_ALIVE_MS;
+    const isIdle = time.now() - this.#written_ms >= this.#keepalive_ms;
     if (this.#client.opened && !this.#blocked && isIdle) void this.#write(KEEP_ALIVE);
-    this.#cancelTimer = time.after(KEEP_ALIVE_MS, () => this.#keepAlive());
+    this.#cancelTimer = time.after(this.#keepalive_ms, () => this.#keepAlive());
   }
 }

@@ -4,7 +4,7 @@ import type { PauseWatch } from '../../lib/pause-watch.ts';
 import type { Time } from '../../lib/time.ts';
 import { type Delta, partOf, type Segment, type Usage } from '../../plans/delta.ts';
 import type { Client } from '../downstream/client.ts';
-import { eventFrame, KEEP_ALIVE, KEEP_ALIVE_MS } from '../downstream/event-frame.ts';
+import { eventFrame, KEEP_ALIVE } from '../downstream/event-frame.ts';
 import type { RequestFacts } from '../wires/common/request.ts';
 import type {
   Advisory,
@@ -20,8 +20,6 @@ import type { RestoredRun } from './restored-run.ts';
 
 /** Until then a failure can still be answered with a proper status. */
 const HEADERS_WAIT_MS = 5_000;
-/** Some clients' timers ignore comments and run for two minutes. */
-const SILENCE_MAX_MS = 60_000;
 
 export interface OutputGateOptions {
   readonly wire: Wire;
@@ -39,8 +37,7 @@ export interface OutputGateOptions {
   readonly storeFirst?: boolean;
   /** The id of the event with this ordinal, where the client asked for ids. */
   readonly idOf?: (seq: number) => string;
-  /** Whether the client waits for a recovery: from the interruption until new content has come. */
-  readonly isRecovering: () => boolean;
+  readonly keepalive_ms: number;
   /** The store does not confirm that the run is still ours, and has not said either that it is not. */
   readonly onUnproven: () => void;
   /** What was delivered before this replica. */
@@ -52,8 +49,8 @@ export interface OutputGateOptions {
  * in that order. Frames are collected, and leave together. With `write_ahead`, and after a pause of this process, they do
  * not leave before the store has them: until then another replica may have the run. A store that fails delays what else
  * has to be stored first, and what comes after a silence of the provider as long as that between two signs of life, and does
- * not keep it back. Opens the response with the first of them, or after five seconds, and keeps the connection alive while
- * there are none.
+ * not keep it back. Opens the response with the first of them, or after five seconds. While there are none, the client gets
+ * events that say nothing: the timers of many clients ignore comments.
  */
 export class OutputGate {
   readonly #options: OutputGateOptions;
@@ -310,21 +307,25 @@ export class OutputGate {
   }
 
   #keepAlive(): void {
-    const { client, time } = this.#options;
+    const { client, time, keepalive_ms } = this.#options;
     const now_ms = time.now();
-    if (!this.#isBlocked && (!client.opened || now_ms - this.#written_ms >= KEEP_ALIVE_MS)) {
-      if (!client.opened) this.#open();
-      if (now_ms - this.#data_ms < SILENCE_MAX_MS || !this.#breakSilence()) {
-        this.#written_ms = now_ms;
-        if (!client.write(KEEP_ALIVE)) void this.#drained();
-      }
+    const wasOpened = client.opened;
+    if (!wasOpened) this.#open();
+    const isDue = (since_ms: number) => now_ms - since_ms >= keepalive_ms;
+    // An answer that is sent as one document has no events to keep it alive.
+    const isBroken = wasOpened && !this.#isBlocked && isDue(this.#data_ms) && this.#breakSilence();
+    if (!isBroken && !this.#isBlocked && (!wasOpened || isDue(this.#written_ms))) {
+      this.#written_ms = now_ms;
+      if (!client.write(KEEP_ALIVE)) void this.#drained();
     }
-    this.#cancelTimer = time.after(KEEP_ALIVE_MS, () => this.#keepAlive());
+    const next_ms = [this.#data_ms, this.#written_ms, now_ms].map((since_ms) => since_ms + keepalive_ms);
+    const wait_ms = Math.min(...next_ms.filter((at_ms) => at_ms > now_ms)) - now_ms;
+    this.#cancelTimer = time.after(wait_ms, () => this.#keepAlive());
   }
 
-  /** Sends an empty event during a long recovery. False if the wire has none, or if no recovery is under way. */
+  /** Sends an event that says nothing. False if the wire has none yet, or if what would come before it may not leave. */
   #breakSilence(): boolean {
-    if (!this.#options.isRecovering() || !this.#answer.breakSilence()) return false;
+    if (this.#frames !== '' || !this.#answer.breakSilence()) return false;
     // After so long a silence the run may be another replica's, which would give this ordinal to another event.
     this.#needsStored = true;
     void this.flush(this.#options.time.now());

@@ -104,7 +104,7 @@ export class RunState {
         context.log.warn({ run: run.id }, 'withdrawn: the store does not confirm that the run is still held');
         this.#stop(SUPERSEDED);
       },
-      isRecovering: () => this.attempts.isRecovering,
+      keepalive_ms: context.configuration.delivery.keepalive_ms,
       ...(run.resumable && { idOf: (seq: number) => eventId(run.id, this.#journal.epoch, seq) }),
       ...(this.restored && { restored: this.restored }),
     });

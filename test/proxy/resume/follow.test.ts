@@ -120,7 +120,8 @@ describe('a run that another replica delivers', () => {
     const { client, outcome } = await fleet.follow(fleet.replica());
     await fleet.time.drive(Promise.all([outcome, first.outcome]));
 
-    expect(client.body.match(/^: hb$/gm)).toHaveLength(3);
+    // The replica that has the run sends the client something every fifteen seconds, which the reader gets as well.
+    expect(client.body.match(/"delta":\{\},"finish_reason":null/g)).toHaveLength(2);
     expect(readStream(client.body).text).toBe(TEXT);
   });
 

@@ -48,7 +48,7 @@ function delivered(payloads: readonly string[], segments: Readonly<Record<number
     pauses: new PauseWatch(new VirtualTime(), 1000),
     onUnproven: () => {},
     checkpoint: { durability: 'interval', lease_ms: 1000 },
-    isRecovering: () => false,
+    keepalive_ms: 15_000,
   });
   const reader = chatWire.reader(() => 0, REQUEST);
   for (const [index, data] of payloads.entries()) {

@@ -33,12 +33,21 @@ export interface RawRun {
   readonly journal: JournalFold;
   /** Bodies of the requests that were made. */
   readonly requests: readonly Readonly<Record<string, unknown>>[];
+  /** When the client was sent an event. */
+  readonly events_ms: readonly number[];
+  /** When it was sent the last byte. */
+  readonly end_ms: number;
 }
 
 /** One run on virtual time against a provider that says exactly this, one answer per request. */
 export async function relayRaw(answers: readonly RawAnswer[], options: SimulationOptions): Promise<RawRun> {
   const time = new VirtualTime();
-  const client = new RecordingClient();
+  const events_ms: number[] = [];
+  let length = 0;
+  const client = new RecordingClient(({ body }) => {
+    if (/^data:/m.test(body.slice(length))) events_ms.push(time.now());
+    length = body.length;
+  });
   const requests: Readonly<Record<string, unknown>>[] = [];
   const transport: Transport = {
     async open({ body, signal }) {
@@ -79,5 +88,6 @@ export async function relayRaw(answers: readonly RawAnswer[], options: Simulatio
   );
   const stored = await store.read(RUN, OWNER, 0);
   const journal = foldJournal(stored?.records ?? []);
-  return { outcome, client, stream: readingOf(client.body, options), journal, requests };
+  const stream = readingOf(client.body, options);
+  return { outcome, client, stream, journal, requests, events_ms, end_ms: time.now() };
 }

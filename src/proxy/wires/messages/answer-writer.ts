@@ -79,7 +79,14 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
   }
 
   fail(error: object): void {
+    this.#blocks.settle();
     this.send(errorPayload(error));
+  }
+
+  /** A client that counts only content gets some, if there is a block that it can be of. */
+  override breakSilence(): boolean {
+    this.send(this.#blocks.emptyDelta ?? pingPayload());
+    return true;
   }
 
   protected override sendEmpty(holdfast?: object): void {

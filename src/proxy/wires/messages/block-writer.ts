@@ -18,7 +18,8 @@ import { isProviderUse, unknownResultOf } from './provider-tools.ts';
 
 /**
  * Writes the blocks of one message, one after the other, numbered without gaps. A block that an interruption has cut
- * stays open, and its continuation is written into it.
+ * stays open, and its continuation is written into it. The end of text and of thinking waits for what comes after it:
+ * while that is a call that is held, only an open block can have content that says nothing.
  */
 export class MessagesBlockWriter {
   readonly #sink: AnswerSink;
@@ -27,6 +28,8 @@ export class MessagesBlockWriter {
   #open: ShownBlock | undefined;
   /** The last event that was shown in it. */
   #source: MessagesEvent | undefined;
+  /** The event that ends it, once that has come. */
+  #stop: { readonly payload: string; readonly deltas: readonly Delta[] } | undefined;
   /** What is missing of a call that another replica has shown the beginning of. */
   #rest = '';
 
@@ -51,13 +54,35 @@ export class MessagesBlockWriter {
     const call = latest && calls[this.#blocks.callOf(latest)];
     if (call?.state === 'open') return;
     this.#open = latest;
+    // Nothing can be added to what is signed.
+    if (latest?.isSigned) this.#stop = { payload: blockStop(latest.index), deltas: [] };
     if (latest && call?.state === 'closed')
       this.#rest = normalisedArguments(call.arguments).slice(latest.arguments.length);
   }
 
+  /** Content that says nothing, of the block that is open; undefined where none is, or none that could have any. */
+  get emptyDelta(): string | undefined {
+    const open = this.#open ?? this.#blocks.latest;
+    const delta = open && EMPTY_DELTAS[open.type];
+    return delta && blockDelta(open.index, delta);
+  }
+
+  /** Sends the end that waited for what comes after it. */
+  settle(): void {
+    const stop = this.#stop;
+    this.#stop = undefined;
+    if (stop && this.#open) this.#end(this.#open, stop.payload, stop.deltas);
+  }
+
   /** Shows an event as it came, in the place that it has in this message. */
   pass(event: MessagesEvent): void {
-    const { type, payload, parsed, block, deltas } = event;
+    const { type, payload, parsed, block, deltas, ping } = event;
+    // To a client that counts only content, it is no sign of life.
+    if (ping && this.#stop) {
+      this.#send(this.emptyDelta ?? payload);
+      return;
+    }
+    this.settle();
     if (type === 'message_start') this.#blocks.start = parsed;
     if (type === 'content_block_start') this.#openAs(event);
     else if (!block) this.#send(payload, deltas);
@@ -65,13 +90,14 @@ export class MessagesBlockWriter {
       const { index } = this.#open;
       if (isObject(parsed.delta) && parsed.delta.type === 'signature_delta') this.#open.isSigned = true;
       const placed = parsed.index === index ? payload : JSON.stringify({ ...parsed, index });
-      if (type === 'content_block_stop') this.#end(this.#open, placed, deltas);
+      if (type === 'content_block_stop') this.#stopWith(this.#open, placed, deltas);
       else this.#send(placed, deltas);
     }
   }
 
   /** `isWhole`: it is all that the event says. */
   say(delta: Prose, event: MessagesEvent, isWhole: boolean): void {
+    this.settle();
     const { type, parsed, payload } = event;
     if (type === 'content_block_start' && isWhole) {
       this.#openAs(event);
@@ -104,6 +130,7 @@ export class MessagesBlockWriter {
   }
 
   continueCall(position: number, { arguments: text, deltas }: ShownFragment): void {
+    this.settle();
     const block = this.#blocks.ofCall(position);
     if (block) this.#send(blockDelta(block.index, inputDelta(text)), deltas);
   }
@@ -116,6 +143,7 @@ export class MessagesBlockWriter {
 
   /** Ends what is open, because of `event`, if any. */
   close(event: MessagesEvent | undefined): void {
+    this.settle();
     const open = this.#open;
     if (!open) return;
     const signature = open.type === 'thinking' && !open.isSigned ? this.#signatureFrom(event) : undefined;
@@ -180,6 +208,11 @@ export class MessagesBlockWriter {
     return thought?.type === 'thinking' ? thought.signature : undefined;
   }
 
+  #stopWith(block: ShownBlock, payload: string, deltas: readonly Delta[]): void {
+    if (block.type in EMPTY_DELTAS) this.#stop = { payload, deltas };
+    else this.#end(block, payload, deltas);
+  }
+
   #end(block: ShownBlock, payload = blockStop(block.index), deltas: readonly Delta[] = []): void {
     this.#blocks.end(block);
     this.#send(payload, deltas);
@@ -192,5 +225,11 @@ export class MessagesBlockWriter {
     this.#sink.send(payload, deltas, keepPayload);
   }
 }
+
+const EMPTY_DELTAS: Readonly<Record<string, object>> = {
+  text: { type: 'text_delta', text: '' },
+  thinking: { type: 'thinking_delta', thinking: '' },
+  tool_use: inputDelta(''),
+};
 
 const isProse = (delta: Delta): delta is Prose => 'text' in delta && delta.kind !== 'tool_arguments';

@@ -38,8 +38,9 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
     this.#output = new ResponseOutput(this.#sender);
   }
 
+  /** That a response was announced is no content yet: another attempt may answer in its name. */
   get begun(): boolean {
-    return this.#sender.begun;
+    return this.#sender.shown.hasItems;
   }
 
   get id(): string | undefined {
@@ -108,9 +109,16 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
     this.#sender.emit({ type: 'response.failed', ...failedResponse(first, shown ?? error) });
   }
 
+  /** Clients take the first event for the beginning of the response: before the provider has announced it there is nothing to send. */
+  override breakSilence(): boolean {
+    if (this.#sender.begun) this.sendEmpty();
+    else this.#announce();
+    return this.#sender.begun;
+  }
+
   protected override sendEmpty(holdfast?: object): void {
     const response = responseInProgress(this.#sender.shown.response ?? {});
-    this.#sender.emit({ type: 'response.in_progress', response, ...(holdfast && { holdfast }) });
+    this.#sender.emitAside({ type: 'response.in_progress', response, ...(holdfast && { holdfast }) });
   }
 
   protected override dropCall(index: number): SeenCall | undefined {
@@ -150,8 +158,8 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
   }
 
   #saysNothingYet({ data, item, deltas }: ResponsesEvent): boolean {
-    if (LIFECYCLE.has(data.type)) return !this.begun;
-    if (data.type === KEEPALIVE) return !this.begun && !this.#pending.some(isOfResponse);
+    if (LIFECYCLE.has(data.type)) return !this.#sender.begun;
+    if (data.type === KEEPALIVE) return !this.#sender.begun && !this.#pending.some(isOfResponse);
     if (item === undefined || item.kind === 'other' || deltas.length > 0) return false;
     // The end of thoughts brings what they are taken back with, and nothing can continue them.
     return !(endsThoughts(data, item) && this.#output.has(item));
@@ -182,6 +190,13 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
     }
     if (!this.begun) return;
     for (const advisory of this.drainAdvisories()) this.advise(advisory);
+  }
+
+  /** Sends what an attempt has said of the response as a whole, if anything. */
+  #announce(): void {
+    const announced = this.#pending.filter(isOfResponse);
+    this.#pending = this.#pending.filter((event) => !isOfResponse(event));
+    for (const event of announced) this.#sender.pass(event);
   }
 
   #endChanges({ data }: ResponsesEvent, reason: string, usage: Usage | undefined): Json {

@@ -61,6 +61,10 @@ export class ClientResponseState {
   /** The item that an event was about last. */
   #latest: ShownItem | undefined;
 
+  get hasItems(): boolean {
+    return this.#items.size > 0;
+  }
+
   get items(): readonly ShownItem[] {
     return [...this.#items.values()].sort((one, other) => one.index - other.index);
   }

@@ -34,8 +34,13 @@ export class ResponsesSender {
   }
 
   /** An event of our own. */
-  emit({ type, ...fields }: Unnumbered, deltas: readonly Delta[] = []): void {
+  emit(event: Unnumbered, deltas: readonly Delta[] = []): void {
     this.isFaithful = false;
+    this.emitAside(event, deltas);
+  }
+
+  /** The same where it changes nothing of the response. */
+  emitAside({ type, ...fields }: Unnumbered, deltas: readonly Delta[] = []): void {
     const data: ResponsesData = { type, sequence_number: this.shown.next_sequence, ...fields };
     this.#send(data, JSON.stringify(data), deltas);
   }
