@@ -30,7 +30,7 @@ const LARGE_BYTES = 262_144;
 
 let lastTurn: Promise<void> = Promise.resolve();
 
-/** Each large body is parsed in a turn of the event loop of its own. */
+/** Whatever takes long with large bodies has turns of the event loop of its own, one for each body and step. */
 function ownTurn(): Promise<void> {
   lastTurn = lastTurn.then(() => nextTurn());
   return lastTurn;
@@ -51,7 +51,7 @@ export function wireRoutes(api: FastifyInstance, context: ApiContext): void {
         const sent = readJsonBody(bytes);
         const { model } = sent.fields;
         request.caller.admit(() => context.models.use(typeof model === 'string' ? model : undefined));
-        if (isLarge) await nextTurn();
+        if (isLarge) await ownTurn();
         const body = await context.answerIds.inPlace(wire, sent, () => request.owner);
         return context.work.track(answer(wire, body, request, reply, context));
       }),
