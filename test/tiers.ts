@@ -21,7 +21,7 @@ const INTEGRATION = [
   'test/proxy/**/{undici-transport*,unparsable-documents}.test.ts',
   'test/**/server.test.ts',
   'test/server/{browser-access,clients,masked-credentials,memory-budget,owner-claim,owner-header}.test.ts',
-  'test/server/{upgrade,young-generation}.test.ts',
+  'test/server/{upgrade,upstream-settings,young-generation}.test.ts',
   'test/status/{replica,slow-viewer,status-routes}.test.ts',
   'test/tracing/{configuration,off}.test.ts',
 ];

@@ -1,30 +1,12 @@
 import { createHmac, hash, randomFillSync } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { CLIENT_CREDENTIALS, CREDENTIAL_HEADERS, GATEWAY_CREDENTIAL } from '../config/configuration.ts';
 import { apiError } from '../lib/errors.ts';
 import type { Owner, RunId } from './store.ts';
 
 const RUN_ID_BYTES = 16;
 
 const BEARER = /^bearer(?: +|$)/i;
-
-/** Where clients put the credential that says who they are. */
-const CLIENT_CREDENTIALS = ['authorization', 'api-key', 'x-api-key', 'x-goog-api-key'] as const;
-/** The token of a gateway before the provider: says who its client is where nothing else does. */
-const GATEWAY_CREDENTIAL = 'cf-aig-authorization';
-
-/** Those headers of an account with a provider that are secret. */
-export const SECRET_HEADERS: readonly string[] = [
-  ...CLIENT_CREDENTIALS,
-  GATEWAY_CREDENTIAL,
-  'x-amz-security-token',
-];
-
-/** Headers of a client's account with its provider. An upstream's `api_key` replaces all of them. */
-export const CREDENTIAL_HEADERS: readonly string[] = [
-  ...SECRET_HEADERS,
-  'openai-organization',
-  'openai-project',
-];
 
 /**
  * The last owners that were asked for, since a plain digest takes an eighth of the time of a keyed one. By digest: of a

@@ -1,5 +1,5 @@
 import { hostnameOf, isLoopback } from '../lib/host-name.ts';
-import type { ClientConfiguration, Configuration } from './configuration.ts';
+import { type ClientConfiguration, type Configuration, isKeyed, keyPathOf } from './configuration.ts';
 import { formatPath } from './key-path.ts';
 import { type Problem, suggestion } from './problem.ts';
 
@@ -37,8 +37,10 @@ function tokenFault(
   upstreams: Configuration['upstreams'],
 ): string | undefined {
   if (!/^[\x21-\x7e]+$/.test(token)) return 'must be of visible ASCII characters, without spaces.';
-  const spent = Object.keys(upstreams).find((name) => upstreams[name]?.api_key === token);
-  return spent && `is upstreams.${spent}.api_key, which clients are not to have; make one of its own.`;
+  const spent = Object.entries(upstreams).find(([, { api_key, headers = {} }]) =>
+    [api_key, ...Object.values(headers)].includes(token),
+  );
+  return spent && `is ${keyPathOf(...spent)}, which clients are not to have; make one of its own.`;
 }
 
 function routeFault(route: string, models: readonly string[]): string | undefined {
@@ -105,9 +107,9 @@ export function accessDoubts({ upstreams, clients, owner, listen: { host } }: Co
         ]
       : [];
   const spends = Object.entries(upstreams).flatMap(([name, upstream]) => {
-    if (isOpen && upstream.api_key !== undefined)
-      return `listen.host: everyone who reaches ${host} can spend upstreams.${name}.api_key; name the clients that may under clients, or listen on 127.0.0.1.`;
-    if (clients.length > 0 && upstream.api_key === undefined)
+    if (isOpen && isKeyed(upstream))
+      return `listen.host: everyone who reaches ${host} can spend ${keyPathOf(name, upstream)}; name the clients that may under clients, or listen on 127.0.0.1.`;
+    if (clients.length > 0 && !isKeyed(upstream))
       return `upstreams.${name}: has no api_key, so requests for it need no token of a client; where the server asks for no key, configure any.`;
     return [];
   });

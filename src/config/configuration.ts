@@ -18,6 +18,43 @@ export type BreakerLimits = Configuration['breaker'];
 export type ClockLimits = Configuration['clocks'];
 export type Limits = Configuration['limits'];
 
+/** Where clients put the credential that says who they are. */
+export const CLIENT_CREDENTIALS = ['authorization', 'api-key', 'x-api-key', 'x-goog-api-key'] as const;
+/** The token of a gateway before the provider: says who its client is where nothing else does. */
+export const GATEWAY_CREDENTIAL = 'cf-aig-authorization';
+
+/** Those headers of an account with a provider that are secret. */
+export const SECRET_HEADERS: readonly string[] = [
+  ...CLIENT_CREDENTIALS,
+  GATEWAY_CREDENTIAL,
+  'x-amz-security-token',
+];
+
+/** Headers of a client's account with its provider. Where an upstream has a key of the operator's, none of them reaches it. */
+export const CREDENTIAL_HEADERS: readonly string[] = [
+  ...SECRET_HEADERS,
+  'openai-organization',
+  'openai-project',
+];
+
+/** It is asked with a key of the operator's, as `api_key` or in a header, and never with one of a client. */
+export const isKeyed = ({
+  api_key,
+  headers = {},
+}: Pick<UpstreamConfiguration, 'api_key' | 'headers'>): boolean =>
+  api_key !== undefined || Object.keys(headers).some(isClientCredential);
+
+/** Where the key of an upstream is configured, or would be. */
+export const keyPathOf = (
+  name: string,
+  upstream: Pick<UpstreamConfiguration, 'api_key' | 'headers'>,
+): string =>
+  `upstreams.${name}.${upstream.api_key === undefined && isKeyed(upstream) ? 'headers' : 'api_key'}`;
+
+/** `name` of a header, in any case. */
+export const isClientCredential = (name: string): boolean =>
+  (CLIENT_CREDENTIALS as readonly string[]).includes(name.toLowerCase());
+
 const LOOPBACK = '127.0.0.1';
 /** Every interface, in the notation that a URL has for it, and the loopback address of the same kind. */
 const LOOPBACKS: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import type { Configuration } from './configuration.ts';
+import { type Configuration, SECRET_HEADERS } from './configuration.ts';
 
 /** What stands for a secret where it may not be printed. */
 const HIDDEN = '[redacted]';
@@ -29,7 +29,13 @@ export function redactor(
   client_key: string | undefined,
 ): (text: string) => string {
   const user = USER_INFORMATION.exec(checkpoint.store)?.[2];
-  const keys = [client_key, ...Object.values(upstreams).map(({ api_key }) => api_key)];
+  const ofUpstreams = Object.values(upstreams).flatMap(({ api_key, headers = {} }) => [
+    api_key,
+    ...Object.entries(headers).flatMap(([name, value]) =>
+      SECRET_HEADERS.includes(name.toLowerCase()) ? [value] : [],
+    ),
+  ]);
+  const keys = [client_key, ...ofUpstreams];
   const tokens = clients.map(({ token }) => token);
   const others = [secret, ...tokens, ...checkpoint.sealing_keys, user?.slice(user.indexOf(':') + 1)];
   const hidden = new Set([...keys.filter(isThere).flatMap(piecesOf), ...others.filter(isThere)]);

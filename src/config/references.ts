@@ -1,12 +1,14 @@
 import { isLoopback } from '../lib/host-name.ts';
 import { accessDoubts, clientFaults, ownerFaults } from './client-references.ts';
-import type {
-  CompressionConfiguration,
-  Configuration,
-  RouteConfiguration,
-  TargetConfiguration,
-  TracingConfiguration,
-  UpstreamConfiguration,
+import {
+  type CompressionConfiguration,
+  type Configuration,
+  isClientCredential,
+  isKeyed,
+  type RouteConfiguration,
+  type TargetConfiguration,
+  type TracingConfiguration,
+  type UpstreamConfiguration,
 } from './configuration.ts';
 import { formatPath, type KeyPath } from './key-path.ts';
 import { type Problem, suggestion } from './problem.ts';
@@ -22,6 +24,8 @@ export function checkReferences(configuration: Configuration): Problem[] {
   if (Object.keys(upstreams).length === 0) report(['upstreams'], NO_UPSTREAM);
   for (const [name, upstream] of Object.entries(upstreams)) {
     report(['upstreams', name, 'base_url'], baseUrlFault(upstream) ?? selfFault(upstream, listen));
+    for (const [header, value] of Object.entries(upstream.headers ?? {}))
+      report(['upstreams', name, 'headers', header], sentHeaderFault(header, upstream) ?? headerFault(value));
   }
   for (const [index, route] of routes.entries()) {
     for (const [position, target] of route.targets.entries()) {
@@ -65,7 +69,7 @@ function baseUrlFault({ base_url }: UpstreamConfiguration): string | undefined {
     return `must be an http: or https: URL, not ${url.protocol}`;
   }
   if (url.username || url.password) return 'must not hold credentials; use api_key.';
-  if (url.search || url.hash) return 'must not have a query or a fragment.';
+  if (url.search || url.hash) return 'must not have a query or a fragment; parameters go under query.';
   return undefined;
 }
 
@@ -131,6 +135,16 @@ function endpointFault({ endpoint }: TracingConfiguration): string | undefined {
   if (protocol !== 'https:' && protocol !== 'http:')
     return 'must be an http: or https: URL, like http://collector:4318.';
   return username || password ? 'must not hold credentials; use tracing.headers.' : undefined;
+}
+
+/** What speaks of one connection, or of what is done with the body. */
+const OWN_HEADER =
+  /^(accept-encoding|connection|content-(encoding|length|type)|cookie|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade|via|(holdfast|proxy)-.*)$/i;
+
+function sentHeaderFault(name: string, { api_key }: UpstreamConfiguration): string | undefined {
+  if (OWN_HEADER.test(name)) return 'cannot be configured: Holdfast sets it, or leaves it out; remove it.';
+  if (api_key === undefined || !isClientCredential(name)) return undefined;
+  return 'is a credential beside api_key; keep one of the two.';
 }
 
 function headerFault(value: string): string | undefined {
@@ -206,7 +220,6 @@ function summaryDoubts(
 
 /** Where the client's own credential goes, if that is the server of a third party. */
 function passedTo(upstream: UpstreamConfiguration | undefined): string | undefined {
-  if (!upstream || upstream.api_key !== undefined || !upstream.base_url.startsWith('https:'))
-    return undefined;
+  if (!upstream || isKeyed(upstream) || !upstream.base_url.startsWith('https:')) return undefined;
   return new URL(upstream.base_url).origin;
 }

@@ -3,6 +3,7 @@ import {
   choice,
   integer,
   milliseconds,
+  NAMES,
   section,
   text,
   withoutDefault,
@@ -61,6 +62,20 @@ export const UPSTREAM_SCHEMA = {
         "Sent as `Authorization: Bearer`, under `/v1/messages` as `x-api-key`, in place of the client's credential. Without it the client's own passes through.",
       examples: [`\${OPENAI_API_KEY}`],
       minLength: 1,
+    },
+    headers: {
+      type: 'object',
+      description:
+        'Headers that are sent with every request, in place of those of the client: `api-key`, `anthropic-beta`. With a credential among them, no credential of a client is sent.',
+      propertyNames: NAMES,
+      additionalProperties: text('A header that is sent with every request. Never printed.'),
+    },
+    query: {
+      type: 'object',
+      description:
+        'Parameters that are added to the query of every request, in place of those of the client: `api-version`.',
+      propertyNames: NAMES,
+      additionalProperties: text('A parameter of every request.', 0),
     },
     ca_file: text("PEM file of a certificate authority to trust besides the system's."),
     clocks: {

@@ -1,4 +1,4 @@
-import type { Configuration } from '../config/configuration.ts';
+import { type Configuration, isKeyed } from '../config/configuration.ts';
 import type { CertificateAuthorities } from '../config/load.ts';
 import { systemTime } from '../lib/time.ts';
 import { type ProbeAnswer, probe } from '../proxy/run/context/probe.ts';
@@ -38,7 +38,7 @@ export function headersFor(
 
 /** An upstream is asked with a key: its own, or that of a client. */
 export const hasKey = ({ client_key }: DoctorContext, { upstream }: Target): boolean =>
-  upstream.api_key !== undefined || client_key !== undefined;
+  isKeyed(upstream) || client_key !== undefined;
 
 const CONNECT_MAX_MS = 10_000;
 const ANSWER_MAX_MS = 45_000;

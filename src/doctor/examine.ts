@@ -1,3 +1,4 @@
+import { isKeyed } from '../config/configuration.ts';
 import { systemTime } from '../lib/time.ts';
 import { RouteTable } from '../proxy/upstream/route-table.ts';
 import { createUndiciTransport } from '../proxy/upstream/undici-transport.ts';
@@ -48,7 +49,7 @@ async function examineUpstreams(context: DoctorContext): Promise<Finding[]> {
 /** The key of a client is for one provider: of several that have none, for the one that `--model` leads to. */
 function withKeyFor(name: string, context: DoctorContext): DoctorContext {
   const { configuration, client_key, model } = context;
-  const keyless = Object.values(configuration.upstreams).filter(({ api_key }) => api_key === undefined);
+  const keyless = Object.values(configuration.upstreams).filter((upstream) => !isKeyed(upstream));
   const origins = new Set(keyless.map(({ base_url }) => new URL(base_url).origin));
   if (client_key === undefined || origins.size <= 1) return context;
   const target = model === undefined ? undefined : new RouteTable(configuration).target(model);

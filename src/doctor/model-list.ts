@@ -1,3 +1,4 @@
+import { isKeyed, keyPathOf } from '../config/configuration.ts';
 import { isObject, parsedJson } from '../lib/json.ts';
 import type { Target } from '../proxy/upstream/target.ts';
 import { TransportFailure, upstreamUrl } from '../proxy/upstream/transport.ts';
@@ -59,6 +60,7 @@ async function ask(context: DoctorContext, target: Target, wire: Wire, signal: A
     method: 'GET',
     url: upstreamUrl(target.upstream.base_url, '/models'),
     headers: headersFor(context, target, wire),
+    query: target.upstream.query,
     signal,
     connect_ms: connectLimit_ms(context, target),
   });
@@ -89,7 +91,7 @@ function examineCredentials(
   const isRefused = status === UNAUTHORISED || status === FORBIDDEN;
   const figures = { status };
   if (status === 200 && isObject(body)) {
-    const whose = target.upstream.api_key === undefined ? 'the key of the client' : 'api_key';
+    const whose = isKeyed(target.upstream) ? 'the configured key' : 'the key of the client';
     const seen = hasKey(context, target)
       ? `${whose} is accepted for GET /models`
       : 'GET /models needs no key';
@@ -114,9 +116,9 @@ function examineCredentials(
     return findings.fail(
       'credentials',
       `the key is refused (${status})`,
-      target.upstream.api_key === undefined
-        ? 'check the key that was given for a client.'
-        : `check upstreams.${target.name}.api_key.`,
+      isKeyed(target.upstream)
+        ? `check ${keyPathOf(target.name, target.upstream)}.`
+        : 'check the key that was given for a client.',
       figures,
     );
   if (status >= 500)

@@ -1,3 +1,4 @@
+import { keyPathOf } from '../config/configuration.ts';
 import { suggestion } from '../config/problem.ts';
 import type { Cause, Interruption } from '../interrupts/interruption.ts';
 import { PROBE, probedManner } from '../plans/seam/mode.ts';
@@ -84,13 +85,13 @@ function examineBuffering(
 
 function remedyOf(
   { cause, evidence }: Interruption,
-  { name }: Target,
+  { name, upstream }: Target,
   model: string,
   listed: readonly string[],
 ): string {
   switch (cause) {
     case 'unauthorised':
-      return `check upstreams.${name}.api_key, and whether it may use ${model}.`;
+      return `check ${keyPathOf(name, upstream)}, and whether it may use ${model}.`;
     case 'model_not_found':
       return `check the name of the model and the path of base_url.${suggestion(model, listed)}`;
     case 'quota':

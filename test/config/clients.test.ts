@@ -205,3 +205,16 @@ it('a claim of any token of its keys is warned of, and one of some is what every
   expect(doubtsOf({ ...CLAIM, audience: 'holdfast' })).toEqual([]);
   expect(doubtsOf({ ...CLAIM, issuer: 'https://login.example.com' })).toEqual([]);
 });
+
+it('a key in a header of an upstream is one, too', () => {
+  const upstreams = { main: { base_url: KEYED.base_url, headers: { 'Api-Key': TOKEN } } };
+  const opened = completeConfiguration({ upstreams, listen: { host: '0.0.0.0' } });
+  expect(doubts(opened).join('\n')).toContain('can spend upstreams.main.headers;');
+  const clients = [{ name: 'one', token: TOKEN }];
+  expect(() => completeConfiguration({ upstreams, clients })).toThrow(
+    'clients[0].token: is upstreams.main.headers, which clients are not to have',
+  );
+  const configuration = completeConfiguration({ upstreams });
+  expect(JSON.stringify(redacted(configuration))).not.toContain(TOKEN);
+  expect(redactor(configuration, undefined)(`sent ${TOKEN}`)).toBe('sent [redacted]');
+});

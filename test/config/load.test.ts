@@ -19,6 +19,9 @@ function fileWith(text: string): string {
 const load = (text: string, more: Partial<ConfigurationSources> = {}) =>
   loadConfiguration({ file: fileWith(text), environment: {}, ...more });
 
+const NAME_FAULT = (path: string) =>
+  `${path}: is not a usable name: it must start with a letter and have letters, digits, "-" and "_" only.`;
+
 /** The problems of a file, without the directory it is in. */
 function problemsOf(text: string, more: Partial<ConfigurationSources> = {}): string[] {
   try {
@@ -351,11 +354,33 @@ describe('what is wrong is named with its place and the remedy', () => {
     ['base_url: llm.example.com', 'is not a URL; write it in full, like https://api.openai.com/v1.'],
     ['base_url: "ftp://x/v1"', 'must be an http: or https: URL, not ftp:'],
     ['base_url: "http://user:pw@x/v1"', 'must not hold credentials; use api_key.'],
-    ['base_url: "http://x/v1?a=1"', 'must not have a query or a fragment.'],
+    ['base_url: "http://x/v1?a=1"', 'must not have a query or a fragment; parameters go under query.'],
   ])('an upstream with { %s }', (upstream, problem) => {
     expect(problemsOf(`upstreams: { main: { ${upstream} } }`)).toEqual([
       `holdfast.yaml:1:${upstream === '' ? 14 : 22}: upstreams.main.base_url: ${problem}`,
     ]);
+  });
+
+  it.each([
+    [
+      'headers: { Host: x }',
+      'headers.Host: cannot be configured: Holdfast sets it, or leaves it out; remove it.',
+    ],
+    [
+      'headers: { holdfast-events: chunks }',
+      'headers.holdfast-events: cannot be configured: Holdfast sets it, or leaves it out; remove it.',
+    ],
+    [
+      'headers: { Api-Key: one }, api_key: other',
+      'headers.Api-Key: is a credential beside api_key; keep one of the two.',
+    ],
+    ['headers: { x-a: "a\\nb" }', 'headers.x-a: must not have line breaks or control characters.'],
+    ['headers: { x-a: 5 }', 'headers.x-a: must be a string.'],
+    ['headers: { "a b": c }', NAME_FAULT('headers.a b')],
+    ['query: { api-version: 1 }', 'query.api-version: must be a string, not 1.'],
+  ])('an upstream with { base_url, %s }', (settings, problem) => {
+    const [found = ''] = problemsOf(`upstreams: { main: { base_url: "http://x/v1", ${settings} } }`);
+    expect(found.replace(/^[^ ]+ upstreams\.main\./, '')).toBe(problem);
   });
 
   const CIRCLE =

@@ -21,7 +21,7 @@ import {
   removeCredential,
 } from '../../checkpoint/owner.ts';
 import type { Owner } from '../../checkpoint/store.ts';
-import type { ClientConfiguration, Configuration } from '../../config/configuration.ts';
+import { type ClientConfiguration, type Configuration, isKeyed } from '../../config/configuration.ts';
 import { ApiError, apiError } from '../../lib/errors.ts';
 import type { RouteUse } from '../upstream/route-table.ts';
 
@@ -58,8 +58,7 @@ export class Callers {
       ]),
     );
     this.#others = new Caller(clients.length === 0);
-    const isKeyed = Object.values(upstreams).every(({ api_key }) => api_key !== undefined);
-    this.#needsClient = clients.length > 0 && isKeyed;
+    this.#needsClient = clients.length > 0 && Object.values(upstreams).every(isKeyed);
     this.#ownerHeader = owner.header?.toLowerCase();
     const { claim, jwks_url } = owner;
     if (claim !== undefined && jwks_url !== undefined)

@@ -53,6 +53,7 @@ export class PassThrough {
         url: upstream.base_url,
         verbatim_path: path,
         headers: headersOf(request, upstream, body),
+        query: upstream.query,
         ...(sent !== undefined && { body: sent }),
         signal: gone.signal,
         ...this.#limits(upstream),

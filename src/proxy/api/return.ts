@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { RunHeader, WireName } from '../../checkpoint/journal.ts';
 import type { Continuation } from '../../checkpoint/salvage.ts';
 import type { Orphan, Owner, RunId, StoredRun } from '../../checkpoint/store.ts';
-import type { UpstreamConfiguration } from '../../config/configuration.ts';
+import { isKeyed, type UpstreamConfiguration } from '../../config/configuration.ts';
 import { ApiError, apiError } from '../../lib/errors.ts';
 import type { Outcome } from '../../plans/outcome.ts';
 import { absentClient } from '../downstream/client.ts';
@@ -21,7 +21,7 @@ import { relay } from '../run/relay.ts';
 import type { ActiveRun } from '../run/run-registry.ts';
 import { compressionOfRun, targetsOfRun } from '../run/targets/targets-of-run.ts';
 import { loopGuard, revivedRequestHeaders } from '../upstream/headers.ts';
-import { isKeyed, type RouteUse } from '../upstream/route-table.ts';
+import type { RouteUse } from '../upstream/route-table.ts';
 import type { Target } from '../upstream/target.ts';
 import { WIRES, wireOf } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
@@ -210,7 +210,8 @@ export async function continueUnattended(
     tail: [],
     signal: active.signal,
     resumable: true,
-    revive: (known) => revive(known, { run, active, options, caller, headers }, context, isKeyed),
+    revive: (known) =>
+      revive(known, { run, active, options, caller, headers }, context, ({ upstream }) => isKeyed(upstream)),
     onTakenOver: () => {
       registry.hold(run, active);
       active.outlive(run, detachTimeoutOf(context));

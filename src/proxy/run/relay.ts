@@ -223,7 +223,7 @@ async function read(
     },
   );
   const { event_bytes } = configuration.limits;
-  const request = state.beginAttempt(planned);
+  const request = { ...state.beginAttempt(planned), query: planned.target.upstream.query };
   const attempt = new Attempt(transport, request, { clocks, event_bytes }, time, state.signal);
   const reader = new AttemptReader(state, planned, attempt, context, () => choice?.answered());
   const report = await reader.run();

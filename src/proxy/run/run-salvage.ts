@@ -1,6 +1,7 @@
 import { settledCalls } from '../../checkpoint/journal-fold.ts';
 import { Salvage, type UnattendedOptions } from '../../checkpoint/salvage.ts';
 import type { SalvagedRun } from '../../checkpoint/salvaged-run.ts';
+import { isKeyed } from '../../config/configuration.ts';
 import type { NamedCall } from '../../plans/tool-call.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { RunContext } from './context/run-context.ts';
@@ -21,7 +22,7 @@ export function createRunSalvage(
 ): Salvage {
   const { checkpoint, resume, upstreams } = configuration;
   const { detached_ms, salvage_after_ms } = resume;
-  const isKeyed = Object.values(upstreams).some(({ api_key }) => api_key !== undefined);
+  const hasKey = Object.values(upstreams).some(isKeyed);
 
   async function keep(salvaged: SalvagedRun): Promise<void> {
     if (!resume.notices || salvaged.end.status === 'complete') return;
@@ -41,7 +42,7 @@ export function createRunSalvage(
     random,
     after_ms: salvage_after_ms,
     ...(begin &&
-      isKeyed && {
+      hasKey && {
         unattended: {
           after_ms: Math.min(salvage_after_ms, detached_ms * SHARE_OF_CLIENT),
           until_ms: Math.max(salvage_after_ms, detached_ms),

@@ -17,6 +17,8 @@ const DRAIN_WAIT_MS = 1_000;
 export interface AttemptRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string | string[]>>;
+  /** See `TransportRequest`. */
+  readonly query?: Readonly<Record<string, string>> | undefined;
   /** Without one, the request is a GET. */
   readonly body?: string;
   /** Counts what is read of an answer that can be resumed. */

@@ -1,4 +1,4 @@
-import { SECRET_HEADERS } from '../../checkpoint/owner.ts';
+import { SECRET_HEADERS } from '../../config/configuration.ts';
 import type { AttemptEnd } from '../../interrupts/classify.ts';
 import type { ProviderError } from '../../interrupts/provider-error.ts';
 import type { TransportRequest, TransportResponse } from './transport.ts';

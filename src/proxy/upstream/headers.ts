@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { CREDENTIAL_HEADERS } from '../../checkpoint/owner.ts';
-import type { UpstreamConfiguration } from '../../config/configuration.ts';
+import { CREDENTIAL_HEADERS, isKeyed, type UpstreamConfiguration } from '../../config/configuration.ts';
 import { apiError } from '../../lib/errors.ts';
 
 /** What a wire asks of the headers of its requests; see `Wire`. */
@@ -54,10 +53,11 @@ export function requestHeaders(
   const forwarded = without(headers, REQUEST_STRIPPED, NOT_FORWARDED_PREFIXES);
   const via = holdfastsIn(headers.via);
   if (via.length > 0) forwarded.via = via.join(', ');
-  if (upstream.api_key === undefined) return forwarded;
-  for (const name of CREDENTIAL_HEADERS) delete forwarded[name];
-  if (wire?.keyHeader) forwarded[wire.keyHeader] = upstream.api_key;
-  else forwarded.authorization = `Bearer ${upstream.api_key}`;
+  if (isKeyed(upstream)) for (const name of CREDENTIAL_HEADERS) delete forwarded[name];
+  const { api_key } = upstream;
+  if (api_key !== undefined && wire?.keyHeader) forwarded[wire.keyHeader] = api_key;
+  else if (api_key !== undefined) forwarded.authorization = `Bearer ${api_key}`;
+  for (const [name, value] of Object.entries(upstream.headers ?? {})) forwarded[name.toLowerCase()] = value;
   return forwarded;
 }
 
@@ -88,12 +88,9 @@ export function revivedRequestHeaders(
 /** Headers of a provider's response as they go back to the client. */
 export const responseHeaders = (
   headers: Readonly<Record<string, string | string[] | undefined>>,
-  { api_key }: Pick<UpstreamConfiguration, 'api_key'>,
+  upstream: Pick<UpstreamConfiguration, 'api_key' | 'headers'>,
 ): Headers =>
-  without(headers, RESPONSE_STRIPPED, [
-    ...NOT_RETURNED_PREFIXES,
-    ...(api_key === undefined ? [] : OF_ACCOUNT),
-  ]);
+  without(headers, RESPONSE_STRIPPED, [...NOT_RETURNED_PREFIXES, ...(isKeyed(upstream) ? OF_ACCOUNT : [])]);
 
 function without(
   headers: Readonly<Record<string, string | string[] | undefined>>,

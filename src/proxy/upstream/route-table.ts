@@ -1,7 +1,8 @@
-import type {
-  CompressionConfiguration,
-  Configuration,
-  TargetConfiguration,
+import {
+  type CompressionConfiguration,
+  type Configuration,
+  isKeyed,
+  type TargetConfiguration,
 } from '../../config/configuration.ts';
 import { ModelPattern } from '../../config/model-pattern.ts';
 import type { Target } from './target.ts';
@@ -58,7 +59,7 @@ export class RouteTable {
       use: {
         route: model,
         isKeyed: [...targets, ...(compression ? [compression] : [])].some(({ upstream }) =>
-          isKeyed(upstreamOf(upstream)),
+          isKeyed(upstreamOf(upstream).upstream),
         ),
       },
       pattern: new ModelPattern(model),
@@ -81,7 +82,7 @@ export class RouteTable {
 
   /** `model`: `undefined` where none is named. Returns `undefined` where no route serves it. */
   use(model: string | undefined): RouteUse | undefined {
-    if (this.#routes.length === 0 || model === undefined) return { isKeyed: isKeyed(this.fallback) };
+    if (this.#routes.length === 0 || model === undefined) return { isKeyed: isKeyed(this.fallback.upstream) };
     return this.#route(model)?.use;
   }
 
@@ -99,7 +100,3 @@ export class RouteTable {
     return this.#routes.find(({ pattern }) => pattern.matches(model));
   }
 }
-
-/** It has a key of the operator's. */
-export const isKeyed = ({ upstream: { api_key } }: Pick<Target, 'upstream'>): boolean =>
-  api_key !== undefined;

@@ -1,4 +1,5 @@
 import type { Owner } from '../../checkpoint/store.ts';
+import { isKeyed } from '../../config/configuration.ts';
 import type { Time } from '../../lib/time.ts';
 import type { Target } from './target.ts';
 
@@ -41,4 +42,4 @@ export class StreamRefusals {
 }
 
 const keyOf = ({ name, upstream, model: own }: Target, model: string, owner: Owner): string =>
-  JSON.stringify([name, own ?? model, ...(upstream.api_key === undefined ? [owner] : [])]);
+  JSON.stringify([name, own ?? model, ...(isKeyed(upstream) ? [] : [owner])]);

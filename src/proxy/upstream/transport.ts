@@ -8,6 +8,8 @@ export interface TransportRequest {
   readonly url: string;
   /** Lower-case names; hop-by-hop and `holdfast-*` headers already removed. */
   readonly headers: Readonly<Record<string, string | string[]>>;
+  /** Parameters of the query, in place of those of these names in the address. */
+  readonly query?: Readonly<Record<string, string>> | undefined;
   readonly body?: string | Uint8Array | Readable;
   /** Aborting closes the connection (or resets the HTTP/2 stream) at once. */
   readonly signal: AbortSignal;

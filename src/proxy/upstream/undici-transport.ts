@@ -256,17 +256,31 @@ class Exchange extends BodyQueue implements Dispatcher.DispatchHandler {
 }
 
 function dispatchOptions(
-  { method, headers, body, silence_ms, verbatim_path }: TransportRequest,
+  { method, headers, query, body, silence_ms, verbatim_path }: TransportRequest,
   { origin, pathname, search }: URL,
 ): Dispatcher.DispatchOptions {
   return {
     origin,
-    path: verbatim_path ?? pathname + search,
+    path: withQuery(verbatim_path ?? pathname + search, query),
     method,
     headers: verbatim_path === undefined ? { 'accept-encoding': 'identity', ...headers } : headers,
     body: body ?? null,
     ...(silence_ms !== undefined && { headersTimeout: silence_ms, bodyTimeout: silence_ms }),
   };
+}
+
+/** What is not replaced stays as it was written. */
+function withQuery(path: string, query: TransportRequest['query']): string {
+  if (!query) return path;
+  const [address = '', ...search] = path.split('?');
+  const kept = search
+    .join('?')
+    .split('&')
+    .filter((written) => {
+      const [name] = new URLSearchParams(written).keys();
+      return name !== undefined && !Object.hasOwn(query, name);
+    });
+  return `${address}?${[...kept, new URLSearchParams(query)].join('&')}`;
 }
 
 /** The error to reject with after an abort: the reason itself where it is a failure. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CREDENTIAL_HEADERS, SECRET_HEADERS } from '../../../src/checkpoint/owner.ts';
+import { CREDENTIAL_HEADERS, SECRET_HEADERS } from '../../../src/config/configuration.ts';
 import { CredentialMask } from '../../../src/proxy/upstream/credential-mask.ts';
 
 const KEY = 'sk-0123456789abcdef';

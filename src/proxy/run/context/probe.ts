@@ -46,7 +46,7 @@ export async function probe(
   const attempt = new Attempt(
     // Whatever is added to the client's requests has no place in this one.
     transport.bare ?? transport,
-    { url: upstreamUrl(base_url, chatWire.path), headers, body: JSON.stringify(body) },
+    { url: upstreamUrl(base_url, chatWire.path), headers, query: upstream.query, body: JSON.stringify(body) },
     {
       clocks: {
         ...clocks,

@@ -216,6 +216,7 @@ async function stopAnswer(
       method: 'DELETE',
       url,
       headers: sent,
+      query: upstream.query,
       signal: abort.signal,
       connect_ms,
     });

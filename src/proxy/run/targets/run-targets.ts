@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { RunId } from '../../../checkpoint/store.ts';
-import type { RecoveryPolicy } from '../../../config/configuration.ts';
+import { isKeyed, type RecoveryPolicy } from '../../../config/configuration.ts';
 import { type Interruption, isPermanent } from '../../../interrupts/interruption.ts';
 import type { Time } from '../../../lib/time.ts';
 import type { Metrics } from '../../../metrics/metrics.ts';
@@ -129,7 +129,7 @@ export class RunTargets {
   after({ interruption, report, isOurs, offset }: InterruptedAttempt): NextTargets {
     const target = this.#current;
     const asked = this.current;
-    const own = { key: asked.upstream.api_key !== undefined, model: asked.model !== undefined };
+    const own = { key: isKeyed(asked.upstream), model: asked.model !== undefined };
     const reaction = isOurs ? 'ours' : reactionTo(interruption, own, report.silent_ms);
     this.#learn(reaction, interruption);
     this.#told = moreInformative(this.#told, {
@@ -201,7 +201,7 @@ export class RunTargets {
     const { health, upstream } = this.current;
     const isLimit = interruption.cause === 'rate_limited';
     // A refusal of one client's key does not concern another's.
-    if (isLimit && upstream.api_key === undefined) return;
+    if (isLimit && !isKeyed(upstream)) return;
     // A server that sends GOAWAY is replaced by another.
     if (interruption.cause === 'goaway') return;
     const ready_at_ms = this.#readyAt(interruption);
