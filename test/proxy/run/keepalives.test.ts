@@ -21,88 +21,19 @@ import {
 } from '../wires/messages-raw.ts';
 import { CUT, type RawAnswer, relayRaw } from '../wires/raw-relay.ts';
 import { begin, completed, itemsOf, message } from '../wires/responses-items.ts';
+import { SAID_TEXT, SlowCall } from '../wires/slow-call.ts';
 
 const KEEPALIVE_MS = 15_000;
-/** Of the ten minutes that the arguments of a call take. */
-const PIECES = 60;
-const PIECE_MS = 10_000;
-
-const PIECE = 'x'.repeat(100);
-const ARGUMENTS = JSON.stringify({ text: PIECE.repeat(PIECES) });
-const FRAGMENTS = [
-  '{"text":"',
-  ...Array.from({ length: PIECES }, () => [PIECE_MS, PIECE] as const).flat(),
-  '"}',
-];
-
-/** What the provider sends of a call, piece by piece. */
-const slowly = (fragmentOf: (piece: string) => string): (string | number)[] =>
-  FRAGMENTS.map((piece) => (typeof piece === 'number' ? piece : fragmentOf(piece)));
+/** Ten minutes. */
+const SLOW = new SlowCall(60, 10_000);
+const LEAST_MS = 600_000;
+const DONE = 'data: [DONE]\n\n';
 
 const framed = (events: readonly Payload[], first = 0): string[] =>
   events.map(
     (event, place) =>
       `event: ${event.type}\ndata: ${JSON.stringify({ ...event, sequence_number: first + place })}\n\n`,
   );
-
-const DONE = 'data: [DONE]\n\n';
-const chunk = (delta: object, finish: string | null = null) => chunkEvent(delta, finish);
-
-const CHAT: RawAnswer = [
-  chunk({ role: 'assistant', content: '' }),
-  chunk({ content: 'I will write it.' }),
-  chunk({
-    tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'write', arguments: '' } }],
-  }),
-  ...slowly((piece) => chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] })),
-  chunk({}, 'tool_calls'),
-  DONE,
-];
-
-const SAID = message('msg_1', 0, ['I will write it.']);
-const CALL = { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'write' };
-const CALLED: readonly Payload[] = [
-  {
-    type: 'response.function_call_arguments.done',
-    item_id: 'fc_1',
-    output_index: 1,
-    arguments: ARGUMENTS,
-  },
-  {
-    type: 'response.output_item.done',
-    output_index: 1,
-    item: { ...CALL, arguments: ARGUMENTS, status: 'completed' },
-  },
-];
-const BEGUN: readonly Payload[] = [
-  ...begin(1),
-  ...SAID,
-  {
-    type: 'response.output_item.added',
-    output_index: 1,
-    item: { ...CALL, arguments: '', status: 'in_progress' },
-  },
-];
-const RESPONSES: RawAnswer = [
-  ...framed(BEGUN),
-  ...FRAGMENTS.flatMap((delta, place): (string | number)[] => {
-    if (typeof delta === 'number') return [delta];
-    const said = FRAGMENTS.slice(0, place).filter((piece) => typeof piece === 'string').length;
-    const type = 'response.function_call_arguments.delta';
-    return framed([{ type, item_id: 'fc_1', output_index: 1, delta }], BEGUN.length + said);
-  }),
-  ...framed([...CALLED, completed(1, itemsOf([...SAID, ...CALLED]))], BEGUN.length + PIECES + 2),
-];
-
-const MESSAGES: RawAnswer = [
-  start(),
-  ...textBlock(0, 'I will write it.'),
-  toolStart(1, 'toolu_1'),
-  ...slowly((piece) => input(1, piece)),
-  blockStop(1),
-  end('tool_use'),
-  stop,
-];
 
 const ask = (answers: readonly RawAnswer[], options: SimulationOptions) =>
   relayRaw(answers, {
@@ -127,34 +58,34 @@ const longestGap_ms = (events_ms: readonly number[], until_ms: number): number =
 
 describe('a call that is held for ten minutes', () => {
   test.each<[string, RawAnswer, SimulationOptions]>([
-    ['/v1/chat/completions', CHAT, {}],
-    ['/v1/responses', RESPONSES, { wire: 'responses' }],
-    ['/v1/messages', MESSAGES, { wire: 'messages' }],
+    ['/v1/chat/completions', SLOW.chat, {}],
+    ['/v1/responses', SLOW.responses, { wire: 'responses' }],
+    ['/v1/messages', SLOW.messages, { wire: 'messages' }],
   ])('leaves no client of %s without an event for longer than the keep-alive', async (_, answer, options) => {
     const { outcome, stream, events_ms, end_ms, requests, client } = await ask([answer], options);
 
     expect(outcome).toBe('complete');
     expect(requests).toHaveLength(1);
-    expect(end_ms).toBeGreaterThanOrEqual(PIECES * PIECE_MS);
+    expect(end_ms).toBeGreaterThanOrEqual(LEAST_MS);
     expect(longestGap_ms(events_ms, end_ms)).toBeLessThanOrEqual(KEEPALIVE_MS);
     expect(client.body).not.toContain(': hb');
     expect(stream.violations).toEqual([]);
-    expect(stream.text).toBe('I will write it.');
-    expect(stream.toolCalls).toMatchObject([{ arguments: ARGUMENTS }]);
+    expect(stream.text).toBe(SAID_TEXT);
+    expect(stream.toolCalls).toMatchObject([{ arguments: SLOW.arguments }]);
   });
 
   test('does not change what the provider says of its response', async () => {
-    const { client } = await ask([RESPONSES], { wire: 'responses' });
+    const { client } = await ask([SLOW.responses], { wire: 'responses' });
     const last = eventsOf(client.body).at(-1);
     expect(last).toEqual({
-      ...completed(1, itemsOf([...SAID, ...CALLED])),
+      ...SLOW.responsesEnd,
       sequence_number: expect.any(Number),
     });
   });
 
   test('is configurable', async () => {
     const configuration = { delivery: { keepalive_ms: 6000 } };
-    const { events_ms, end_ms } = await ask([MESSAGES], { wire: 'messages', configuration });
+    const { events_ms, end_ms } = await ask([SLOW.messages], { wire: 'messages', configuration });
     expect(longestGap_ms(events_ms, end_ms)).toBe(6000);
   });
 });
@@ -169,7 +100,7 @@ const typesOf = (body: string) => eventsOf(body).map(({ type }) => type);
 
 describe('a client of /v1/messages that counts only content', () => {
   test('gets some of the text before a call that is held, whose end waits for the call', async () => {
-    const { client } = await ask([MESSAGES], { wire: 'messages' });
+    const { client } = await ask([SLOW.messages], { wire: 'messages' });
     const types = typesOf(client.body);
 
     expect(new Set(emptyIn(client.body))).toEqual(new Set([0]));
@@ -184,7 +115,7 @@ describe('a client of /v1/messages that counts only content', () => {
       signature(0, signatureOf('So.')),
       blockStop(0),
       toolStart(1, 'toolu_1'),
-      ...slowly((piece) => input(1, piece)),
+      ...SLOW.slowly((piece) => input(1, piece)),
       blockStop(1),
       end('tool_use'),
       stop,
@@ -199,7 +130,7 @@ describe('a client of /v1/messages that counts only content', () => {
   test('gets content in place of the pings of the provider', async () => {
     const answer: RawAnswer = [
       start(),
-      ...textBlock(0, 'I will write it.'),
+      ...textBlock(0, SAID_TEXT),
       toolStart(1, 'toolu_1'),
       ...Array.from({ length: 20 }, () => [8000, ping]).flat(),
       input(1, '{}'),
@@ -217,7 +148,7 @@ describe('a client of /v1/messages that counts only content', () => {
     const answer: RawAnswer = [
       start(),
       toolStart(0, 'toolu_1'),
-      ...slowly((piece) => input(0, piece)),
+      ...SLOW.slowly((piece) => input(0, piece)),
       blockStop(0),
       end('tool_use'),
       stop,
@@ -230,7 +161,7 @@ describe('a client of /v1/messages that counts only content', () => {
   });
 
   test('is told the end of a block that the provider has ended before it fails', async () => {
-    const answer: RawAnswer = [start(), ...textBlock(0, 'I will write it.'), toolStart(1, 'toolu_1'), CUT];
+    const answer: RawAnswer = [start(), ...textBlock(0, SAID_TEXT), toolStart(1, 'toolu_1'), CUT];
     const { client, outcome } = await ask([answer], {
       wire: 'messages',
       recovery: { max_attempts: 1 },
@@ -241,19 +172,8 @@ describe('a client of /v1/messages that counts only content', () => {
   });
 
   test('does not see text of the next attempt in a block that has ended', async () => {
-    const cut: RawAnswer = [
-      start(),
-      ...textBlock(0, 'I will write it.'),
-      toolStart(1, 'toolu_1'),
-      20_000,
-      CUT,
-    ];
-    const rest: RawAnswer = [
-      start(),
-      ...textBlock(0, 'I will write it.', ' Here it is.'),
-      end('end_turn'),
-      stop,
-    ];
+    const cut: RawAnswer = [start(), ...textBlock(0, SAID_TEXT), toolStart(1, 'toolu_1'), 20_000, CUT];
+    const rest: RawAnswer = [start(), ...textBlock(0, SAID_TEXT, ' Here it is.'), end('end_turn'), stop];
     const { client, stream } = await ask([cut, rest], { wire: 'messages' });
 
     const starts = eventsOf(client.body).filter(({ type }) => type === 'content_block_start');
@@ -269,10 +189,10 @@ describe('before there is any of the answer', () => {
     const { client } = await ask(
       [
         [
-          chunk({ role: 'assistant', content: '' }),
+          chunkEvent({ role: 'assistant', content: '' }),
           SILENT_MS,
-          chunk({ content: 'Kelp.' }),
-          chunk({}, 'stop'),
+          chunkEvent({ content: 'Kelp.' }),
+          chunkEvent({}, 'stop'),
           DONE,
         ],
       ],
