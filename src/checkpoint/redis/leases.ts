@@ -187,6 +187,16 @@ export class RedisLeases {
     this.#strike(held);
   }
 
+  /**
+   * The same where the log is another's. It stays in the list until the reconciliation has read its log: where Redis has come back
+   * with an older state, the other is an earlier lease of this replica, which nothing delivers any more.
+   */
+  #fenced(held: RedisLease): void {
+    held.state = 'fenced';
+    this.#held.delete(held);
+    this.#forget(held);
+  }
+
   /** Whether the log has the opening of this lease; undefined where Redis never acknowledged that there is one. */
   async isOpened(lease: Lease): Promise<boolean | undefined> {
     const held = this.#known.get(lease);
@@ -305,7 +315,7 @@ export class RedisLeases {
       held.correct(mismatch);
       if (held.state === 'finished') this.#held.delete(held);
     } catch (error) {
-      if (error instanceof StaleLeaseError) this.ended(held, 'fenced');
+      if (error instanceof StaleLeaseError) this.#fenced(held);
       if (!accepts_loss || !(error instanceof LostTailError)) throw error;
       held.accept(error);
     }

@@ -29,6 +29,24 @@ describe('several replicas that share a Redis, whatever happens to them, to it a
 /** What histories have shown once. */
 const KNOWN: readonly (readonly [string, History])[] = [
   [
+    'Redis comes back with a run as it was before it had lost it, and before the same replica had begun it once more',
+    {
+      replicas: 2,
+      durability: 'interval',
+      plan: { words: 3, pace_ms: 20, calls: false },
+      faults: [
+        { kind: 'kill', at_ms: 0, replica: 0, for_ms: 50 },
+        { kind: 'restart', at_ms: 2200, for_ms: 0, lost_ms: 2000 },
+        { kind: 'restart', at_ms: 1788, for_ms: 100, lost_ms: 2000 },
+        { kind: 'delay', at_ms: 0, replica: 0, for_ms: 50, latency_ms: 5 },
+      ],
+      readers: [{ at_ms: 1938, replica: 0 }],
+      patience_ms: 700,
+      skews_ms: [0, 0, 0],
+      seed: 0,
+    },
+  ],
+  [
     'the opening of a run arrives when its replica is dead and others have looked for what it left',
     {
       replicas: 2,
