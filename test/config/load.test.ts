@@ -19,7 +19,7 @@ function fileWith(text: string): string {
 const load = (text: string, more: Partial<ConfigurationSources> = {}) =>
   loadConfiguration({ file: fileWith(text), environment: {}, ...more });
 
-const NAME_FAULT = (path: string) =>
+const nameFault = (path: string) =>
   `${path}: is not a usable name: it must start with a letter and have letters, digits, "-" and "_" only.`;
 
 /** The problems of a file, without the directory it is in. */
@@ -376,7 +376,7 @@ describe('what is wrong is named with its place and the remedy', () => {
     ],
     ['headers: { x-a: "a\\nb" }', 'headers.x-a: must not have line breaks or control characters.'],
     ['headers: { x-a: 5 }', 'headers.x-a: must be a string.'],
-    ['headers: { "a b": c }', NAME_FAULT('headers.a b')],
+    ['headers: { "a b": c }', nameFault('headers.a b')],
     ['query: { api-version: 1 }', 'query.api-version: must be a string, not 1.'],
   ])('an upstream with { base_url, %s }', (settings, problem) => {
     const [found = ''] = problemsOf(`upstreams: { main: { base_url: "http://x/v1", ${settings} } }`);

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { chunkEvent } from '../../http-peer.ts';
 import { signatureOf } from '../../provider/wires/messages-events.ts';
-import type { Payload } from '../../simulation/responses-told.ts';
 import type { SimulationOptions } from '../../simulation/simulate.ts';
 import {
   blockStop,
@@ -19,9 +18,9 @@ import {
   thinkingStart,
   toolStart,
 } from '../wires/messages-raw.ts';
-import { CUT, type RawAnswer, relayRaw } from '../wires/raw-relay.ts';
+import { CUT, PATIENT_CLOCKS, type RawAnswer, relayRaw } from '../wires/raw-relay.ts';
 import { begin, completed, itemsOf, message } from '../wires/responses-items.ts';
-import { SAID_TEXT, SlowCall } from '../wires/slow-call.ts';
+import { framed, SAID_TEXT, SlowCall } from '../wires/slow-call.ts';
 
 const KEEPALIVE_MS = 15_000;
 /** Ten minutes. */
@@ -29,26 +28,11 @@ const SLOW = new SlowCall(60, 10_000);
 const LEAST_MS = 600_000;
 const DONE = 'data: [DONE]\n\n';
 
-const framed = (events: readonly Payload[], first = 0): string[] =>
-  events.map(
-    (event, place) =>
-      `event: ${event.type}\ndata: ${JSON.stringify({ ...event, sequence_number: first + place })}\n\n`,
-  );
-
 const ask = (answers: readonly RawAnswer[], options: SimulationOptions) =>
   relayRaw(answers, {
     ...options,
     configuration: {
-      // The clocks of an upstream that may be silent: those of the client are what is looked at.
-      clocks: {
-        connect_ms: 10_000,
-        first_byte_ms: 900_000,
-        first_token_ms: 900_000,
-        idle_ms: 900_000,
-        progress_ms: 900_000,
-        progress_reasoning_ms: 900_000,
-        attempt_ms: 1_800_000,
-      },
+      clocks: PATIENT_CLOCKS,
       ...options.configuration,
     },
   });
@@ -160,7 +144,7 @@ describe('a client of /v1/messages that counts only content', () => {
     expect(stream.toolCalls).toHaveLength(1);
   });
 
-  test('is told the end of a block that the provider has ended before it fails', async () => {
+  test('gets the end of a block that the provider has ended, and then the error', async () => {
     const answer: RawAnswer = [start(), ...textBlock(0, SAID_TEXT), toolStart(1, 'toolu_1'), CUT];
     const { client, outcome } = await ask([answer], {
       wire: 'messages',

@@ -22,7 +22,7 @@ import {
   toolBlock,
   toolStart,
 } from './messages-raw.ts';
-import { CUT, type RawAnswer, relayRaw } from './raw-relay.ts';
+import { CUT, PATIENT_CLOCKS, type RawAnswer, relayRaw } from './raw-relay.ts';
 
 const ask = (
   answers: readonly RawAnswer[],
@@ -678,19 +678,7 @@ describe('what is said besides', () => {
     const { client, stream } = await ask(
       [[start(), textStart(0), text(0, 'Kelp holds fast to'), CUT], slow],
       {},
-      {
-        configuration: {
-          clocks: {
-            connect_ms: 10_000,
-            first_byte_ms: 900_000,
-            first_token_ms: 900_000,
-            idle_ms: 900_000,
-            progress_ms: 900_000,
-            progress_reasoning_ms: 900_000,
-            attempt_ms: 1_800_000,
-          },
-        },
-      },
+      { configuration: { clocks: PATIENT_CLOCKS } },
     );
     const empty = { type: 'text_delta', text: '' };
     const deltas = said(client.body, 'content_block_delta').map(({ index, delta }) => ({ index, delta }));

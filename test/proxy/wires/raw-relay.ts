@@ -26,6 +26,17 @@ import { VirtualTime } from '../../simulation/virtual-time.ts';
 export type RawAnswer = readonly (string | number)[];
 export const CUT = 'cut';
 
+/** Those of an upstream that may be silent for a quarter of an hour. */
+export const PATIENT_CLOCKS = {
+  connect_ms: 10_000,
+  first_byte_ms: 900_000,
+  first_token_ms: 900_000,
+  idle_ms: 900_000,
+  progress_ms: 900_000,
+  progress_reasoning_ms: 900_000,
+  attempt_ms: 1_800_000,
+};
+
 export interface RawRun {
   readonly outcome: Outcome;
   readonly client: RecordingClient;

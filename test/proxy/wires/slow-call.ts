@@ -10,6 +10,13 @@ const PIECE = 'x'.repeat(100);
 const SAID = message('msg_1', 0, [SAID_TEXT]);
 const CALL = { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'write' };
 
+/** Events of a response as they are sent, numbered from `first` on. */
+export const framed = (events: readonly Payload[], first = 0): string[] =>
+  events.map((event, place) => {
+    const data = JSON.stringify({ ...event, sequence_number: first + place });
+    return `event: ${event.type}\ndata: ${data}\n\n`;
+  });
+
 /** Answers that end with one call, whose arguments come in `pieces`, each after a pause of `piece_ms`. */
 export class SlowCall {
   readonly arguments: string;
@@ -47,10 +54,7 @@ export class SlowCall {
 
   get responses(): RawAnswer {
     let sent = 0;
-    const frame = (event: Payload): string => {
-      const data = JSON.stringify({ ...event, sequence_number: sent++ });
-      return `event: ${event.type}\ndata: ${data}\n\n`;
-    };
+    const frame = (event: Payload): string => framed([event], sent++).join('');
     const place = { item_id: 'fc_1', output_index: 1 };
     const item = { ...CALL, arguments: '', status: 'in_progress' };
     const begun = [...begin(1), ...SAID, { type: 'response.output_item.added', output_index: 1, item }];
