@@ -12,7 +12,7 @@ import { passThroughRoutes, wireRoutes } from '../proxy/api/api.ts';
 import type { ActiveWork, ApiContext } from '../proxy/api/api-context.ts';
 import { Callers } from '../proxy/api/caller.ts';
 import { runRoutes } from '../proxy/api/runs-api.ts';
-import { loopGuard } from '../proxy/upstream/headers.ts';
+import { loopGuard, namesIn } from '../proxy/upstream/headers.ts';
 import { errorBodyOn, type Wire } from '../proxy/wires/common/wire.ts';
 import { wireAt } from '../proxy/wires/registry.ts';
 import { BrowserAccess } from './browser-access.ts';
@@ -106,22 +106,15 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
  * `h2c` with every request, and expects HTTP/1.1 where the offer is not taken.
  */
 function refuseUpgrade({ url, headers }: FastifyRequest, { raw }: FastifyReply): void {
-  const offered = listOf(headers.upgrade);
+  const offered = namesIn(headers.upgrade);
   if (offered.length === 0 || offered.includes('h2c')) return;
-  if (!listOf(headers.connection).includes('upgrade')) return;
+  if (!namesIn(headers.connection).includes('upgrade')) return;
   const protocol = offered.join(', ');
   if (wireAt(url)?.name !== 'responses') throw apiError('upgrade_not_supported', { protocol });
   // RFC 9110, 15.5.22: the answer names what is spoken instead.
   raw.setHeader('upgrade', 'HTTP/1.1').setHeader('connection', 'upgrade');
   throw apiError('upgrade_required', { protocol });
 }
-
-const listOf = (header = ''): string[] =>
-  header
-    .toLowerCase()
-    .split(',')
-    .map((item) => item.trim())
-    .filter(Boolean);
 
 /** More of its body is to come. */
 const isComing = ({ raw }: FastifyRequest): boolean =>

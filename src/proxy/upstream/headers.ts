@@ -97,7 +97,7 @@ function without(
   stripped: ReadonlySet<string>,
   prefixes: readonly string[],
 ): Headers {
-  const named = namedByConnection(headers.connection);
+  const named = namesIn(headers.connection);
   const kept: Headers = {};
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined || stripped.has(name) || named.includes(name)) continue;
@@ -106,11 +106,13 @@ function without(
   return kept;
 }
 
-const namedByConnection = (connection: string | string[] | undefined): string[] =>
-  String(connection ?? '')
+/** The items of a header that is a list of names, in lower case. */
+export const namesIn = (header: string | string[] | undefined): string[] =>
+  String(header ?? '')
     .toLowerCase()
     .split(',')
-    .map((name) => name.trim());
+    .map((name) => name.trim())
+    .filter(Boolean);
 
 /** An entry of `Via` that a Holdfast has made. */
 const ENTRY = /^1\.1 holdfast-[\w-]{16}$/;
