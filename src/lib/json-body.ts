@@ -28,6 +28,15 @@ export function readJsonBody(bytes: Buffer = NO_BYTES): JsonBody {
   return { text, fields };
 }
 
+/** Everything else stays as it came, to the letter: parsing rounds large numbers. */
+export function withFields({ text, fields }: JsonBody, added: Fields): JsonBody {
+  const all = { ...fields, ...added };
+  const isInserted =
+    Object.keys(fields).length > 0 && !Object.keys(added).some((name) => Object.hasOwn(fields, name));
+  if (!isInserted) return { text: JSON.stringify(all), fields: all };
+  return { text: text.replace('{', () => `${JSON.stringify(added).slice(0, -1)},`), fields: all };
+}
+
 /** The parser quotes the text around the fault, which is the client's prompt: the error has only its position. */
 function placeOf(error: unknown, text: string): string {
   if (text === '') return 'it is empty.';

@@ -10,6 +10,7 @@ import fastify, {
 import { ApiError, apiError } from '../lib/errors.ts';
 import { passThroughRoutes, wireRoutes } from '../proxy/api/api.ts';
 import type { ActiveWork, ApiContext } from '../proxy/api/api-context.ts';
+import { underV1 } from '../proxy/api/azure-path.ts';
 import { Callers } from '../proxy/api/caller.ts';
 import { runRoutes } from '../proxy/api/runs-api.ts';
 import { loopGuard, namesIn } from '../proxy/upstream/headers.ts';
@@ -31,7 +32,7 @@ interface ServerState {
   readonly requests: ActiveWork;
 }
 
-/** `/v1`, `/holdfast/v1`, and an answer to everything else. */
+/** `/v1`, also at the addresses that Azure has for it, `/holdfast/v1`, and an answer to everything else. */
 export function createApiServer(context: ApiContext & ServerState): FastifyInstance {
   const { limits } = context.configuration;
   const api = fastify({
@@ -39,6 +40,7 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
     requestTimeout: limits.request_ms,
     keepAliveTimeout: limits.keep_alive_ms,
     forceCloseConnections: true,
+    rewriteUrl: ({ url = '' }) => underV1(url),
     // An id that is too long gets the same answer as any other invalid id.
     routerOptions: { maxParamLength: limits.header_bytes },
     http: {

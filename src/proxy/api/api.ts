@@ -19,6 +19,7 @@ import { MODEL_CHARACTERS_MAX } from '../wires/common/request.ts';
 import type { Wire } from '../wires/common/wire.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
+import { deploymentIn, forDeployment } from './azure-path.ts';
 import { streamedRequest } from './document-request.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { attend, beforehand, detachTimeoutOf, type WantedDocument } from './respond.ts';
@@ -48,7 +49,7 @@ export function wireRoutes(api: FastifyInstance, context: ApiContext): void {
         const bytes = takeBody(request);
         const isLarge = bytes !== undefined && bytes.length > LARGE_BYTES;
         if (isLarge) await ownTurn();
-        const sent = readJsonBody(bytes);
+        const sent = forDeployment(readJsonBody(bytes), deploymentIn(request.originalUrl));
         const { model } = sent.fields;
         request.caller.admit(() => context.models.use(typeof model === 'string' ? model : undefined));
         if (isLarge) await ownTurn();
@@ -64,9 +65,12 @@ export function passThroughRoutes(api: FastifyInstance, context: ApiContext): vo
   api.removeAllContentTypeParsers();
   api.addContentTypeParser('*', (_request, _payload, done) => done(null));
   api.all('/v1/*', async (request, reply) => {
-    request.caller.admit(() => context.models.use(undefined));
+    const { models, passThrough } = context;
+    const deployment = deploymentIn(request.originalUrl);
+    request.caller.admit(() => models.use(deployment));
+    const target = deployment === undefined ? models.fallback : targetOf(deployment, models);
     reply.hijack();
-    await context.work.track(context.passThrough.forward(request.raw, reply.raw, context.models.fallback));
+    await context.work.track(passThrough.forward(request.raw, reply.raw, target));
   });
 }
 

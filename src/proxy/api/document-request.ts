@@ -1,6 +1,7 @@
 import type { Owner } from '../../checkpoint/store.ts';
 import { ApiError } from '../../lib/errors.ts';
-import type { Fields, JsonBody } from '../../lib/json-body.ts';
+import { type Fields, type JsonBody, withFields } from '../../lib/json-body.ts';
+import type { Target } from '../upstream/target.ts';
 import type { Wire } from '../wires/common/wire.ts';
 import type { ApiContext } from './api-context.ts';
 
@@ -11,31 +12,28 @@ import type { ApiContext } from './api-context.ts';
  */
 export function streamedRequest(
   wire: Wire,
-  { text, fields }: JsonBody,
+  body: JsonBody,
   url: string,
   ownerOf: () => Owner,
   { models, streamRefusals }: Pick<ApiContext, 'models' | 'streamRefusals'>,
 ): JsonBody | undefined {
+  const { fields } = body;
   const { model, stream } = fields;
   // What else may be there is for the provider to judge.
   const asksForNone = stream === undefined || stream === null || stream === false;
-  if (
-    !asksForNone ||
-    !QUERIES.has(queryOf(url)) ||
-    typeof model !== 'string' ||
-    !models.recoversDocuments(model)
-  )
-    return undefined;
+  if (!asksForNone || typeof model !== 'string' || !models.recoversDocuments(model)) return undefined;
   const target = models.target(model);
   const added = wire.document.streamFields(fields);
-  if (!target || !added) return undefined;
-  const streamed = { ...fields, ...added };
-  if (!isSpliceable(wire, streamed) || streamRefusals.has(target, model, ownerOf())) return undefined;
-  return { text: withFields(text, fields, added), fields: streamed };
+  if (!target || !added || !isDispensable(queryOf(url), target)) return undefined;
+  const streamed = withFields(body, added);
+  if (!isSpliceable(wire, streamed.fields) || streamRefusals.has(target, model, ownerOf())) return undefined;
+  return streamed;
 }
 
-/** A run takes no query along. That of Anthropic's SDKs says nothing that their headers do not. */
-const QUERIES: ReadonlySet<string> = new Set(['', 'beta=true']);
+/** A run takes no query along. That of Anthropic's SDKs says nothing that their headers do not; a parameter may be set already. */
+const isDispensable = (query: string, { upstream }: Target): boolean =>
+  query === 'beta=true' ||
+  Array.from(new URLSearchParams(query).keys()).every((name) => Object.hasOwn(upstream.query ?? {}, name));
 
 const queryOf = (url: string): string => url.split('?').slice(1).join('?');
 
@@ -47,11 +45,4 @@ function isSpliceable(wire: Wire, fields: Fields): boolean {
     if (error instanceof ApiError) return false;
     throw error;
   }
-}
-
-/** Everything else stays as it came, to the letter: parsing rounds large numbers. */
-function withFields(text: string, fields: Fields, added: Fields): string {
-  if (Object.keys(added).some((name) => Object.hasOwn(fields, name)))
-    return JSON.stringify({ ...fields, ...added });
-  return text.replace('{', () => `${JSON.stringify(added).slice(0, -1)},`);
 }

@@ -8,6 +8,7 @@ import { type PartialAnswer, partsOf } from '../../plans/outcome.ts';
 import type { SettledCall } from '../../plans/tool-call.ts';
 import type { ProviderTool, Transcript } from '../../plans/transcript.ts';
 import { failureStatus, PERMANENT_STATUS } from '../downstream/failure-status.ts';
+import type { Target } from '../upstream/target.ts';
 import { wireIn } from '../wires/registry.ts';
 import type { Run } from './context/run.ts';
 
@@ -97,7 +98,7 @@ export function storedFailureEvent(
 
 /** The same as a response, where none was opened yet. */
 export function failureResponse(
-  { target: { name: upstream } }: Pick<Run, 'target'>,
+  { target: { name: upstream } }: { readonly target: Pick<Target, 'name'> },
   { interruption }: Pick<Failure, 'interruption'>,
 ): { status: number; body: string; headers?: Readonly<Record<string, string>> } {
   const { cause, evidence, message } = interruption;

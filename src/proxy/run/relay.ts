@@ -45,8 +45,7 @@ export async function relay(
   let state: RunState | undefined;
   let planner: AttemptPlanner | undefined;
   try {
-    const only = { ...run.target, headers: run.headers };
-    const target = (resumption ? choice?.resume(run.target) : choice?.begin()) ?? only;
+    const target = (resumption ? choice?.resume(run.target) : choice?.begin()) ?? run.target;
     const begun = new RunState(choice ? { ...run, target } : run, client, context, watch, resumption);
     state = begun;
     show(begun.transcript);

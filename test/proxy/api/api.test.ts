@@ -157,11 +157,11 @@ describe('a stream', () => {
     ]);
     expect(runs[0]?.id).toMatch(/^run_[\w-]{22}$/);
     expect(runs[0]?.owner).toMatch(/^[0-9a-f]{64}$/);
-    expect(runs[0]?.headers).toMatchObject({
+    expect(runs[0]?.target.headers).toMatchObject({
       authorization: 'Bearer the configured key',
       'accept-encoding': 'identity',
     });
-    expect(Object.keys(runs[0]?.headers ?? {})).not.toContain('holdfast-events');
+    expect(Object.keys(runs[0]?.target.headers ?? {})).not.toContain('holdfast-events');
   });
 
   it('goes to the first target of the first route that matches', async () => {
@@ -330,7 +330,7 @@ it('neither keys nor prompts are logged, whatever happens', async () => {
   const replica = await startReplica(
     upstreamsAt(NO_UPSTREAM_URL, { api_key: 'sk-configured' }),
     async (run, client, { log }) => {
-      log.info({ headers: run.headers, body: run.body, run }, 'a careless line');
+      log.info({ headers: run.target.headers, body: run.body, run }, 'a careless line');
       client.open({});
       client.write('data: 1\n\n');
       throw new Error('failed');

@@ -53,11 +53,11 @@ describe('a run that a client comes back to', () => {
       events: 'none',
       resumable: true,
     });
-    expect(posted?.headers).toMatchObject({
+    expect(posted?.target.headers).toMatchObject({
       authorization: 'Bearer sk-configured',
       'content-type': 'application/json',
     });
-    expect(Object.keys(posted?.headers ?? {})).not.toContain('last-event-id');
+    expect(Object.keys(posted?.target.headers ?? {})).not.toContain('last-event-id');
     // What was asked is unknown.
     expect(streamed).toBeUndefined();
   });
@@ -78,7 +78,7 @@ describe('a run that a client comes back to', () => {
         thread: 'a thread',
         resumable: false,
       });
-      expect(run?.headers).toMatchObject({ 'content-type': 'application/json' });
+      expect(run?.target.headers).toMatchObject({ 'content-type': 'application/json' });
     }
   });
 
@@ -87,8 +87,12 @@ describe('a run that a client comes back to', () => {
     const { run } = await begin(textRun);
     await (await postChat(replica, { 'holdfast-run-id': run })).text();
     const revived = (upstream: string) => {
-      const { target, headers, targets } = readers[0]?.revive({ ...HEADER, upstream }) ?? {};
-      return { target: target?.name, key: headers?.authorization, all: targets?.map(({ name }) => name) };
+      const { target, targets } = readers[0]?.revive({ ...HEADER, upstream }) ?? {};
+      return {
+        target: target?.name,
+        key: target?.headers.authorization,
+        all: targets?.map(({ name }) => name),
+      };
     };
     const all = ['provider', 'other'];
     expect(revived('other')).toEqual({ target: 'other', key: 'Bearer key of the other', all });
@@ -177,7 +181,7 @@ describe('a run that a client comes back to', () => {
     expect(await (await postChat(replica, { ...key, ...STRANGER }, other)).text()).toBe('data: first\n\n');
     expect(relayed).toHaveLength(2);
     expect(readers).toMatchObject([{ run: relayed[0]?.id, cursor: 0 }]);
-    expect(Object.keys(relayed[0]?.headers ?? {})).not.toContain('idempotency-key');
+    expect(Object.keys(relayed[0]?.target.headers ?? {})).not.toContain('idempotency-key');
   });
 });
 

@@ -91,8 +91,7 @@ describe('the targets of a run', () => {
   it('have each its own credential', () => {
     const [one, two] = [target('one'), target('two', 'model')];
     expect(targetsOfRun(one, [one, two], headersFor, healths, MODEL)).toEqual({
-      target: one,
-      headers: { authorization: 'key of one' },
+      target: { ...one, headers: { authorization: 'key of one' } },
       targets: [
         { ...one, headers: { authorization: 'key of one' }, health: healths.of(one, MODEL) },
         { ...two, headers: { authorization: 'key of two' }, health: healths.of(two, MODEL) },
@@ -103,8 +102,7 @@ describe('the targets of a run', () => {
   it('are none where there is but one', () => {
     const one = target('one');
     expect(targetsOfRun(one, [one], headersFor, healths, MODEL)).toEqual({
-      target: one,
-      headers: { authorization: 'key of one' },
+      target: { ...one, headers: { authorization: 'key of one' } },
     });
   });
 });

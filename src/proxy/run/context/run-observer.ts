@@ -177,7 +177,7 @@ export function beginObservation(run: Run, context: RunContext, resumption?: Res
 
 function observed(run: Run, answer: LiveAnswer, { time }: RunContext, resumption?: Resumption): ObservedRun {
   const { lease, stored } = resumption ?? {};
-  const { traceparent, tracestate } = run.headers;
+  const { traceparent, tracestate } = run.target.headers;
   return {
     run: run.id,
     wire: run.wire.name,

@@ -3,7 +3,7 @@ import type { MemoryShare } from '../../../lib/memory-budget.ts';
 import type { Bar } from '../../../plans/decide.ts';
 import type { HeldCalls } from '../../../plans/tool-call.ts';
 import type { ModelCompression } from '../../upstream/route-table.ts';
-import type { RunTarget, Target } from '../../upstream/target.ts';
+import type { RunTarget } from '../../upstream/target.ts';
 import type { EventsMode, Wire, WireRequest } from '../../wires/common/wire.ts';
 
 /** One assistant turn to be delivered to one client. */
@@ -12,7 +12,7 @@ export interface Run {
   readonly owner: Owner;
   readonly wire: Wire;
   /** The preferred one; of a run that was begun elsewhere, the one that it was begun with. */
-  readonly target: Target;
+  readonly target: RunTarget;
   /** All of its route in order of preference, where there are several. */
   readonly targets?: readonly RunTarget[];
   /** What is done about a conversation that is too long for all targets; nothing, without it. */
@@ -23,8 +23,6 @@ export interface Run {
   readonly digest?: string;
   /** The same body, parsed and checked. */
   readonly request: WireRequest;
-  /** Those of {@link target}. */
-  readonly headers: RunTarget['headers'];
   readonly events: EventsMode;
   /** `Holdfast-Resume: 1`: the body is stored, events carry their ids, and the run outlives its client for a while. */
   readonly resumable: boolean;

@@ -15,15 +15,24 @@ export function targetsOfRun(
   headersFor: (upstream: UpstreamConfiguration) => RunTarget['headers'],
   healths: HealthRegistry,
   model: string,
-): Pick<Run, 'target' | 'headers' | 'targets'> {
-  const alone = { target: first, headers: headersFor(first.upstream) };
-  if (all.length < 2) return alone;
-  const targets = all.map((target) => ({
+): Pick<Run, 'target' | 'targets'> {
+  const target = withHeaders(first, headersFor);
+  if (all.length < 2) return { target };
+  const targets = all.map((each) => withHeaders({ ...each, health: healths.of(each, model) }, headersFor));
+  return { target, targets };
+}
+
+/** With the headers as they are whenever they are read: by the next attempt the key may have been renewed. */
+function withHeaders<Asked extends Target>(
+  target: Asked,
+  headersFor: (upstream: UpstreamConfiguration) => RunTarget['headers'],
+): Asked & Pick<RunTarget, 'headers'> {
+  return {
     ...target,
-    headers: headersFor(target.upstream),
-    health: healths.of(target, model),
-  }));
-  return { ...alone, targets };
+    get headers() {
+      return headersFor(target.upstream);
+    },
+  };
 }
 
 /** With the headers of the client's request as the model that summarises is to have them. */
@@ -33,12 +42,11 @@ export function compressionOfRun(
 ): Pick<Run, 'compression'> {
   if (!settings) return {};
   const { target } = settings;
-  return {
-    compression: { ...settings, target: { ...target, headers: headersFor(target.upstream, headers) } },
-  };
+  const headersFor = (upstream: UpstreamConfiguration) => summaryHeaders(upstream, headers);
+  return { compression: { ...settings, target: withHeaders(target, headersFor) } };
 }
 
-function headersFor(upstream: UpstreamConfiguration, headers: IncomingHttpHeaders): Headers {
+function summaryHeaders(upstream: UpstreamConfiguration, headers: IncomingHttpHeaders): Headers {
   const sent = revivedRequestHeaders(headers, upstream, chatWire);
   // On the wire of the client its credential may be in another place than on the one of chat completions.
   const key = sent.authorization ?? (sent['x-api-key'] && `Bearer ${String(sent['x-api-key'])}`);
