@@ -18,7 +18,7 @@ const INTEGRATION = [
   'test/provider/{http1,http2,main,provider}.test.ts',
   'test/proxy/**/{api,client-response,conformance,document-answers,fork,kept-answers,kept-answers.property,messages-api}.test.ts',
   'test/proxy/**/{notices,odd-upstreams,passthrough,respond,return,run-list,run-slots,runs-api}.test.ts',
-  'test/proxy/**/{undici-transport*,unparsable-documents}.test.ts',
+  'test/proxy/**/{undici-transport*,upstream-keys,unparsable-documents}.test.ts',
   'test/**/server.test.ts',
   'test/server/{azure-paths,browser-access,clients,masked-credentials,memory-budget,owner-claim,owner-header}.test.ts',
   'test/server/{upgrade,upstream-settings,young-generation}.test.ts',

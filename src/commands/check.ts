@@ -8,7 +8,7 @@ export async function run({ operands, switches }: Invocation): Promise<number> {
   const [file] = operands;
   if (file === undefined) throw new UsageError('there is no file to check.');
   const json = switches.has('json');
-  const loaded = orProblems(json, () => {
+  const loaded = await orProblems(json, () => {
     const { configuration, warnings } = loadConfiguration({ file, environment: process.env });
     readCertificateAuthorities(configuration);
     return { configuration: redacted(configuration), warnings };

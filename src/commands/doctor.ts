@@ -2,6 +2,8 @@ import { loadConfiguration, readCertificateAuthorities } from '../config/load.ts
 import { redactor } from '../config/redaction.ts';
 import { examine } from '../doctor/examine.ts';
 import type { Finding, FindingStatus } from '../doctor/finding.ts';
+import { systemTime } from '../lib/time.ts';
+import { UpstreamKeys } from '../proxy/upstream/upstream-keys.ts';
 import type { Invocation } from './command.ts';
 import { assignmentsOf } from './options.ts';
 import { givenKey } from './replica-port.ts';
@@ -19,12 +21,19 @@ export async function run({ values, switches }: Invocation): Promise<number> {
   const json = switches.has('json');
   const client_key = givenKey({ values }, process.env);
   const flags = assignmentsOf(values);
-  const loaded = orProblems(json, () => {
-    const all = loadConfiguration({ file: values.config, flags, environment: process.env });
-    return { ...all, authorities: readCertificateAuthorities(all.configuration) };
+  const loaded = await orProblems(json, async () => {
+    const { configuration, warnings } = loadConfiguration({
+      file: values.config,
+      flags,
+      environment: process.env,
+    });
+    const authorities = readCertificateAuthorities(configuration);
+    const keys = await UpstreamKeys.open(configuration, { time: systemTime, onRenewal: () => {} });
+    return { warnings, authorities, keys };
   });
   if (!loaded) return 2;
-  const { configuration, warnings, authorities } = loaded;
+  const { warnings, authorities, keys } = loaded;
+  const { configuration } = keys;
   const found = await examine({
     configuration,
     authorities,
@@ -32,6 +41,7 @@ export async function run({ values, switches }: Invocation): Promise<number> {
     model: values.model,
     requests: !switches.has('no-requests'),
   });
+  keys.close();
   const hide = redactor(configuration, client_key);
   const findings = [...warnings.map(warningOf), ...found].map((finding) => redactedFinding(finding, hide));
   const summary = summaryOf(findings);

@@ -43,10 +43,13 @@ export const printJson = (document: object): void =>
 export const printJsonLine = (line: object): void =>
   void process.stdout.write(`${printableLines(JSON.stringify(line))}\n`);
 
-/** What `load` returns. Where the output is JSON, what is wrong with the configuration is printed as such: `undefined`. */
-export function orProblems<Loaded>(json: boolean, load: () => Loaded): Loaded | undefined {
+/** What `load` returns or resolves with. Where the output is JSON, what is wrong with the configuration is printed as such: `undefined`. */
+export async function orProblems<Loaded>(
+  json: boolean,
+  load: () => Loaded | Promise<Loaded>,
+): Promise<Loaded | undefined> {
   try {
-    return load();
+    return await load();
   } catch (error) {
     if (!json || !(error instanceof ConfigurationError)) throw error;
     printJson({ ok: false, problems: error.problems });

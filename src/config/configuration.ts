@@ -37,19 +37,24 @@ export const CREDENTIAL_HEADERS: readonly string[] = [
   'openai-project',
 ];
 
-/** It is asked with a key of the operator's, as `api_key` or in a header, and never with one of a client. */
-export const isKeyed = ({
-  api_key,
-  headers = {},
-}: Pick<UpstreamConfiguration, 'api_key' | 'headers'>): boolean =>
-  api_key !== undefined || Object.keys(headers).some(isClientCredential);
+/** Settings that bring a key for every request, of which an upstream has one at most. */
+export const KEY_SETTINGS = ['api_key_file', 'api_key_command', 'api_key'] as const;
+
+/** Where the key of the operator's comes from with which it is asked, and never with one of a client; `undefined` where there is none. */
+export function keySettingOf(upstream: UpstreamKey): keyof UpstreamKey | undefined {
+  const setting = KEY_SETTINGS.find((name) => upstream[name] !== undefined);
+  if (setting !== undefined) return setting;
+  return Object.keys(upstream.headers ?? {}).some(isClientCredential) ? 'headers' : undefined;
+}
+
+type UpstreamKey = Pick<UpstreamConfiguration, (typeof KEY_SETTINGS)[number] | 'headers'>;
+
+/** It is asked with a key of the operator's, and never with one of a client. */
+export const isKeyed = (upstream: UpstreamKey): boolean => keySettingOf(upstream) !== undefined;
 
 /** Where the key of an upstream is configured, or would be. */
-export const keyPathOf = (
-  name: string,
-  upstream: Pick<UpstreamConfiguration, 'api_key' | 'headers'>,
-): string =>
-  `upstreams.${name}.${upstream.api_key === undefined && isKeyed(upstream) ? 'headers' : 'api_key'}`;
+export const keyPathOf = (name: string, upstream: UpstreamKey): string =>
+  `upstreams.${name}.${keySettingOf(upstream) ?? 'api_key'}`;
 
 /** `name` of a header, in any case. */
 export const isClientCredential = (name: string): boolean =>

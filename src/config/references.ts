@@ -5,6 +5,8 @@ import {
   type Configuration,
   isClientCredential,
   isKeyed,
+  KEY_SETTINGS,
+  keySettingOf,
   type RouteConfiguration,
   type TargetConfiguration,
   type TracingConfiguration,
@@ -24,6 +26,7 @@ export function checkReferences(configuration: Configuration): Problem[] {
   if (Object.keys(upstreams).length === 0) report(['upstreams'], NO_UPSTREAM);
   for (const [name, upstream] of Object.entries(upstreams)) {
     report(['upstreams', name, 'base_url'], baseUrlFault(upstream) ?? selfFault(upstream, listen));
+    for (const key of KEY_SETTINGS) report(['upstreams', name, key], keyFault(key, upstream));
     for (const [header, value] of Object.entries(upstream.headers ?? {}))
       report(['upstreams', name, 'headers', header], sentHeaderFault(header, upstream) ?? headerFault(value));
   }
@@ -141,10 +144,17 @@ function endpointFault({ endpoint }: TracingConfiguration): string | undefined {
 const OWN_HEADER =
   /^(accept-encoding|connection|content-(encoding|length|type)|cookie|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade|via|(holdfast|proxy)-.*)$/i;
 
-function sentHeaderFault(name: string, { api_key }: UpstreamConfiguration): string | undefined {
+function sentHeaderFault(name: string, upstream: UpstreamConfiguration): string | undefined {
   if (OWN_HEADER.test(name)) return 'cannot be configured: Holdfast sets it, or leaves it out; remove it.';
-  if (api_key === undefined || !isClientCredential(name)) return undefined;
-  return 'is a credential beside api_key; keep one of the two.';
+  const key = keySettingOf(upstream);
+  if (key === 'headers' || !isClientCredential(name)) return undefined;
+  return `is a credential beside ${key}; keep one of the two.`;
+}
+
+function keyFault(name: (typeof KEY_SETTINGS)[number], upstream: UpstreamConfiguration): string | undefined {
+  const key = keySettingOf(upstream);
+  if (upstream[name] === undefined || name === key) return undefined;
+  return `is set beside ${key}; keep one of the two.`;
 }
 
 function headerFault(value: string): string | undefined {

@@ -63,6 +63,17 @@ export const UPSTREAM_SCHEMA = {
       examples: [`\${OPENAI_API_KEY}`],
       minLength: 1,
     },
+    api_key_file: text(
+      'A file with the key, instead of `api_key`. It is read again every ten seconds; while it cannot be, the last key stays.',
+    ),
+    api_key_command: {
+      type: 'array',
+      description:
+        'A program and its operands, without a shell. It prints the key, instead of `api_key`: as it is, or in JSON as `access_token` (`accessToken`) with `expires_in` or `expires_on`, in seconds. It is run again before the key expires, every five minutes where nothing says when; while it fails, the last key stays. It may take 30 s and print 64 KiB.',
+      examples: [['az', 'account', 'get-access-token', '--resource', 'https://cognitiveservices.azure.com']],
+      minItems: 1,
+      items: text('The program, or an operand.', 0),
+    },
     headers: {
       type: 'object',
       description:

@@ -23,6 +23,7 @@ export const SALVAGED = valuesOf<Exclude<FinalStatus, 'cancelled'>>({
 
 export const TAKEOVERS = ['taken', 'refused', 'lost_race'] as const;
 export const COMPRESSIONS = ['compressed', 'not_shorter', 'failed'] as const;
+export const RENEWALS = ['renewed', 'failed'] as const;
 export const TOKENS = ['prompt', 'completion', 'repaid'] as const;
 export const ATTEMPTS = ['complete', 'interrupted'] as const;
 /** Those that a breaker enters by an event; `half_open` comes by time alone. */

@@ -155,7 +155,11 @@ export class Metrics {
     'Circuit breakers of targets that opened, for the first time or again, or closed.',
     { upstream: 'upstream', model: 'model', state: values.TRANSITIONS },
   );
-
+  readonly keyRenewals = this.#families.counter(
+    'holdfast_key_renewals_total',
+    'Keys of upstreams that were read again from their file or command. While that fails, the last key stays.',
+    { upstream: 'upstream', outcome: values.RENEWALS },
+  );
   readonly memoryRefusals = this.#families.counter(
     'holdfast_memory_refusals_total',
     'Requests that were refused, and answers that were ended, because what this replica delivers took all of limits.memory_bytes.',

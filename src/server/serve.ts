@@ -9,6 +9,7 @@ import { VERSION } from '../lib/version.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { relay } from '../proxy/run/relay.ts';
 import { createUndiciTransport } from '../proxy/upstream/undici-transport.ts';
+import { UpstreamKeys } from '../proxy/upstream/upstream-keys.ts';
 import { tracingSettings } from '../tracing/settings.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { fileStoreDirectory, openStore } from './open-store.ts';
@@ -29,6 +30,13 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
 
   const ca = readCertificateAuthorities(configuration);
   const metrics = new Metrics();
+  const keys = await UpstreamKeys.open(configuration, {
+    time: systemTime,
+    onRenewal: (upstream, fault) => {
+      metrics.keyRenewals.inc({ upstream, outcome: fault === undefined ? 'renewed' : 'failed' });
+      if (fault !== undefined) log.error({ upstream, fault }, 'the key of an upstream could not be renewed');
+    },
+  });
   const store = await openStore(configuration.checkpoint.store, {
     ...configuration.checkpoint,
     secret: configuration.secret,
@@ -47,7 +55,7 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
   const secret = await resolveSecret(configuration);
   const transport = createUndiciTransport({ ca });
   const tracing = await startTracing(configuration, log);
-  const server = createServer(configuration, {
+  const server = createServer(keys.configuration, {
     ...{ relay, store, transport, secret, log, metrics },
     ...(tracing && { observers: [tracing.observer] }),
   });
@@ -63,6 +71,7 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
   log.info({ signal, drain_ms: configuration.limits.drain_ms }, 'draining');
   await server.drain();
   await server.close();
+  keys.close();
   await transport.close();
   await Promise.all([store.close(), tracing?.close()]);
   log.info('stopped');

@@ -28,6 +28,7 @@ it('has exactly the series that dashboards and alerts rely on', async () => {
     'holdfast_client_disconnects_total',
     'holdfast_compressions_total',
     'holdfast_interruptions_total',
+    'holdfast_key_renewals_total',
     'holdfast_malformed_events_total',
     'holdfast_memory_held_bytes',
     'holdfast_memory_limit_bytes',

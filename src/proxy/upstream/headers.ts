@@ -88,7 +88,7 @@ export function revivedRequestHeaders(
 /** Headers of a provider's response as they go back to the client. */
 export const responseHeaders = (
   headers: Readonly<Record<string, string | string[] | undefined>>,
-  upstream: Pick<UpstreamConfiguration, 'api_key' | 'headers'>,
+  upstream: UpstreamConfiguration,
 ): Headers =>
   without(headers, RESPONSE_STRIPPED, [...NOT_RETURNED_PREFIXES, ...(isKeyed(upstream) ? OF_ACCOUNT : [])]);
 

@@ -1,0 +1,209 @@
+import { type ExecFileException, execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import type { Configuration, UpstreamConfiguration } from '../../config/configuration.ts';
+import { ConfigurationError, type Problem } from '../../config/problem.ts';
+import { isObject, parsedJson } from '../../lib/json.ts';
+import type { Time } from '../../lib/time.ts';
+
+/** Limits of a command: its time, and what it may print. */
+const COMMAND_MS = 30_000;
+const OUTPUT_BYTES = 65_536;
+/** A file is read so often, and what failed is tried again after as long. */
+const SHORTLY_MS = 10_000;
+/** A key that does not say when it expires is asked for so often. */
+const OFTEN_MS = 300_000;
+/** Before it expires a key is renewed by so much, or by half of its life if that is less. */
+const EARLY_MS = 300_000;
+/** Clocks are set, and commands mistaken: no key is believed to last for longer than this. */
+const SELDOM_MS = 3_600_000;
+
+/** A key, and how long it is good for, where that is known. */
+interface Key {
+  readonly text: string;
+  readonly life_ms?: number;
+}
+
+export interface UpstreamKeysOptions {
+  readonly time: Time;
+  /** A key was renewed, or was not, and why. What `fault` says has nothing of the key in it. */
+  readonly onRenewal: (upstream: string, fault: string | undefined) => void;
+}
+
+/** The keys of upstreams that are in files or come from commands. They are renewed before they expire; one that cannot be stays. */
+export class UpstreamKeys {
+  /** In it, the `api_key` of such an upstream is the one that it has now, whenever it is read. */
+  readonly configuration: Configuration;
+  readonly #keys: readonly RenewedKey[];
+
+  private constructor(configuration: Configuration, keys: readonly RenewedKey[]) {
+    this.configuration = configuration;
+    this.#keys = keys;
+  }
+
+  /** Resolves when every upstream has its key. Rejects with a {@link ConfigurationError} if one has none. */
+  static async open(configuration: Configuration, options: UpstreamKeysOptions): Promise<UpstreamKeys> {
+    const upstreams: Record<string, UpstreamConfiguration> = { ...configuration.upstreams };
+    const keys: RenewedKey[] = [];
+    for (const [name, upstream] of Object.entries(configuration.upstreams)) {
+      const source = sourceOf(upstream);
+      if (!source) continue;
+      const key = new RenewedKey(name, source, options);
+      keys.push(key);
+      upstreams[name] = {
+        ...upstream,
+        get api_key() {
+          return key.text;
+        },
+      };
+    }
+    const problems = (await Promise.all(keys.map((key) => key.begin()))).filter(
+      (problem) => problem !== undefined,
+    );
+    const opened = new UpstreamKeys({ ...configuration, upstreams }, keys);
+    if (problems.length === 0) return opened;
+    opened.close();
+    throw new ConfigurationError(problems);
+  }
+
+  /** Renews none any more. */
+  close(): void {
+    for (const key of this.#keys) key.end();
+  }
+}
+
+/** Where a key comes from. `read` rejects with what is wrong, as a {@link KeyFault}. */
+interface KeySource {
+  readonly setting: 'api_key_file' | 'api_key_command';
+  /** How often it is read, where the key does not say how long it is good for. */
+  readonly every_ms: number;
+  readonly read: (signal: AbortSignal) => Promise<string>;
+}
+
+function sourceOf({ api_key_file, api_key_command }: UpstreamConfiguration): KeySource | undefined {
+  if (api_key_file !== undefined)
+    return { setting: 'api_key_file', every_ms: SHORTLY_MS, read: () => contentOf(api_key_file) };
+  const [program, ...operands] = api_key_command ?? [];
+  if (program === undefined) return undefined;
+  return {
+    setting: 'api_key_command',
+    every_ms: OFTEN_MS,
+    read: (signal) => outputOf(program, operands, signal),
+  };
+}
+
+class RenewedKey {
+  readonly #upstream: string;
+  readonly #source: KeySource;
+  readonly #options: UpstreamKeysOptions;
+  readonly #ended = new AbortController();
+  #text = '';
+  #cancelTimer: () => void = () => {};
+
+  constructor(upstream: string, source: KeySource, options: UpstreamKeysOptions) {
+    this.#upstream = upstream;
+    this.#source = source;
+    this.#options = options;
+  }
+
+  get text(): string {
+    return this.#text;
+  }
+
+  /** Resolves with what is wrong if there is no key. */
+  async begin(): Promise<Problem | undefined> {
+    const fault = await this.#renew();
+    if (fault === undefined) return undefined;
+    return { path: `upstreams.${this.#upstream}.${this.#source.setting}`, message: fault };
+  }
+
+  end(): void {
+    this.#ended.abort();
+    this.#cancelTimer();
+  }
+
+  async #renew(): Promise<string | undefined> {
+    const { time } = this.#options;
+    const { every_ms, read } = this.#source;
+    let wait_ms = SHORTLY_MS;
+    let fault: string | undefined;
+    try {
+      const { text, life_ms } = keyIn(await read(this.#ended.signal), time.wall());
+      this.#text = text;
+      wait_ms = life_ms === undefined ? every_ms : life_ms - Math.min(EARLY_MS, life_ms / 2);
+    } catch (error) {
+      if (!(error instanceof KeyFault)) throw error;
+      fault = error.message;
+    }
+    if (this.#ended.signal.aborted) return fault;
+    const bounded_ms = Math.min(Math.max(wait_ms, SHORTLY_MS), SELDOM_MS);
+    this.#cancelTimer = time.after(bounded_ms, () => void this.#renewAgain());
+    return fault;
+  }
+
+  async #renewAgain(): Promise<void> {
+    const fault = await this.#renew();
+    if (!this.#ended.signal.aborted) this.#options.onRenewal(this.#upstream, fault);
+  }
+}
+
+/** Why there is no key, without anything of the key. */
+class KeyFault extends Error {
+  override readonly name = 'KeyFault';
+}
+
+async function contentOf(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    throw new KeyFault(`${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
+  }
+}
+
+/** What it prints, but for its errors, which may quote the key. */
+function outputOf(program: string, operands: readonly string[], signal: AbortSignal): Promise<string> {
+  const limits = { timeout: COMMAND_MS, maxBuffer: OUTPUT_BYTES, killSignal: 'SIGKILL', signal } as const;
+  return new Promise((resolve, reject) => {
+    execFile(program, operands, { ...limits, encoding: 'utf8' }, (error, output) => {
+      if (error) reject(new KeyFault(`${program} ${commandFault(error)}; run it by hand to see why.`));
+      else resolve(output);
+    });
+  });
+}
+
+function commandFault({ code, killed, signal }: ExecFileException): string {
+  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `has printed more than ${OUTPUT_BYTES} bytes`;
+  if (killed) return `has taken longer than ${COMMAND_MS / 1000} s`;
+  if (signal) return `was ended by ${signal}`;
+  return typeof code === 'number' ? `has ended with ${code}` : `cannot be run (${code})`;
+}
+
+/** A key as it is, or in JSON as OAuth and the CLI of Azure have it. */
+function keyIn(output: string, wall_ms: number): Key {
+  const written = output.trim();
+  const told = written.startsWith('{') ? parsedJson(written) : { access_token: written };
+  if (!isObject(told)) throw new KeyFault('has brought JSON that ends too early, or is malformed.');
+  const text = told.access_token ?? told.accessToken;
+  if (typeof text !== 'string') throw new KeyFault('has no access_token in its JSON.');
+  if (text === '') throw new KeyFault('has brought no key: it is empty.');
+  if (!/^[\x21-\x7e]+$/.test(text))
+    throw new KeyFault(
+      'has brought what is no key: it has spaces, line breaks or other characters that none has.',
+    );
+  const life_ms = lifeOf(told, text, wall_ms);
+  return { text, ...(life_ms !== undefined && { life_ms }) };
+}
+
+function lifeOf({ expires_in, expires_on }: Readonly<Record<string, unknown>>, key: string, wall_ms: number) {
+  const left_s = Number(expires_in);
+  if (left_s > 0) return left_s * 1000;
+  const end_s = Number(expires_on ?? expiryOf(key));
+  return end_s > 0 ? Math.max(0, end_s * 1000 - wall_ms) : undefined;
+}
+
+/** Seconds since the Unix epoch, of a JSON Web Token. It is not for us to verify. */
+function expiryOf(key: string): unknown {
+  const [, claims = '', signature] = key.split('.');
+  if (signature === undefined) return undefined;
+  const told = parsedJson(Buffer.from(claims, 'base64url').toString('utf8'));
+  return isObject(told) ? told.exp : undefined;
+}
