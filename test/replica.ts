@@ -6,7 +6,7 @@ import { MemoryRuns } from '../src/checkpoint/memory/runs.ts';
 import { MemoryStore } from '../src/checkpoint/memory/store.ts';
 import type { RunIndex } from '../src/checkpoint/run-index.ts';
 import type { Owner, RunId, StoredRun } from '../src/checkpoint/store.ts';
-import { completeConfiguration, readCertificateAuthorities } from '../src/config/load.ts';
+import { completeConfiguration, readConnections } from '../src/config/load.ts';
 import { createLogger } from '../src/lib/log.ts';
 import { systemTime, type Time } from '../src/lib/time.ts';
 import { Metrics } from '../src/metrics/metrics.ts';
@@ -109,8 +109,7 @@ export async function startReplica(
   const metrics = new Metrics();
   const lines = new Pipe();
   const log = createLogger('trace', lines);
-  const transport =
-    given.transport ?? createUndiciTransport({ ca: readCertificateAuthorities(configuration) });
+  const transport = given.transport ?? createUndiciTransport(readConnections(configuration));
   const server = createServer(configuration, {
     relay,
     ...(follow && { follow }),

@@ -20,7 +20,7 @@ const INTEGRATION = [
   'test/proxy/**/{notices,odd-upstreams,passthrough,respond,return,run-list,run-slots,runs-api}.test.ts',
   'test/proxy/**/{undici-transport*,upstream-keys,unparsable-documents}.test.ts',
   'test/**/server.test.ts',
-  'test/server/{azure-paths,browser-access,clients,masked-credentials,memory-budget,owner-claim,owner-header}.test.ts',
+  'test/server/{azure-paths,browser-access,clients,egress,masked-credentials,memory-budget,owner-claim,owner-header}.test.ts',
   'test/server/{upgrade,upstream-settings,young-generation}.test.ts',
   'test/status/{replica,slow-viewer,status-routes}.test.ts',
   'test/tracing/{configuration,off}.test.ts',

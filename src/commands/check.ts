@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { loadConfiguration, readCertificateAuthorities } from '../config/load.ts';
+import { loadConfiguration, readConnections } from '../config/load.ts';
 import { redacted } from '../config/redaction.ts';
 import { type Invocation, UsageError } from './command.ts';
 import { orProblems, printJson } from './terminal.ts';
@@ -10,7 +10,7 @@ export async function run({ operands, switches }: Invocation): Promise<number> {
   const json = switches.has('json');
   const loaded = await orProblems(json, () => {
     const { configuration, warnings } = loadConfiguration({ file, environment: process.env });
-    readCertificateAuthorities(configuration);
+    readConnections(configuration);
     return { configuration: redacted(configuration), warnings };
   });
   if (!loaded) return 2;

@@ -1,4 +1,4 @@
-import { loadConfiguration, readCertificateAuthorities } from '../config/load.ts';
+import { loadConfiguration, readConnections } from '../config/load.ts';
 import { redactor } from '../config/redaction.ts';
 import { examine } from '../doctor/examine.ts';
 import type { Finding, FindingStatus } from '../doctor/finding.ts';
@@ -27,16 +27,16 @@ export async function run({ values, switches }: Invocation): Promise<number> {
       flags,
       environment: process.env,
     });
-    const authorities = readCertificateAuthorities(configuration);
+    const connections = readConnections(configuration);
     const keys = await UpstreamKeys.open(configuration, { time: systemTime, onRenewal: () => {} });
-    return { warnings, authorities, keys };
+    return { warnings, connections, keys };
   });
   if (!loaded) return 2;
-  const { warnings, authorities, keys } = loaded;
+  const { warnings, connections, keys } = loaded;
   const { configuration } = keys;
   const found = await examine({
     configuration,
-    authorities,
+    connections,
     client_key,
     model: values.model,
     requests: !switches.has('no-requests'),

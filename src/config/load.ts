@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { isObject } from '../lib/json.ts';
 import type { Configuration } from './configuration.ts';
 import { CONFIG_VARIABLE, DEFAULT_UPSTREAM, readEnvironment, unknownVariable } from './environment.ts';
@@ -72,24 +73,55 @@ function located(problems: readonly Problem[], sources: Sources): Problem[] {
   });
 }
 
-/** PEM of the certificate authority to trust besides the system's, by origin of the upstream. */
-export type CertificateAuthorities = Readonly<Record<string, string>>;
+/** How connections to an origin are made. */
+export interface ConnectionSettings {
+  /** Whom they trust, and what they show for themselves. */
+  readonly secure?: SecureContext;
+  /** URL of the HTTP proxy that they are made by. Without it the environment may name one. */
+  readonly proxy?: string;
+}
 
-/** Reads every `ca_file`. Throws {@link ConfigurationError}. */
-export function readCertificateAuthorities({
+/** The settings of connections to upstreams, by origin. Reads certificates and keys. Throws {@link ConfigurationError}. */
+export function readConnections({
   upstreams,
-}: Pick<Configuration, 'upstreams'>): CertificateAuthorities {
-  const authorities: Record<string, string> = {};
+}: Pick<Configuration, 'upstreams'>): Readonly<Record<string, ConnectionSettings>> {
+  const connections: Record<string, ConnectionSettings> = {};
   const problems: Problem[] = [];
-  for (const [name, { base_url, ca_file }] of Object.entries(upstreams)) {
-    if (ca_file === undefined) continue;
+  for (const [name, { base_url, proxy, ...files }] of Object.entries(upstreams)) {
+    const pem: Partial<Record<(typeof PEM_FILES)[number], string>> = {};
+    for (const setting of PEM_FILES) {
+      const path = files[setting];
+      try {
+        if (path !== undefined) pem[setting] = readFileSync(path, 'utf8');
+      } catch (error) {
+        const message = `${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`;
+        problems.push({ path: `upstreams.${name}.${setting}`, message });
+      }
+    }
+    const { ca_file: ca, client_cert_file: cert, client_key_file: key } = pem;
     try {
-      authorities[new URL(base_url).origin] = readFileSync(ca_file, 'utf8');
+      const secure = (ca !== undefined || cert !== undefined) && secureContext(ca, cert, key);
+      connections[new URL(base_url).origin] = {
+        ...(secure && { secure }),
+        ...(proxy !== undefined && { proxy }),
+      };
     } catch (error) {
-      const message = `${ca_file} cannot be read (${(error as NodeJS.ErrnoException).code}).`;
-      problems.push({ path: `upstreams.${name}.ca_file`, message });
+      const { code } = error as NodeJS.ErrnoException;
+      const written = PEM_FILES.filter((setting) => pem[setting] !== undefined);
+      const message = `is not PEM, or does not go with the others (${code}).`;
+      problems.push({ path: `upstreams.${name}: ${written.join(', ')}`, message });
     }
   }
   if (problems.length > 0) throw new ConfigurationError(problems);
-  return authorities;
+  return connections;
 }
+
+const PEM_FILES = ['ca_file', 'client_cert_file', 'client_key_file'] as const;
+
+/** Made once for all connections: parsing the system's authorities for each of them would cost milliseconds. */
+export const secureContext = (ca?: string, cert?: string, key?: string): SecureContext =>
+  createSecureContext({
+    ...(ca !== undefined && { ca: [...getCACertificates('default'), ca] }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+  });

@@ -3,7 +3,7 @@ import { type Configuration, SECRET_HEADERS } from './configuration.ts';
 /** What stands for a secret where it may not be printed. */
 const HIDDEN = '[redacted]';
 
-/** What stands before the host of a URL: of the store it may be a password. */
+/** What stands before the host of a URL: of the store, or of a proxy, it may be a password. */
 const USER_INFORMATION = /^([\w+]+:\/\/)(.*)@/s;
 
 /** Keys whose values, or those in their list or map, must never be printed. */
@@ -15,7 +15,7 @@ export function redacted<Value>(value: Value): Value {
   return JSON.parse(
     JSON.stringify(value, (key, child) => {
       if (isSecretKey(key)) return HIDDEN;
-      return key === 'store' ? child.replace(USER_INFORMATION, `$1${HIDDEN}@`) : child;
+      return key === 'store' || key === 'proxy' ? child.replace(USER_INFORMATION, `$1${HIDDEN}@`) : child;
     }),
   );
 }
@@ -28,7 +28,6 @@ export function redactor(
   { secret, upstreams, clients, checkpoint }: Configuration,
   client_key: string | undefined,
 ): (text: string) => string {
-  const user = USER_INFORMATION.exec(checkpoint.store)?.[2];
   const ofUpstreams = Object.values(upstreams).flatMap(({ api_key, headers = {} }) => [
     api_key,
     ...Object.entries(headers).flatMap(([name, value]) =>
@@ -37,7 +36,9 @@ export function redactor(
   ]);
   const keys = [client_key, ...ofUpstreams];
   const tokens = clients.map(({ token }) => token);
-  const others = [secret, ...tokens, ...checkpoint.sealing_keys, user?.slice(user.indexOf(':') + 1)];
+  const users = [checkpoint.store, ...Object.values(upstreams).map(({ proxy = '' }) => proxy)].map(userOf);
+  const passwords = users.map((user) => user?.slice(user.indexOf(':') + 1));
+  const others = [secret, ...tokens, ...checkpoint.sealing_keys, ...passwords];
   const hidden = new Set([...keys.filter(isThere).flatMap(piecesOf), ...others.filter(isThere)]);
   return (text) => {
     const isHidden = new Uint8Array(text.length);
@@ -53,6 +54,8 @@ export function redactor(
     return shown;
   };
 }
+
+const userOf = (url: string): string | undefined => USER_INFORMATION.exec(url)?.[2];
 
 const isThere = (text: string | undefined): text is string => text !== undefined && text !== '';
 

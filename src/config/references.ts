@@ -26,6 +26,10 @@ export function checkReferences(configuration: Configuration): Problem[] {
   if (Object.keys(upstreams).length === 0) report(['upstreams'], NO_UPSTREAM);
   for (const [name, upstream] of Object.entries(upstreams)) {
     report(['upstreams', name, 'base_url'], baseUrlFault(upstream) ?? selfFault(upstream, listen));
+    report(['upstreams', name, 'proxy'], proxyFault(upstream));
+    report(['upstreams', name, 'client_cert_file'], certificateFault(upstream));
+    for (const setting of CONNECTION_SETTINGS)
+      report(['upstreams', name, setting], connectionFault(setting, upstream, upstreams));
     for (const key of KEY_SETTINGS) report(['upstreams', name, key], keyFault(key, upstream));
     for (const [header, value] of Object.entries(upstream.headers ?? {}))
       report(['upstreams', name, 'headers', header], sentHeaderFault(header, upstream) ?? headerFault(value));
@@ -74,6 +78,35 @@ function baseUrlFault({ base_url }: UpstreamConfiguration): string | undefined {
   if (url.username || url.password) return 'must not hold credentials; use api_key.';
   if (url.search || url.hash) return 'must not have a query or a fragment; parameters go under query.';
   return undefined;
+}
+
+function proxyFault({ proxy }: UpstreamConfiguration): string | undefined {
+  if (proxy === undefined) return undefined;
+  const { protocol, pathname, search, hash } = URL.parse(proxy) ?? {};
+  if (protocol !== 'http:' && protocol !== 'https:')
+    return 'must be an http: or https: URL, like http://proxy.example.com:3128.';
+  return pathname === '/' && !search && !hash ? undefined : 'must have nothing after its port.';
+}
+
+function certificateFault({ client_cert_file, client_key_file }: UpstreamConfiguration): string | undefined {
+  if ((client_cert_file === undefined) === (client_key_file === undefined)) return undefined;
+  return `goes together with client_key_file; set ${client_key_file === undefined ? 'that' : 'this'}, too.`;
+}
+
+const CONNECTION_SETTINGS = ['proxy', 'ca_file', 'client_cert_file', 'client_key_file'] as const;
+
+/** Connections are shared by all upstreams of an origin. */
+function connectionFault(
+  setting: (typeof CONNECTION_SETTINGS)[number],
+  upstream: UpstreamConfiguration,
+  upstreams: Configuration['upstreams'],
+): string | undefined {
+  const originOf = ({ base_url }: UpstreamConfiguration) => URL.parse(base_url)?.origin;
+  const origin = originOf(upstream);
+  const [name, first = upstream] =
+    Object.entries(upstreams).find(([, one]) => originOf(one) === origin) ?? [];
+  if (first[setting] === upstream[setting]) return undefined;
+  return `differs from that of upstreams.${name}, which has the same address; make them the same.`;
 }
 
 const ANY = /^(0\.0\.0\.0|\[::\])$/;

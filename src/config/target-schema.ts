@@ -89,6 +89,17 @@ export const UPSTREAM_SCHEMA = {
       additionalProperties: text('A parameter of every request.', 0),
     },
     ca_file: text("PEM file of a certificate authority to trust besides the system's."),
+    client_cert_file: text(
+      'PEM file of a certificate that says who this server is, with those between it and its authority.',
+    ),
+    client_key_file: text('PEM file of the private key of that certificate.'),
+    proxy: {
+      type: 'string',
+      description:
+        'The HTTP proxy that connections are made by, with a user and password if it wants them. Without it, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say; addresses of this machine are then reached directly.',
+      examples: ['http://proxy.example.com:3128'],
+      minLength: 1,
+    },
     clocks: {
       type: 'object',
       description: 'Overrides of `clocks` for this upstream.',

@@ -1,5 +1,5 @@
 import { type Configuration, isKeyed } from '../config/configuration.ts';
-import type { CertificateAuthorities } from '../config/load.ts';
+import type { ConnectionSettings } from '../config/load.ts';
 import { systemTime } from '../lib/time.ts';
 import { type ProbeAnswer, probe } from '../proxy/run/context/probe.ts';
 import { type Headers, revivedRequestHeaders } from '../proxy/upstream/headers.ts';
@@ -12,7 +12,7 @@ import type { CapabilityMemory } from '../proxy/wires/dialects/capability-memory
 /** What the checks of upstreams share. */
 export interface DoctorContext {
   readonly configuration: Configuration;
-  readonly authorities: CertificateAuthorities;
+  readonly connections: Readonly<Record<string, ConnectionSettings>>;
   readonly transport: Transport;
   readonly capabilities: CapabilityMemory;
   /** Sent to an upstream that has no `api_key`, as clients send theirs. */

@@ -16,8 +16,8 @@ type Examined = Omit<DoctorContext, 'transport' | 'capabilities' | 'withheld'>;
 
 /** Tries everything that serve would depend on. */
 export async function examine(examined: Examined): Promise<Finding[]> {
-  const { configuration, authorities } = examined;
-  const transport = createUndiciTransport({ ca: authorities });
+  const { configuration, connections } = examined;
+  const transport = createUndiciTransport(connections);
   const capabilities = new CapabilityMemory(systemTime);
   const context: DoctorContext = { ...examined, transport, capabilities };
   try {

@@ -1,31 +1,37 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import net, { type Socket } from 'node:net';
-import tls, { type TLSSocket } from 'node:tls';
+import tls, { type SecureContext, type TLSSocket } from 'node:tls';
+import type { ConnectionSettings } from '../config/load.ts';
+import { isLoopback } from '../lib/host-name.ts';
+import { environmentProxy } from '../proxy/upstream/connections.ts';
 import { bounded, type Finding, type Findings, reasonOf, rounded_ms } from './finding.ts';
 
 const STEP_MAX_MS = 10_000;
 const DAY_MS = 86_400_000;
 const EXPIRY_NEAR_DAYS = 14;
 
-interface UpstreamAddress {
-  readonly base_url: string;
-  /** PEM of the authority to trust besides the system's. */
-  readonly ca: string | undefined;
-}
-
 /** Name, connection, certificate and protocol, one after the other. False when there is no getting through. */
 export async function examineAddress(
   findings: Findings,
-  { base_url, ca }: UpstreamAddress,
+  base_url: string,
+  { secure, proxy }: ConnectionSettings,
 ): Promise<boolean> {
   const { protocol, hostname, port } = new URL(base_url);
+  const proxied = proxy ?? (isLoopback(hostname) ? undefined : environmentProxy());
+  if (proxied !== undefined) {
+    findings.skip(
+      'tcp',
+      `not tried: connections are made by the proxy at ${URL.parse(proxied)?.host ?? 'an unknown address'}`,
+    );
+    return true;
+  }
   const isSecure = protocol === 'https:';
   const host = hostname.replace(/^\[|\]$/g, '');
   const number = Number(port || (isSecure ? 443 : 80));
   if (!(await examineName(findings, host)) || !(await examineConnection(findings, host, number)))
     return false;
-  if (isSecure) return examineTls(findings, host, number, ca);
+  if (isSecure) return examineTls(findings, host, number, secure);
   findings.ok('http', 'HTTP/1.1, without TLS: a connection per stream', { protocol: 'http/1.1' });
   return true;
 }
@@ -64,7 +70,7 @@ async function examineConnection(findings: Findings, host: string, port: number)
     findings.fail(
       'tcp',
       `port ${port} of ${host} cannot be connected to (${reasonOf(error)})`,
-      'check host and port in base_url, firewalls and network policies; an HTTP proxy in the environment is not used.',
+      'check host and port in base_url, firewalls and network policies; if a proxy is needed, name it as the `proxy` of this upstream.',
     );
     return false;
   } finally {
@@ -76,7 +82,7 @@ async function examineTls(
   findings: Findings,
   host: string,
   port: number,
-  ca: string | undefined,
+  secure: SecureContext | undefined,
 ): Promise<boolean> {
   const began_ms = performance.now();
   let socket: TLSSocket | undefined;
@@ -87,7 +93,7 @@ async function examineTls(
         port,
         ...(net.isIP(host) === 0 && { servername: host }),
         ALPNProtocols: ['h2', 'http/1.1'],
-        ...(ca !== undefined && { ca: [...tls.getCACertificates('default'), ca] }),
+        ...(secure && { secureContext: secure }),
       });
       await once(socket, 'secureConnect', { signal });
     });

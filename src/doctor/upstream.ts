@@ -10,11 +10,11 @@ import { examinePrefill, examineStream, streamRequest } from './upstream-answer.
 
 /** One upstream, from its name to the end of an answer. What cannot be tried because of what failed is left out. */
 export async function examineUpstream(context: DoctorContext, target: Target): Promise<Finding[]> {
-  const { configuration, authorities, requests } = context;
+  const { configuration, connections, requests } = context;
   const { base_url } = target.upstream;
   const findings = new Findings(`upstream ${target.name}`);
-  const ca = authorities[new URL(base_url).origin];
-  if (!(await examineAddress(findings, { base_url, ca }))) return findings.all;
+  const settings = connections[new URL(base_url).origin] ?? {};
+  if (!(await examineAddress(findings, base_url, settings))) return findings.all;
   const listed = await examineModelList(findings, context, target);
   const last = findings.all.find(({ name }) => name === 'credentials');
   // What is refused without a key would be refused again.

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { loadOrCreateSecret } from '../checkpoint/secret-file.ts';
 import type { Configuration } from '../config/configuration.ts';
-import { type ConfigurationSources, loadConfiguration, readCertificateAuthorities } from '../config/load.ts';
+import { type ConfigurationSources, loadConfiguration, readConnections } from '../config/load.ts';
 import { createLogger } from '../lib/log.ts';
 import { systemTime } from '../lib/time.ts';
 import { VERSION } from '../lib/version.ts';
@@ -28,7 +28,7 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
   const log = createLogger(configuration.log.level);
   for (const warning of warnings) log.warn(warning);
 
-  const ca = readCertificateAuthorities(configuration);
+  const connections = readConnections(configuration);
   const metrics = new Metrics();
   const keys = await UpstreamKeys.open(configuration, {
     time: systemTime,
@@ -53,7 +53,7 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
     onDoubt: (doubt) => log.warn(`checkpoint.store: Redis may lose runs: ${doubt}`),
   });
   const secret = await resolveSecret(configuration);
-  const transport = createUndiciTransport({ ca });
+  const transport = createUndiciTransport(connections);
   const tracing = await startTracing(configuration, log);
   const server = createServer(keys.configuration, {
     ...{ relay, store, transport, secret, log, metrics },

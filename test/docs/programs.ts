@@ -11,7 +11,7 @@ import { ANSWER, type StandIn } from './stand-in.ts';
 const run = promisify(execFile);
 const PATIENCE_MS = 100_000;
 /** SDKs refuse to start without. */
-const KEYS = { OPENAI_API_KEY: 'sk-test', ANTHROPIC_API_KEY: 'sk-test' };
+const KEYS = { OPENAI_API_KEY: 'sk-test', AZURE_OPENAI_API_KEY: 'sk-test', ANTHROPIC_API_KEY: 'sk-test' };
 
 /** Runs it to its end; a program that asked the model and prints has to have printed the whole answer. */
 async function runToEnd(

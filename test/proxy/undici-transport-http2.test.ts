@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { secureContext } from '../../src/config/load.ts';
 import type { Transport } from '../../src/proxy/upstream/transport.ts';
 import { createUndiciTransport } from '../../src/proxy/upstream/undici-transport.ts';
 import { type Certificate, certificate } from '../provider/certificate.ts';
@@ -21,7 +22,7 @@ afterEach(async () => {
 
 async function serve(onRequest: (stream: number, connection: FrameConnection) => void): Promise<void> {
   server = await frameServer(tls, onRequest);
-  transport = createUndiciTransport({ ca: { [server.origin]: tls.cert } });
+  transport = createUndiciTransport({ [server.origin]: { secure: secureContext(tls.cert) } });
 }
 
 /** The stream begins, and stays open after `hi`. */

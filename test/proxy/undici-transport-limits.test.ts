@@ -4,6 +4,7 @@ import http2, { type ServerHttp2Stream } from 'node:http2';
 import net from 'node:net';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { secureContext } from '../../src/config/load.ts';
 import { type ResponseBody, type Transport, TransportFailure } from '../../src/proxy/upstream/transport.ts';
 import { createUndiciTransport } from '../../src/proxy/upstream/undici-transport.ts';
 import { type Certificate, certificate } from '../provider/certificate.ts';
@@ -27,7 +28,7 @@ afterEach(async () => {
 
 async function serve(starting: Promise<Listening>): Promise<void> {
   server = await starting;
-  transport = createUndiciTransport({ ca: { [server.origin]: pem.cert } });
+  transport = createUndiciTransport({ [server.origin]: { secure: secureContext(pem.cert) } });
 }
 
 const serveHttp2 = (onStream: (stream: ServerHttp2Stream, path: string) => void): Promise<void> => {

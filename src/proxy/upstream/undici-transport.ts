@@ -1,8 +1,9 @@
-import tls from 'node:tls';
-import { buildConnector, type Dispatcher, Pool } from 'undici';
+import type { Dispatcher } from 'undici';
+import type { ConnectionSettings } from '../../config/load.ts';
 import { transportCode } from '../../interrupts/classify.ts';
 import { BodyQueue } from './body-queue.ts';
 import { type Connection, ConnectionObserver, cancelStream } from './connection-observer.ts';
+import { connectionsTo } from './connections.ts';
 import {
   type Transport,
   TransportFailure,
@@ -19,10 +20,8 @@ const STATUS_MAX = 599;
 const INVALID_STATUS = 'HPE_INVALID_STATUS';
 const STREAM_RESET = 'ERR_HTTP2_STREAM_ERROR';
 
-interface UndiciTransportOptions {
-  /** PEM of a certificate authority to trust besides the system's, by origin (`https://llm.internal:8443`). */
-  readonly ca?: Readonly<Record<string, string>>;
-}
+/** By origin (`https://llm.internal:8443`). Others have none. */
+type Connections = Readonly<Record<string, ConnectionSettings>>;
 
 /**
  * HTTP/1.1 and HTTP/2 (by ALPN) over kept-alive connections. As many connections as there are concurrent requests:
@@ -31,19 +30,18 @@ interface UndiciTransportOptions {
  * Aborting a request's signal with a {@link TransportFailure} as the reason makes that the failure its reader sees.
  * A response must be read to its end or aborted; one left alone keeps its connection.
  */
-export function createUndiciTransport(options: UndiciTransportOptions = {}): Transport {
-  return new UndiciTransport(options);
-}
+export const createUndiciTransport = (connections: Connections = {}): Transport =>
+  new UndiciTransport(connections);
 
 class UndiciTransport implements Transport {
-  readonly #trust = new Map<string, tls.SecureContext>();
+  readonly #connections: Connections;
   readonly #observer = new ConnectionObserver();
   /** By origin and connect limit; both come from configuration, which bounds their number. */
   readonly #upstreams = new Map<string, Upstream>();
   #closed: boolean = false;
 
-  constructor(options: UndiciTransportOptions) {
-    for (const [origin, ca] of Object.entries(options.ca ?? {})) this.#trust.set(origin, trusting(ca));
+  constructor(connections: Connections) {
+    this.#connections = connections;
   }
 
   async open(request: TransportRequest): Promise<TransportResponse> {
@@ -64,7 +62,7 @@ class UndiciTransport implements Transport {
     const key = `${connect_ms} ${origin}`;
     const known = this.#upstreams.get(key);
     if (known) return known;
-    const upstream = new Upstream(origin, connect_ms, this.#trust.get(origin), this.#observer);
+    const upstream = new Upstream(origin, connect_ms, this.#connections[origin] ?? {}, this.#observer);
     this.#upstreams.set(key, upstream);
     return upstream;
   }
@@ -72,45 +70,33 @@ class UndiciTransport implements Transport {
 
 class Upstream {
   readonly #observer: ConnectionObserver;
-  readonly #pool: Pool;
+  readonly #dispatcher: Dispatcher;
   /** Requests that are still owed a response, or the news that there will be none. */
   #unanswered = 0;
 
   constructor(
     origin: string,
     connect_ms: number,
-    trust: tls.SecureContext | undefined,
+    settings: ConnectionSettings,
     observer: ConnectionObserver,
   ) {
     this.#observer = observer;
-    const connect = buildConnector({
-      allowH2: true,
-      timeout: connect_ms,
-      ...(trust && { secureContext: trust }),
-    });
-    this.#pool = new Pool(origin, {
-      allowH2: true,
-      bodyTimeout: 0,
-      headersTimeout: 0,
-      // undici cannot take back a request that waits for a connection. Were connections tried for requests that
-      // have since been given up, new requests would wait behind each of them in turn.
-      connect: (options, callback) =>
-        this.#unanswered > 0
-          ? connect(options, callback)
-          : queueMicrotask(() => callback(new Error('not needed'), null)),
+    this.#dispatcher = connectionsTo(origin, settings, {
+      connect_ms,
+      isWanted: () => this.#unanswered > 0,
     });
   }
 
   open(request: TransportRequest, url: URL): Promise<TransportResponse> {
     this.#unanswered++;
     const exchange = new Exchange(request, url, this.#observer, () => this.#unanswered--);
-    this.#pool.dispatch(exchange.options, exchange);
+    this.#dispatcher.dispatch(exchange.options, exchange);
     exchange.limitConnecting(request.connect_ms);
     return exchange.response;
   }
 
   close(): Promise<void> {
-    return this.#pool.destroy();
+    return this.#dispatcher.destroy();
   }
 }
 
@@ -286,7 +272,3 @@ function withQuery(path: string, query: TransportRequest['query']): string {
 /** The error to reject with after an abort: the reason itself where it is a failure. */
 const abortFailure = ({ reason }: AbortSignal): TransportFailure =>
   reason instanceof TransportFailure ? reason : new TransportFailure(ABORTED, { cause: reason });
-
-/** Made once per origin: parsing the system's authorities for every connection would cost milliseconds. */
-const trusting = (ca: string): tls.SecureContext =>
-  tls.createSecureContext({ ca: [...tls.getCACertificates('default'), ca] });

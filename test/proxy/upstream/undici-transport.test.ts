@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
+import { secureContext } from '../../../src/config/load.ts';
 import type { Transport } from '../../../src/proxy/upstream/transport.ts';
 import { createUndiciTransport } from '../../../src/proxy/upstream/undici-transport.ts';
 import { certificate } from '../../provider/certificate.ts';
@@ -19,7 +20,9 @@ afterEach(async () => {
 
 async function serve(starting: Promise<Listening>, ca?: string): Promise<Listening> {
   server = await starting;
-  transport = createUndiciTransport(ca === undefined ? {} : { ca: { [server.origin]: ca } });
+  transport = createUndiciTransport(
+    ca === undefined ? {} : { [server.origin]: { secure: secureContext(ca) } },
+  );
   return server;
 }
 
@@ -114,7 +117,7 @@ describe('over TLS', () => {
   test('an authority named for one origin is not trusted for another', async () => {
     const { cert } = await certificate();
     await serve(rawTlsServer(await certificate(), (socket) => socket.end(`${UNTIL_CLOSE}hi`)));
-    transport = createUndiciTransport({ ca: { 'https://127.0.0.1:1': cert } });
+    transport = createUndiciTransport({ 'https://127.0.0.1:1': { secure: secureContext(cert) } });
     expect(await outcome(open())).toEqual({ text: '', end: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' } });
   });
 });
