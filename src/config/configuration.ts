@@ -52,6 +52,10 @@ type UpstreamKey = Pick<UpstreamConfiguration, (typeof KEY_SETTINGS)[number] | '
 /** It is asked with a key of the operator's, and never with one of a client. */
 export const isKeyed = (upstream: UpstreamKey): boolean => keySettingOf(upstream) !== undefined;
 
+/** Its key may be another one by the next attempt. */
+export const isRenewed = ({ api_key_file, api_key_command }: UpstreamKey): boolean =>
+  api_key_file !== undefined || api_key_command !== undefined;
+
 /** Where the key of an upstream is configured, or would be. */
 export const keyPathOf = (name: string, upstream: UpstreamKey): string =>
   `upstreams.${name}.${keySettingOf(upstream) ?? 'api_key'}`;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { UpstreamConfiguration } from '../../../config/configuration.ts';
+import { isRenewed, type UpstreamConfiguration } from '../../../config/configuration.ts';
 import type { ProviderTool } from '../../../plans/transcript.ts';
 import { type Headers, revivedRequestHeaders } from '../../upstream/headers.ts';
 import type { ModelCompression } from '../../upstream/route-table.ts';
@@ -22,15 +22,17 @@ export function targetsOfRun(
   return { target, targets };
 }
 
-/** With the headers as they are whenever they are read: by the next attempt the key may have been renewed. */
+/** With the headers for it: where its key is renewed, as they are whenever they are read. */
 function withHeaders<Asked extends Target>(
   target: Asked,
   headersFor: (upstream: UpstreamConfiguration) => RunTarget['headers'],
 ): Asked & Pick<RunTarget, 'headers'> {
+  const { upstream } = target;
+  if (!isRenewed(upstream)) return { ...target, headers: headersFor(upstream) };
   return {
     ...target,
     get headers() {
-      return headersFor(target.upstream);
+      return headersFor(upstream);
     },
   };
 }

@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { DialectName } from '../../../config/dialect-names.ts';
 import { isObject } from '../../../lib/json.ts';
-import { type Dialect, eventFingerprint, PLAIN } from '../common/dialect.ts';
+import { type Dialect, eventFingerprint, PLAIN, type Prefill } from '../common/dialect.ts';
 import { claudeContinues, familyCallsTools, familyMayContinue, geminiContinues } from './model-families.ts';
 
 /** Anthropic's OpenAI-compatible endpoint. */
@@ -128,3 +129,88 @@ export const cerebras = host('cerebras', 'Cerebras', 'api.cerebras.ai');
 export const deepinfra = host('deepinfra', 'DeepInfra', 'api.deepinfra.com');
 export const fireworks = host('fireworks', 'Fireworks AI', 'api.fireworks.ai');
 export const together = host('together', 'Together AI', 'api.together.xyz', 'api.together.ai');
+
+/** Accepts a trailing assistant message, but starts the answer anew. */
+export const openai: Dialect = {
+  ...PLAIN,
+  name: 'openai',
+  about: { speakers: 'OpenAI' },
+  addresses: ['api.openai.com', '*.api.openai.com'],
+  sign: eventFingerprint('`obfuscation`', (event) => typeof event.obfuscation === 'string'),
+  prefill: false,
+  echoes: false,
+  limit: 'max_completion_tokens',
+  refusesAddedFields: true,
+};
+
+/** The same models. Its first event is about the prompt, and names neither answer nor model. */
+export const azure: Dialect = {
+  ...openai,
+  name: 'azure',
+  about: { speakers: 'Azure OpenAI' },
+  addresses: ['*.openai.azure.com', '*.cognitiveservices.azure.com', '*.services.ai.azure.com'],
+  sign: eventFingerprint('`prompt_filter_results`', (event) => 'prompt_filter_results' in event),
+};
+
+/** Its models are asked by a nudge, as those of OpenAI. */
+export const xai: Dialect = {
+  ...PLAIN,
+  name: 'xai',
+  about: { speakers: 'xAI', unverified: 'Whether any model continues: there is always a nudge.' },
+  addresses: ['api.x.ai', '*.api.x.ai'],
+  prefill: false,
+  echoes: false,
+};
+
+const CALL_ID = /^[a-zA-Z0-9]{9}$/;
+const CALL_ID_CHARACTERS = 9;
+
+/** Repeats the prefix in its first chunk or two, with the trailing space moved to the chunk after. */
+export const mistral: Dialect = {
+  ...PLAIN,
+  name: 'mistral',
+  about: {
+    speakers: 'Mistral',
+    unverified: 'Whether tools are still called after a prefix: with tools there is a nudge.',
+  },
+  addresses: ['api.mistral.ai'],
+  prefill: true,
+  echoes: true,
+  assistantMessage: ({ text }) => ({ role: 'assistant', content: text, prefix: true }),
+  reportsUnasked: true,
+  refusesAddedFields: true,
+  answersToolResults: true,
+  callId: (id) =>
+    CALL_ID.test(id)
+      ? id
+      : createHash('sha256')
+          .update(id)
+          .digest('base64url')
+          .replace(/[-_]/g, '0')
+          .slice(0, CALL_ID_CHARACTERS),
+};
+
+/** Thinking cannot be switched off in these, and partial mode is for answers without it. */
+const ALWAYS_THINKS = /thinking|qwq|qvq/;
+
+function qwenContinues(model: string): Prefill {
+  const name = model.toLowerCase();
+  if (ALWAYS_THINKS.test(name)) return false;
+  return name.includes('qwen') ? true : undefined;
+}
+
+/** Partial mode, which does not go with thinking. */
+export const qwen: Dialect = {
+  ...PLAIN,
+  name: 'qwen',
+  about: {
+    speakers: 'Alibaba Cloud Model Studio (DashScope)',
+    models: ['qwen-plus', 'qwen3-235b-a22b-thinking-2507', 'deepseek-v3.2'],
+    unverified:
+      'Whether tools are still called after a prefix: with tools there is a nudge. Models other than Qwen are tried. Whether the prefix comes again: short ones are not sent, which would not tell.',
+  },
+  addresses: ['dashscope*.aliyuncs.com'],
+  prefill: qwenContinues,
+  assistantMessage: ({ text }) => ({ role: 'assistant', content: text, partial: true }),
+  prefillParameters: () => ({ enable_thinking: false }),
+};

@@ -3,9 +3,9 @@ import { ModelPattern } from '../../../config/model-pattern.ts';
 import { type Dialect, PLAIN, type Samples } from '../common/dialect.ts';
 import { cloudflare, litellm, openrouter } from './gateways.ts';
 import { llamacpp, lmstudio, ollama, sglang, tgi, vllm } from './local-servers.ts';
-import { mistral } from './mistral.ts';
 import {
   anthropic,
+  azure,
   bedrock,
   cerebras,
   deepinfra,
@@ -14,10 +14,12 @@ import {
   gemini,
   groq,
   kimi,
+  mistral,
+  openai,
+  qwen,
   together,
+  xai,
 } from './model-hosts.ts';
-import { azure, openai, xai } from './openai.ts';
-import { qwen } from './qwen.ts';
 
 /** An unknown server: whether it continues a trailing assistant message is tried once and remembered. */
 const generic: Dialect = { ...PLAIN, name: 'generic', about: { speakers: 'anything else' } };
