@@ -17,13 +17,16 @@ const CHANGING: ReadonlySet<string> = new Set([
   'service_tier',
 ]);
 
-/** Causes that clients know a code of, which may keep them from asking again. */
+/** Causes that clients know a code of. */
 const CODES: Readonly<Record<string, string>> = {
   context_overflow: 'context_length_exceeded',
   rate_limited: 'rate_limit_exceeded',
   quota: 'insufficient_quota',
-  invalid_request: 'invalid_prompt',
 };
+
+/** Codex asks six times after the one, and once after the other, whatever else an event says. */
+const codeOf = ({ cause, retryable }: Json): string =>
+  CODES[textIn(cause)] ?? (retryable === false ? 'invalid_prompt' : 'server_error');
 
 interface Whole {
   /** As the answer was begun. */
@@ -103,7 +106,7 @@ export function failedResponse(first: Json, error: object): Json {
     object: 'response',
     created_at: first.created_at ?? details.created_at ?? 0,
     status: 'failed',
-    error: { code: CODES[textIn(details.cause)] ?? 'server_error', message },
+    error: { code: codeOf(details), message },
     incomplete_details: null,
     output: [],
     usage: null,
