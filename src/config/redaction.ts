@@ -7,8 +7,17 @@ const HIDDEN = '[redacted]';
 const USER_INFORMATION = /^([\w+]+:\/\/)(.*)@/s;
 
 /** Keys whose values, or those in their list or map, must never be printed. */
-export const isSecretKey = (key: string | number): boolean =>
-  key === 'secret' || key === 'api_key' || key === 'token' || key === 'sealing_keys' || key === 'headers';
+export const isSecretKey = (key: string | number): boolean => SECRET_KEYS.has(key);
+
+/** A command may have a password among its operands. */
+const SECRET_KEYS: ReadonlySet<string | number> = new Set([
+  'secret',
+  'api_key',
+  'api_key_command',
+  'token',
+  'sealing_keys',
+  'headers',
+]);
 
 /** A copy that can be shown: secrets are replaced by `[redacted]`. */
 export function redacted<Value>(value: Value): Value {

@@ -11,6 +11,7 @@ import { temporaryDirectory } from '../cli-process.ts';
 import { startProvider as startPeer } from '../http-peer.ts';
 import { type Provider, type ProviderOptions, startProvider } from '../provider/provider.ts';
 import type { Plan } from '../provider/script.ts';
+import { ConnectProxy } from '../proxy/connect-proxy.ts';
 import { COUNT, type Diagnosis, diagnose } from './doctor-process.ts';
 
 /** Each of these starts processes, on a machine that may have others to run. */
@@ -318,3 +319,25 @@ const anHourAgo: http.RequestListener = (_request, response) => {
   const date = new Date(Date.now() - 3_600_000).toUTCString();
   response.writeHead(200, { date }).end('{"data":[]}');
 };
+
+describe('keys and connections', () => {
+  it('are those that serve would use: a key that a command prints, and a proxy, whose password is not printed', async () => {
+    const provider = await start();
+    const proxy = await ConnectProxy.start();
+    const main = {
+      base_url: provider.url,
+      proxy: `http://user:a-long-password@${proxy.host}`,
+      api_key_command: [process.execPath, '-e', `console.log('${KEY}')`],
+    };
+    const { status, output, of } = await diagnose({ upstreams: { main } }, ['--model', 'counter']);
+    expect(status).toBe(0);
+    expect(of('upstream main')).toMatchObject({
+      tcp: { status: 'skipped', seen: `not tried: connections are made by the proxy at ${proxy.host}` },
+      credentials: { status: 'ok' },
+      streaming: { status: 'ok' },
+    });
+    expect(proxy.asked.length).toBeGreaterThan(1);
+    expect(output).not.toMatch(new RegExp(`${KEY}|long-password`));
+    await provider.close();
+  });
+});
