@@ -75,7 +75,7 @@ function located(problems: readonly Problem[], sources: Sources): Problem[] {
 
 /** How connections to an origin are made. */
 export interface ConnectionSettings {
-  /** Whom they trust, and what they show for themselves. */
+  /** The authorities that they trust, and the certificate that they show. */
   readonly secure?: SecureContext;
   /** URL of the HTTP proxy that they are made by. Without it the environment may name one. */
   readonly proxy?: string;
