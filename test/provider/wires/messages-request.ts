@@ -37,6 +37,8 @@ const FIELDS: ReadonlySet<string> = new Set([
   'service_tier',
   'output_config',
   'container',
+  // Of a beta, as Claude Code asks for it.
+  'context_management',
 ]);
 
 /**

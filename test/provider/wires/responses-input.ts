@@ -27,6 +27,8 @@ const FIELDS: ReadonlySet<string> = new Set([
   'text',
   'include',
   'metadata',
+  // Of Codex.
+  'client_metadata',
   'user',
   'safety_identifier',
   'prompt_cache_key',

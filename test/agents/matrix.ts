@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs, promisify } from 'node:util';
+import { AGENTS, type Agent } from './agent.ts';
+import { programsOf } from './programs.ts';
+import type { Trial } from './trial.ts';
+import { TROUBLES } from './troubles.ts';
+
+/*
+ * Real agents, each with everything that can go wrong: `npm run agents -- --agent Codex --through holdfast,straight`. Each
+ * trial has a network of its own that has only the loopback address. Prints the table of docs/agents.md.
+ */
+
+const run = promisify(execFile);
+const TRIAL = fileURLToPath(new URL('trial.ts', import.meta.url));
+
+const { values } = parseArgs({
+  options: {
+    agent: { type: 'string', default: AGENTS.map(({ name }) => name).join(',') },
+    trouble: { type: 'string', default: TROUBLES.map(({ name }) => name).join(',') },
+    through: { type: 'string', default: 'holdfast,straight' },
+    /** Where everything that was seen goes, as JSON. */
+    output: { type: 'string' },
+  },
+});
+const list = (text: string): readonly string[] => text.split(',').map((word) => word.trim());
+
+/** Rejects if the trial itself has failed, not the agent. */
+async function tryOut(agent: Agent, trouble: string, through: string, programs: string): Promise<Trial> {
+  const words = ['-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh'];
+  const trial = [
+    process.execPath,
+    '--disable-warning=ExperimentalWarning',
+    TRIAL,
+    agent.name,
+    trouble,
+    through,
+    programs,
+  ];
+  const { stdout } = await run('unshare', [...words, ...trial], { maxBuffer: 2 ** 24 });
+  return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '') as Trial;
+}
+
+const trials: Trial[] = [];
+for (const agent of AGENTS.filter(({ name }) => list(values.agent).includes(name))) {
+  const programs = await programsOf(agent);
+  for (const through of list(values.through)) {
+    const uncut = await tryOut(agent, '-', through, programs);
+    trials.push(uncut);
+    console.error(lineOf(uncut, uncut));
+    for (const trouble of list(values.trouble)) {
+      const trial = await tryOut(agent, trouble, through, programs);
+      trials.push(trial);
+      console.error(lineOf(trial, uncut));
+    }
+  }
+}
+if (values.output !== undefined) writeFileSync(values.output, JSON.stringify(trials, undefined, 2));
+console.log(tableOf(trials));
+
+function lineOf(trial: Trial, uncut: Trial): string {
+  const { agent, through, trouble = 'none', took_ms, paid } = trial;
+  return `${agent}, ${through}, ${trouble}: ${verdictOf(trial, uncut)}, ${paid} requests, ${took_ms} ms`;
+}
+
+function verdictOf(trial: Trial, uncut: Trial | undefined): string {
+  if (trial.faults.length > 0) return trial.faults.join(', ');
+  return plain(trial.said) === plain(uncut?.said ?? '') ? 'right' : 'right, and something more is printed';
+}
+
+function plain(said: string): string {
+  return said
+    .replaceAll(/holdfast-agent-\w+/g, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+}
+
+function tableOf(all: readonly Trial[]): string {
+  const names = [...new Set(all.map(({ agent }) => agent))];
+  const ways = [...new Set(all.map(({ through }) => through))];
+  const columns = names.flatMap((agent) => ways.map((through) => ({ agent, through })));
+  const heads = columns.map(({ agent, through }) =>
+    through === 'holdfast' ? agent : `${agent} without Holdfast`,
+  );
+  const rows = [undefined, ...TROUBLES.map(({ name }) => name)].map((trouble) => {
+    const cells = columns.map(({ agent, through }) => {
+      const of = (wanted: string | undefined) =>
+        all.find((one) => one.agent === agent && one.through === through && one.trouble === wanted);
+      const trial = of(trouble);
+      return trial ? `${verdictOf(trial, of(undefined))}; ${trial.paid}` : '';
+    });
+    return `| ${[trouble ?? 'nothing', ...cells].join(' | ')} |`;
+  });
+  return [`| | ${heads.join(' | ')} |`, `|---|${columns.map(() => '---|').join('')}`, ...rows].join('\n');
+}

@@ -1,0 +1,159 @@
+import { isObject } from '../../src/lib/json.ts';
+import type { Fault } from '../provider/fault.ts';
+import type { RecordedRequest } from '../provider/recorded-request.ts';
+import type { Part, Plan } from '../provider/script.ts';
+
+/** What the agent is told to do. The rest is in the script of its model. */
+export const PROMPT = 'Note in log.txt that you were here, then write poem.txt.';
+
+const LINES = [
+  'The kelp holds fast where granite meets the tide',
+  'and every winter storm goes home denied',
+  'It bends to let the heavy water through',
+  'and when the swell has passed it stands anew',
+];
+/** Long enough to be cut anywhere. */
+export const POEM = `${Array.from({ length: 12 }, (_, verse) => `${verse + 1}. ${LINES[verse % LINES.length]}`).join('\n')}\n`;
+export const NOTE = 'an agent was here';
+export const FIRST_WORDS =
+  'I will first leave a note in the log, so that it can be seen that this command ran, and then I will write the poem that you have asked for into its file, line by line, without any haste.';
+export const LAST_WORDS =
+  'The note is in the log and the poem is in its file, twelve lines of it, so all is done.';
+
+/** Turns of the task: a command, a file, the last word. */
+export type Turn = 'command' | 'file' | 'end';
+const TURNS: readonly Turn[] = ['command', 'file', 'end'];
+
+/** What goes wrong, and how often at most, in the requests of one turn. */
+export interface Trouble {
+  readonly name: string;
+  readonly turn: Turn;
+  readonly fault: Fault;
+  readonly times: number;
+  /** The replica is killed, and started again, when the provider has performed the fault. */
+  readonly kills?: true;
+}
+
+type Arguments = (command: string) => object;
+/** How each agent's tool for commands is called. */
+const SHELLS: Readonly<Record<string, Arguments>> = {
+  exec_command: (cmd) => ({ cmd }),
+  Bash: (command) => ({ command, description: 'As asked' }),
+  bash: (command) => ({ command, description: 'As asked' }),
+  run_commands: (command) => ({ commands: [command] }),
+};
+/** The same for files; without such a tool the one for commands does. `path`: absolute. */
+const WRITERS: Readonly<Record<string, (path: string) => object>> = {
+  Write: (path) => ({ file_path: path, content: POEM }),
+  write: (path) => ({ filePath: path, content: POEM }),
+  apply_patch: (path) => ({ input: patchOf(path) }),
+};
+
+const patchOf = (path: string): string => {
+  const added = POEM.trimEnd()
+    .split('\n')
+    .map((line) => `+${line}`);
+  return ['*** Begin Patch', `*** Add File: ${path}`, ...added, '*** End Patch'].join('\n');
+};
+
+/** The model's side of the task, for one agent. */
+export class Task {
+  readonly #work: string;
+  readonly #trouble: Trouble | undefined;
+  #troubled = 0;
+  /** Requests that were part of the task. */
+  requests = 0;
+  /** Results of calls in the longest conversation. */
+  results = 0;
+
+  constructor(work: string, trouble: Trouble | undefined) {
+    this.#work = work;
+    this.#trouble = trouble;
+  }
+
+  /** How often the trouble has come. */
+  get troubled(): number {
+    return this.#troubled;
+  }
+
+  readonly respond = ({ body }: RecordedRequest): Plan | undefined => {
+    if (!isObject(body)) return undefined;
+    const tools = namesOf(body.tools);
+    const isByText = tools.length === 0 && JSON.stringify(body).includes('SEARCH/REPLACE');
+    // Names for the session, and what else is asked for beside the task.
+    if (tools.length === 0 && !isByText) return { parts: [{ text: 'A note and a poem' }] };
+    this.requests++;
+    this.results = Math.max(this.results, resultsIn(body));
+    const turn = isByText ? this.#turnByText(body) : (TURNS[resultsIn(body)] ?? 'end');
+    const parts = isByText ? this.#partsByText(turn) : this.#partsOf(turn, tools);
+    return { parts, delay_ms: 3, ...this.#faultIn(isByText ? undefined : turn) };
+  };
+
+  /** `turn`: `undefined` for an agent that has one. */
+  #faultIn(turn: Turn | undefined): Pick<Plan, 'faults'> {
+    const trouble = this.#trouble;
+    if (!trouble || this.#troubled >= trouble.times) return {};
+    if (turn !== undefined && trouble.turn !== turn) return {};
+    this.#troubled++;
+    // Whichever attempt of its run the provider takes this request for.
+    return { faults: Array.from({ length: 100 }, () => trouble.fault) };
+  }
+
+  #partsOf(turn: Turn, tools: readonly string[]): readonly Part[] {
+    if (turn === 'end') return [{ text: LAST_WORDS }];
+    const path = `${this.#work}/poem.txt`;
+    const writer = tools.find((name) => name in WRITERS);
+    if (turn === 'file' && writer !== undefined)
+      return [toolPart('call_file', writer, WRITERS[writer]?.(path) ?? {})];
+    const shell = tools.find((name) => name in SHELLS) ?? '';
+    const note = `echo '${NOTE}' >> ${this.#work}/log.txt`;
+    const file = `cat > ${path} <<'END'\n${POEM}END`;
+    const command = toolPart(`call_${turn}`, shell, SHELLS[shell]?.(turn === 'command' ? note : file) ?? {});
+    return turn === 'command' ? [{ text: FIRST_WORDS }, command] : [command];
+  }
+
+  /** An agent without tools writes what the model says in a block of its own. */
+  #partsByText(turn: Turn): readonly Part[] {
+    if (turn === 'end') return [{ text: LAST_WORDS }];
+    const block = [
+      'poem.txt',
+      '```',
+      '<<<<<<< SEARCH',
+      '=======',
+      POEM.trimEnd(),
+      '>>>>>>> REPLACE',
+      '```',
+      '',
+    ];
+    return [{ text: `${FIRST_WORDS}\n\n${block.join('\n')}` }];
+  }
+
+  #turnByText(body: Readonly<Record<string, unknown>>): Turn {
+    return JSON.stringify(body.messages).includes(LAST_WORDS) ? 'end' : 'file';
+  }
+}
+
+const toolPart = (id: string, name: string, fields: object): Part => ({
+  tool: { id, name, arguments: JSON.stringify(fields) },
+});
+
+/** Of each wire. */
+function namesOf(tools: unknown): readonly string[] {
+  if (!Array.isArray(tools)) return [];
+  return tools.flatMap((tool: { name?: unknown; function?: { name?: unknown } }) => {
+    const name = tool.name ?? tool.function?.name;
+    return typeof name === 'string' ? [name] : [];
+  });
+}
+
+/** How many results of calls a conversation has, on each wire. */
+function resultsIn({ messages, input }: Readonly<Record<string, unknown>>): number {
+  const turns: readonly unknown[] = [messages, input].flatMap((list) => (Array.isArray(list) ? list : []));
+  const blocks = turns.flatMap((turn) =>
+    isObject(turn) && Array.isArray(turn.content) ? [turn, ...turn.content] : [turn],
+  );
+  const isResult = (block: unknown) =>
+    isObject(block) &&
+    (block.role === 'tool' || block.type === 'tool_result' || block.type === 'function_call_output');
+  return blocks.filter(isResult).length;
+}
