@@ -47,8 +47,8 @@ function turnOf(message: unknown, index: number, isLast: boolean): Turn {
   const place = `messages.${index}`;
   if (!isObject(message)) throw refused(`${place}: Input should be an object`);
   const { content } = message;
-  // By a beta, Claude Code has instructions among the turns, which are on the user's side.
-  const role = message.role === 'system' ? 'user' : message.role;
+  // By a beta, Claude Code has instructions among the turns, which are on the user's side. None begins with them.
+  const role = message.role === 'system' && index > 0 ? 'user' : message.role;
   if (role !== 'user' && role !== 'assistant')
     throw refused(`${place}: Unexpected role ${JSON.stringify(role)}`);
   const isEmpty = content === '' || (Array.isArray(content) && content.length === 0);
