@@ -23,8 +23,8 @@ export interface Agent {
    * last one sign in.
    */
   prepare(url: string, places: Places, prompt: string): readonly Command[];
-  /** What it says to its user, of what it has printed. */
-  said(output: string): string;
+  /** The words for its user in what it prints, if there is more than these. */
+  said?(output: string): string;
 }
 
 const KEY = 'sk-of-a-test-12345678';
@@ -54,7 +54,6 @@ const codex: Agent = {
     ];
     return [{ words, environment: { OPENAI_API_KEY: KEY } }];
   },
-  said: (output) => output,
 };
 
 const claudeCode: Agent = {
@@ -64,13 +63,12 @@ const claudeCode: Agent = {
     const environment = {
       ANTHROPIC_BASE_URL: rootOf(url),
       ANTHROPIC_API_KEY: KEY,
-      // As root it does without asking only where it is told that nothing can be harmed.
+      // Without this it refuses to skip its questions as root.
       IS_SANDBOX: '1',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     };
     return [{ words: ['claude', '-p', '--dangerously-skip-permissions', prompt], environment }];
   },
-  said: (output) => output,
 };
 
 const opencode: Agent = {
@@ -86,7 +84,6 @@ const opencode: Agent = {
     writeFileSync(join(work, 'opencode.json'), JSON.stringify(settings));
     return [{ words: ['opencode', 'run', prompt] }];
   },
-  said: (output) => output,
 };
 
 const cline: Agent = {
@@ -123,7 +120,6 @@ const aider: Agent = {
       },
     ];
   },
-  said: (output) => output,
 };
 
 export const AGENTS: readonly Agent[] = [codex, claudeCode, opencode, cline, aider];

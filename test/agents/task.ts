@@ -3,7 +3,7 @@ import type { Fault } from '../provider/fault.ts';
 import type { RecordedRequest } from '../provider/recorded-request.ts';
 import type { Part, Plan } from '../provider/script.ts';
 
-/** What the agent is told to do. The rest is in the script of its model. */
+/** The user's request. The model's script has the rest. */
 export const PROMPT = 'Note in log.txt that you were here, then write poem.txt.';
 
 const LINES = [
@@ -83,10 +83,11 @@ export class Task {
     // Names for the session, and what else is asked for beside the task.
     if (tools.length === 0 && !isByText) return { parts: [{ text: 'A note and a poem' }] };
     this.requests++;
-    this.results = Math.max(this.results, resultsIn(body));
-    const turn = isByText ? this.#turnByText(body) : (TURNS[resultsIn(body)] ?? 'end');
-    const parts = isByText ? this.#partsByText(turn) : this.#partsOf(turn, tools);
-    return { parts, delay_ms: 3, ...this.#faultIn(isByText ? undefined : turn) };
+    const results = resultsIn(body);
+    this.results = Math.max(this.results, results);
+    const turn = isByText ? undefined : (TURNS[results] ?? 'end');
+    const parts = turn === undefined ? this.#edit : this.#partsOf(turn, tools);
+    return { parts, delay_ms: 3, ...this.#faultIn(turn) };
   };
 
   /** `turn`: `undefined` for an agent that has one. */
@@ -112,9 +113,8 @@ export class Task {
     return turn === 'command' ? [{ text: FIRST_WORDS }, command] : [command];
   }
 
-  /** An agent without tools writes what the model says in a block of its own. */
-  #partsByText(turn: Turn): readonly Part[] {
-    if (turn === 'end') return [{ text: LAST_WORDS }];
+  /** The one turn of an agent without tools, which writes into the file what the model says in such a block. */
+  get #edit(): readonly Part[] {
     const block = [
       'poem.txt',
       '```',
@@ -126,10 +126,6 @@ export class Task {
       '',
     ];
     return [{ text: `${FIRST_WORDS}\n\n${block.join('\n')}` }];
-  }
-
-  #turnByText(body: Readonly<Record<string, unknown>>): Turn {
-    return JSON.stringify(body.messages).includes(LAST_WORDS) ? 'end' : 'file';
   }
 }
 

@@ -1,12 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import net, { type AddressInfo } from 'node:net';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { HoldfastProcess } from '../e2e/holdfast-process.ts';
 import { startProvider } from '../provider/provider.ts';
+import { freePort } from '../redis/free-port.ts';
 import { AGENTS, type Command, type Places } from './agent.ts';
 import { LAST_WORDS, NOTE, POEM, PROMPT, Task } from './task.ts';
 import { TROUBLES } from './troubles.ts';
@@ -16,7 +16,6 @@ import { TROUBLES } from './troubles.ts';
  * there): `node trial.ts <agent> <trouble or -> <holdfast or straight> <directories of programs>`. Prints a {@link Trial} as JSON.
  */
 
-const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 const LIMIT_MS = 150_000;
 /** How long a silence lasts before the attempt is given up: short, so that trials are. */
 const IDLE_MS = 3_000;
@@ -50,52 +49,14 @@ const task = new Task(places.work, trouble);
 const provider = await startProvider();
 provider.respond(task.respond);
 
-/** A replica on a port that stays, so that it can be started again. */
-class Replica {
-  readonly port: number;
-  #process: ChildProcess | undefined;
-
-  constructor(port: number) {
-    this.port = port;
-    const settings = {
-      listen: { port, admin_port: 0 },
-      upstreams: { main: { base_url: provider.url } },
-      clocks: { idle_ms: IDLE_MS },
-      checkpoint: { store: `file:${join(directory, 'data')}`, lease_ms: 2_000 },
-    };
-    writeFileSync(join(directory, 'holdfast.yaml'), JSON.stringify(settings));
-  }
-
-  async start(): Promise<void> {
-    const words = [CLI, 'serve', '--config', join(directory, 'holdfast.yaml')];
-    this.#process = spawn(process.execPath, words, { cwd: directory, stdio: 'ignore' });
-    while (!(await isOpen(this.port))) await sleep(50);
-  }
-
-  async kill(): Promise<void> {
-    const process = this.#process;
-    if (!process || process.exitCode !== null) return;
-    process.kill('SIGKILL');
-    await once(process, 'exit');
-  }
-}
-
-const isOpen = (port: number): Promise<boolean> => {
-  const socket = net.connect(port, '127.0.0.1');
-  return once(socket, 'connect').then(
-    () => !!socket.destroy(),
-    () => false,
-  );
-};
-
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
+/** A replica; `port` and what it stores stay, so that another one can take its place. */
+const startReplica = (port: number): Promise<HoldfastProcess> =>
+  HoldfastProcess.start({
+    listen: { port, admin_port: 0 },
+    upstreams: { main: { base_url: provider.url } },
+    clocks: { idle_ms: IDLE_MS },
+    checkpoint: { store: `file:${join(directory, 'data')}`, lease_ms: 2_000 },
+  });
 
 async function run({
   words,
@@ -121,33 +82,33 @@ async function run({
   return { output, errors, status: code ?? signal };
 }
 
-async function killWhenTroubled(replica: Replica): Promise<void> {
+async function killWhenTroubled(replica: HoldfastProcess, port: number): Promise<HoldfastProcess> {
   while (task.troubled === 0) await sleep(20);
   // Until what comes before the silence is delivered.
   await sleep(500);
-  await replica.kill();
-  await replica.start();
+  await replica.kill('SIGKILL');
+  return startReplica(port);
 }
 
-const replica = new Replica(await freePort());
-if (through === 'holdfast') await replica.start();
-const url = through === 'holdfast' ? `http://127.0.0.1:${replica.port}/v1` : provider.url;
+const port = await freePort();
+const replica = through === 'holdfast' ? await startReplica(port) : undefined;
+const url = replica?.url ?? provider.url;
 const commands = agent.prepare(url, places, PROMPT);
 for (const command of commands.slice(0, -1)) await run(command);
 const began_ms = performance.now();
-const killing = trouble?.kills && through === 'holdfast' ? killWhenTroubled(replica) : undefined;
+const replaced = trouble?.kills && replica ? killWhenTroubled(replica, port) : undefined;
 const last = commands.at(-1);
 if (!last) throw new Error(`${agent.name} has no command`);
 const { output, errors, status } = await run(last);
 const took_ms = Math.round(performance.now() - began_ms);
-await Promise.race([killing, sleep(5_000)]);
-await replica.kill();
+const remaining = (await Promise.race([replaced, sleep(5_000)])) ?? replica;
+await remaining?.kill('SIGKILL');
 
 const contentOf = (file: string): string | undefined => {
   const path = join(places.work, file);
   return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
 };
-const said = agent.said(output);
+const said = agent.said?.(output) ?? output;
 const notes = (contentOf('log.txt') ?? '').split('\n').filter((line) => line === NOTE).length;
 const timesSaid = said.replaceAll(/\s+/g, ' ').split(LAST_WORDS).length - 1;
 const isByText = 'pypi' in agent.package;
@@ -155,7 +116,7 @@ const faults = [
   status === 0 ? '' : `ended with ${status}`,
   contentOf('poem.txt')?.trimEnd() === POEM.trimEnd() ? '' : 'the poem is wrong',
   isByText || notes === 1 ? '' : `the command ran ${notes} times`,
-  isByText || task.results === 2 ? '' : `the model was told of ${task.results} results`,
+  isByText || task.results === 2 ? '' : `the model got ${task.results} results`,
   isByText || timesSaid >= 1 ? '' : 'the last words were not said',
   trouble === undefined || task.troubled > 0 ? '' : 'the trouble never came',
 ].filter(Boolean);

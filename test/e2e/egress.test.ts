@@ -12,6 +12,7 @@ import { debianProgram } from '../debian-program.ts';
 import { chunkEvent } from '../http-peer.ts';
 import { needs } from '../needs.ts';
 import { certificate } from '../provider/certificate.ts';
+import { freePort } from '../redis/free-port.ts';
 import { HoldfastProcess } from './holdfast-process.ts';
 
 const tinyproxy = await debianProgram('tinyproxy');
@@ -43,15 +44,6 @@ async function startSlow() {
     cert,
     requests: () => requests,
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** tinyproxy, with a password, on a port that stays. */
