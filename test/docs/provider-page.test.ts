@@ -24,9 +24,7 @@ function withKelpie(directory: string): void {
   const text = readFileSync(registry, 'utf8');
   writeFileSync(
     registry,
-    text
-      .replace("import { mistral } from './mistral.ts';", "import { kelpie } from './kelpie.ts';\n$&")
-      .replace('  vllm,\n', '  kelpie,\n$&'),
+    `import { kelpie } from './kelpie.ts';\n${text.replace('DIALECTS: Readonly<Record<DialectName, Dialect>> = {\n', '$&  kelpie,\n')}`,
   );
 }
 
