@@ -11,6 +11,7 @@ describe('ways of asking, in their order', () => {
     hasTools: false,
     callsComeNext: true,
     onlyReplay: false,
+    nudgeIsCached: false,
     strict: false,
     failed: new Set(),
   };
@@ -38,6 +39,11 @@ describe('ways of asking, in their order', () => {
       'prefill of the least that can tell',
       { prefill: undefined, characters: 16 },
       ['prefill', 'nudge', 'replay'],
+    ],
+    [
+      'a nudge first, where a prefill would lose the cache',
+      { nudgeIsCached: true },
+      ['nudge', 'prefill', 'replay'],
     ],
     ['prefill of an echo, too', { prefill: 'echo', characters: 1 }, ['prefill', 'nudge', 'replay']],
     [

@@ -4,6 +4,7 @@ import { type Envelope, usageOf } from './events.ts';
 import { expectedAnswer } from './expected.ts';
 import type { Fault } from './fault.ts';
 import { limited } from './limits.ts';
+import type { CachedTokens } from './prompt-cache.ts';
 import type { CompletionRequest } from './request.ts';
 import type { Plan } from './script.ts';
 import { isPrefill, type Situation, situationOf } from './situation.ts';
@@ -25,6 +26,8 @@ export interface Occasion {
   readonly created: number;
   /** Default `/v1/chat/completions`; DeepSeek takes a prefill under `/beta` only. */
   readonly path?: string;
+  /** Of the prompt, where the cache has a part in it. */
+  readonly cached?: CachedTokens | undefined;
 }
 
 /** Everything the provider does in answer to one request. Pure: the same arguments give the same steps. */
@@ -42,7 +45,8 @@ export function answer(plan: Plan, request: CompletionRequest, occasion: Occasio
   }
   const said = limited(utterance(plan, honoured(plan, request, situation, occasion)), request);
   const wanted = request.stream_options?.include_usage ? (plan.usage ?? 'final') : 'none';
-  const usage = usageOf(request, said.deltas.slice(said.echoed), plan.characters_per_token);
+  const counted = usageOf(request, said.deltas.slice(said.echoed), plan.characters_per_token);
+  const usage = occasion.cached ? { ...counted, cached: occasion.cached } : counted;
   const stream = wire.events(said, envelope, usage, wanted);
   return streamSteps(stream, envelope, fault, wire);
 }

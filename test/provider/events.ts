@@ -1,6 +1,7 @@
 import type { WireName } from '../../src/checkpoint/journal.ts';
 import type { ChunkDelta } from './deltas.ts';
 import type { Utterance } from './limits.ts';
+import type { CachedTokens } from './prompt-cache.ts';
 import type { CompletionRequest } from './request.ts';
 import { promptTokens } from './request.ts';
 
@@ -17,6 +18,8 @@ export interface TokenUsage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
+  /** Of the prompt, where its request has marks for the cache. */
+  readonly cached?: CachedTokens;
 }
 
 export interface EventStream {

@@ -4,6 +4,7 @@ import { answer, plain } from './answer.ts';
 import type { AnyRequest, AnyResponse, Channel } from './channel.ts';
 import type { Fault } from './fault.ts';
 import { type Generation, KeptAnswers, type Reattached, restOf as restOfKept } from './kept-answers.ts';
+import { PromptCache } from './prompt-cache.ts';
 import type { RecordedRequest } from './recorded-request.ts';
 import type { CompletionRequest } from './request.ts';
 import { Runs } from './runs.ts';
@@ -41,6 +42,7 @@ export class Provider {
   readonly #runs: Runs;
   readonly #backgrounds = new Backgrounds();
   readonly #kept = new KeptAnswers();
+  readonly #cache = new PromptCache();
   readonly #changes = new EventEmitter();
   readonly #mistakes: unknown[] = [];
   #listening: Listening | undefined;
@@ -142,6 +144,7 @@ export class Provider {
       at_ms: Date.now(),
       sent: { bytes: 0 },
       attempt: 0,
+      cached: undefined,
       aborted_at_ms: undefined,
     };
     if (this.#options.record ?? true) this.requests.push(recorded);
@@ -168,7 +171,9 @@ export class Provider {
     recorded.attempt = attempt;
     this.#serial += 1;
     const created = Math.floor(recorded.at_ms / 1000);
-    const occasion = { attempt, serial: this.#serial, created, path: recorded.path };
+    recorded.cached = wireAt(recorded.path) === 'messages' ? this.#cache.read(recorded.body) : undefined;
+    const { path, cached } = recorded;
+    const occasion = { attempt, serial: this.#serial, created, path, cached };
     this.#backgrounds.keep(recorded.body, { plan, request, occasion });
     const steps = answer(plan, request, occasion);
     const kept = this.#kept.begin(recorded, plan, request, occasion);

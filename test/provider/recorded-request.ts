@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { CachedTokens } from './prompt-cache.ts';
 import type { Sent } from './telling.ts';
 
 /** A request as it arrived, and what became of it. */
@@ -16,6 +17,8 @@ export interface RecordedRequest {
   readonly sent: Sent;
   /** 1-based within its run; 0 if no plan answered it. */
   attempt: number;
+  /** What the prompt cache had of it, on the messages wire. */
+  cached: CachedTokens | undefined;
   /** When the client went away before the answer had ended. */
   aborted_at_ms: number | undefined;
 }

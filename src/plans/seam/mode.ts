@@ -25,6 +25,8 @@ export interface ModeFacts {
   readonly callsComeNext: boolean;
   /** Structured output, a forced tool: a model asked to "go on" starts such an answer anew. */
   readonly onlyReplay: boolean;
+  /** After a prefill its provider reads the whole conversation without its prompt cache, after a nudge it does not. */
+  readonly nudgeIsCached: boolean;
   /** Only seams that prove themselves are allowed. */
   readonly strict: boolean;
   /** Modes that already failed in this run. */
@@ -39,7 +41,7 @@ export function chooseMode(facts: ModeFacts): Exclude<Mode, 'restart'> | undefin
   const candidates: Exclude<Mode, 'restart'>[] = [];
   if (!facts.onlyReplay) {
     const ways: Exclude<Mode, 'restart'>[] = mayPrefill(facts) ? ['prefill', 'nudge'] : ['nudge'];
-    candidates.push(...(comesToCalls(facts) ? ways : ways.reverse()));
+    candidates.push(...(comesToCalls(facts) && !facts.nudgeIsCached ? ways : ways.reverse()));
   }
   candidates.push('replay');
   return candidates.find((mode) => !facts.failed.has(mode));

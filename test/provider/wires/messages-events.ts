@@ -73,10 +73,11 @@ export const messagesMalformed = (): string => {
   return `${event.slice(0, -6)}\n\n`;
 };
 
-export const inputOf = ({ prompt_tokens }: TokenUsage) => ({
-  input_tokens: prompt_tokens,
-  cache_creation_input_tokens: 0,
-  cache_read_input_tokens: 0,
+/** The prompt counts what is not cached alone. */
+export const inputOf = ({ prompt_tokens, cached = { read: 0, written: 0 } }: TokenUsage) => ({
+  input_tokens: Math.max(1, prompt_tokens - cached.read - cached.written),
+  cache_creation_input_tokens: cached.written,
+  cache_read_input_tokens: cached.read,
 });
 
 /** The blocks of a message that is told at once. */

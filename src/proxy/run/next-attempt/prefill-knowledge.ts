@@ -137,6 +137,7 @@ export const prefillBody = (
     sealed: [],
     cutTools: [],
     insists: false,
+    keepsCache: false,
     tokens_left,
   }).body;
 

@@ -73,6 +73,8 @@ export class TargetRequests {
   #thinksAnew = false;
   /** A nudge was not followed, and is worded more strongly. */
   #insists = false;
+  /** The nudge that was sent last leaves the settings of the request alone. */
+  #keepsCache = false;
   #knowledge: PrefillKnowledge | undefined;
   /** Where the provider may have the answer although the connection is lost. */
   #resume: ProviderResume | undefined;
@@ -136,6 +138,7 @@ export class TargetRequests {
     const mode = this.#modeFor(rest);
     if (!mode) return undefined;
     const { before, tail } = givenBack(transcript.text, transcript.providerTools);
+    this.#keepsCache = mode === 'nudge' && this.#nudgeIsCached(rest);
     const prefix = prefixOf(tail, mode === 'nudge' || this.#prefill.dialect.keepsSpace);
     const { compressed } = this.#conversation;
     const delivered_tokens = this.#facts.max_tokens - rest.tokens_left;
@@ -158,6 +161,7 @@ export class TargetRequests {
       sealed: isAuthor && !this.#thinksAnew ? this.#sealed : [],
       cutTools,
       insists: this.#insists,
+      keepsCache: this.#keepsCache,
       tokens_left: rest.tokens_left + repeated_tokens - this.#margin_tokens,
     });
     const base_url =
@@ -181,7 +185,7 @@ export class TargetRequests {
     const mayBeMode = this.#accepted || mode === 'prefill';
     const refused = isMissing || (isStatus && cause === 'invalid_request' && mayBeMode);
     if (!refused && evidence.kind !== 'seam_rejected') return false;
-    if (mode === 'nudge' && refused && (planned.added_reasoning ?? 0) > 0) {
+    if (mode === 'nudge' && refused && ((planned.added_reasoning ?? 0) > 0 || this.#keepsCache)) {
       this.#thinksAnew = true;
       return true;
     }
@@ -234,7 +238,8 @@ export class TargetRequests {
     return this.#modeFor({ ...ANY_REST, transcript }) !== undefined;
   }
 
-  #modeFor({ plan, transcript, cutTools, isAuthor }: Rest): Mode | undefined {
+  #modeFor(rest: Rest): Mode | undefined {
+    const { plan, transcript, cutTools, isAuthor } = rest;
     const { continuesReasoning } = this.#prefill.dialect;
     const prefillWithTools = forModel(this.#prefill.dialect.prefillWithTools, this.#prefill.model);
     const { hasTools, onlyReplay } = this.#facts;
@@ -254,12 +259,20 @@ export class TargetRequests {
       characters: tail.trimEnd().length,
       hasTools,
       callsComeNext: transcript.callsComeNext,
+      nudgeIsCached: this.#nudgeIsCached(rest),
       strict: this.#isStrict,
       // What a tool has done satisfies a choice of tools, and a document that was not begun may be asked for.
       onlyReplay: tools.length === 0 ? onlyReplay : this.#facts.expectsJson && tail !== '',
       // In a replay the tools would run again.
       failed: tools.length === 0 ? this.#failed : new Set([...this.#failed, 'replay']),
     });
+  }
+
+  #nudgeIsCached({ tokens_left, isAuthor }: Rest): boolean {
+    const { wire } = this.#run;
+    if (!wire.keepsCache || !isAuthor || this.#thinksAnew) return false;
+    const { request } = this.#conversation;
+    return wire.keepsCache({ request, first: this.#first ?? {}, sealed: this.#sealed, tokens_left });
   }
 
   /** `tail`: the text that the rest is joined to. */

@@ -143,9 +143,17 @@ export interface ContinuationFacts<Request extends WireRequest = WireRequest> {
   readonly cutTools: readonly string[];
   /** A nudge whose first wording was not followed. */
   readonly insists: boolean;
+  /** A nudge leaves alone whatever decides on what the provider has in its prompt cache. */
+  readonly keepsCache: boolean;
   /** What is left of `max_tokens`; infinite without a limit. */
   readonly tokens_left: number;
 }
+
+/** What decides on whether the prompt cache of the provider is worth more than what it takes to keep it. */
+export type CacheFacts<Request extends WireRequest = WireRequest> = Pick<
+  ContinuationFacts<Request>,
+  'request' | 'first' | 'sealed' | 'tokens_left'
+>;
 
 export const NOTHING_RAN: NonNullable<ContinuationFacts['ran']> = { names: [], before: [] };
 

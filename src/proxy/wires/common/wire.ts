@@ -10,7 +10,7 @@ import type { Conversation, WireNotices } from './conversation.ts';
 import type { DeliveredEvents } from './delivered-events.ts';
 import type { Dialect } from './dialect.ts';
 import type { WireDocument } from './document.ts';
-import type { Continuation, ContinuationFacts, RequestFacts } from './request.ts';
+import type { CacheFacts, Continuation, ContinuationFacts, RequestFacts } from './request.ts';
 
 /** A request that asks for a stream, as far as every wire has it; everything else is kept as it came. */
 export interface WireRequest {
@@ -45,6 +45,11 @@ export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends W
   facts(request: Request): RequestFacts;
   /** The request that asks for the rest of the answer. */
   continuation(facts: ContinuationFacts<Request>): Continuation<Request>;
+  /**
+   * Whether a nudge that leaves the settings of the request alone is the better way to ask for the rest, because every other
+   * way makes the provider read the conversation without its prompt cache.
+   */
+  keepsCache?(facts: CacheFacts<Request>): boolean;
   /** How what was said before can be put in fewer words, on a wire that has it as messages. */
   readonly conversation?: Conversation<Request>;
   /** The body of an error of ours, if that is not `{"error": …}`. `error`: in the OpenAI shape. */

@@ -1,8 +1,10 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 import { nudgeAfterTools } from '../../../plans/continuation.ts';
+import { estimatedTokens, tokenCount } from '../../../plans/tokens.ts';
 import { promptSize } from '../common/prompt-size.ts';
 import {
+  type CacheFacts,
   type Continuation,
   type ContinuationFacts,
   checkMessages,
@@ -75,7 +77,42 @@ export function messagesFactsOf(request: MessagesRequest): RequestFacts {
 const hasFormat = ({ output_config, output_format }: MessagesRequest): boolean =>
   isObject(output_format) || (isObject(output_config) && isObject(output_config.format));
 
-/** The request that asks for the rest of the answer. Only ever appends: a provider's prompt cache stays warm. */
+/**
+ * A token that is thought costs as much as five that are read (Anthropic's prices), and to read one without the cache and write
+ * it there anew costs 1.15 more than to read it from there.
+ */
+const CACHED_TOKENS_PER_THOUGHT = 5 / 1.15;
+
+/**
+ * With other settings of thinking the whole conversation is read without the cache. With the same ones the model thinks about the
+ * rest as well, at most as long as about the answer: that must cost less, and fit into the limit.
+ */
+export function messagesKeepsCache({
+  request,
+  first,
+  sealed,
+  tokens_left,
+}: CacheFacts<MessagesRequest>): boolean {
+  const { thinking } = request;
+  if (!isObject(thinking) || thinking.type === 'disabled') return false;
+  const thought_tokens = sealed.length === 0 ? 0 : estimatedTokens(JSON.stringify(sealed).length);
+  const budget_tokens = typeof thinking.budget_tokens === 'number' ? thinking.budget_tokens : 0;
+  const cached_tokens = cachedTokensIn(first);
+  const isWorthIt = cached_tokens > 0 && cached_tokens >= CACHED_TOKENS_PER_THOUGHT * thought_tokens;
+  return isWorthIt && tokens_left > Math.max(budget_tokens, thought_tokens);
+}
+
+/** Of the prompt of an answer that began so: what it was read from the cache, and what it has put there. */
+function cachedTokensIn({ message }: CacheFacts['first']): number {
+  const usage = isObject(message) && isObject(message.usage) ? message.usage : {};
+  const { cache_read_input_tokens: read, cache_creation_input_tokens: written } = usage;
+  return [read, written].reduce<number>(
+    (sum, count) => sum + (typeof count === 'number' ? tokenCount(count) : 0),
+    0,
+  );
+}
+
+/** The request that asks for the rest of the answer. Only ever appends. */
 export function messagesContinuationOf(
   facts: ContinuationFacts<MessagesRequest>,
 ): Continuation<MessagesRequest> {
@@ -105,7 +142,7 @@ export function messagesContinuationOf(
       const hasTools = (request.tools ?? []).length > 0;
       const nudge = nudgeAfterTools(ran.names, { delivered: prefix.sent, hasTools, cutTools, insists });
       // The model would think about the request to continue, and leave little of the limit for the answer.
-      const thinking = withoutThinking(request);
+      const thinking = facts.keepsCache ? {} : withoutThinking(request);
       const thoughts = 'thinking' in thinking ? [] : sealed;
       return {
         body: {

@@ -14,6 +14,7 @@ import {
   type MessagesRequest,
   messagesContinuationOf,
   messagesFactsOf,
+  messagesKeepsCache,
 } from './request.ts';
 
 /** `/v1/messages` */
@@ -30,6 +31,7 @@ export const messagesWire: Wire<MessagesEvent, MessagesRequest> = {
   request: checkMessagesRequest,
   facts: messagesFactsOf,
   continuation: messagesContinuationOf,
+  keepsCache: messagesKeepsCache,
   conversation: messagesConversation,
   errorBody: errorPayload,
   eventOf: typeOf,

@@ -26,6 +26,7 @@ const facts: ContinuationFacts<ChatRequest> = {
   sealed: [],
   cutTools: [],
   insists: false,
+  keepsCache: false,
   tokens_left: Number.POSITIVE_INFINITY,
 };
 const SENT = 'The organ with which kelp';

@@ -6,6 +6,7 @@ import { anthropic } from '../../../../src/proxy/wires/dialects/model-hosts.ts';
 import {
   type MessagesRequest,
   messagesContinuationOf,
+  messagesKeepsCache,
 } from '../../../../src/proxy/wires/messages/request.ts';
 
 const REQUEST: MessagesRequest = {
@@ -38,6 +39,7 @@ const continuation = ({
     sealed: [],
     cutTools: [],
     insists: false,
+    keepsCache: false,
     tokens_left: 60,
     ...changes,
   });
@@ -113,11 +115,68 @@ describe('nudge', () => {
     },
   );
 
+  test('thinking stays as it was, and so do its thoughts, where the prompt is cached', () => {
+    const thinking = { type: 'adaptive' };
+    const { body } = continuation({
+      mode: 'nudge',
+      request: { thinking },
+      sealed: [THOUGHT],
+      keepsCache: true,
+    });
+    expect(body.thinking).toBe(thinking);
+    expect(body.messages.slice(1)).toEqual([
+      { role: 'assistant', content: [THOUGHT, { type: 'text', text: SENT }] },
+      NUDGE,
+    ]);
+  });
+
   test('the calls that were cut are named', () => {
     const tools = [{ name: 'tides', input_schema: {} }];
     const [, last] = added({ mode: 'nudge', request: { tools }, cutTools: ['tides'] });
     expect(last?.content).toContain('`tides`');
     expect(last?.content).toContain('did not run');
+  });
+});
+
+describe('the prompt cache decides whether thinking stays on', () => {
+  const started = (read: unknown, written: unknown = 0) => ({
+    message: { usage: { cache_read_input_tokens: read, cache_creation_input_tokens: written } },
+  });
+  const keeps = (changes: object = {}, thinking: unknown = { type: 'adaptive' }) =>
+    messagesKeepsCache({
+      request: { ...REQUEST, thinking },
+      first: started(50_000),
+      sealed: [],
+      tokens_left: 1_000,
+      ...changes,
+    });
+  const sealedIn = (tokens: number) => [{ ...THOUGHT, signature: 's'.repeat(4 * tokens) }];
+
+  test.each<[string, object, unknown?]>([
+    ['what was read from the cache', {}],
+    ['what was written to it', { first: started(0, 50_000) }],
+    ['a budget that is left', { tokens_left: 2_001 }, { type: 'enabled', budget_tokens: 2_000 }],
+    ['thoughts that cost less', { sealed: sealedIn(900) }],
+  ])('it does: %s', (_, changes, thinking) => {
+    expect(keeps(changes, thinking)).toBe(true);
+  });
+
+  test.each<[string, object, unknown?]>([
+    ['nothing is cached', { first: started(0) }],
+    ['the answer had not begun', { first: {} }],
+    ['the usage is odd', { first: started('many', -5) }],
+    ['there is no usage', { first: { message: null } }],
+    [
+      'a budget that does not fit any more',
+      { tokens_left: 2_000 },
+      { type: 'enabled', budget_tokens: 2_000 },
+    ],
+    ['as many thoughts would not fit', { sealed: sealedIn(1_000) }],
+    ['thoughts cost more than the cache', { first: started(3_000), sealed: sealedIn(900) }],
+    ['there is no thinking to turn off', {}, { type: 'disabled' }],
+    ['thinking was not asked for', {}, null],
+  ])('it does not: %s', (_, changes, thinking) => {
+    expect(keeps(changes, thinking)).toBe(false);
   });
 });
 

@@ -129,6 +129,7 @@ describe('the request for the rest', () => {
       sealed: [],
       cutTools: [],
       insists: false,
+      keepsCache: false,
       tokens_left,
     });
 

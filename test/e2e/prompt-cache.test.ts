@@ -1,0 +1,127 @@
+import Anthropic from '@anthropic-ai/sdk';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Fault } from '../provider/fault.ts';
+import type { RecordedRequest } from '../provider/recorded-request.ts';
+import type { Part } from '../provider/script.ts';
+import { API_KEY } from './clients/chat-client.ts';
+import { Deployment, modelOf } from './deployment.ts';
+import { afterDeltas } from './message-situations.ts';
+import { callTo, TIDES } from './situations.ts';
+
+/*
+ * A provider that bills what is in its prompt cache at a tenth, and what is not in full: a cut must not cost the client the
+ * cache of its conversation.
+ */
+
+const THOUGHTS = { reasoning: 'They ask about the sea, so it is about kelp again.' };
+const TEXT = {
+  text: 'The tide comes in twice a day, and what holds fast to the rock is there when it is out again.',
+};
+const CALL = { tool: callTo('call_brest', 'Brest') };
+const PARTS: readonly Part[] = [THOUGHTS, TEXT, CALL];
+
+const LONG = 'Kelp holds fast to the rock. '.repeat(200);
+const marked = { cache_control: { type: 'ephemeral' as const } };
+
+const MODELS = { 'continues a prefix': 'claude-sonnet-4-5', 'continues none': 'h1' } as const;
+
+const THINKING: Readonly<Record<string, Anthropic.ThinkingConfigParam | undefined>> = {
+  'is not mentioned': undefined,
+  'is off': { type: 'disabled' },
+  'is adaptive': { type: 'adaptive' },
+  'has a budget': { type: 'enabled', budget_tokens: 2048 },
+};
+
+const inText: Fault = { kind: 'reset', at: afterDeltas(PARTS, 'text_delta', 9) };
+const CUTS: Readonly<Record<string, readonly Fault[]>> = {
+  'before the first event': [{ kind: 'reset', at: { before_headers: true } }],
+  'in its thoughts': [{ kind: 'reset', at: afterDeltas(PARTS, 'thinking_delta', 3) }],
+  'in its text': [inText],
+  'in its text, and in the rest of it': [inText, { kind: 'reset', at: afterDeltas([TEXT], 'text_delta', 5) }],
+  'in a call': [{ kind: 'clean_eof', at: afterDeltas(PARTS, 'input_json_delta', 2) }],
+  'by the provider that is overloaded': [
+    { kind: 'error_anthropic', at: afterDeltas(PARTS, 'text_delta', 3) },
+  ],
+};
+
+let deployment: Deployment;
+beforeAll(async () => {
+  deployment = await Deployment.start();
+});
+afterAll(() => deployment.close());
+
+async function ask(question: string, model: string, thinking?: Anthropic.ThinkingConfigParam) {
+  const client = new Anthropic({
+    baseURL: deployment.holdfast.url.replace(/\/v1$/, ''),
+    apiKey: API_KEY,
+    maxRetries: 0,
+  });
+  const message = await client.messages
+    .stream({
+      model: modelOf(model),
+      max_tokens: 4096,
+      system: [{ type: 'text', text: LONG, ...marked }],
+      tools: [{ name: TIDES.name, input_schema: { ...TIDES.parameters, type: 'object' } }],
+      messages: [
+        { role: 'user', content: question },
+        { role: 'assistant', content: LONG },
+        { role: 'user', content: [{ type: 'text', text: LONG, ...marked }] },
+      ],
+      ...(thinking && { thinking }),
+    })
+    .finalMessage();
+  return message.content.filter(({ type }) => type !== 'thinking');
+}
+
+/** Tokens that this request had to have read without the cache, of those that the first one left there. */
+const lost = (first: RecordedRequest, { cached }: RecordedRequest): number => {
+  const { read, written } = first.cached ?? { read: 0, written: 0 };
+  return read + written - (cached?.read ?? 0);
+};
+
+const CASES = Object.entries(MODELS).flatMap(([which, model]) =>
+  Object.entries(THINKING).flatMap(([how, thinking]) =>
+    Object.entries(CUTS).map(([where, faults]) => ({ which, model, how, thinking, where, faults })),
+  ),
+);
+
+describe('no cut makes the provider read again what it has in its prompt cache', () => {
+  test.each(CASES)('a model that $which, whose thinking $how, cut $where', async (situation) => {
+    const { which, model, how, thinking, where, faults } = situation;
+    const question = `${which} ${how} ${where}`;
+    deployment.plan(question, { parts: PARTS, faults });
+    expect(await ask(question, model, thinking)).toEqual([
+      { type: 'text', text: TEXT.text },
+      expect.objectContaining({ type: 'tool_use', id: CALL.tool.id, input: JSON.parse(CALL.tool.arguments) }),
+    ]);
+    const [first, ...others] = deployment.requests(question);
+    expect(others.length).toBeGreaterThanOrEqual(faults.length);
+    expect(first?.cached?.written).toBeGreaterThan(1_000);
+    expect(first && others.map((request) => lost(first, request))).toEqual(others.map(() => 0));
+  });
+});
+
+test('thinking is turned off for the rest where thinking again would cost more than the cache', async () => {
+  const question = 'thoughts';
+  const parts = [{ reasoning: LONG }, TEXT];
+  deployment.plan(question, {
+    parts,
+    faults: [{ kind: 'reset', at: afterDeltas(parts, 'text_delta', 9) }],
+  });
+  expect(await ask(question, 'h1', { type: 'adaptive' })).toEqual([{ type: 'text', text: TEXT.text }]);
+  expect(deployment.requests(question)[1]?.body).toMatchObject({ thinking: { type: 'disabled' } });
+});
+
+test('the rest is asked for without thinking once a provider has refused it with', async () => {
+  const question = 'refused';
+  const status = {
+    kind: 'status',
+    status: 400,
+    body: { type: 'error', error: { type: 'invalid_request_error', message: 'thinking: no' } },
+  } as const;
+  deployment.plan(question, { parts: [TEXT], faults: [{ ...inText, at: { event: 9 } }, status] });
+  expect(await ask(question, 'h1', { type: 'adaptive' })).toEqual([{ type: 'text', text: TEXT.text }]);
+  const [, second, third] = deployment.requests(question);
+  expect(second?.body).toMatchObject({ thinking: { type: 'adaptive' } });
+  expect(third?.body).toMatchObject({ thinking: { type: 'disabled' } });
+});
