@@ -220,5 +220,7 @@ const abortsOf = ({ requests }: Provider): number =>
 function questionOf({ path, body }: RecordedRequest): string {
   const wire = wireAt(path);
   const request = wire && PROVIDER_WIRES[wire].request(body);
-  return textOf(request?.messages.find(({ role }) => role === 'user')).replace(PROMPT_END, '');
+  const said = textOf(request?.messages.find(({ role }) => role === 'user')).replace(PROMPT_END, '');
+  // A notice may be part of what the user says.
+  return said.replace(/\s*last_partial_recovery: .*$/s, '');
 }

@@ -53,20 +53,31 @@ function withHint(wire: WireName, body: Body): Body {
   return { ...body, messages: messages.with(-1, { ...last, content }) };
 }
 
-const NOTICE = expect.toSatisfy((text: unknown) => {
+function isNotice(text: unknown): boolean {
   const [, json = '{}'] =
     /^last_partial_recovery: (\{.*\}) Your previous answer .*\.$/.exec(String(text)) ?? [];
   const { status, partial_tail } = JSON.parse(json) as { status?: string; partial_tail?: string };
   return status === 'recovered_from_partial' && !!partial_tail && words(5000).includes(partial_tail);
-}) as unknown;
+}
+const NOTICE = expect.toSatisfy(isNotice) as unknown;
+
+/** What the user says, and the notice behind it. */
+const withNotice = (content: unknown): unknown =>
+  Array.isArray(content)
+    ? [...(content as unknown[]), { type: 'text', text: NOTICE }]
+    : expect.toSatisfy((text: unknown) => {
+        const [asked, told] = String(text).split('\n\n');
+        return asked === content && isNotice(told);
+      });
 
 /** What a request of the thread has in place of its instructions and its input when a partial is told. */
-const NOTICED: Readonly<Record<string, (question: string) => object>> = {
-  messages: () => ({
-    system: [
-      { type: 'text', text: BE_BRIEF, cache_control: { type: 'ephemeral' } },
-      { type: 'text', text: NOTICE },
-    ],
+const NOTICED: Readonly<Record<string, (question: string, own: Body) => object>> = {
+  messages: (_, { messages }) => ({
+    system: [{ type: 'text', text: BE_BRIEF, cache_control: { type: 'ephemeral' } }],
+    messages: (messages as { content: unknown }[]).map((message) => ({
+      ...message,
+      content: withNotice(message.content),
+    })),
   }),
   responses: (question) => ({
     input: [
@@ -83,8 +94,8 @@ const NOTICED: Readonly<Record<string, (question: string) => object>> = {
   }),
 };
 
-const noticed = ({ name, wire }: TwoTurns, question: string): object | undefined =>
-  NOTICED[name.startsWith('ai,') ? `${wire} with instructions in the input` : wire]?.(question);
+const noticed = ({ name, wire }: TwoTurns, question: string, own: Body): object | undefined =>
+  NOTICED[name.startsWith('ai,') ? `${wire} with instructions in the input` : wire]?.(question, own);
 
 describe('a call that was cut beside one that was delivered', () => {
   let deployment: Deployment;
@@ -188,7 +199,7 @@ describe('an answer whose replica was killed', () => {
     ];
     expect(JSON.stringify(untold)).not.toContain('last_partial_recovery');
     const own = JSON.parse(JSON.stringify(untold).replaceAll(questions[1], questions[0])) as Body;
-    expect(told).toEqual({ ...own, ...noticed(sdk, questions[0]) });
+    expect(told).toEqual({ ...own, ...noticed(sdk, questions[0], own) });
   }
 
   test.each(THREADS)('is reported once in its thread, to $name', async (sdk) => {

@@ -44,17 +44,25 @@ const CUTS: Readonly<Record<string, readonly Fault[]>> = {
   ],
 };
 
+const MAX_ATTEMPTS = 3;
+
 let deployment: Deployment;
 beforeAll(async () => {
-  deployment = await Deployment.start();
+  deployment = await Deployment.start({ recovery: { max_attempts: MAX_ATTEMPTS } });
 });
 afterAll(() => deployment.close());
 
-async function ask(question: string, model: string, thinking?: Anthropic.ThinkingConfigParam) {
+async function ask(
+  question: string,
+  model: string,
+  thinking?: Anthropic.ThinkingConfigParam,
+  thread = question,
+) {
   const client = new Anthropic({
     baseURL: deployment.holdfast.url.replace(/\/v1$/, ''),
     apiKey: API_KEY,
     maxRetries: 0,
+    defaultHeaders: { 'holdfast-thread': thread },
   });
   const message = await client.messages
     .stream({
@@ -124,4 +132,20 @@ test('the rest is asked for without thinking once a provider has refused it with
   const [, second, third] = deployment.requests(question);
   expect(second?.body).toMatchObject({ thinking: { type: 'adaptive' } });
   expect(third?.body).toMatchObject({ thinking: { type: 'disabled' } });
+});
+
+test('a notice about an answer that was given up leaves the conversation in the cache', async () => {
+  const question = 'given up';
+  const isDown: Fault = { kind: 'status', status: 503 };
+  deployment.plan(question, {
+    parts: PARTS,
+    faults: [inText, ...Array<Fault>(MAX_ATTEMPTS - 1).fill(isDown)],
+  });
+  await expect(ask(question, 'h1')).rejects.toThrow();
+  await ask(question, 'h1');
+  const requests = deployment.requests(question);
+  const [first, told] = [requests[0], requests.at(-1)];
+  expect(requests).toHaveLength(MAX_ATTEMPTS + 1);
+  expect(JSON.stringify(told?.body)).toContain('last_partial_recovery');
+  expect(first && told && lost(first, told)).toBe(0);
 });

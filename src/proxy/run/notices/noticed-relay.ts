@@ -24,7 +24,7 @@ export const noticedRelay =
     const dialects = targets.map((each) => context.capabilities.dialect(each, request.model));
     // The strictest target that may be asked decides: every target accepts what it accepts.
     const dialect = dialects.find((each) => each?.answersToolResults) ?? dialects[0];
-    const form = new NoticeForm(pending.notices, notices, dialect);
+    const form = new NoticeForm(pending.notices, notices, dialect, run.body);
     const transport = new NoticedTransport(context.transport, form);
     try {
       return await relay(run, client, { ...context, transport });
@@ -77,16 +77,21 @@ const REFUSALS: ReadonlySet<number> = new Set([400, 422, 500]);
 export class NoticeForm {
   readonly #notices: readonly Notice[];
   readonly #wire: WireNotices;
+  readonly #asked: string | undefined;
   readonly #first: Form;
   #form: Form;
   #fate: Fate = 'unseen';
   /** Without the notices it was refused as well. */
   #blameless = false;
 
-  /** `dialect`: of the provider, if it is known. */
-  constructor(notices: readonly Notice[], wire: WireNotices, dialect: Dialect | undefined) {
+  /**
+   * `dialect`: of the provider, if it is known. `asked`: the body that the client has sent, where requests are made that have
+   * more than that.
+   */
+  constructor(notices: readonly Notice[], wire: WireNotices, dialect: Dialect | undefined, asked?: string) {
     this.#notices = notices;
     this.#wire = wire;
+    this.#asked = asked;
     const joins = dialect?.answersToolResults && notices.some(({ place }) => place === 'tool_results');
     this.#first = joins ? 'joined' : 'added';
     this.#form = this.#first;
@@ -101,7 +106,8 @@ export class NoticeForm {
     const form = this.#form;
     if (form === 'left_out') return body;
     let request = parsedExactly(body) as Fields;
-    for (const notice of this.#notices) request = this.#wire.withNotice(request, notice, form);
+    const asked = this.#asked === undefined ? request : (parsedExactly(this.#asked) as Fields);
+    for (const notice of this.#notices) request = this.#wire.withNotice(request, notice, form, asked);
     return JSON.stringify(request);
   }
 

@@ -59,8 +59,11 @@ export type AnsweredCall = SettledCall | KeptCall;
 export interface WireNotices {
   /** The calls of the latest turn whose results the request brings. */
   answeredCalls(request: Fields): readonly AnsweredCall[];
-  /** The request with what the notice says; the rest of it is as it was. */
-  withNotice(request: Fields, notice: Notice, form: Exclude<Form, 'left_out'>): Fields;
+  /**
+   * The request with what the notice says; the rest of it is as it was. `asked`: what the client has sent, where the request has
+   * more than that.
+   */
+  withNotice(request: Fields, notice: Notice, form: Exclude<Form, 'left_out'>, asked?: Fields): Fields;
 }
 
 /** Content with one more text; `undefined` for what has no room for it. `type`: of a part that is text. */

@@ -67,9 +67,10 @@ const outputOf = (content: unknown): string =>
     : written(content);
 
 /**
- * Instructions are the end of `system`, or of the first thing the user says: a conversation takes no other role. What
- * belongs to tool results is a block after them in their own message, which they must begin, or the end of the last one.
- * What the client has put there stays as it was up to that place, for the provider's prompt cache.
+ * Instructions are the end of the last thing the user says: a conversation takes no other role, and with another `system` the
+ * provider reads all messages without its prompt cache. Only where it refuses that, they are the end of `system`. What belongs
+ * to tool results is a block after them in their own message, which they must begin, or the end of the last one. What the
+ * client has put there stays as it was up to that place.
  */
 export const messagesNotices: WireNotices = {
   answeredCalls({ messages }) {
@@ -82,16 +83,20 @@ export const messagesNotices: WireNotices = {
       .map(({ id, name, input = {} }): SettledCall => ({ id, name, arguments: JSON.stringify(input) }));
   },
 
-  withNotice(request, { place, text }, form) {
+  withNotice(request, { place, text }, form, asked = request) {
     if (place === 'tool_results') return withHint(request, text, form);
-    const told = form === 'joined' ? withFirstTurn(request, text) : undefined;
+    const told = form === 'added' ? withLastTurn(request, text, asked) : undefined;
     return told ?? { ...request, system: withText(request.system ?? '', text, 'text') ?? request.system };
   },
 };
 
-function withFirstTurn(request: Fields, text: string): Fields | undefined {
+/** A request for the rest of an answer ends with a message of ours, which the notice does not belong to. */
+function withLastTurn(request: Fields, text: string, asked: Fields): Fields | undefined {
   const messages = messagesOf(request);
-  const index = messages.findIndex((message) => isObject(message) && message.role === 'user');
+  const last = messagesOf(asked).findLast((message) => isObject(message) && message.role === 'user');
+  if (last === undefined) return undefined;
+  const turn = JSON.stringify(last);
+  const index = messages.findLastIndex((message) => JSON.stringify(message) === turn);
   const content = withText(contentOf(messages[index]), text, 'text');
   return content === undefined ? undefined : withContent(request, index, content);
 }

@@ -73,7 +73,7 @@ test('what the client sends is sent in its own digits', () => {
   const call = `{"type":"tool_use","id":"a","name":"buy","input":${input}}`;
   const body = `{"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":[${call}]}],"top_p":0.90}`;
   const form = new NoticeForm([INSTRUCTION], messagesNotices, DIALECTS.anthropic);
-  expect(form.bodyOf(body)).toBe(`${body.slice(0, -1)},"system":"told"}`);
+  expect(form.bodyOf(body)).toBe(body.replace('"Hi"', '"Hi\\n\\ntold"'));
 });
 
 test('several notices each go to their place', () => {

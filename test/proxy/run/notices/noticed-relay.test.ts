@@ -174,8 +174,8 @@ describe('on other wires', () => {
       'messages',
       { messages: [USER] },
       [
-        { messages: [USER], system: NOTICE },
         { messages: [{ ...USER, content: JOINED }] },
+        { messages: [USER], system: NOTICE },
         { messages: [USER] },
       ],
     ],
@@ -183,8 +183,8 @@ describe('on other wires', () => {
       'messages',
       { messages: [USER], system: [{ type: 'text', text: 'Be brief.' }] },
       [
-        { messages: [USER], system: [{ type: 'text', text: 'Be brief.' }, TEXT_NOTICE] },
         { messages: [{ ...USER, content: JOINED }], system: [{ type: 'text', text: 'Be brief.' }] },
+        { messages: [USER], system: [{ type: 'text', text: 'Be brief.' }, TEXT_NOTICE] },
         { messages: [USER], system: [{ type: 'text', text: 'Be brief.' }] },
       ],
     ],

@@ -22,36 +22,56 @@ const put = (request: object, notice: Notice, form: 'added' | 'joined') =>
   messagesNotices.withNotice({ model: 'm', messages: [user], ...request }, notice, form);
 
 describe('instructions', () => {
+  const begun = { role: 'assistant', content: 'It' };
+
+  test.each<[string, readonly unknown[], readonly unknown[]]>([
+    ['are the end of what the user says', [user], [{ ...user, content: 'Hello.\n\ntold' }]],
+    ['are a block after the last one', [user, calls, results(CACHED)], [user, calls, results(CACHED, TOLD)]],
+    [
+      'follow the results of tools',
+      [user, calls, results(resultOf(PARIS), resultOf(BREST))],
+      [user, calls, results(resultOf(PARIS), resultOf(BREST), TOLD)],
+    ],
+    [
+      'come before an answer that the client has begun',
+      [results(CACHED), begun],
+      [results(CACHED, TOLD), begun],
+    ],
+  ])('%s, so that everything before stays in the cache', (_, messages, expected) => {
+    const request = { system: [CACHED], messages };
+    expect(put(request, INSTRUCTION, 'added')).toEqual({ model: 'm', system: [CACHED], messages: expected });
+  });
+
+  test('stay where they are in a request for the rest', () => {
+    const asked = { model: 'm', messages: [user, begun, { role: 'user', content: 'And now?' }] };
+    const ours = [begun, { role: 'user', content: 'Go on.' }];
+    const rest = { ...asked, messages: [...asked.messages, ...ours] };
+    const told = messagesNotices.withNotice(asked, INSTRUCTION, 'added').messages as object[];
+    const again = messagesNotices.withNotice(rest, INSTRUCTION, 'added', asked).messages;
+    expect(again).toEqual([...told, ...ours]);
+  });
+
   test.each<[string, unknown, unknown]>([
     ['are all of them where there are none', undefined, 'told'],
     ['are all of them where these are empty', '', 'told'],
     ['follow those that are a text', 'Be brief.', 'Be brief.\n\ntold'],
     ['are a block after the others, which stay as they are', [CACHED], [CACHED, TOLD]],
     ['leave alone what makes no sense', 7, 7],
-  ])('%s', (_, system, expected) => {
-    const request = { ...(system !== undefined && { system }) };
-    expect(put(request, INSTRUCTION, 'added')).toEqual({ model: 'm', messages: [user], system: expected });
+  ])('%s, when the user says nothing or the provider refuses more of it', (_, system, expected) => {
+    const fields = { model: 'm', ...(system !== undefined && { system }) };
+    for (const messages of ['Hello.', [begun], [{ role: 'user' }], [null]])
+      expect(put({ ...fields, messages }, INSTRUCTION, 'added')).toEqual({
+        ...fields,
+        messages,
+        system: expected,
+      });
+    const messages = [user];
+    expect(put({ ...fields, messages }, INSTRUCTION, 'joined')).toEqual({
+      ...fields,
+      messages,
+      system: expected,
+    });
   });
-
-  test.each<[string, readonly unknown[], readonly unknown[]]>([
-    ['of the user are the end of the first message', [user], [{ ...user, content: 'Hello.\n\ntold' }]],
-    [
-      'of the user are the last block of the first message',
-      [results(CACHED), calls, results(resultOf(PARIS), resultOf(BREST))],
-      [results(CACHED, TOLD), calls, results(resultOf(PARIS), resultOf(BREST))],
-    ],
-  ])('%s', (_, messages, expected) => {
-    const request = { system: [CACHED], messages };
-    expect(put(request, INSTRUCTION, 'joined')).toEqual({ model: 'm', system: [CACHED], messages: expected });
-  });
-
-  test.each(['Hello.', [{ role: 'assistant', content: 'It' }], [{ role: 'user' }]])(
-    'go where they went before when the user says nothing: %j',
-    (messages) => {
-      const told = put({ messages }, INSTRUCTION, 'joined');
-      expect(told).toEqual({ model: 'm', messages, system: 'told' });
-    },
-  );
 });
 
 describe('a notice about tool results', () => {
