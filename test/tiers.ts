@@ -28,6 +28,7 @@ const INTEGRATION = [
 
 /** Need a program of others, or more time than a change in the making can wait for. */
 const SYSTEM = [
+  'test/agents/**/*.test.ts',
   'test/chaos/**/*.test.ts',
   'test/checkpoint/file/file-processes.test.ts',
   'test/checkpoint/redis/redis-!(address).test.ts',

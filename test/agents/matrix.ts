@@ -1,9 +1,8 @@
-import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
-import { AGENTS, type Agent } from './agent.ts';
+import { parseArgs } from 'node:util';
+import { AGENTS } from './agent.ts';
 import { programsOf } from './programs.ts';
+import { runTrial, verdictOf } from './run-trial.ts';
 import type { Trial } from './trial.ts';
 import { TROUBLES } from './troubles.ts';
 
@@ -11,9 +10,6 @@ import { TROUBLES } from './troubles.ts';
  * Real agents, each with everything that can go wrong: `npm run agents -- --agent Codex --through holdfast,straight`. Each
  * trial has a network of its own that has only the loopback address. Prints the table of docs/agents.md.
  */
-
-const run = promisify(execFile);
-const TRIAL = fileURLToPath(new URL('trial.ts', import.meta.url));
 
 const { values } = parseArgs({
   options: {
@@ -26,31 +22,15 @@ const { values } = parseArgs({
 });
 const list = (text: string): readonly string[] => text.split(',').map((word) => word.trim());
 
-/** Rejects if the trial itself has failed, not the agent. */
-async function tryOut(agent: Agent, trouble: string, through: string, programs: string): Promise<Trial> {
-  const words = ['-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh'];
-  const trial = [
-    process.execPath,
-    '--disable-warning=ExperimentalWarning',
-    TRIAL,
-    agent.name,
-    trouble,
-    through,
-    programs,
-  ];
-  const { stdout } = await run('unshare', [...words, ...trial], { maxBuffer: 2 ** 24 });
-  return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '') as Trial;
-}
-
 const trials: Trial[] = [];
 for (const agent of AGENTS.filter(({ name }) => list(values.agent).includes(name))) {
   const programs = await programsOf(agent);
   for (const through of list(values.through)) {
-    const uncut = await tryOut(agent, '-', through, programs);
+    const uncut = await runTrial(agent, '-', through, programs);
     trials.push(uncut);
     console.error(lineOf(uncut, uncut));
     for (const trouble of list(values.trouble)) {
-      const trial = await tryOut(agent, trouble, through, programs);
+      const trial = await runTrial(agent, trouble, through, programs);
       trials.push(trial);
       console.error(lineOf(trial, uncut));
     }
@@ -62,18 +42,6 @@ console.log(tableOf(trials));
 function lineOf(trial: Trial, uncut: Trial): string {
   const { agent, through, trouble = 'none', took_ms, paid } = trial;
   return `${agent}, ${through}, ${trouble}: ${verdictOf(trial, uncut)}, ${paid} requests, ${took_ms} ms`;
-}
-
-function verdictOf(trial: Trial, uncut: Trial | undefined): string {
-  if (trial.faults.length > 0) return trial.faults.join(', ');
-  return plain(trial.said) === plain(uncut?.said ?? '') ? 'right' : 'right, and something more is printed';
-}
-
-function plain(said: string): string {
-  return said
-    .replaceAll(/holdfast-agent-\w+/g, '')
-    .replaceAll(/\s+/g, ' ')
-    .trim();
 }
 
 function tableOf(all: readonly Trial[]): string {
