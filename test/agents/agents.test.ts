@@ -37,10 +37,14 @@ describe.each(AGENTS)('$name', (agent) => {
     expect(uncut.faults).toEqual([]);
   });
 
-  test.for(TROUBLES)('nothing that its user can see changes: %s', { timeout: TRIAL_MAX_MS }, async (trouble, { skip }) => {
-    skip(missing !== undefined, missing);
-    const trial = await runTrial(agent, trouble, 'holdfast', programs);
-    expect(verdictOf(trial, uncut)).toBe('right');
-    expect(trial.paid).toBeGreaterThan(uncut.paid);
-  });
+  test.for(TROUBLES)(
+    'nothing that its user can see changes: %s',
+    { timeout: TRIAL_MAX_MS },
+    async (trouble, { skip }) => {
+      skip(missing !== undefined, missing);
+      const trial = await runTrial(agent, trouble, 'holdfast', programs);
+      expect(verdictOf(trial, uncut)).toBe('right');
+      expect(trial.paid).toBeGreaterThan(uncut.paid);
+    },
+  );
 });

@@ -51,7 +51,7 @@ function tableOf(all: readonly Trial[]): string {
   const heads = columns.map(({ agent, through }) =>
     through === 'holdfast' ? agent : `${agent} without Holdfast`,
   );
-  const rows = [undefined, ...TROUBLES.map(({ name }) => name)].map((trouble) => {
+  const rows = [...new Set(all.map(({ trouble }) => trouble))].map((trouble) => {
     const cells = columns.map(({ agent, through }) => {
       const of = (wanted: string | undefined) =>
         all.find((one) => one.agent === agent && one.through === through && one.trouble === wanted);
