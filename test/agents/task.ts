@@ -1,4 +1,5 @@
 import { isObject } from '../../src/lib/json.ts';
+import { deltasOf } from '../provider/deltas.ts';
 import type { Fault } from '../provider/fault.ts';
 import type { RecordedRequest } from '../provider/recorded-request.ts';
 import type { Part, Plan } from '../provider/script.ts';
@@ -28,7 +29,9 @@ const TURNS: readonly Turn[] = ['command', 'file', 'end'];
 export interface Trouble {
   readonly name: string;
   readonly turn: Turn;
-  readonly fault: Fault;
+  readonly fault?: Fault;
+  /** So long the turn takes, its events evenly spread. */
+  readonly takes_ms?: number;
   readonly times: number;
   /** The replica is killed, and started again, when the provider has performed the fault. */
   readonly kills?: true;
@@ -87,17 +90,21 @@ export class Task {
     this.results = Math.max(this.results, results);
     const turn = isByText ? undefined : (TURNS[results] ?? 'end');
     const parts = turn === undefined ? this.#edit : this.#partsOf(turn, tools);
-    return { parts, delay_ms: 3, ...this.#faultIn(turn) };
+    return { parts, delay_ms: 3, ...this.#troubleIn(turn, parts) };
   };
 
   /** `turn`: `undefined` for an agent that has one. */
-  #faultIn(turn: Turn | undefined): Pick<Plan, 'faults'> {
+  #troubleIn(turn: Turn | undefined, parts: readonly Part[]): Pick<Plan, 'faults' | 'delay_ms'> {
     const trouble = this.#trouble;
     if (!trouble || this.#troubled >= trouble.times) return {};
     if (turn !== undefined && trouble.turn !== turn) return {};
     this.#troubled++;
-    // Whichever attempt of its run the provider takes this request for.
-    return { faults: Array.from({ length: 100 }, () => trouble.fault) };
+    const { fault, takes_ms } = trouble;
+    return {
+      // Whichever attempt of its run the provider takes this request for.
+      ...(fault && { faults: Array.from({ length: 100 }, () => fault) }),
+      ...(takes_ms !== undefined && { delay_ms: takes_ms / deltasOf(parts, {}).length }),
+    };
   }
 
   #partsOf(turn: Turn, tools: readonly string[]): readonly Part[] {

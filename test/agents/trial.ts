@@ -17,7 +17,7 @@ import { TROUBLES } from './troubles.ts';
  */
 
 const LIMIT_MS = 150_000;
-/** How long a silence lasts before the attempt is given up: short, so that trials are. */
+/** How long a silence lasts before the attempt is given up: short, so that trials are. A trouble that takes its time has the default. */
 const IDLE_MS = 3_000;
 
 /** What came of it. */
@@ -54,7 +54,7 @@ const startReplica = (port: number): Promise<HoldfastProcess> =>
   HoldfastProcess.start({
     listen: { port, admin_port: 0 },
     upstreams: { main: { base_url: provider.url } },
-    clocks: { idle_ms: IDLE_MS },
+    ...(trouble?.takes_ms === undefined && { clocks: { idle_ms: IDLE_MS } }),
     checkpoint: { store: `file:${join(directory, 'data')}`, lease_ms: 2_000 },
   });
 
@@ -76,7 +76,7 @@ async function run({
   child.stderr.on('data', (piece: Buffer) => {
     errors += piece;
   });
-  const timer = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
+  const timer = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS + (trouble?.takes_ms ?? 0));
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
   clearTimeout(timer);
   return { output, errors, status: code ?? signal };

@@ -59,4 +59,6 @@ export const TROUBLES: readonly Trouble[] = [
     times: 1,
     kills: true,
   },
+  // As long as agents wait for an event, and more.
+  { name: 'arguments that take 330 s', turn: 'file', takes_ms: 330_000, times: 1 },
 ];
