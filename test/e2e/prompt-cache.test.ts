@@ -52,17 +52,12 @@ beforeAll(async () => {
 });
 afterAll(() => deployment.close());
 
-async function ask(
-  question: string,
-  model: string,
-  thinking?: Anthropic.ThinkingConfigParam,
-  thread = question,
-) {
+async function ask(question: string, model: string, thinking?: Anthropic.ThinkingConfigParam) {
   const client = new Anthropic({
     baseURL: deployment.holdfast.url.replace(/\/v1$/, ''),
     apiKey: API_KEY,
     maxRetries: 0,
-    defaultHeaders: { 'holdfast-thread': thread },
+    defaultHeaders: { 'holdfast-thread': question },
   });
   const message = await client.messages
     .stream({
@@ -93,7 +88,7 @@ const CASES = Object.entries(MODELS).flatMap(([which, model]) =>
   ),
 );
 
-describe('no cut makes the provider read again what it has in its prompt cache', () => {
+describe('after a cut, the provider reads the conversation from its prompt cache', () => {
   test.each(CASES)('a model that $which, whose thinking $how, cut $where', async (situation) => {
     const { which, model, how, thinking, where, faults } = situation;
     const question = `${which} ${how} ${where}`;

@@ -18,6 +18,8 @@ export interface PlannedAttempt {
   readonly added_messages: readonly number[];
   /** Characters of the reasoning that is sent back besides. */
   readonly added_reasoning?: number;
+  /** A nudge with the settings of the client, for the sake of the provider's prompt cache. */
+  readonly keepsCache?: boolean;
   /** The conversation before it was put to the model in fewer words. */
   readonly compressed?: Compression;
   /** How the answer has ended already, where only what follows its end is asked for. */

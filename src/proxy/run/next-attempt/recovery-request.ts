@@ -73,8 +73,6 @@ export class TargetRequests {
   #thinksAnew = false;
   /** A nudge was not followed, and is worded more strongly. */
   #insists = false;
-  /** The nudge that was sent last leaves the settings of the request alone. */
-  #keepsCache = false;
   #knowledge: PrefillKnowledge | undefined;
   /** Where the provider may have the answer although the connection is lost. */
   #resume: ProviderResume | undefined;
@@ -138,14 +136,14 @@ export class TargetRequests {
     const mode = this.#modeFor(rest);
     if (!mode) return undefined;
     const { before, tail } = givenBack(transcript.text, transcript.providerTools);
-    this.#keepsCache = mode === 'nudge' && this.#nudgeIsCached(rest);
+    const keepsCache = mode === 'nudge' && this.#nudgeIsCached(rest);
     const prefix = prefixOf(tail, mode === 'nudge' || this.#prefill.dialect.keepsSpace);
     const { compressed } = this.#conversation;
     const delivered_tokens = this.#facts.max_tokens - rest.tokens_left;
     const repeats = mode === 'nudge' && Number.isFinite(delivered_tokens);
     const repeated_tokens = repeats ? anchorTokens(tail, transcript.text.length, delivered_tokens) : 0;
     const splice = this.#splice(mode, tail, prefix, rest, repeated_tokens > 0);
-    const planned = { target: this.#target, mode, ...(compressed && { compressed }), splice };
+    const planned = { target: this.#target, mode, ...(compressed && { compressed }), keepsCache, splice };
     if (mode === 'replay' || mode === 'restart') {
       const request = originalRequest(this.#target, this.#conversation, this.#run, this.#context);
       return { ...planned, request, added_messages: [] };
@@ -161,7 +159,7 @@ export class TargetRequests {
       sealed: isAuthor && !this.#thinksAnew ? this.#sealed : [],
       cutTools,
       insists: this.#insists,
-      keepsCache: this.#keepsCache,
+      keepsCache,
       tokens_left: rest.tokens_left + repeated_tokens - this.#margin_tokens,
     });
     const base_url =
@@ -185,7 +183,7 @@ export class TargetRequests {
     const mayBeMode = this.#accepted || mode === 'prefill';
     const refused = isMissing || (isStatus && cause === 'invalid_request' && mayBeMode);
     if (!refused && evidence.kind !== 'seam_rejected') return false;
-    if (mode === 'nudge' && refused && ((planned.added_reasoning ?? 0) > 0 || this.#keepsCache)) {
+    if (mode === 'nudge' && refused && ((planned.added_reasoning ?? 0) > 0 || planned.keepsCache)) {
       this.#thinksAnew = true;
       return true;
     }

@@ -106,7 +106,8 @@ export class NoticeForm {
     const form = this.#form;
     if (form === 'left_out') return body;
     let request = parsedExactly(body) as Fields;
-    const asked = this.#asked === undefined ? request : (parsedExactly(this.#asked) as Fields);
+    const isAsked = this.#asked === undefined || this.#asked === body;
+    const asked = isAsked ? request : (parsedExactly(this.#asked) as Fields);
     for (const notice of this.#notices) request = this.#wire.withNotice(request, notice, form, asked);
     return JSON.stringify(request);
   }

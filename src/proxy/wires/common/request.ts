@@ -143,7 +143,7 @@ export interface ContinuationFacts<Request extends WireRequest = WireRequest> {
   readonly cutTools: readonly string[];
   /** A nudge whose first wording was not followed. */
   readonly insists: boolean;
-  /** A nudge leaves alone whatever decides on what the provider has in its prompt cache. */
+  /** A nudge does not change the settings on which the provider's prompt cache depends. */
   readonly keepsCache: boolean;
   /** What is left of `max_tokens`; infinite without a limit. */
   readonly tokens_left: number;

@@ -68,7 +68,8 @@ export function reportOf(usage: Usage | undefined, start: unknown, reported: unk
   return { ...reported, ...Object.fromEntries(shared), output_tokens };
 }
 
-function inputOf(usage: unknown): Record<string, number> {
+/** What a report says of the prompt, by its fields; nothing for what is no report. */
+export function inputOf(usage: unknown): Record<string, number> {
   if (!isObject(usage)) return {};
   return Object.fromEntries(
     INPUT_FIELDS.flatMap((field) => {

@@ -18,6 +18,7 @@ import {
   type RequestFacts,
 } from '../common/request.ts';
 import type { WireRequest } from '../common/wire.ts';
+import { inputOf } from './ending.ts';
 
 /** The parts of a message request that decide how a run may be continued. */
 export interface MessagesRequest extends WireRequest {
@@ -104,12 +105,8 @@ export function messagesKeepsCache({
 
 /** Of the prompt of an answer that began so: what it was read from the cache, and what it has put there. */
 function cachedTokensIn({ message }: CacheFacts['first']): number {
-  const usage = isObject(message) && isObject(message.usage) ? message.usage : {};
-  const { cache_read_input_tokens: read, cache_creation_input_tokens: written } = usage;
-  return [read, written].reduce<number>(
-    (sum, count) => sum + (typeof count === 'number' ? tokenCount(count) : 0),
-    0,
-  );
+  const input = inputOf(isObject(message) ? message.usage : undefined);
+  return tokenCount(input.cache_read_input_tokens) + tokenCount(input.cache_creation_input_tokens);
 }
 
 /** The request that asks for the rest of the answer. Only ever appends. */
