@@ -14,7 +14,7 @@ import { tracingSettings } from '../tracing/settings.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { fileStoreDirectory, openStore } from './open-store.ts';
 import { createServer } from './server.ts';
-import { keepYoungGenerationSize } from './young-generation.ts';
+import { boundYoungGeneration } from './young-generation.ts';
 
 const SECRET_BYTES = 32;
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -62,8 +62,7 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
 
   const stop = firstSignal();
   const urls = await server.listen();
-  // Loading the program has made it large enough.
-  keepYoungGenerationSize();
+  boundYoungGeneration();
   process.stderr.write(`holdfast ${VERSION}: API on ${urls.api}, admin on ${urls.admin}\n`);
   log.info(urls, 'listening');
 
