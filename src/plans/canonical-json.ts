@@ -101,6 +101,12 @@ const isBetween = (code: number): boolean => code === COMMA || code === COLON ||
 const endsScalar = (code: number): boolean =>
   code === COMMA || code === CLOSING_BRACE || code === CLOSING_BRACKET || isSpace(code);
 
+/**
+ * What `JSON.stringify` may write otherwise: all else that it writes as an escape, it writes in one way. The text is UTF-8, so
+ * no half of a surrogate pair stands in it unescaped.
+ */
+const OTHER_ESCAPE = /\\[u/]/;
+
 /** Brackets, strings in the one way in which `JSON.stringify` writes them, and everything else as it stands. */
 class Tokens {
   readonly #text: string;
@@ -146,6 +152,6 @@ class Tokens {
       const found = text.indexOf('\\', start);
       this.#escape = found === -1 ? text.length : found;
     }
-    return this.#escape < end ? JSON.stringify(JSON.parse(string)) : string;
+    return this.#escape < end && OTHER_ESCAPE.test(string) ? JSON.stringify(JSON.parse(string)) : string;
   }
 }

@@ -160,23 +160,14 @@ test(
         await sleep(50);
       }
     });
-    const delays: number[] = [];
-    const watching = (async () => {
-      while (!over.signal.aborted) {
-        await sleep(1_000);
-        const metrics = await holdfast.metrics();
-        delays.push(metrics.get('nodejs_eventloop_lag_p99_seconds') ?? 0);
-      }
-    })();
     const told = await Promise.all(answers);
+    // Since the last time that metrics were asked for.
+    const delay_p99_s = (await holdfast.metrics()).get('nodejs_eventloop_lag_p99_seconds');
     over.abort();
-    await Promise.all([...hostile, watching]);
-    console.info(
-      'answers to hostile requests',
-      Object.fromEntries(statuses),
-      'p99 of the loop by second',
-      delays,
-    );
+    await Promise.all(hostile);
+    console.info('answers to hostile requests', Object.fromEntries(statuses), { delay_p99_s });
+    // An eighth of that where the machine has nothing else to do.
+    expect(delay_p99_s).toBeLessThan(1);
     for (const [index, { status, text: stream }] of told.entries()) {
       expect(status).toBe(200);
       expect(saidIn(stream)).toBe(wordsOf(honest[index] ?? '').join(''));

@@ -66,6 +66,7 @@ test('of any document written in any way is the same text, which says the same',
   const strings = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 6 }).map((text) => text.toWellFormed()),
     fc.constantFrom('"', '\\', '\\"', '\\\\"', '}', ']', ',', ':', '\u2028', 'a'),
+    fc.constantFrom('/', '\\/', '\\u', '\n', '\t/', '\u0001', '\b\f\r', '\x7f', '\\u0061'),
   );
   const numbers = fc.constantFrom('0', '-0', '1.0', '1e400', '9007199254740993', '-1.5E-7');
   const { document } = fc.letrec<{ document: Written }>((tie) => ({
@@ -118,8 +119,12 @@ function canonical(document: Written): string {
 function write(document: Written, choices: Iterator<number>): string {
   const choose = () => choices.next().value ?? 0;
   const space = () => ['', ' ', '\n', '\t ', '', ''][choose()];
-  const string = (value: string) =>
-    choose() < 3 ? JSON.stringify(value) : `"${value.split('').map(escaped).join('')}"`;
+  const string = (value: string) => {
+    const choice = choose();
+    if (choice < 2) return JSON.stringify(value);
+    if (choice < 4) return JSON.stringify(value).replaceAll('/', '\\/');
+    return `"${value.split('').map(escaped).join('')}"`;
+  };
   switch (document.kind) {
     case 'scalar':
       return document.text;

@@ -14,6 +14,10 @@ declare module 'fastify' {
 const BYTES_HELD_PER_BYTE = 3;
 /** What is made room for before any of it has come: that much is coming says nothing yet. */
 const BEGINNING_BYTES_MAX = 65_536;
+/** Pages that nothing was written to yet take no memory. */
+const GROWTH = 4;
+/** A connection can bring 2 MB in one turn of the event loop; the others would wait for all of them. */
+const TURN_BYTES_MAX = 131_072;
 
 /**
  * Has the routes of this scope take JSON only, as the bytes that came, for `readJsonBody`. What they hold is counted as it
@@ -75,6 +79,7 @@ function collect(
   // In one piece: a body that came as many would take a hundred times as much.
   let bytes = Buffer.allocUnsafe(Math.min(announced, BEGINNING_BYTES_MAX));
   let length = 0;
+  let turn_bytes = 0;
 
   const onData = (piece: Buffer) => {
     const refusal = refusalOf(piece);
@@ -83,11 +88,17 @@ function collect(
       return;
     }
     if (length + piece.length > bytes.length) {
-      const larger = Buffer.allocUnsafe(Math.max(2 * bytes.length, length + piece.length));
+      const room = Math.min(announced || limit_bytes, GROWTH * bytes.length);
+      const larger = Buffer.allocUnsafe(Math.max(room, length + piece.length));
       bytes.copy(larger, 0, 0, length);
       bytes = larger;
     }
     length += piece.copy(bytes, length);
+    turn_bytes += piece.length;
+    if (turn_bytes < TURN_BYTES_MAX) return;
+    turn_bytes = 0;
+    payload.pause();
+    setImmediate(() => payload.resume());
   };
   const refusalOf = (piece: Buffer): ApiError | undefined => {
     if (length + piece.length > limit_bytes) return apiError('body_too_large', { limit_bytes });
