@@ -83,6 +83,10 @@ const DELIVERY_SCHEMA = section('How answers reach their clients.', {
     [5000, 300_000],
     'A client that has been sent nothing for this long is sent an event that says nothing, which its wire knows; before there can be any, a comment. Milliseconds.',
   ),
+  client_profiles: flag(
+    true,
+    'Clients that are known by `originator` or `user-agent` get the endings that they act on: Codex gets `context_length_exceeded`, and not `response.incomplete`, where the context has no room for the rest of an answer.',
+  ),
 });
 
 const STATUS_SCHEMA = section('What the status page shows, and to whom.', {

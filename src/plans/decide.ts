@@ -24,7 +24,8 @@ export const isBar = (why: GiveUp): why is Bar => why === 'poisoned' || why === 
 
 /**
  * Why a run is given up. `tool_running`: the provider ran a tool whose result is not known. `tools_not_carried`: no
- * target takes back what its tools have done, so that to ask for the rest would be to run them again.
+ * target takes back what its tools have done, so that to ask for the rest would be to run them again. `context_full`: no
+ * target has room for the rest.
  */
 export type GiveUp =
   | 'permanent'
@@ -33,6 +34,7 @@ export type GiveUp =
   | 'no_way_left'
   | 'tool_running'
   | 'tools_not_carried'
+  | 'context_full'
   | Exhaustion
   | Bar;
 
@@ -40,6 +42,8 @@ export interface Policy extends Pick<RecoveryPolicy, 'plans' | 'tool_proof'> {
   readonly schemas: ToolSchemas;
   /** False for requests whose output cannot be joined across attempts: `n > 1`, `logprobs`, audio. */
   readonly spliceable: boolean;
+  /** Where the context has no room for the rest, the client acts on an error, and not on an answer that ends at a limit. */
+  readonly failsWhenFull?: boolean;
 }
 
 export interface Allowance {
@@ -87,7 +91,11 @@ export function decide(
   if (mayResume && policy.plans.includes('R1')) return { kind: 'R1' };
   if (settle.length > 0 || transcript.closedCalls.length > 0) return { kind: 'R2', settle, cancel };
   if (tools.some(({ state }) => state === 'running')) return { kind: 'give_up', why: 'tool_running' };
-  if (isFinal && isTooLong && isWorthKeeping) return { kind: 'finish', reason: 'length' };
+  if (isFinal && isTooLong && isWorthKeeping) {
+    return policy.failsWhenFull
+      ? { kind: 'give_up', why: 'context_full' }
+      : { kind: 'finish', reason: 'length' };
+  }
   if (isFinal) return { kind: 'give_up', why: 'permanent' };
   if (!spliceable && allowance.delivered) return { kind: 'give_up', why: 'not_recoverable' };
   if (allowance.exhausted) return { kind: 'give_up', why: allowance.exhausted };

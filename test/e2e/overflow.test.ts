@@ -109,6 +109,17 @@ describe.each(ON_WIRES)('on %s, an answer whose rest is too long to be asked for
   });
 });
 
+test('for Codex, an answer whose rest is too long to be asked for ends with the error that it acts on', async () => {
+  const model = modelOf('plain', 'responses', 'codex');
+  deployment.say('main', model, cutAndFull('responses'));
+  const headers = { originator: 'codex_exec' };
+  const { body, reading } = await deployment.ask('responses', requestOf('responses', model), headers);
+  expect(reading).toMatchObject({ done: false, finish: undefined });
+  expect(reading.text).not.toBe('');
+  expect(body).toContain('"code":"context_length_exceeded"');
+  expect(body).not.toContain('response.incomplete');
+});
+
 test('thoughts that are too long to be given back are thought again', async () => {
   const model = 'thinker-1';
   const thought: Plan['parts'] = [{ reasoning: 'Twice a day, says the almanac.' }, { text: TEXT }];

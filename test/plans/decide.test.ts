@@ -260,7 +260,19 @@ describe('the answer is as long as it may be', () => {
   test.each<[string, Transcript, Circumstances, string]>([
     ['the context overflows with what was said already', words, overflow, 'finish: length'],
     ['the context overflows with the question alone', nothing, overflow, 'give up: permanent'],
+    [
+      'the context overflows, and the client acts on that error alone',
+      words,
+      { ...overflow, policy: { failsWhenFull: true } },
+      'give up: context_full',
+    ],
     ['the limit is reached', words, { allowance: { tokens_left: 0 } }, 'finish: length'],
+    [
+      'the limit is that of such a client itself',
+      words,
+      { policy: { failsWhenFull: true }, allowance: { tokens_left: 0 } },
+      'finish: length',
+    ],
     [
       'the limit is passed, as far as can be estimated',
       words,

@@ -24,7 +24,7 @@ import { streamedRequest } from './document-request.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { attend, beforehand, detachTimeoutOf, type WantedDocument } from './respond.ts';
 import { returnToRun } from './return.ts';
-import { type RunOptions, runOptions, threadOf } from './run-options.ts';
+import { profileOf, type RunOptions, runOptions, threadOf } from './run-options.ts';
 
 /** To parse more than this, and then to compare it with other requests, takes long enough for others to have a turn between. */
 const LARGE_BYTES = 262_144;
@@ -213,6 +213,7 @@ async function streamAnswer(
       events,
       resumable,
       ...(document && { unstreamed: true }),
+      ...profileOf(headers, configuration),
       ...(options.deadline_ms !== undefined && { deadline_ms: options.deadline_ms }),
       ...(thread && { thread: thread.name }),
       memory,

@@ -27,7 +27,7 @@ import { WIRES, wireOf } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
 import { type Caller, callerOf } from './caller.ts';
 import { attend, beforehand, detachedNote, detachTimeoutOf, type WantedDocument } from './respond.ts';
-import type { RunOptions } from './run-options.ts';
+import { profileOf, type RunOptions } from './run-options.ts';
 
 /** What a stored event takes besides its text. */
 const EVENT_BYTES = 256;
@@ -312,7 +312,7 @@ function useOf(header: RunHeader | undefined, back: Return, { models }: ApiConte
 function revive(
   header: RunHeader | undefined,
   back: Pick<Return, 'run' | 'active' | 'options' | 'caller' | 'headers' | 'repeated' | 'document'>,
-  context: Pick<ApiContext, 'models' | 'healths' | 'secret'>,
+  context: Pick<ApiContext, 'configuration' | 'models' | 'healths' | 'secret'>,
   isUsable: (target: Pick<Target, 'upstream'>) => boolean = () => true,
 ): Run | undefined {
   const { run, active, options, caller } = back;
@@ -338,6 +338,7 @@ function revive(
     events,
     resumable: options.resumable,
     ...(back.document && { unstreamed: true }),
+    ...profileOf(back.headers, context.configuration),
     ...(options.deadline_ms !== undefined && { deadline_ms: options.deadline_ms }),
     ...(thread !== undefined && { thread }),
     memory: active.memory,

@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isRunId, type RunId } from '../../checkpoint/store.ts';
+import type { Configuration } from '../../config/configuration.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import type { Fields } from '../../lib/json-body.ts';
 import { runOfLastEvent } from '../resume/reader.ts';
+import type { Run } from '../run/context/run.ts';
 import type { EventsMode } from '../wires/common/wire.ts';
 
 /** What a request asks for in its headers, besides what the wire has fields for. */
@@ -76,6 +78,20 @@ function eventsMode(headers: IncomingHttpHeaders): EventsMode {
   if (!mode) throw invalid('Holdfast-Events', EVENTS_MODES.join(', '));
   return mode;
 }
+
+const CODEX = /^codex[ _-]/i;
+
+/**
+ * What a client is known to do with an answer. Codex takes every `response.incomplete` for a limit of the output, and older
+ * versions then repeat the request; after `context_length_exceeded` it asks its user for a new thread.
+ */
+export const profileOf = (
+  { originator, 'user-agent': agent }: IncomingHttpHeaders,
+  { delivery }: Pick<Configuration, 'delivery'>,
+): Pick<Run, 'failsWhenFull'> => {
+  const isCodex = [originator, agent].some((name) => CODEX.test(String(name)));
+  return isCodex && delivery.client_profiles ? { failsWhenFull: true } : {};
+};
 
 const single = (header: string | string[] | undefined): string | undefined =>
   header === undefined || header === '' ? undefined : String(header);

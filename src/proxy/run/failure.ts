@@ -56,7 +56,9 @@ export function failureEvent(
   transcript: Transcript,
   { interruption, why, attempts, created_at_ms, stream_id, forwarded = [] }: Failure,
 ): object {
-  const { cause, retry_after_ms } = interruption;
+  const { retry_after_ms } = interruption;
+  // What the client is to act on. The message also has what interrupted the answer before.
+  const cause = why === 'context_full' ? 'context_overflow' : interruption.cause;
   const { reasoning, text, refusal, closedCalls, providerTools } = transcript;
   const calls = [...closedCalls, ...forwarded];
   const message = messageOf(interruption, why, providerTools);

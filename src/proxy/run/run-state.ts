@@ -75,7 +75,9 @@ export class RunState {
     this.watch = watch;
     this.#context = context;
     this.facts = run.wire.facts(run.request);
-    this.policy = { ...recovery, schemas: this.facts.schemas, spliceable: this.facts.spliceable };
+    const { schemas, spliceable } = this.facts;
+    const { failsWhenFull = false } = run;
+    this.policy = { ...recovery, schemas, spliceable, failsWhenFull };
     this.signal = this.#over.signal;
     this.restored = resumption && restoredRun(resumption, run, this.facts, this.policy);
     this.transcript = this.restored?.transcript ?? new Transcript();

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { runOptions } from '../../../src/proxy/api/run-options.ts';
+import { profileOf, runOptions } from '../../../src/proxy/api/run-options.ts';
 import { newRunId } from '../../checkpoint/fixtures.ts';
 
 const RUN = newRunId();
@@ -53,4 +53,19 @@ it.each<readonly [string, string, string]>([
   ['holdfast-run-id', 'run_short', 'There is no such run'],
 ])('%s: %s is refused', (name, value, message) => {
   expect(() => runOptions({ [name]: value })).toThrow(message);
+});
+
+it.each<readonly [string, Record<string, string>, boolean]>([
+  ['its own name', { originator: 'codex_exec' }, true],
+  ['its editor extension', { originator: 'codex_vscode' }, true],
+  ['its user agent alone', { 'user-agent': 'codex_cli_rs/0.169.0 (Debian 12.0.0; x86_64)' }, true],
+  ['its user agent behind an originator of its own', { originator: 'ci', 'user-agent': 'codex-tui/1' }, true],
+  ['nothing', {}, false],
+  ['another client', { originator: 'opencode', 'user-agent': 'codexample/1' }, false],
+  ['a client that speaks of it', { 'user-agent': 'proxy (for codex_exec)' }, false],
+])('Codex is recognised by %s, unless profiles are off', (_, headers, isKnown) => {
+  const profile = (client_profiles: boolean) =>
+    profileOf(headers, { delivery: { client_profiles, keepalive_ms: 15_000 } });
+  expect(profile(true)).toEqual(isKnown ? { failsWhenFull: true } : {});
+  expect(profile(false)).toEqual({});
 });

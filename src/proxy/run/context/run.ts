@@ -1,6 +1,6 @@
 import type { Lease, Owner, RunId, StoredRun } from '../../../checkpoint/store.ts';
 import type { MemoryShare } from '../../../lib/memory-budget.ts';
-import type { Bar } from '../../../plans/decide.ts';
+import type { Bar, Policy } from '../../../plans/decide.ts';
 import type { HeldCalls } from '../../../plans/tool-call.ts';
 import type { ModelCompression } from '../../upstream/route-table.ts';
 import type { RunTarget } from '../../upstream/target.ts';
@@ -28,6 +28,8 @@ export interface Run {
   readonly resumable: boolean;
   /** The client did not ask for a stream: it has nothing of the answer before it has all. */
   readonly unstreamed?: true;
+  /** See {@link Policy.failsWhenFull}. */
+  readonly failsWhenFull?: true;
   /** What its conversation is called: `Holdfast-Thread`, or what that is derived from. */
   readonly thread?: string;
   /** `Holdfast-Deadline-Ms`: counted from the beginning of the run. */
