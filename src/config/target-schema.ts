@@ -1,6 +1,7 @@
 import { DIALECT_NAMES } from './dialect-names.ts';
 import {
   choice,
+  flag,
   integer,
   milliseconds,
   NAMES,
@@ -87,6 +88,17 @@ export const UPSTREAM_SCHEMA = {
         'Parameters that are added to the query of every request, in place of those of the client: `api-version`.',
       propertyNames: NAMES,
       additionalProperties: text('A parameter of every request.', 0),
+    },
+    responses: {
+      type: 'object',
+      description: 'What is peculiar to `/v1/responses`.',
+      additionalProperties: false,
+      properties: {
+        background: flag(
+          false,
+          'Asks for every streamed response with `background` and `store`, unless the request says otherwise: a cut answer is then read on where it was cut, and nothing is generated twice. See docs/recovery.md.',
+        ),
+      },
     },
     ca_file: text("PEM file of a certificate authority to trust besides the system's."),
     client_cert_file: text(

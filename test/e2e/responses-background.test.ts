@@ -116,3 +116,109 @@ describe('an answer that its provider gives in the background', () => {
     expect(cut.asked).toEqual([post, post]);
   });
 });
+
+describe('an upstream that is to make every response in the background', () => {
+  let provider: Provider;
+  let holdfast: HoldfastProcess;
+  let questions = 0;
+
+  beforeAll(async () => {
+    provider = await startProvider();
+    holdfast = await HoldfastProcess.start({
+      upstreams: { default: { base_url: provider.url, responses: { background: true } } },
+      recovery: { backoff_ms: 1, backoff_max_ms: 10 },
+      checkpoint: { store: 'memory' },
+    });
+  });
+  afterAll(async () => {
+    await holdfast.close();
+    await provider.close();
+  });
+
+  const bodyOf = (more: object) => ({
+    model: 'm',
+    input: `Tides, please: ${questions++}`,
+    tools: responsesTools([TIDES]),
+    ...more,
+  });
+
+  /** What the client has in the end, and the requests at the provider. */
+  async function ask(faults: readonly (Fault | undefined)[], more: object = {}, baseURL = holdfast.url) {
+    const client = new OpenAI({ baseURL, apiKey: API_KEY, maxRetries: 0 });
+    provider.next({ parts: PARTS }, faults);
+    const before = provider.requests.length;
+    const stream = client.responses.stream(bodyOf(more));
+    const told: object[] = [];
+    stream.on('event', (event) => told.push(event));
+    const { response } = responseAnswer(await stream.finalResponse());
+    const asked = provider.requests.slice(before);
+    return { response, told, asked, lines: asked.map(({ method, path }) => `${method} ${path}`) };
+  }
+
+  const sent = ({ asked }: { readonly asked: readonly { readonly body?: unknown }[] }) =>
+    asked.map(({ body }) => {
+      const { background, store } = (body ?? {}) as Record<string, unknown>;
+      return { background, store };
+    });
+  const POST = 'POST /v1/responses';
+  const GET = expect.stringMatching(/^GET \/v1\/responses\/resp_chatcmpl-\d+$/) as string;
+  const CANCEL = expect.stringMatching(/^POST \/v1\/responses\/resp_chatcmpl-\d+\/cancel$/) as string;
+
+  test('answers as if it had been made in the foreground', async () => {
+    const straight = await ask([], {}, provider.url);
+    const through = await ask([]);
+    expect(sent(through)).toEqual([{ background: true, store: true }]);
+    expect(through.lines).toEqual([POST]);
+    expect(through.response).toEqual(straight.response);
+    expect(JSON.stringify(through.told)).not.toMatch(/"background":true|queued/);
+    // That it has its turn is one more event.
+    expect(through.told).toHaveLength(straight.told.length + 1);
+  });
+
+  test.each([1, 2, 3, 9, 20, 35, 45])(
+    'cut after event %i, it is read on, and not asked for again',
+    async (event) => {
+      const uncut = await ask([]);
+      const cut = await ask([{ kind: 'reset', at: { event } }]);
+      expect(cut.lines).toEqual([POST, GET]);
+      expect(cut.response).toEqual(uncut.response);
+      expect(cut.told).toHaveLength(uncut.told.length);
+      expect(JSON.stringify(cut.told)).not.toMatch(/"background":true|queued/);
+    },
+  );
+
+  test('one that has failed for good is cancelled before the rest is asked for, in the foreground', async () => {
+    const gone: Fault = { kind: 'json_200' };
+    const cut = await ask([{ kind: 'reset', at: IN_TEXT }, gone]);
+    expect(cut.lines).toHaveLength(4);
+    expect(cut.lines).toEqual(expect.arrayContaining([POST, GET, CANCEL]));
+    expect(sent(cut).filter(({ background }) => background !== undefined)).toHaveLength(1);
+  });
+
+  test.each([
+    ['that is not to be stored', { store: false }],
+    ['that is to be made in the foreground', { background: false }],
+  ])('leaves a request %s as it is', async (_, more) => {
+    const through = await ask([], more);
+    expect(sent(through)).toEqual([{ background: undefined, store: undefined, ...more }]);
+  });
+
+  test('tells the provider when its client has gone', async () => {
+    provider.next({ parts: PARTS, delay_ms: 50 });
+    const before = provider.requests.length;
+    const leaving = new AbortController();
+    const answer = await fetch(`${holdfast.url}/responses`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${API_KEY}` },
+      body: JSON.stringify(bodyOf({ stream: true })),
+      signal: leaving.signal,
+    });
+    await answer.body?.getReader().read();
+    leaving.abort();
+    await expect
+      .poll(() => provider.requests.slice(before).map(({ method, path }) => `${method} ${path}`), {
+        timeout: 5_000,
+      })
+      .toEqual([POST, CANCEL]);
+  });
+});

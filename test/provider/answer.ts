@@ -57,7 +57,14 @@ function envelopeOf(
   { serial, created, path = '' }: Occasion,
 ): Envelope {
   const id = `${plan.id ?? 'chatcmpl'}-${serial}`;
-  return { id, model: plan.model ?? request.model, created, wire: wireAt(path) ?? 'chat_completions' };
+  const { background = false } = request;
+  return {
+    id,
+    model: plan.model ?? request.model,
+    created,
+    wire: wireAt(path) ?? 'chat_completions',
+    background,
+  };
 }
 
 const wireOf = ({ path = '' }: Occasion): ProviderWire => PROVIDER_WIRES[wireAt(path) ?? 'chat_completions'];

@@ -12,6 +12,8 @@ export interface Envelope {
   /** Seconds since the Unix epoch. */
   readonly created: number;
   readonly wire?: WireName;
+  /** Of a response: it is made whether or not it is listened to. */
+  readonly background?: boolean;
 }
 
 export interface TokenUsage {

@@ -158,6 +158,8 @@ export class Provider {
     if (wire) return this.#complete(recorded, PROVIDER_WIRES[wire].request(recorded.body));
     const background = method === 'GET' ? this.#backgrounds.at(path) : undefined;
     if (background) return this.#goOn(recorded, background);
+    const cancelled = method === 'POST' ? this.#backgrounds.cancelledAt(path) : undefined;
+    if (cancelled) return { steps: plain(200, cancelled), pace: {}, told: () => {} };
     const reattached = this.#kept.at(recorded);
     if (reattached) return this.#reattach(recorded, reattached);
     return { steps: this.#otherwise(method, path), pace: {}, told: () => {} };
@@ -174,7 +176,7 @@ export class Provider {
     recorded.cached = wireAt(recorded.path) === 'messages' ? this.#cache.read(recorded.body) : undefined;
     const { path, cached } = recorded;
     const occasion = { attempt, serial: this.#serial, created, path, cached };
-    this.#backgrounds.keep(recorded.body, { plan, request, occasion });
+    this.#backgrounds.keep({ plan, request, occasion });
     const steps = answer(plan, request, occasion);
     const kept = this.#kept.begin(recorded, plan, request, occasion);
     if (kept) return { steps: kept.announced(steps), pace: kept.pace, told, gate: kept.gate(0) };

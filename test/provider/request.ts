@@ -11,6 +11,8 @@ export interface CompletionRequest {
   readonly continue_final_message?: unknown;
   readonly add_generation_prompt?: unknown;
   readonly enable_thinking?: unknown;
+  /** Of a response: it is to be made whether or not it is listened to. */
+  readonly background?: boolean;
 }
 
 export interface Message {

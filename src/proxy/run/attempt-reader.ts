@@ -86,7 +86,7 @@ export class AttemptReader {
     const { attempts, transcript } = this.#state;
     const { deltas, characters } = attempts.arrived;
     const start = FROM_THE_TOP.has(this.#planned.mode) ? 0 : this.#offset;
-    const { samples = [], answer_id, resume_path, sealed } = this.#reader;
+    const { samples = [], answer_id, resume_path, cancel_path, sealed } = this.#reader;
     const { end, silent_ms, refusal, headers } = this.#attempt;
     return {
       phase: this.#phase,
@@ -100,6 +100,7 @@ export class AttemptReader {
       usage: attempts.reported,
       answer_id,
       resume_path,
+      cancel_path,
       sealed,
     };
   }

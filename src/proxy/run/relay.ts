@@ -105,7 +105,10 @@ async function deliver(
   }
   let report: AttemptReport = restored?.report ?? (await read(planned, state, choice, context));
   for (;;) {
-    if (state.signal.aborted) return abandon(state, client, context);
+    if (state.signal.aborted) {
+      if (report.cancel_path !== undefined) plannerOfRun().observe(planned, report);
+      return abandon(state, client, context);
+    }
     const { ending, refusal } = report;
     context.capabilities.recognise(planned.target, modelOf(planned.target, run), report.samples);
     if (!ending || ending.cutShort) planner = plannerOfRun();

@@ -169,10 +169,10 @@ export class RunState {
   }
 
   /** The reader of an attempt's events. An attempt that resumes an answer continues with the last attempt's reader. */
-  readerFor({ mode }: PlannedAttempt): WireReader {
+  readerFor({ mode, isInBackground }: PlannedAttempt): WireReader {
     const { wire, request } = this.run;
     if (mode !== 'resume' || !this.#reader)
-      this.#reader = wire.reader(this.nextCall, request, asksForRest(mode));
+      this.#reader = wire.reader(this.nextCall, request, asksForRest(mode), isInBackground);
     return this.#reader;
   }
 

@@ -15,15 +15,19 @@ export interface Background {
 export class Backgrounds {
   readonly #kept = new Map<string, Background>();
 
-  /** `body`: of the request that begins the answer. */
-  keep(body: unknown, background: Background): void {
-    const { background: isAsked, store } = body as {
-      readonly background?: unknown;
-      readonly store?: unknown;
-    };
-    if (isAsked !== true || store === false) return;
-    const { plan, occasion } = background;
+  /** If the request asks for that. */
+  keep(background: Background): void {
+    const { plan, request, occasion } = background;
+    if (!request.background) return;
     this.#kept.set(`resp_${plan.id ?? 'chatcmpl'}-${occasion.serial}`, background);
+  }
+
+  /** What a POST to this path cancels is not there any more. */
+  cancelledAt(path: string): object | undefined {
+    const [, id = ''] = /^\/v1\/responses\/([^/]+)\/cancel$/.exec(path) ?? [];
+    return this.#kept.delete(decodeURIComponent(id))
+      ? { id, object: 'response', status: 'cancelled' }
+      : undefined;
   }
 
   /** What a GET of this path asks for, if it is there. */

@@ -40,8 +40,10 @@ class Telling {
 
   constructor(envelope: Envelope) {
     this.#envelope = envelope;
+    const queued = responseOf(envelope, 'queued');
     const response = responseOf(envelope, 'in_progress');
-    this.send({ type: 'response.created', response });
+    this.send({ type: 'response.created', response: envelope.background ? queued : response });
+    if (envelope.background) this.send({ type: 'response.queued', response: queued });
     this.send({ type: 'response.in_progress', response });
   }
 
@@ -171,9 +173,14 @@ function partWith(kind: OpenItem['kind'], text: string): object {
   return kind === 'refusal' ? { type: kind, refusal: text } : { type: kind, text };
 }
 
-export const responseOf = ({ id, created, model }: Envelope, status: string, more: object = {}): object => ({
+export const responseOf = (
+  { id, created, model, background = false }: Envelope,
+  status: string,
+  more: object = {},
+): object => ({
   id: `resp_${id}`,
   object: 'response',
+  background,
   created_at: created,
   status,
   error: null,

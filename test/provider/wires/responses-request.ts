@@ -8,6 +8,8 @@ interface Body {
   readonly max_output_tokens?: number | null;
   readonly tools?: readonly unknown[] | null;
   readonly stream?: boolean | null;
+  readonly background?: unknown;
+  readonly store?: unknown;
 }
 
 /**
@@ -16,7 +18,7 @@ interface Body {
  */
 export function responsesRequest(body: unknown): CompletionRequest | null {
   if (typeof body !== 'object' || body === null) return null;
-  const { model, input, instructions, max_output_tokens, tools, stream }: Body = body;
+  const { model, input, instructions, max_output_tokens, tools, stream, background, store }: Body = body;
   if (typeof model !== 'string') return null;
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
   if (!Array.isArray(items)) return null;
@@ -30,6 +32,7 @@ export function responsesRequest(body: unknown): CompletionRequest | null {
     stream_options: { include_usage: true },
     ...(typeof max_output_tokens === 'number' && { max_tokens: max_output_tokens }),
     ...(tools && { tools }),
+    background: background === true && store !== false,
     messages: [...system, ...items.map(messageOf)],
   };
 }

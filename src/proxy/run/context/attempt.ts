@@ -18,6 +18,8 @@ export interface PlannedAttempt {
   readonly added_messages: readonly number[];
   /** Characters of the reasoning that is sent back besides. */
   readonly added_reasoning?: number;
+  /** Its provider was asked to make the answer in the background, which the client has not asked for. */
+  readonly isInBackground?: boolean;
   /** A nudge with the settings of the client, for the sake of the provider's prompt cache. */
   readonly keepsCache?: boolean;
   /** The conversation before it was put to the model in fewer words. */
@@ -52,6 +54,8 @@ export interface AttemptReport {
   readonly answer_id?: string | undefined;
   /** Where its provider continues it, below the base URL of the upstream; undefined if it cannot. */
   readonly resume_path?: string | undefined;
+  /** Where its provider is told that the answer is not needed any more, below the same; undefined if it need not be. */
+  readonly cancel_path?: string | undefined;
   /** Parts of what it said that its provider takes back only as they were. */
   readonly sealed?: readonly object[] | undefined;
 }

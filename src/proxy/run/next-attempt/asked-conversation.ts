@@ -1,4 +1,5 @@
 import { isObject } from '../../../lib/json.ts';
+import { type Fields, withFields } from '../../../lib/json-body.ts';
 import type { Compression } from '../../../plans/delta.ts';
 import type { AttemptRequest } from '../../upstream/attempt.ts';
 import type { RunTarget } from '../../upstream/target.ts';
@@ -54,6 +55,12 @@ export const requestTo = (
   body: string,
   base_url = target.upstream.base_url,
 ): AttemptRequest => ({ url: upstreamUrl(base_url, wire.path), headers: target.headers, body });
+
+/** The same request with fields that the client's has not. */
+export const withAdded = (asked: AttemptRequest, { request }: Run, added: Fields): AttemptRequest => ({
+  ...asked,
+  body: withFields({ text: asked.body ?? '', fields: request as unknown as Fields }, added).text,
+});
 
 /** What some providers add to the messages they send, and want to have back. */
 const ADDED_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_details', 'reasoning_text'];

@@ -12,7 +12,7 @@ import type { AttemptReport, PlannedAttempt } from '../context/attempt.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 import type { RunTargets } from '../targets/run-targets.ts';
-import { type AskedConversation, originalRequest } from './asked-conversation.ts';
+import { type AskedConversation, originalRequest, withAdded } from './asked-conversation.ts';
 import { PROBE_MAX_MS } from './prefill-knowledge.ts';
 import { KeptAnswer } from './provider-resume.ts';
 import { TargetRequests, type WantedRest } from './recovery-request.ts';
@@ -69,13 +69,16 @@ export function firstAttempt(
   facts: RequestFacts,
   context: RunContext,
 ): FirstAttempt {
-  const request = originalRequest(target, run, run, context);
+  const original = originalRequest(target, run, run, context);
+  const added = target.upstream.responses?.background ? run.wire.backgroundFields?.(run.request) : undefined;
+  const request = added ? withAdded(original, run, added) : original;
   const kept = KeptAnswer.of(target, run, facts, context);
   const planned = {
     target,
     mode: 'first',
     request: kept?.asked(request) ?? request,
     added_messages: [],
+    isInBackground: added !== undefined,
   } as const;
   return { planned, kept };
 }

@@ -37,6 +37,8 @@ export class ProviderResume {
   /** Connections in a row that got no further. */
   #futile = 0;
   #stopping: Promise<void> = Promise.resolve();
+  /** Where to cancel what the provider makes in the background for us alone. */
+  #cancel_url: string | undefined;
 
   constructor(
     target: RunTarget,
@@ -56,6 +58,9 @@ export class ProviderResume {
   /** Takes in how far an attempt has come, and what its provider reports about resuming. */
   observe({ mode, request }: PlannedAttempt, report: AttemptReport): void {
     this.#kept?.observe(report);
+    const { cancel_path } = report;
+    this.#cancel_url =
+      cancel_path === undefined ? undefined : upstreamUrl(this.#target.upstream.base_url, cancel_path);
     if (mode === 'resume') this.#futile = this.#rest(report)?.url === request.url ? this.#futile + 1 : 0;
   }
 
@@ -92,13 +97,21 @@ export class ProviderResume {
   /** Nothing more is needed of the answer. Resolves once its provider is stopped, or need not be. */
   release(): Promise<void> {
     const url = this.#kept?.stop_url;
+    const cancel_url = this.#cancel_url;
     this.#kept = undefined;
+    this.#cancel_url = undefined;
     if (url !== undefined) this.#stopping = this.#stop(url);
+    if (cancel_url !== undefined) this.#stopping = this.#cancel(cancel_url);
     return this.#stopping;
   }
 
+  /** What has ended meanwhile cannot be cancelled, which is as well. */
+  async #cancel(url: string): Promise<void> {
+    await stopAnswer('POST', url, this.#target, this.#context);
+  }
+
   async #stop(url: string): Promise<void> {
-    const isStopped = await stopAnswer(url, this.#target, this.#context);
+    const isStopped = await stopAnswer('DELETE', url, this.#target, this.#context);
     // A server that keeps answers and cannot be stopped would finish every answer that is cancelled.
     const { capabilities } = this.#context;
     if (isStopped === false)
@@ -199,10 +212,11 @@ function isOver(end: AttemptEnd): boolean {
 }
 
 /**
- * Stops an answer that is not needed any more, by a `DELETE` of this address. False if the provider does not support
+ * Stops an answer that is not needed any more, by a `DELETE` of this address or a `POST` to it. False if the provider does not support
  * that; `undefined` if it is unknown whether the provider has stopped.
  */
 async function stopAnswer(
+  method: 'DELETE' | 'POST',
   url: string,
   { upstream, headers }: RunTarget,
   { configuration, transport, time }: RunContext,
@@ -213,7 +227,7 @@ async function stopAnswer(
   const { connect_ms } = { ...configuration.clocks, ...upstream.clocks };
   try {
     const { status, body } = await transport.open({
-      method: 'DELETE',
+      method,
       url,
       headers: sent,
       query: upstream.query,

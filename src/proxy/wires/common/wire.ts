@@ -58,9 +58,19 @@ export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends W
   eventOf?(payload: string): string;
   /**
    * For the events of one attempt at `request`. `nextCall` hands out the run's numbers for tool calls. `isRest`: the attempt
-   * was given what had been said before.
+   * was given what had been said before. `isInBackground`: it was asked for with {@link backgroundFields}.
    */
-  reader(nextCall: () => number, request: Request, isRest?: boolean): WireReader<Event>;
+  reader(
+    nextCall: () => number,
+    request: Request,
+    isRest?: boolean,
+    isInBackground?: boolean,
+  ): WireReader<Event>;
+  /**
+   * What has a provider make the answer whether or not it is listened to, where the client has left that open. The answer is
+   * to look as if it had not been asked for.
+   */
+  backgroundFields?(request: Request): Fields | undefined;
   /** For the answer of one run. */
   writer(options: AnswerWriterOptions): AnswerWriter<Event>;
   readonly delivered: DeliveredEvents<Event>;
@@ -84,6 +94,8 @@ export interface WireReader<Event extends AnswerEvent = AnswerEvent> {
   readonly answer_id?: string | undefined;
   /** Where the provider continues the answer after what was read, below its base URL; undefined if it cannot. */
   readonly resume_path?: string | undefined;
+  /** What to `POST` to where the answer is not needed any more, and its provider makes it for us alone; as {@link resume_path}. */
+  readonly cancel_path?: string | undefined;
   read(event: EventSourceMessage): WireEvent<Event>;
 }
 

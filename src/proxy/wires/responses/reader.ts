@@ -33,7 +33,7 @@ const ABOUT_NO_ITEM: ReadonlySet<string> = new Set([...LIFECYCLE, ...TERMINAL, .
 /** Reads the events of one attempt on `/v1/responses`. */
 export class ResponsesReader implements WireReader<ResponsesEvent> {
   readonly #nextCall: () => number;
-  readonly #isBackground: boolean;
+  readonly #background: 'client' | 'operator' | undefined;
   readonly #items = new Map<unknown, TrackedItem>();
   readonly #providerTools = new ResponsesProviderTools();
   /** Finished thoughts before the answer, encrypted. */
@@ -45,11 +45,12 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
   /** The number of the last event. */
   #number: number | undefined;
   #isOver: boolean = false;
+  #isEnded: boolean = false;
 
-  /** `nextCall` hands out the run's numbers for calls. `isBackground`: the provider continues without us. */
-  constructor(nextCall: () => number, isBackground = false) {
+  /** `nextCall` hands out the run's numbers for calls. `background`: the provider continues without us, because the client has asked for that, or the operator. */
+  constructor(nextCall: () => number, background?: 'client' | 'operator') {
     this.#nextCall = nextCall;
-    this.#isBackground = isBackground;
+    this.#background = background;
   }
 
   get answer_id(): string | undefined {
@@ -57,9 +58,15 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
   }
 
   get resume_path(): string | undefined {
-    if (!this.#isBackground || this.#isOver || this.#id === undefined || this.#number === undefined)
+    if (!this.#background || this.#isOver || this.#id === undefined || this.#number === undefined)
       return undefined;
     return `/responses/${encodeURIComponent(this.#id)}?stream=true&starting_after=${this.#number}`;
+  }
+
+  get cancel_path(): string | undefined {
+    const isOver = this.#isOver || this.#isEnded;
+    if (this.#background !== 'operator' || isOver || this.#id === undefined) return undefined;
+    return `/responses/${encodeURIComponent(this.#id)}/cancel`;
   }
 
   read(message: EventSourceMessage): ResponsesReading {
@@ -87,8 +94,10 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
     if (isObject(response) && typeof response.id === 'string') this.#id = response.id;
     if (typeof sequence_number === 'number') this.#number = sequence_number;
     // Nearly always it says its type itself.
-    const data = type === parsed.type ? parsed : { ...parsed, type };
-    return this.#readData(data as ResponsesData, payload);
+    const data = (type === parsed.type ? parsed : { ...parsed, type }) as ResponsesData;
+    if (this.#background !== 'operator' || !isObject(response)) return this.#readData(data, payload);
+    const shown = inForeground(data, response);
+    return this.#readData(shown, JSON.stringify(shown));
   }
 
   #readData(data: ResponsesData, payload: string): ResponsesReading {
@@ -115,6 +124,7 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
   }
 
   #readEnd(event: ResponsesEvent): ResponsesReading {
+    this.#isEnded = true;
     const { type, response } = event.data;
     const deltas = endOf(type, isObject(response) ? response : {}, this.#hasCalls);
     const [{ reason }] = deltas;
@@ -160,6 +170,20 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
         return NO_DELTAS;
     }
   }
+}
+
+/** As the client has asked for it: such an answer does not wait for its turn, or lasts longer than its connection. */
+function inForeground(data: ResponsesData, response: Json): ResponsesData {
+  const { background, status } = response;
+  return {
+    ...data,
+    type: data.type === 'response.queued' ? 'response.in_progress' : data.type,
+    response: {
+      ...response,
+      ...(background === true && { background: false }),
+      ...(status === 'queued' && { status: 'in_progress' }),
+    },
+  };
 }
 
 /** Events that bring a piece of the answer. */

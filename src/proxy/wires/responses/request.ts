@@ -75,6 +75,12 @@ export function itemsOf({ input }: Pick<ResponsesRequest, 'input'>): readonly un
 export const isBackground = ({ background, store }: ResponsesRequest): boolean =>
   background === true && store !== false;
 
+/** What has the provider do that where the client has left it open; undefined where it has not. */
+export const backgroundFields = ({ background, store }: ResponsesRequest): Fields | undefined =>
+  background === undefined && (store === undefined || store === true)
+    ? { background: true, ...(store === undefined && { store: true }) }
+    : undefined;
+
 const asksForLogprobs = ({ top_logprobs, include }: ResponsesRequest): boolean =>
   (typeof top_logprobs === 'number' && top_logprobs > 0) ||
   (Array.isArray(include) && include.includes(LOGPROBS));

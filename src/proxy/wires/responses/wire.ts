@@ -7,6 +7,7 @@ import { responsesDeliveredEvents } from './delivered-events.ts';
 import { eventTypeOf, type ResponsesData, type ResponsesEvent, TERMINAL } from './event.ts';
 import { ResponsesReader } from './reader.ts';
 import {
+  backgroundFields,
   checkResponsesRequest,
   isBackground,
   type ResponsesRequest,
@@ -42,7 +43,9 @@ export const responsesWire: Wire<ResponsesEvent, ResponsesRequest> = {
   continuation: responsesContinuationOf,
   conversation: responsesConversation,
   eventOf: eventTypeOf,
-  reader: (nextCall, request) => new ResponsesReader(nextCall, isBackground(request)),
+  reader: (nextCall, request, _isRest, isInBackground) =>
+    new ResponsesReader(nextCall, isInBackground ? 'operator' : isBackground(request) ? 'client' : undefined),
+  backgroundFields,
   writer: (options) => new ResponsesAnswerWriter(options),
   delivered: responsesDeliveredEvents,
   document: {

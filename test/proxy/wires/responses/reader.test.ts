@@ -4,9 +4,9 @@ import { ResponsesReader, type ResponsesReading } from '../../../../src/proxy/wi
 import type { Payload } from '../../../simulation/responses-told.ts';
 import { begin, call, completed, customCall, message, reasoning, responseOf } from '../responses-items.ts';
 
-function reader(isBackground = false) {
+function reader(background?: 'client' | 'operator') {
   let calls = 0;
-  const own = new ResponsesReader(() => calls++, isBackground);
+  const own = new ResponsesReader(() => calls++, background);
   let number = 0;
   const read = (payload: Payload, event?: string): ResponsesReading =>
     own.read({
@@ -322,7 +322,7 @@ describe('what goes wrong', () => {
 
 describe('where it can be come back to', () => {
   test('after the last event, of an answer that continues in the background', () => {
-    const { own, read } = reader(true);
+    const { own, read } = reader('client');
     expect(own.resume_path).toBeUndefined();
     for (const event of begin(1)) read(event);
     read({ type: 'keepalive' });
@@ -330,6 +330,32 @@ describe('where it can be come back to', () => {
     expect(own.resume_path).toBe('/responses/resp_1?stream=true&starting_after=2');
     read({ type: 'error', code: 'server_error', message: 'no more' });
     expect(own.resume_path).toBeUndefined();
+  });
+
+  test('of one that the operator has made so: it looks as the client asked for it, and can be cancelled until it has ended', () => {
+    const { own, read } = reader('operator');
+    const background = { background: true };
+    const shownOf = (event: ResponsesReading) =>
+      event.kind === 'answer' ? (JSON.parse(event.payload) as Payload) : undefined;
+    const created = { type: 'response.created', response: responseOf(1, 'queued', background) };
+    expect(shownOf(read(created))).toMatchObject({ response: { background: false, status: 'in_progress' } });
+    const queued = { type: 'response.queued', response: responseOf(1, 'queued', background) };
+    const inProgress = {
+      type: 'response.in_progress',
+      response: { background: false, status: 'in_progress' },
+    };
+    expect(shownOf(read(queued))).toMatchObject(inProgress);
+    expect(own.resume_path).toBe('/responses/resp_1?stream=true&starting_after=1');
+    expect(own.cancel_path).toBe('/responses/resp_1/cancel');
+    const completed = { type: 'response.completed', response: responseOf(1, 'completed', background) };
+    expect(shownOf(read(completed))).toMatchObject({ response: { background: false, status: 'completed' } });
+    expect(own.cancel_path).toBeUndefined();
+  });
+
+  test('one that the client has asked for is not cancelled', () => {
+    const { own, read } = reader('client');
+    for (const event of begin(1)) read(event);
+    expect(own.cancel_path).toBeUndefined();
   });
 
   test('nowhere, of any other', () => {

@@ -3,6 +3,7 @@ import { ApiError } from '../../../../src/lib/errors.ts';
 import { prefixOf } from '../../../../src/plans/seam/mode.ts';
 import { DIALECTS } from '../../../../src/proxy/wires/dialects/registry.ts';
 import {
+  backgroundFields,
   checkResponsesRequest,
   isBackground,
   type ResponsesRequest,
@@ -114,6 +115,17 @@ describe('what matters of it', () => {
     [{}, false],
   ])('%j, which outlives its connection: %s', (more, expected) => {
     expect(isBackground({ ...REQUEST, ...more })).toBe(expected);
+  });
+
+  test.each([
+    [{}, { background: true, store: true }],
+    [{ store: true }, { background: true }],
+    [{ store: false }, undefined],
+    [{ store: null }, undefined],
+    [{ background: false }, undefined],
+    [{ background: true }, undefined],
+  ])('%j, which the operator may have made so with %j', (more, expected) => {
+    expect(backgroundFields({ ...REQUEST, ...more })).toEqual(expected);
   });
 });
 
