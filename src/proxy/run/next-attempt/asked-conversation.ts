@@ -56,7 +56,7 @@ export const requestTo = (
   base_url = target.upstream.base_url,
 ): AttemptRequest => ({ url: upstreamUrl(base_url, wire.path), headers: target.headers, body });
 
-/** The same request with fields that the client's has not. */
+/** The same request with fields that the client has left out. */
 export const withAdded = (asked: AttemptRequest, { request }: Run, added: Fields): AttemptRequest => ({
   ...asked,
   body: withFields({ text: asked.body ?? '', fields: request as unknown as Fields }, added).text,

@@ -212,8 +212,8 @@ function isOver(end: AttemptEnd): boolean {
 }
 
 /**
- * Stops an answer that is not needed any more, by a `DELETE` of this address or a `POST` to it. False if the provider does not support
- * that; `undefined` if it is unknown whether the provider has stopped.
+ * Stops an answer that is not needed any more, by a `DELETE` of this address or a `POST` to it. False if the provider does
+ * not support that; `undefined` if it is unknown whether the provider has stopped.
  */
 async function stopAnswer(
   method: 'DELETE' | 'POST',

@@ -94,7 +94,7 @@ export interface WireReader<Event extends AnswerEvent = AnswerEvent> {
   readonly answer_id?: string | undefined;
   /** Where the provider continues the answer after what was read, below its base URL; undefined if it cannot. */
   readonly resume_path?: string | undefined;
-  /** What to `POST` to where the answer is not needed any more, and its provider makes it for us alone; as {@link resume_path}. */
+  /** What to `POST` to once the answer is not needed any more, below the same; undefined where it need not be stopped. */
   readonly cancel_path?: string | undefined;
   read(event: EventSourceMessage): WireEvent<Event>;
 }

@@ -47,7 +47,10 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
   #isOver: boolean = false;
   #isEnded: boolean = false;
 
-  /** `nextCall` hands out the run's numbers for calls. `background`: the provider continues without us, because the client has asked for that, or the operator. */
+  /**
+   * `nextCall` hands out the run's numbers for calls. `background`: the provider continues without us, because the client
+   * has asked for that, or the operator.
+   */
   constructor(nextCall: () => number, background?: 'client' | 'operator') {
     this.#nextCall = nextCall;
     this.#background = background;
@@ -172,7 +175,7 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
   }
 }
 
-/** As the client has asked for it: such an answer does not wait for its turn, or lasts longer than its connection. */
+/** The same as a client reads it that has not asked for `background`: its response is never queued. */
 function inForeground(data: ResponsesData, response: Json): ResponsesData {
   const { background, status } = response;
   return {
