@@ -196,7 +196,7 @@ export const RESUME_SCHEMA = section('How a run outlives its client or its repli
   ),
   derive_thread: flag(
     true,
-    'A request without `Holdfast-Thread` belongs to the thread that its `x-claude-code-session-id` names, or else its `prompt_cache_key`, `conversation`, `metadata.session_id` or `user`.',
+    'A request without `Holdfast-Thread` belongs to the thread that its `x-claude-code-session-id`, `thread-id`, `session-id` or `x-session-id` names, or else its `prompt_cache_key`, `conversation`, `metadata.session_id` or `user`.',
   ),
   max_takeovers: integer(
     5,

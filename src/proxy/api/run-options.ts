@@ -112,15 +112,19 @@ export interface Thread {
 export function threadOf(headers: IncomingHttpHeaders, fields: Fields, derive: boolean): Thread | undefined {
   const named = headerThread(headers);
   if (named !== undefined) return { name: named, isDerived: false };
-  const name = derive ? [claudeCodeThread(headers), ...sessionFields(fields)].find(isName) : undefined;
+  const name = derive ? [...sessionHeaders(headers), ...sessionFields(fields)].find(isName) : undefined;
   return name === undefined ? undefined : { name, isDerived: true };
 }
 
-/** A sub-agent has a conversation of its own in the session of the agent that started it. */
-function claudeCodeThread(headers: IncomingHttpHeaders): unknown {
+/**
+ * Of Claude Code, Codex and opencode. A sub-agent has a conversation of its own in the session of the agent that started it;
+ * Codex gives it a thread of its own.
+ */
+function sessionHeaders(headers: IncomingHttpHeaders): readonly unknown[] {
   const session = headers['x-claude-code-session-id'];
   const agent = headers['x-claude-code-agent-id'];
-  return isName(session) && isName(agent) ? `${session}/${agent}` : session;
+  const ofClaudeCode = isName(session) && isName(agent) ? `${session}/${agent}` : session;
+  return [ofClaudeCode, headers['thread-id'], headers['session-id'], headers['x-session-id']];
 }
 
 /** The most specific first. */
