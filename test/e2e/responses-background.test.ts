@@ -187,6 +187,16 @@ describe('an upstream that is to make every response in the background', () => {
     },
   );
 
+  test('cut while a document is wanted of it, it is read on as well', async () => {
+    const client = new OpenAI({ baseURL: holdfast.url, apiKey: API_KEY, maxRetries: 0 });
+    provider.next({ parts: [TEXT] }, [{ kind: 'reset', at: IN_TEXT }]);
+    const before = provider.requests.length;
+    const document = await client.responses.create(bodyOf({}));
+    const asked = provider.requests.slice(before);
+    expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([POST, GET]);
+    expect(document).toMatchObject({ output_text: TEXT.text, status: 'completed', background: false });
+  });
+
   test('one that has failed for good is cancelled before the rest is asked for, in the foreground', async () => {
     const gone: Fault = { kind: 'json_200' };
     const cut = await ask([{ kind: 'reset', at: IN_TEXT }, gone]);
