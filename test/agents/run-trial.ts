@@ -7,9 +7,14 @@ import type { Trial } from './trial.ts';
 const run = promisify(execFile);
 const TRIAL = fileURLToPath(new URL('trial.ts', import.meta.url));
 
-/** In a network of its own that has only the loopback address. */
+const APART = ['-n', '-p', '--fork', '--mount-proc'];
+
+/**
+ * In a network of its own that has only the loopback address. What it starts ends with it: Cline leaves a server behind for
+ * the next session.
+ */
 const alone = (...words: readonly string[]) =>
-  run('unshare', ['-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...words], {
+  run('unshare', [...APART, 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...words], {
     maxBuffer: 2 ** 24,
   });
 
