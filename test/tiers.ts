@@ -16,7 +16,7 @@ const INTEGRATION = [
   'test/e2e/{cut-call,detached,fencing,kept-answers,multiplexing,run-list,sdk-openai}.test.ts',
   'test/metrics/{odd-usage,readiness}.test.ts',
   'test/provider/{http1,http2,main,provider}.test.ts',
-  'test/proxy/**/{api,client-response,conformance,document-answers,fork,kept-answers,kept-answers.property,messages-api,messages-fallback}.test.ts',
+  'test/proxy/**/{api,client-response,conformance,document-answers,fork,kept-answers,kept-answers.property,messages-api}.test.ts',
   'test/proxy/**/{notices,odd-upstreams,passthrough,request-bodies,respond,return,run-list,run-slots,runs-api}.test.ts',
   'test/proxy/**/{undici-transport*,upstream-keys,unparsable-documents}.test.ts',
   'test/**/server.test.ts',

@@ -18,44 +18,59 @@ const PARTS: readonly Part[] = [
 ];
 const IN_TEXT = { event: 20 } as const;
 
+/** The second makes every response in the background. */
+const MODELS = { asked: 'm', always: 'background' } as const;
+
+let provider: Provider;
+let holdfast: HoldfastProcess;
+let questions = 0;
+
+beforeAll(async () => {
+  provider = await startProvider();
+  const base_url = provider.url;
+  holdfast = await HoldfastProcess.start({
+    upstreams: { asked: { base_url }, always: { base_url, responses: { background: true } } },
+    routes: Object.entries(MODELS).map(([upstream, model]) => ({ model, targets: [{ upstream }] })),
+    recovery: { backoff_ms: 1, backoff_max_ms: 10 },
+    checkpoint: { store: 'memory' },
+  });
+});
+afterAll(async () => {
+  await holdfast.close();
+  await provider.close();
+});
+
+const bodyOf = (more: object) => ({
+  model: MODELS.always,
+  input: `Tides, please: ${questions++}`,
+  tools: responsesTools([TIDES]),
+  ...more,
+});
+
+const clientOf = (baseURL: string) => new OpenAI({ baseURL, apiKey: API_KEY, maxRetries: 0 });
+
+/** What the client has in the end, and how the provider was asked for it. */
+async function answered(
+  faults: readonly (Fault | undefined)[],
+  more: object,
+  parts = PARTS,
+  baseURL = holdfast.url,
+) {
+  provider.next({ parts }, faults);
+  const before = provider.requests.length;
+  const stream = clientOf(baseURL).responses.stream(bodyOf(more));
+  const told: { readonly type: string }[] = [];
+  stream.on('event', (event) => told.push(event));
+  const { response } = responseAnswer(await stream.finalResponse());
+  return { response, told, requests: provider.requests.slice(before) };
+}
+
 describe('an answer that its provider gives in the background', () => {
-  let provider: Provider;
-  let holdfast: HoldfastProcess;
-  let questions = 0;
-
-  beforeAll(async () => {
-    provider = await startProvider();
-    holdfast = await HoldfastProcess.start({
-      upstreams: { default: { base_url: provider.url } },
-      recovery: { backoff_ms: 1, backoff_max_ms: 10 },
-      checkpoint: { store: 'memory' },
-    });
-  });
-  afterAll(async () => {
-    await holdfast.close();
-    await provider.close();
-  });
-
-  /** What the client has in the end, and how the provider was asked for it. */
   async function ask(faults: readonly (Fault | undefined)[], more: object = {}, parts = PARTS) {
-    const client = new OpenAI({ baseURL: holdfast.url, apiKey: API_KEY, maxRetries: 0 });
-    provider.next({ parts }, faults);
-    const before = provider.requests.length;
-    const request = {
-      model: 'm',
-      input: `Tides, please: ${questions++}`,
-      tools: responsesTools([TIDES]),
-      background: true,
-      ...more,
-    };
-    const types: string[] = [];
-    const stream = client.responses.stream(request);
-    stream.on('event', ({ type }) => types.push(type));
-    const { response } = responseAnswer(await stream.finalResponse());
-    const asked = provider.requests
-      .slice(before)
-      .map(({ method, path, search }) => ({ method, path, search }));
-    return { response, types, asked };
+    const wanted = { model: MODELS.asked, background: true, ...more };
+    const { response, told, requests } = await answered(faults, wanted, parts);
+    const asked = requests.map(({ method, path, search }) => ({ method, path, search }));
+    return { response, types: told.map(({ type }) => type), asked };
   }
 
   const post = { method: 'POST', path: '/v1/responses', search: '' };
@@ -118,41 +133,9 @@ describe('an answer that its provider gives in the background', () => {
 });
 
 describe('an upstream that is to make every response in the background', () => {
-  let provider: Provider;
-  let holdfast: HoldfastProcess;
-  let questions = 0;
-
-  beforeAll(async () => {
-    provider = await startProvider();
-    holdfast = await HoldfastProcess.start({
-      upstreams: { default: { base_url: provider.url, responses: { background: true } } },
-      recovery: { backoff_ms: 1, backoff_max_ms: 10 },
-      checkpoint: { store: 'memory' },
-    });
-  });
-  afterAll(async () => {
-    await holdfast.close();
-    await provider.close();
-  });
-
-  const bodyOf = (more: object) => ({
-    model: 'm',
-    input: `Tides, please: ${questions++}`,
-    tools: responsesTools([TIDES]),
-    ...more,
-  });
-
-  /** What the client has in the end, and the requests at the provider. */
   async function ask(faults: readonly (Fault | undefined)[], more: object = {}, baseURL = holdfast.url) {
-    const client = new OpenAI({ baseURL, apiKey: API_KEY, maxRetries: 0 });
-    provider.next({ parts: PARTS }, faults);
-    const before = provider.requests.length;
-    const stream = client.responses.stream(bodyOf(more));
-    const told: object[] = [];
-    stream.on('event', (event) => told.push(event));
-    const { response } = responseAnswer(await stream.finalResponse());
-    const asked = provider.requests.slice(before);
-    return { response, told, asked, lines: asked.map(({ method, path }) => `${method} ${path}`) };
+    const { requests: asked, ...result } = await answered(faults, more, PARTS, baseURL);
+    return { ...result, asked, lines: asked.map(({ method, path }) => `${method} ${path}`) };
   }
 
   const sent = ({ asked }: { readonly asked: readonly { readonly body?: unknown }[] }) =>
@@ -188,10 +171,9 @@ describe('an upstream that is to make every response in the background', () => {
   );
 
   test('cut while a document is wanted of it, it is read on as well', async () => {
-    const client = new OpenAI({ baseURL: holdfast.url, apiKey: API_KEY, maxRetries: 0 });
     provider.next({ parts: [TEXT] }, [{ kind: 'reset', at: IN_TEXT }]);
     const before = provider.requests.length;
-    const document = await client.responses.create(bodyOf({}));
+    const document = await clientOf(holdfast.url).responses.create(bodyOf({}));
     const asked = provider.requests.slice(before);
     expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([POST, GET]);
     expect(document).toMatchObject({ output_text: TEXT.text, status: 'completed', background: false });

@@ -54,7 +54,7 @@ export interface AttemptReport {
   readonly answer_id?: string | undefined;
   /** Where its provider continues it, below the base URL of the upstream; undefined if it cannot. */
   readonly resume_path?: string | undefined;
-  /** Where its provider is told that the answer is not needed any more, below the same; undefined if it need not be. */
+  /** What to `POST` to once the answer is not needed any more, below the same; undefined if nothing has to be stopped. */
   readonly cancel_path?: string | undefined;
   /** Parts of what it said that its provider takes back only as they were. */
   readonly sealed?: readonly object[] | undefined;
