@@ -9,7 +9,6 @@ import {
   timingSafeEqual,
 } from 'node:crypto';
 import type { Owner, RunId } from './store.ts';
-import { TextHmac } from './text-hmac.ts';
 
 /*
  * Sealed text is `<id of the key>.<base64url of: IV, ciphertext, tag>`, in AES-256-GCM; a proof is `<id of the key>.<base64url
@@ -98,15 +97,6 @@ function deriveKey(secret: string, purpose: string): SealingKey {
     id: derive(`holdfast ${purpose} id`, KEY_ID_BYTES).toString('base64url'),
     key: createSecretKey(derive(`holdfast ${purpose}`, KEY_BYTES)),
   };
-}
-
-const hmacs = new WeakMap<KeyObject, TextHmac>();
-
-/** Made once for each key: runs and threads share few of them. */
-function hmacOf(key: KeyObject): TextHmac {
-  const known = hmacs.get(key) ?? new TextHmac(key);
-  hmacs.set(key, known);
-  return known;
 }
 
 /**
@@ -198,8 +188,9 @@ class KeyRing implements Seal {
 
   /** Neither the subject nor the place has a line break. Cipher keys are derived from texts without any. */
   #proof({ key }: SealingKey, text: string, place: string): string {
-    return hmacOf(key)
-      .digest(`${this.#subject}\n${this.#placed(place)}\n${text}`)
+    return createHmac('sha256', key)
+      .update(`${this.#subject}\n${this.#placed(place)}\n${text}`)
+      .digest('base64url')
       .slice(0, PROOF_DIGITS);
   }
 

@@ -6,7 +6,7 @@ import type { JournalRecord } from '../journal.ts';
 import { NoteReader } from '../note-codec.ts';
 import type { Notes } from '../notes.ts';
 import { encodeRecordBody } from '../record-codec.ts';
-import { entryOf, indexedRuns, type RunIndex } from '../run-index.ts';
+import { entryOf } from '../run-index.ts';
 import { epochSeal, type Seal } from '../seal.ts';
 import {
   AcquireRefusedError,
@@ -25,6 +25,7 @@ import {
 } from '../store.ts';
 import { admitDirectory } from './admit-directory.ts';
 import { FileNotes } from './file-notes.ts';
+import { FileRunList } from './file-run-list.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { FileStoreError } from './refusal.ts';
 import { interpretRun } from './run-image.ts';
@@ -59,15 +60,6 @@ interface Held extends Turns {
   stored_seq: number;
 }
 
-const indexOf = (writer: Writer, seal: Seal | undefined): RunIndex => ({
-  list: async (owner, thread) =>
-    indexedRuns(await writer.request('indexed_runs', { owner }), owner, thread, seal),
-  forget: async (owner, entries) => {
-    if (entries.length === 0) return;
-    await writer.request('forget_runs', { owner, runs: entries.map(({ run }) => run) });
-  },
-});
-
 /**
  * Runs in one log in one directory, private to the user who runs the process. Appends survive the death of the process
  * as soon as they resolve. Several processes may share the directory if its file system is local to all of them.
@@ -75,7 +67,7 @@ const indexOf = (writer: Writer, seal: Seal | undefined): RunIndex => ({
 export class FileStore implements Store {
   readonly name = 'file';
   readonly notes: Notes;
-  readonly index: RunIndex;
+  readonly index: FileRunList;
   readonly #options: FileStoreOptions;
   readonly #heartbeat: Heartbeat;
   readonly #writer: Writer;
@@ -96,7 +88,7 @@ export class FileStore implements Store {
     this.#damages = new DamageReports(onError);
     const reader = new NoteReader(seal, onError);
     this.notes = new FileNotes({ writer: this.#writer, seal, reader });
-    this.index = indexOf(this.#writer, seal);
+    this.index = new FileRunList({ writer: this.#writer, seal });
   }
 
   /** Resolves once the log was read, before which no run is stored. Rejects with a {@link StoreConfigurationError}. */
