@@ -1,7 +1,7 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import type { AttemptEnd } from '../../interrupts/classify.ts';
 import type { Phase } from '../../interrupts/interruption.ts';
-import type { Delta } from '../../plans/delta.ts';
+import { type Delta, isUsage } from '../../plans/delta.ts';
 import type { Splice } from '../../plans/splice.ts';
 import { closedByFinish, parses } from '../../plans/tool-call.ts';
 import type { Attempt } from '../upstream/attempt.ts';
@@ -185,9 +185,11 @@ export class AttemptReader {
   /** A usage report, filter results; not pings, and no second answer. */
   #takeAfterFinish(event: AnswerEvent): void {
     const isReport = !event.ping && event.deltas.every((delta) => !isContent(delta));
-    if (!isReport || this.#after.length >= AFTER_FINISH_MAX) return;
+    if (!isReport) return;
     this.#note(event.deltas);
-    this.#after.push(event);
+    if (this.#after.length < AFTER_FINISH_MAX) this.#after.push(event);
+    // However much that says nothing comes before it, the client gets the report.
+    else if (event.deltas.some(isUsage)) this.#after[AFTER_FINISH_MAX - 1] = event;
   }
 
   /** Takes what is new out of the deltas, and makes it part of the run. */

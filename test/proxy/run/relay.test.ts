@@ -465,6 +465,15 @@ describe('what the client sees', () => {
 
     expect(cut.stream.usage).toEqual(uncut.stream.usage);
   });
+
+  test('usage is reported however many chunks that say nothing come before it', async () => {
+    const uncut = await simulate(cutText());
+    const pings = { kind: 'pings', shape: 'chunk', every_ms: 50, for_ms: 1500 } as const;
+    const { stream } = await simulate(cutText({ ...pings, at: { after_finish: true } }));
+
+    expect(stream).toMatchObject({ text: TEXT, done: true, violations: [] });
+    expect(stream.usage).toEqual(uncut.stream.usage);
+  });
 });
 
 describe('giving up', () => {
