@@ -11,6 +11,7 @@ export type UpstreamConfiguration = Configuration['upstreams'][string];
 export type RouteConfiguration = Configuration['routes'][number];
 export type TargetConfiguration = RouteConfiguration['targets'][number];
 export type CompressionConfiguration = NonNullable<RouteConfiguration['compression']>;
+export type HedgeConfiguration = NonNullable<RouteConfiguration['hedge']>;
 export type ClientConfiguration = Configuration['clients'][number];
 export type RecoveryPolicy = Configuration['recovery'];
 export type TracingConfiguration = Configuration['tracing'];

@@ -40,6 +40,7 @@ export function checkReferences(configuration: Configuration): Problem[] {
       report([...path, 'upstream'], upstreamFault(target, Object.keys(upstreams)));
       report(path, repetitionFault(target, route.targets.slice(0, position)));
     }
+    report(['routes', index, 'hedge'], hedgeFault(route));
     if (route.compression) {
       const path = ['routes', index, 'compression'];
       report([...path, 'upstream'], upstreamFault(route.compression, Object.keys(upstreams)));
@@ -145,6 +146,15 @@ function upstreamFault(
 ): string | undefined {
   if (known.includes(upstream)) return undefined;
   return `there is no upstream "${upstream}".${suggestion(upstream, known) || ` Known: ${known.join(', ')}.`}`;
+}
+
+function hedgeFault({ hedge, targets }: RouteConfiguration): string | undefined {
+  if (!hedge) return undefined;
+  if (targets.length < 2) return 'needs a second target to ask; add one under targets, or remove this.';
+  const { after_ms, stall_ms } = hedge;
+  return after_ms === undefined && stall_ms === undefined
+    ? 'needs after_ms, stall_ms or both: how long a target may be silent before the next one is asked as well.'
+    : undefined;
 }
 
 /** One summary is read again with what the next one is made of. */

@@ -160,6 +160,33 @@ export const ROUTE_SCHEMA = {
       ['recover', 'pass_through'],
       'Requests without `stream`. `recover`: fetched as a stream, recovered like one, and answered with one document. `pass_through`: handed to the first target as they come.',
     ),
+    hedge: {
+      type: 'object',
+      description:
+        'Asks the next target as well where one lets the client wait; the first to speak gives the answer, and the other is cancelled. Every such request is paid for. Needs a second target. See docs/hedging.md.',
+      additionalProperties: false,
+      properties: {
+        after_ms: withoutDefault(
+          milliseconds(
+            2000,
+            'How long the first token is waited for before the next target is asked as well. Without it none is asked before the first token.',
+          ),
+        ),
+        stall_ms: withoutDefault(
+          milliseconds(
+            2000,
+            'How long an answer may stall before the next target is asked for the rest of it as well. Without it none is asked after the first token.',
+          ),
+        ),
+        max_share: {
+          type: 'number',
+          description: 'At most this share of the requests of the route is hedged.',
+          default: 0.05,
+          minimum: 0.001,
+          maximum: 1,
+        },
+      },
+    },
     compression: {
       type: 'object',
       description:

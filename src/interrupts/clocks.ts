@@ -1,4 +1,4 @@
-import type { ClockLimits } from '../config/configuration.ts';
+import type { ClockLimits, HedgeConfiguration } from '../config/configuration.ts';
 import type { Clock } from './interruption.ts';
 
 /** The limits that an attempt is held to, in milliseconds: `clocks.*` of the configuration, under its circumstances. */
@@ -11,7 +11,12 @@ export interface Limits {
   readonly progress_ms: number;
   readonly progress_reasoning_ms: number;
   readonly attempt_ms: number;
+  /** After which silence another target is asked as well; none is, without it. */
+  readonly hedge?: HedgeWaits | undefined;
 }
+
+/** Before the first token, and after it; unset where none is asked then. */
+export type HedgeWaits = Pick<HedgeConfiguration, 'after_ms' | 'stall_ms'>;
 
 export interface Circumstances {
   /** Another target can be asked in place of one that is silent. */
@@ -69,6 +74,8 @@ export interface Readings {
   reasoning: boolean;
   /** It was seen to think, and may do so again, unheard. */
   thought: boolean;
+  /** Another target was asked as well since it last said something. */
+  hedged: boolean;
   /** The answer is whole, and what may still follow it is waited for until then. */
   finish_at_ms?: number;
 }
@@ -88,7 +95,7 @@ export interface Deadline {
 
 /** The clock that runs out first. */
 export function nextDeadline(readings: Readings, limits: Limits): Deadline {
-  const { started_ms, byte_ms, progress_ms, reasoning, thought, finish_at_ms } = readings;
+  const { started_ms, byte_ms, progress_ms, reasoning, thought, hedged, finish_at_ms } = readings;
   if (finish_at_ms !== undefined) return { clock: 'progress', at_ms: finish_at_ms };
   const idle_ms = thought ? limits.idle_thinking_ms : limits.idle_ms;
   // In the order in which they are named when two are due at once: the more telling first.
@@ -103,5 +110,8 @@ export function nextDeadline(readings: Readings, limits: Limits): Deadline {
     deadlines.push({ clock: 'progress', at_ms: progress_ms + limit });
   }
   deadlines.push({ clock: 'attempt', at_ms: started_ms + limits.attempt_ms });
+  const hedge_ms = progress_ms === undefined ? limits.hedge?.after_ms : limits.hedge?.stall_ms;
+  if (hedge_ms !== undefined && !hedged)
+    deadlines.push({ clock: 'hedge', at_ms: (progress_ms ?? started_ms) + hedge_ms });
   return deadlines.reduce((first, other) => (other.at_ms < first.at_ms ? other : first));
 }

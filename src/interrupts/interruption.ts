@@ -31,8 +31,19 @@ export const isPermanent = (cause: Cause): boolean => !TRANSIENT.has(cause);
 export const PHASES = ['connect', 'first_token', 'reasoning', 'text', 'tool_call', 'eof'] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** The clocks that can run out on an attempt; limits are `clocks.*_ms` in the configuration. */
-export const CLOCKS = ['connect', 'first_byte', 'first_token', 'idle', 'progress', 'attempt'] as const;
+/**
+ * The clocks that can run out on an attempt; limits are `clocks.*_ms` in the configuration. `hedge`: another target was asked
+ * as well, and spoke first.
+ */
+export const CLOCKS = [
+  'connect',
+  'first_byte',
+  'first_token',
+  'idle',
+  'progress',
+  'attempt',
+  'hedge',
+] as const;
 export type Clock = (typeof CLOCKS)[number];
 
 /** What was actually observed. `code` is an error code such as `ECONNRESET`, never a message. */

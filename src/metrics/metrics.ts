@@ -79,6 +79,11 @@ export class Metrics {
     'Summaries that were to take the place of a part of a conversation, by their outcome.',
     { outcome: values.COMPRESSIONS },
   );
+  readonly hedges = this.#families.counter(
+    'holdfast_hedges_total',
+    'Second targets asked beside a silent one, by whether they gave the answer; denied were over the share that is allowed.',
+    { outcome: values.HEDGES },
+  );
   readonly recoveryGap = this.#families.histogramWithExemplars(
     'holdfast_recovery_gap_seconds',
     'Silence the client felt between the last delta before an interruption and the first one after it.',

@@ -12,7 +12,7 @@ const LOOP_DETECTED = 508;
  * `again`: it may have been a passing one. `next`: another target first. `silent`: it let the client wait, which must
  * not happen twice. `outgrown`: only a larger context will do. `misconfigured`: the operator's fault, not the
  * client's. `refused`: the client's, unless others took the request. `final`: no other target may be asked.
- * `ours`: nothing is wrong with the target.
+ * `outrun`: another target spoke before it did. `ours`: nothing is wrong with the target.
  */
 export type Reaction =
   | 'again'
@@ -22,6 +22,7 @@ export type Reaction =
   | 'misconfigured'
   | 'refused'
   | 'final'
+  | 'outrun'
   | 'ours';
 
 /** What of a target is the operator's doing. */
@@ -73,6 +74,7 @@ const STALLS = {
   idle: 'silent',
   progress: 'silent',
   attempt: 'again',
+  hedge: 'outrun',
 } as const;
 
 /** How a target of a run has done in it so far. A value: {@link afterFailure} returns the next ones. */

@@ -283,6 +283,18 @@ describe('what is wrong is named with its place and the remedy', () => {
       'routes: [{ model: a, targets: [{ upstream: main }], compression: { upstream: main, model: b, context_tokens: 4000 } }]',
       'routes[0].compression.context_tokens: must be at least 4096, 4 times summary_tokens, to leave room for what is summarised.',
     ],
+    [
+      'routes: [{ model: a, targets: [{ upstream: main }], hedge: { after_ms: 1000 } }]',
+      'routes[0].hedge: needs a second target to ask; add one under targets, or remove this.',
+    ],
+    [
+      'routes: [{ model: a, targets: [{ upstream: main }, { upstream: main, model: b }], hedge: {} }]',
+      'routes[0].hedge: needs after_ms, stall_ms or both: how long a target may be silent before the next one is asked as well.',
+    ],
+    [
+      'routes: [{ model: a, targets: [{ upstream: main }, { upstream: main, model: b }], hedge: { after_ms: 1000, max_share: 5 } }]',
+      'routes[0].hedge.max_share: must be at most 1, not 5.',
+    ],
     ['routes: [{ model: a }]', 'routes[0].targets: is required. Upstreams in order of preference.'],
     [
       'routes: [{ model: a, targets: [{ upstream: main }, { upstream: main, model: b }, { upstream: main }] }]',

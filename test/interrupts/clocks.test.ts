@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { ClockLimits } from '../../src/config/configuration.ts';
 import {
   type Circumstances,
+  type Deadline,
+  type HedgeWaits,
   type Limits,
   limitsFor,
   nextDeadline,
@@ -25,6 +27,7 @@ const readings: Readings = {
   progress_ms: undefined,
   reasoning: false,
   thought: false,
+  hedged: false,
 };
 
 describe('the limits of an attempt', () => {
@@ -105,6 +108,44 @@ describe('the clock that runs out first', () => {
     ['an endless answer', { byte_ms: 2_790, progress_ms: 2_790 }, {}, { clock: 'attempt', at_ms: 2_800 }],
   ])('%s', (_, reading, limit, deadline) => {
     expect(nextDeadline({ ...readings, ...reading }, { ...limits, ...limit })).toEqual(deadline);
+  });
+
+  test.each<[string, Partial<Readings>, HedgeWaits | undefined, Deadline]>([
+    ['before the first token', {}, { after_ms: 40, stall_ms: 30 }, { clock: 'hedge', at_ms: 1_040 }],
+    [
+      'before it, though headers came',
+      { byte_ms: 1_020 },
+      { after_ms: 40 },
+      { clock: 'hedge', at_ms: 1_040 },
+    ],
+    [
+      'after it',
+      { byte_ms: 1_200, progress_ms: 1_200 },
+      { after_ms: 40, stall_ms: 30 },
+      { clock: 'hedge', at_ms: 1_230 },
+    ],
+    [
+      'after it, for pings',
+      { byte_ms: 1_225, progress_ms: 1_200 },
+      { stall_ms: 30 },
+      { clock: 'hedge', at_ms: 1_230 },
+    ],
+    ['before the first token, unless it is set', {}, { stall_ms: 30 }, { clock: 'first_byte', at_ms: 1_120 }],
+    [
+      'after it, unless it is set',
+      { byte_ms: 1_200, progress_ms: 1_200 },
+      { after_ms: 40 },
+      { clock: 'idle', at_ms: 1_290 },
+    ],
+    ['once for each silence', { hedged: true }, { after_ms: 40 }, { clock: 'first_byte', at_ms: 1_120 }],
+    [
+      'and not beyond the end of the answer',
+      { byte_ms: 1_200, progress_ms: 1_200, finish_at_ms: 1_300 },
+      { stall_ms: 30 },
+      { clock: 'progress', at_ms: 1_300 },
+    ],
+  ])('another target is asked as well %s', (_, reading, hedge, deadline) => {
+    expect(nextDeadline({ ...readings, ...reading }, { ...limits, hedge })).toEqual(deadline);
   });
 
   test('of two that are due at once, the more telling one', () => {

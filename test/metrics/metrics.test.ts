@@ -27,6 +27,7 @@ it('has exactly the series that dashboards and alerts rely on', async () => {
     'holdfast_checkpoint_errors_total',
     'holdfast_client_disconnects_total',
     'holdfast_compressions_total',
+    'holdfast_hedges_total',
     'holdfast_interruptions_total',
     'holdfast_key_renewals_total',
     'holdfast_malformed_events_total',

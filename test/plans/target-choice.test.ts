@@ -89,6 +89,7 @@ describe('the reaction to', () => {
       idle: 'silent',
       progress: 'silent',
       attempt: 'again',
+      hedge: 'outrun',
     });
   });
 });

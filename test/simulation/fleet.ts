@@ -52,7 +52,7 @@ export class Fleet {
 
   constructor(plan: Plan, options: SimulationOptions & { readonly pace_ms?: number } = {}) {
     this.#options = options;
-    this.provider = new SimulatedProvider(plan, this.time, options.piece_bytes);
+    this.provider = new SimulatedProvider(plan, this.time, options);
   }
 
   replica(log: Logger = silentLog()): Replica {

@@ -7,8 +7,10 @@ import type { Owner, RunId, Store } from '../../src/checkpoint/store.ts';
 import type { Configuration, RecoveryPolicy, UpstreamConfiguration } from '../../src/config/configuration.ts';
 import type { DialectName } from '../../src/config/dialect-names.ts';
 import { completeConfiguration } from '../../src/config/load.ts';
+import type { HedgeWaits } from '../../src/interrupts/clocks.ts';
 import { PauseWatch } from '../../src/lib/pause-watch.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
+import { HedgeBudget } from '../../src/plans/hedge-budget.ts';
 import type { Outcome } from '../../src/plans/outcome.ts';
 import type { Client } from '../../src/proxy/downstream/client.ts';
 import { LEFT, type Run } from '../../src/proxy/run/context/run.ts';
@@ -62,6 +64,8 @@ export interface SimulationOptions {
   readonly dialect?: DialectName;
   /** Dialects of further targets of the route; the same provider is behind all of them. */
   readonly others?: readonly DialectName[];
+  /** When another of the targets is asked as well, as often as is wanted. */
+  readonly hedge?: HedgeWaits;
   readonly events?: EventsMode;
   /** The provider reports its usage in every chunk. */
   readonly reportsAlong?: boolean;
@@ -69,6 +73,7 @@ export interface SimulationOptions {
   readonly recovery?: Partial<RecoveryPolicy>;
   readonly configuration?: Partial<Configuration>;
   readonly piece_bytes?: number;
+  readonly piece_ms?: number;
   readonly random?: () => number;
   readonly capabilities?: (time: VirtualTime) => CapabilityMemory;
   readonly store?: (time: VirtualTime) => Store;
@@ -158,6 +163,7 @@ export function runOf(options: SimulationOptions, signal: AbortSignal, resumable
     wire: WIRES[options.wire ?? 'chat_completions'],
     target: { name: 'default', upstream: upstreamOf(options), headers: options.headers ?? {} },
     ...(options.others && { targets: targetsOf(options.others, options) }),
+    ...(options.hedge && { hedge: { ...options.hedge, budget: new HedgeBudget(1) } }),
     body: JSON.stringify(request),
     request,
     events: options.events ?? 'none',
@@ -175,7 +181,7 @@ export async function simulate(
   options: SimulationOptions = {},
 ): Promise<Simulation> {
   const time = new VirtualTime();
-  const provider = options.provider ?? new SimulatedProvider(plan, time, options.piece_bytes);
+  const provider = options.provider ?? new SimulatedProvider(plan, time, options);
   const gone = new AbortController();
   const { onWrite } = options;
   const leave: Leave = (reason = LEFT) => gone.abort(reason);

@@ -31,6 +31,14 @@ export interface SimulatedRequest {
   readonly body: CompletionRequest;
   /** True once the proxy closed the connection before its end. */
   aborted: boolean;
+  /** True once the provider has said all that it will. */
+  over?: boolean;
+}
+
+/** How the body is cut into network chunks, and the pause before each of them; by default one chunk per step, at once. */
+interface Pieces {
+  readonly piece_bytes?: number | undefined;
+  readonly piece_ms?: number | undefined;
 }
 
 /** The scripted provider without a network: its steps are performed on virtual time, in pieces of any size. */
@@ -41,12 +49,18 @@ export class SimulatedProvider implements Transport {
   readonly #plan: (attempt: number) => Plan;
   readonly #time: Time;
   readonly #piece_bytes: number;
+  readonly #piece_ms: number;
 
-  /** `plan` may change from one request to the next. `piece_bytes`: how the body is cut into network chunks; infinite for one chunk per step. */
-  constructor(plan: Plan | ((attempt: number) => Plan), time: Time, piece_bytes = Number.POSITIVE_INFINITY) {
+  /** `plan` may change from one request to the next. */
+  constructor(
+    plan: Plan | ((attempt: number) => Plan),
+    time: Time,
+    { piece_bytes = Number.POSITIVE_INFINITY, piece_ms = 0 }: Pieces = {},
+  ) {
     this.#plan = typeof plan === 'function' ? plan : () => plan;
     this.#time = time;
     this.#piece_bytes = piece_bytes;
+    this.#piece_ms = piece_ms;
   }
 
   async open(request: TransportRequest): Promise<TransportResponse> {
@@ -75,23 +89,36 @@ export class SimulatedProvider implements Transport {
       return {
         status: head.status,
         headers: head.headers,
-        body: bodyOf(this.#perform(rest, request.signal)),
+        body: bodyOf(this.#perform(rest, recorded, request.signal)),
       };
     }
-    for await (const _ of this.#perform(steps, request.signal));
+    for await (const _ of this.#perform(steps, recorded, request.signal));
     throw new TransportFailure('UNKNOWN');
   }
 
   async close(): Promise<void> {}
 
-  async *#perform(steps: readonly Step[], signal: AbortSignal): AsyncGenerator<Buffer> {
+  async *#perform(
+    steps: readonly Step[],
+    recorded: SimulatedRequest,
+    signal: AbortSignal,
+  ): AsyncGenerator<Buffer> {
+    try {
+      yield* this.#steps(steps, signal);
+    } finally {
+      recorded.over = true;
+    }
+  }
+
+  async *#steps(steps: readonly Step[], signal: AbortSignal): AsyncGenerator<Buffer> {
     for (const step of steps) {
       if (signal.aborted) throw new TransportFailure('ABORTED');
       switch (step.kind) {
         case 'send':
           for (let start = 0; start < step.bytes.length; start += this.#piece_bytes) {
-            yield step.bytes.subarray(start, Math.min(step.bytes.length, start + this.#piece_bytes));
+            if (this.#piece_ms > 0) await this.#elapse(this.#piece_ms, signal);
             if (signal.aborted) throw new TransportFailure('ABORTED');
+            yield step.bytes.subarray(start, Math.min(step.bytes.length, start + this.#piece_bytes));
           }
           break;
         case 'hold':

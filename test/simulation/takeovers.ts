@@ -85,7 +85,7 @@ const NOTHING: Received = { payloads: [], ids: [], body: '' };
 /** One run that is delivered by one replica after the other, on virtual time. */
 export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): Promise<Takeovers> {
   const time = new VirtualTime();
-  const provider = options.provider ?? new SimulatedProvider(plan, time, options.piece_bytes);
+  const provider = options.provider ?? new SimulatedProvider(plan, time, options);
   const runs = new MemoryRuns();
   const violations: string[] = [];
   const outcomes: (Outcome | undefined)[] = [];

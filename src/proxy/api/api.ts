@@ -207,6 +207,7 @@ async function streamAnswer(
       wire,
       ...sent,
       ...compressionOfRun(models.compression(asked.model), headers),
+      hedge: models.hedge(asked.model),
       body: body.text,
       digest,
       request: asked,

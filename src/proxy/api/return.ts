@@ -331,6 +331,7 @@ function revive(
     owner: active.owner,
     wire,
     ...targetsOfRun(target, targets, headersFor, context.healths, request.model),
+    hedge: context.models.hedge(request.model),
     ...compressionOfRun(compression && isUsable(compression.target) ? compression : undefined, back.headers),
     body,
     digest: requestDigest(context.secret, { wire: wire.name, events, body }),

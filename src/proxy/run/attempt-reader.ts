@@ -1,10 +1,12 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import type { AttemptEnd } from '../../interrupts/classify.ts';
+import { limitsFor } from '../../interrupts/clocks.ts';
 import type { Phase } from '../../interrupts/interruption.ts';
 import { type Delta, isUsage } from '../../plans/delta.ts';
 import type { Splice } from '../../plans/splice.ts';
 import { closedByFinish, parses } from '../../plans/tool-call.ts';
-import type { Attempt } from '../upstream/attempt.ts';
+import { Attempt, type AttemptRequest } from '../upstream/attempt.ts';
+import type { RunTarget } from '../upstream/target.ts';
 import type { AnswerEvent, WireEvent, WireReader } from '../wires/common/wire.ts';
 import { type Answer, type AttemptReport, PHASE_OF, type PlannedAttempt } from './context/attempt.ts';
 import type { RunContext } from './context/run-context.ts';
@@ -21,6 +23,26 @@ const CUTTING_FINISHES: ReadonlySet<string> = new Set(['length', 'max_tokens', '
 const FROM_THE_TOP: ReadonlySet<PlannedAttempt['mode']> = new Set(['first', 'replay', 'restart']);
 /** The overhead is measured for one batch in so many: looking at the clock costs more than most of what it measures. */
 const OVERHEAD_SAMPLE = 64;
+
+/** An attempt under the clocks that the run and its target have. `hasStandIn`: another target can be asked in its place. */
+export function newAttempt(
+  target: RunTarget,
+  request: AttemptRequest,
+  { run, left_ms, signal }: Pick<RunState, 'run' | 'left_ms' | 'signal'>,
+  { configuration, transport, time }: RunContext,
+  hasStandIn = false,
+): Attempt {
+  const { upstream, health } = target;
+  const { thinks = false } = health ?? {};
+  const { unstreamed = false, hedge } = run;
+  const limits = limitsFor(
+    { ...configuration.clocks, ...upstream.clocks },
+    { hasStandIn, thinks, unstreamed, left_ms },
+  );
+  const { event_bytes } = configuration.limits;
+  const sent = { ...request, query: upstream.query };
+  return new Attempt(transport, sent, { clocks: { ...limits, hedge }, event_bytes }, time, signal);
+}
 
 /** Reads one attempt into the run, event by event, until it is whole or interrupted. */
 export class AttemptReader {
@@ -71,18 +93,19 @@ export class AttemptReader {
     this.#ending = { ...ending, after: this.#after, cutShort: false };
   }
 
-  async run(): Promise<AttemptReport> {
-    const attempt = this.#attempt;
-    if (this.#ending) attempt.finishWithin(FINISH_WAIT_MS);
-    if (await attempt.open()) {
+  /** `source`: where its events come from, if some have come already. */
+  async run(source: Pick<Attempt, 'open' | 'read'> = this.#attempt): Promise<AttemptReport> {
+    if (this.#ending) this.#attempt.finishWithin(FINISH_WAIT_MS);
+    if (await source.open()) {
       this.#phase = 'first_token';
-      await attempt.read(this.#take);
+      await source.read(this.#take);
     }
     this.#complete();
-    return this.#report();
+    return this.report;
   }
 
-  #report(): AttemptReport {
+  /** How the attempt is doing, or has done once it is over. */
+  get report(): AttemptReport {
     const { attempts, transcript } = this.#state;
     const { deltas, characters } = attempts.arrived;
     const start = FROM_THE_TOP.has(this.#planned.mode) ? 0 : this.#offset;

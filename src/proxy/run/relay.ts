@@ -1,19 +1,18 @@
 import { classify } from '../../interrupts/classify.ts';
-import { limitsFor } from '../../interrupts/clocks.ts';
 import { withoutMessage } from '../../interrupts/interruption.ts';
 import { sleep } from '../../lib/time.ts';
 import type { GiveUp, Plan } from '../../plans/decide.ts';
 import type { Outcome } from '../../plans/outcome.ts';
 import type { ToolCall } from '../../plans/tool-call.ts';
 import type { Client } from '../downstream/client.ts';
-import { Attempt } from '../upstream/attempt.ts';
 import { leaveAnswerId } from './answer-ids.ts';
-import { AttemptReader } from './attempt-reader.ts';
+import { AttemptReader, newAttempt } from './attempt-reader.ts';
 import type { AttemptReport, PlannedAttempt } from './context/attempt.ts';
 import type { Resumption, Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
 import { beginObservation } from './context/run-observer.ts';
 import { abandon, close, finishWithToolCalls, giveUp } from './end.ts';
+import { type Hedge, Hedging } from './hedge.ts';
 import { modelOf } from './next-attempt/asked-conversation.ts';
 import { AttemptPlanner, type FirstAttempt, firstAttempt } from './next-attempt/planner.ts';
 import { answerWithoutStream } from './non-streaming-fallback.ts';
@@ -27,8 +26,8 @@ import { type ReportedFailure, RunTargets } from './targets/run-targets.ts';
  * or the interruption is classified, the planner chooses a plan, and the loop makes the attempt that carries it out.
  *
  * Each object owns one kind of fact: `report` one attempt, `state` the run, `targets` which target is asked, `planner` how the
- * rest is asked for. The decisions themselves are pure functions in `interrupts/` and `plans/`. docs/life-of-a-run.md has
- * the diagram.
+ * rest is asked for, `hedging` what another target says meanwhile. The decisions themselves are pure functions in
+ * `interrupts/` and `plans/`. docs/life-of-a-run.md has the diagram.
  *
  * A run that another replica began (`resumption`) takes the same way: what that replica delivered counts as an attempt that
  * the loss of the replica interrupted.
@@ -44,6 +43,7 @@ export async function relay(
   const choice = run.targets && new RunTargets(run.id, run.targets, context);
   let state: RunState | undefined;
   let planner: AttemptPlanner | undefined;
+  let hedging: Hedging | undefined;
   try {
     const target = (resumption ? choice?.resume(run.target) : choice?.begin()) ?? run.target;
     const begun = new RunState(choice ? { ...run, target } : run, client, context, watch, resumption);
@@ -58,7 +58,8 @@ export async function relay(
       planner = new AttemptPlanner(begun, targets, first, context, unfinished, resumption?.barred);
       return planner;
     };
-    const outcome = await deliver(begun, first, choice, plannerOfRun, client, context);
+    if (choice && run.hedge) hedging = new Hedging(run.hedge, begun, plannerOfRun, context);
+    const outcome = await deliver(first, { state: begun, choice, plannerOfRun, hedging, client, context });
     const { finish } = begun.transcript;
     watch?.ended({ outcome, ...(finish !== undefined && { finish }) });
     return outcome;
@@ -69,20 +70,27 @@ export async function relay(
     else if (resumption) await context.store.release(resumption.lease);
     throw error;
   } finally {
+    hedging?.release();
     choice?.release();
     await planner?.release();
   }
 }
 
-/** `choice`: the targets, where there are several. `plannerOfRun` makes the planner when it is needed first. */
-async function deliver(
-  state: RunState,
-  first: FirstAttempt,
-  choice: RunTargets | undefined,
-  plannerOfRun: () => AttemptPlanner,
-  client: Client,
-  context: RunContext,
-): Promise<Outcome> {
+/** What it takes to deliver a run. */
+interface Delivery {
+  readonly state: RunState;
+  /** The targets, where there are several. */
+  readonly choice: RunTargets | undefined;
+  /** Makes the planner when it is needed first. */
+  readonly plannerOfRun: () => AttemptPlanner;
+  /** Where silent targets are hedged. */
+  readonly hedging: Hedging | undefined;
+  readonly client: Client;
+  readonly context: RunContext;
+}
+
+async function deliver(first: FirstAttempt, delivery: Delivery): Promise<Outcome> {
+  const { state, choice, plannerOfRun, hedging, client, context } = delivery;
   const { time } = context;
   const { run, restored } = state;
   let { planned } = first;
@@ -103,7 +111,7 @@ async function deliver(
     await state.fail(restored.announcedError);
     return close(state, client, { status: 'failed' }, 'failed');
   }
-  let report: AttemptReport = restored?.report ?? (await read(planned, state, choice, context));
+  let report: AttemptReport = restored?.report ?? (await read(planned, delivery));
   for (;;) {
     if (state.signal.aborted) {
       if (report.cancel_path !== undefined) plannerOfRun().observe(planned, report);
@@ -118,7 +126,7 @@ async function deliver(
     if (tail) {
       state.attempts.end(planned, plan, report);
       planned = tail;
-      report = await read(planned, state, choice, context);
+      report = await read(planned, delivery);
       continue;
     }
     if (ending) {
@@ -180,7 +188,8 @@ async function deliver(
     if (plan.kind !== 'R1') state.cancel(plan.cancel, cause);
     if (plan.kind === 'R3' && run.events !== 'none') cut.push(...plan.cancel);
     if (plan.kind === 'R4') cut.length = 0;
-    const next = await planner.next(remedy);
+    const hedge = hedging?.take(remedy);
+    const next = hedge ? { planned: hedge.foreseen.planned, wait_ms: 0 } : await planner.next(remedy);
     if (state.signal.aborted) return abandon(state, client, context);
     if (typeof next === 'string') return stop(state, client, planner.targets.told, next, context);
     planned = next.planned;
@@ -191,7 +200,7 @@ async function deliver(
     await state.output.flush(time.now());
     await sleep(time, next.wait_ms, state.signal);
     if (state.signal.aborted) return abandon(state, client, context);
-    report = await read(planned, state, choice, context);
+    report = await read(planned, delivery, hedge);
   }
 }
 
@@ -207,28 +216,18 @@ async function stop(
   return close(state, client, { status: 'complete' }, 'complete');
 }
 
-/** Makes one attempt. `choice`: the targets, where there are several. */
+/** Makes one attempt. `hedge`: it was begun already. */
 async function read(
   planned: PlannedAttempt,
-  state: RunState,
-  choice: RunTargets | undefined,
-  context: RunContext,
+  { state, choice, hedging, context }: Delivery,
+  hedge?: Hedge,
 ): Promise<AttemptReport> {
-  const { configuration, transport, time } = context;
-  const clocks = limitsFor(
-    { ...configuration.clocks, ...planned.target.upstream.clocks },
-    {
-      hasStandIn: choice?.hasStandIn ?? false,
-      thinks: planned.target.health?.thinks ?? false,
-      unstreamed: state.run.unstreamed ?? false,
-      left_ms: state.left_ms,
-    },
-  );
-  const { event_bytes } = configuration.limits;
-  const request = { ...state.beginAttempt(planned), query: planned.target.upstream.query };
-  const attempt = new Attempt(transport, request, { clocks, event_bytes }, time, state.signal);
+  const { target } = planned;
+  const request = state.beginAttempt(planned);
+  const attempt = hedge?.attempt ?? newAttempt(target, request, state, context, choice?.hasStandIn);
   const reader = new AttemptReader(state, planned, attempt, context, () => choice?.answered());
-  const report = await reader.run();
-  if (attempt.thought) planned.target.health?.noteThinking();
+  hedging?.watch(attempt, planned, () => reader.report);
+  const report = await reader.run(hedge);
+  if (attempt.thought) target.health?.noteThinking();
   return report;
 }

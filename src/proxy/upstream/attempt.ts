@@ -36,7 +36,15 @@ interface AttemptLimits {
 }
 
 /** Takes the events that came together, at `at_ms`. May return a promise to hold the provider back. */
-type TakeEvents = (events: readonly EventSourceMessage[], at_ms: number) => Promise<void> | undefined;
+export type TakeEvents = (events: readonly EventSourceMessage[], at_ms: number) => Promise<void> | undefined;
+
+/** What stands in for an attempt while it is silent. */
+interface StandIn {
+  /** The attempt has been silent for as long as `hedge` of its clocks allows. */
+  begin(): void;
+  /** It has said something again, or all. */
+  end(): void;
+}
 
 /**
  * One upstream request: opens it, reads its events in the batches in which they arrive, and keeps its clocks.
@@ -53,6 +61,7 @@ export class Attempt {
   isOver = false;
   /** How long it had said nothing when it ended. */
   silent_ms = 0;
+  standIn: StandIn | undefined;
 
   readonly #transport: Transport;
   readonly #request: AttemptRequest;
@@ -89,6 +98,7 @@ export class Attempt {
       progress_ms: undefined,
       reasoning: false,
       thought: false,
+      hedged: false,
     };
   }
 
@@ -152,7 +162,8 @@ export class Attempt {
         const events = this.#decoder.decode(piece);
         this.#request.position?.advance(piece, events.length);
         const waiting = take(events, at_ms);
-        if (this.isOver) leave(waiting);
+        if (!this.isOver) return waiting && this.#outlast(waiting, leave);
+        leave(waiting);
         return waiting;
       });
       if (!this.isOver) await take(this.#rest(), this.#readings.byte_ms ?? this.#readings.started_ms);
@@ -161,6 +172,12 @@ export class Attempt {
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  /** What is waited for may bring the attempt to its end. */
+  async #outlast(waiting: Promise<void>, leave: () => void): Promise<void> {
+    await waiting;
+    if (this.isOver) leave();
   }
 
   /** What has come together is decoded, and written to the client, at once: nothing until the last of it is here. */
@@ -207,17 +224,26 @@ export class Attempt {
   progressed(reasoning: boolean): void {
     const readings = this.#readings;
     const answers = readings.reasoning && !reasoning;
+    const isFirst = readings.progress_ms === undefined;
     readings.progress_ms = readings.byte_ms;
     readings.reasoning = reasoning;
     readings.thought ||= reasoning;
-    // The clock that runs now is shorter than the one the timer was set by.
-    if (answers) this.#watchClocks();
+    if (readings.hedged) this.#endStandIn();
+    // The clock that runs now may be shorter than the one the timer was set by.
+    if (answers || (isFirst && this.#limits.clocks.hedge)) this.#watchClocks();
   }
 
   /** The answer is whole; waits no longer than this for what may still follow. */
   finishWithin(delay_ms: number): void {
     if (this.#end) return;
     this.#readings.finish_at_ms = this.#time.now() + delay_ms;
+    if (this.#readings.hedged) this.#endStandIn();
+    this.#watchClocks();
+  }
+
+  #endStandIn(): void {
+    this.#readings.hedged = false;
+    this.standIn?.end();
     this.#watchClocks();
   }
 
@@ -231,7 +257,7 @@ export class Attempt {
     };
   }
 
-  /** To be called anew when a deadline has come nearer, which bytes and progress do not bring about. */
+  /** To be called anew when a deadline has come nearer, which bytes and most progress do not bring about. */
   #watchClocks(): void {
     this.#cancelTimer();
     if (this.#end) return;
@@ -245,6 +271,12 @@ export class Attempt {
     const { clock, at_ms } = nextDeadline(this.#readings, this.#limits.clocks);
     if (this.#time.now() < at_ms) {
       this.#watchClocks();
+      return;
+    }
+    if (clock === 'hedge') {
+      this.#readings.hedged = true;
+      this.#watchClocks();
+      this.standIn?.begin();
       return;
     }
     this.#expired = clock;

@@ -1,10 +1,12 @@
 import {
   type CompressionConfiguration,
   type Configuration,
+  type HedgeConfiguration,
   isKeyed,
   type TargetConfiguration,
 } from '../../config/configuration.ts';
 import { ModelPattern } from '../../config/model-pattern.ts';
+import { HedgeBudget } from '../../plans/hedge-budget.ts';
 import type { Target } from './target.ts';
 
 const NONE: readonly Target[] = [];
@@ -13,6 +15,12 @@ const NONE: readonly Target[] = [];
 export interface ModelCompression extends Omit<CompressionConfiguration, 'upstream' | 'model'> {
   /** The target that makes the summary. */
   readonly target: Target & { readonly model: string };
+}
+
+/** When another target is asked as well, and how often it may be. */
+export interface ModelHedge extends Pick<HedgeConfiguration, 'after_ms' | 'stall_ms'> {
+  /** Shared by all runs of the route. */
+  readonly budget: HedgeBudget;
 }
 
 /** What a request may use of the upstreams. */
@@ -29,6 +37,7 @@ interface Route {
   readonly targets: readonly Target[];
   readonly recoversDocuments: boolean;
   readonly compression?: ModelCompression;
+  readonly hedge?: ModelHedge;
 }
 
 /** Finds the targets of a model: those of the first route that matches, or the first upstream where there are no routes. */
@@ -55,7 +64,11 @@ export class RouteTable {
       ...settings,
       target: { ...upstreamOf(upstream), model },
     });
-    this.#routes = routes.map(({ model, targets, non_streaming, compression }) => ({
+    const hedgeOf = ({ max_share, ...waits }: HedgeConfiguration): ModelHedge => ({
+      ...waits,
+      budget: new HedgeBudget(max_share),
+    });
+    this.#routes = routes.map(({ model, targets, non_streaming, compression, hedge }) => ({
       use: {
         route: model,
         isKeyed: [...targets, ...(compression ? [compression] : [])].some(({ upstream }) =>
@@ -66,6 +79,7 @@ export class RouteTable {
       targets: targets.map(targetOf),
       recoversDocuments: non_streaming === 'recover',
       ...(compression && { compression: compressionOf(compression) }),
+      ...(hedge && { hedge: hedgeOf(hedge) }),
     }));
   }
 
@@ -94,6 +108,11 @@ export class RouteTable {
   /** `undefined` where nothing of a conversation is ever left out. */
   compression(model: string): ModelCompression | undefined {
     return this.#route(model)?.compression;
+  }
+
+  /** `undefined` where no target is asked beside another. */
+  hedge(model: string): ModelHedge | undefined {
+    return this.#route(model)?.hedge;
   }
 
   #route(model: string): Route | undefined {

@@ -2,7 +2,7 @@ import type { Lease, Owner, RunId, StoredRun } from '../../../checkpoint/store.t
 import type { MemoryShare } from '../../../lib/memory-budget.ts';
 import type { Bar, Policy } from '../../../plans/decide.ts';
 import type { HeldCalls } from '../../../plans/tool-call.ts';
-import type { ModelCompression } from '../../upstream/route-table.ts';
+import type { ModelCompression, ModelHedge } from '../../upstream/route-table.ts';
 import type { RunTarget } from '../../upstream/target.ts';
 import type { EventsMode, Wire, WireRequest } from '../../wires/common/wire.ts';
 
@@ -17,6 +17,8 @@ export interface Run {
   readonly targets?: readonly RunTarget[];
   /** What is done about a conversation that is too long for all targets; nothing, without it. */
   readonly compression?: RunCompression;
+  /** When another of the targets is asked as well; never, without it. */
+  readonly hedge?: ModelHedge | undefined;
   /** The body as it came; attempt 1 sends exactly this. */
   readonly body: string;
   /** Tells the request from others; see `requestDigest`. */

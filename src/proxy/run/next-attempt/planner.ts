@@ -1,5 +1,13 @@
+import { type AttemptEnd, classify } from '../../../interrupts/classify.ts';
 import type { Cause, Interruption } from '../../../interrupts/interruption.ts';
-import { type Budget, charge, exhaustion, newBudget, workLimit } from '../../../plans/budget.ts';
+import {
+  type Budget,
+  charge,
+  type Exhaustion,
+  exhaustion,
+  newBudget,
+  workLimit,
+} from '../../../plans/budget.ts';
 import { type Bar, decide, type GiveUp, type Plan, type Policy } from '../../../plans/decide.ts';
 import type { Compression } from '../../../plans/delta.ts';
 import type { ToolCall } from '../../../plans/tool-call.ts';
@@ -16,6 +24,9 @@ import { type AskedConversation, originalRequest, withAdded } from './asked-conv
 import { PROBE_MAX_MS } from './prefill-knowledge.ts';
 import { KeptAnswer } from './provider-resume.ts';
 import { TargetRequests, type WantedRest } from './recovery-request.ts';
+
+/** How an attempt ends that another target has outrun. */
+export const OUTRUN: AttemptEnd = { kind: 'broken', code: 'OUTRUN', clock: 'hedge' };
 
 /** A probe takes no more than this part of the time that is left. */
 const PROBE_SHARE = 4;
@@ -38,6 +49,15 @@ export interface NextAttempt {
   readonly planned: PlannedAttempt;
   /** Until it is made. */
   readonly wait_ms: number;
+}
+
+/** What another target would be asked if the attempt under way was given up now. */
+export interface ForeseenAttempt {
+  readonly plan: WantedRest['plan'];
+  readonly planned: PlannedAttempt;
+  readonly requests: TargetRequests;
+  /** Characters that the client has been shown. */
+  readonly offset: number;
 }
 
 /** What a plan depends on of its run, as it is when the plan is made. */
@@ -97,7 +117,7 @@ export class AttemptPlanner {
   /** The targets that were interrupted or asked for the rest, and those that may keep their answer. */
   readonly #asked = new Map<RunTarget, TargetRequests>();
   /** Names of calls that were cut out of the answer and not made again yet. */
-  #cutTools: ReadonlySet<string> | undefined;
+  #cutTools: readonly string[];
   /** Hardly any run needs one. */
   #compressions: Compressions | undefined;
 
@@ -120,7 +140,7 @@ export class AttemptPlanner {
     this.#budget = newBudget(run.attempts.started_ms);
     this.#conversation = run.run;
     if (kept) this.#of(planned.target).keep(kept);
-    this.#haveMadeAgain(unfinished);
+    this.#cutTools = namesOf(unfinished);
   }
 
   /** Takes what an attempt shows of its target, and what that will have back. */
@@ -161,14 +181,8 @@ export class AttemptPlanner {
     this.#budget = charge(this.#budget, { interruption, position, added, now_ms, gone, target });
     const mayResume = (interruption.retry_after_ms ?? 0) <= limits.retry_after_max_s * 1000;
     const resumed = mayResume ? this.#of(planned.target).resumption(planned, report) : undefined;
-    const max_work_tokens = workLimit(limits.max_work_tokens, run.facts.max_tokens);
-    const { left_ms } = run;
-    const { work_tokens } = run.attempts;
-    const spending = { now_ms, work_tokens, max_work_tokens, left_ms, moves };
     const exhausted =
-      this.#barred ??
-      exhaustion(this.#budget, limits, spending) ??
-      (isTooLate ? ('retry_after' as const) : undefined);
+      this.#exhaustion(this.#budget, now_ms, moves) ?? (isTooLate ? ('retry_after' as const) : undefined);
     const actual = isOurs ? this.targets.told.interruption : interruption;
     const choose = (compressible: boolean) =>
       decide(run.transcript, actual, run.policy, {
@@ -196,7 +210,7 @@ export class AttemptPlanner {
 
   /** The attempt that carries the plan out, or why there is none. */
   async next({ plan, retry_after_ms, left, resumed, isBlameless }: Remedy): Promise<NextAttempt | GiveUp> {
-    if (plan.kind !== 'R1' && plan.kind !== 'R3' && plan.kind !== 'R4') return 'no_way_left';
+    if (!asksAgain(plan)) return 'no_way_left';
     const run = this.#run;
     // A provider that asks for a pause gets no probe before it ends, and what is left of a deadline is for the answer.
     const mayProbe = retry_after_ms === undefined && run.left_ms > PROBE_SHARE * PROBE_MAX_MS;
@@ -211,6 +225,53 @@ export class AttemptPlanner {
     const atOnce = isBlameless && target === this.targets.current;
     const wait_ms = atOnce ? 0 : this.targets.wait_ms(target, this.#budget, retry_after_ms);
     return wait_ms < left_ms ? { planned, wait_ms } : 'deadline';
+  }
+
+  /**
+   * What another target would be asked if the attempt under way, of which `report` tells, was given up as too slow; `undefined`
+   * where none can be asked, or the answer itself may be come back to. Nothing is spent or given up by it.
+   */
+  foresee(planned: PlannedAttempt, report: AttemptReport): ForeseenAttempt | undefined {
+    const run = this.#run;
+    if (report.resume_path !== undefined || this.#asked.get(planned.target)?.mayResume) return undefined;
+    const { time } = this.#context;
+    const { transcript, tokens_left, output } = run;
+    const { size: offset } = transcript;
+    const left = this.#carriers(this.targets.besides(offset));
+    const interruption = classify(OUTRUN, report.phase, time.wall());
+    const now_ms = time.now();
+    const { added, position } = report;
+    const target = this.targets.position;
+    const budget = charge(this.#budget, { interruption, position, added, now_ms, target });
+    const plan = decide(transcript, interruption, run.policy, {
+      exhausted: this.#exhaustion(budget, now_ms, true),
+      delivered: output.begun,
+      tokens_left,
+      elsewhere: true,
+      carries: left.length > 0,
+    });
+    if (!asksAgain(plan)) return undefined;
+    const cutTools = cutToolsAfter(plan, this.#cutTools);
+    const rest = { plan, transcript, tokens_left, thoughts: output.thoughts, cutTools, isAuthor: false };
+    for (const other of left) {
+      const requests = this.#consider(other);
+      const next = requests.recovery(rest);
+      if (next) return { plan, planned: next, requests, offset };
+    }
+    return undefined;
+  }
+
+  /** Whether the attempt that was foreseen does what is decided now. Then it is the next one. */
+  fulfil(
+    { plan, planned, requests, offset }: ForeseenAttempt,
+    { plan: decided, left, resumed }: Remedy,
+  ): boolean {
+    const { target } = planned;
+    const isAsDecided = decided.kind === plan.kind && this.#run.transcript.size === offset;
+    if (!isAsDecided || resumed || !left.includes(target)) return false;
+    this.#giveUp(plan);
+    this.#asked.set(target, requests);
+    return true;
   }
 
   /** What is asked for, without what is added to it to ask for the rest. */
@@ -229,6 +290,17 @@ export class AttemptPlanner {
     await Promise.all(Array.from(this.#asked.values(), (requests) => requests.release()));
   }
 
+  /** `moves`: another target is asked next. */
+  #exhaustion(budget: Budget, now_ms: number, moves: boolean): Exhaustion | Bar | undefined {
+    const { facts, attempts, left_ms } = this.#run;
+    const limits = this.#context.configuration.recovery;
+    const max_work_tokens = workLimit(limits.max_work_tokens, facts.max_tokens);
+    const { work_tokens } = attempts;
+    return (
+      this.#barred ?? exhaustion(budget, limits, { now_ms, work_tokens, max_work_tokens, left_ms, moves })
+    );
+  }
+
   #compress(plan: Plan, choose: (compressible: boolean) => Plan, offset: number): Promise<CompressedPlan> {
     const { run, signal } = this.#run;
     this.#compressions ??= new Compressions(run, this, this.targets, this.#context);
@@ -244,11 +316,7 @@ export class AttemptPlanner {
 
   /** The request for the rest to the first of these targets that can be asked for it; `undefined` when none can. */
   #recovery(wanted: WantedRest, targets: readonly RunTarget[]): PlannedAttempt | undefined {
-    const { plan } = wanted;
-    void this.release();
-    if (plan.kind === 'R3') this.#haveMadeAgain(plan.cancel);
-    else if (plan.kind === 'R4') this.#cutTools = undefined;
-    const cutTools = [...(this.#cutTools ?? [])];
+    const cutTools = this.#giveUp(wanted.plan);
     for (const target of targets) {
       const requests = this.#of(target);
       // A model cannot continue the thoughts of another.
@@ -259,10 +327,14 @@ export class AttemptPlanner {
     return undefined;
   }
 
-  /** From now on requests for the rest say that these calls were cut, until the answer begins anew. */
-  #haveMadeAgain(calls: readonly Pick<ToolCall, 'name'>[]): void {
-    if (calls.length === 0) return;
-    this.#cutTools = new Set([...(this.#cutTools ?? []), ...calls.map(({ name }) => name)]);
+  /**
+   * The answer that was interrupted is not come back to. From now on requests for the rest say which calls were cut, until the
+   * answer begins anew. Returns the names of these.
+   */
+  #giveUp(plan: WantedRest['plan']): readonly string[] {
+    void this.release();
+    this.#cutTools = cutToolsAfter(plan, this.#cutTools);
+    return this.#cutTools;
   }
 
   #of(target: RunTarget): TargetRequests {
@@ -279,3 +351,16 @@ export class AttemptPlanner {
     );
   }
 }
+
+const asksAgain = (plan: Plan): plan is WantedRest['plan'] =>
+  plan.kind === 'R1' || plan.kind === 'R3' || plan.kind === 'R4';
+
+/** Names of the calls that were cut out of an answer, each once. `before`: those that were cut before the plan was made. */
+function cutToolsAfter(plan: WantedRest['plan'], before: readonly string[]): readonly string[] {
+  if (plan.kind === 'R4') return [];
+  return plan.kind === 'R3' ? [...new Set([...before, ...namesOf(plan.cancel)])] : before;
+}
+
+const namesOf = (calls: readonly Pick<ToolCall, 'name'>[]): readonly string[] => [
+  ...new Set(calls.map(({ name }) => name)),
+];

@@ -98,6 +98,11 @@ export class TargetRequests {
     return this.#resume;
   }
 
+  /** The provider may have the answer still when the connection is lost. */
+  get mayResume(): boolean {
+    return this.#resume !== undefined;
+  }
+
   /** From now on this is asked for in place of what the client sent. */
   replaceConversation(conversation: AskedConversation): void {
     this.#conversation = conversation;

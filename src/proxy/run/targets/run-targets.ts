@@ -11,6 +11,7 @@ import {
   type Choice,
   chooseTargets,
   newStanding,
+  type Ownership,
   type Reaction,
   reactionTo,
   type Standing,
@@ -85,6 +86,11 @@ export class RunTargets {
     return this.#at(this.#current);
   }
 
+  /** Of {@link current}. */
+  get position(): number {
+    return this.#current;
+  }
+
   /** There is another one to go to if the one that is asked lets the client wait. */
   get hasStandIn(): boolean {
     const { standings, now_ms, retry_after_max_ms } = this.#situation;
@@ -118,10 +124,38 @@ export class RunTargets {
     return target;
   }
 
+  /** Others than the one that is asked, which may be asked beside it now, the best first. `offset`: as in an {@link InterruptedAttempt}. */
+  besides(offset: number): readonly RunTarget[] {
+    const situation = this.#situation;
+    const { standings, doubted, now_ms } = situation;
+    return chooseTargets({ ...situation, offset })
+      .filter((position) => {
+        const { use, ready_at_ms = now_ms } = standings[position] ?? {};
+        return position !== this.#current && use === 'any' && ready_at_ms <= now_ms && !doubted[position];
+      })
+      .map((position) => this.#at(position));
+  }
+
+  /** It is asked beside the one that lets the client wait. The caller must end what is returned. */
+  askBeside(target: RunTarget): HealthProbe | undefined {
+    return target.health?.ask(this.#time.now());
+  }
+
+  /** A target has failed that was asked beside the one under way: that is no failure of the run. */
+  failedBeside(
+    target: RunTarget,
+    inquiry: HealthProbe | undefined,
+    interruption: Interruption,
+    silent_ms: number,
+  ): void {
+    const reaction = reactionTo(interruption, ownershipOf(target), silent_ms);
+    if (DISCREDITING.has(reaction)) this.#discredit(target, inquiry, interruption);
+  }
+
   /** The attempt has produced something, or has ended well without output. */
   answered(): void {
     if (!this.#inquiry?.answered(this.#time.now())) return;
-    this.#log.info(this.#label, 'target is up');
+    this.#log.info(this.#label(this.current), 'target is up');
     this.#metrics.targetTransitions.inc({ ...labelsOf(this.current), state: 'closed' });
   }
 
@@ -129,8 +163,7 @@ export class RunTargets {
   after({ interruption, report, isOurs, offset }: InterruptedAttempt): NextTargets {
     const target = this.#current;
     const asked = this.current;
-    const own = { key: isKeyed(asked.upstream), model: asked.model !== undefined };
-    const reaction = isOurs ? 'ours' : reactionTo(interruption, own, report.silent_ms);
+    const reaction = isOurs ? 'ours' : reactionTo(interruption, ownershipOf(asked), report.silent_ms);
     this.#learn(reaction, interruption);
     this.#told = moreInformative(this.#told, {
       interruption,
@@ -187,18 +220,21 @@ export class RunTargets {
 
   /** Shares with all runs what the failure shows about the target. */
   #learn(reaction: Reaction, interruption: Interruption): void {
-    if (DISCREDITING.has(reaction)) this.#discredit(interruption);
+    if (DISCREDITING.has(reaction)) this.#discredit(this.current, this.#inquiry, interruption);
     if (reaction === 'outgrown' || reaction === 'refused') this.answered();
     // If there is no other target, the client gets the failure.
     if (reaction === 'misconfigured' && this.#targets.length > 1) {
       const { cause, status } = interruption;
-      this.#log.error({ ...this.#label, cause, status }, 'the configuration of a target is at fault');
+      this.#log.error(
+        { ...this.#label(this.current), cause, status },
+        'the configuration of a target is at fault',
+      );
     }
     this.release();
   }
 
-  #discredit(interruption: Interruption): void {
-    const { health, upstream } = this.current;
+  #discredit(target: RunTarget, inquiry: HealthProbe | undefined, interruption: Interruption): void {
+    const { health, upstream } = target;
     const isLimit = interruption.cause === 'rate_limited';
     // A refusal of one client's key does not concern another's.
     if (isLimit && !isKeyed(upstream)) return;
@@ -208,14 +244,13 @@ export class RunTargets {
     if (ready_at_ms !== undefined)
       health?.leaveAlone(Math.min(ready_at_ms, this.#time.now() + LEFT_ALONE_MAX_MS));
     if (isLimit && ready_at_ms !== undefined) return;
-    if (!this.#inquiry?.failed(this.#time.now())) return;
-    this.#log.warn(this.#label, 'target is down');
-    this.#metrics.targetTransitions.inc({ ...labelsOf(this.current), state: 'open' });
+    if (!inquiry?.failed(this.#time.now())) return;
+    this.#log.warn(this.#label(target), 'target is down');
+    this.#metrics.targetTransitions.inc({ ...labelsOf(target), state: 'open' });
   }
 
   /** For the log. */
-  get #label(): object {
-    const { name: upstream, model } = this.current;
+  #label({ name: upstream, model }: RunTarget): object {
     return { run: this.#run, upstream, model };
   }
 
@@ -248,6 +283,11 @@ export class RunTargets {
     return { standings, doubted, now_ms, same_target_retries, retry_after_max_ms, retry_after_wait_ms };
   }
 }
+
+const ownershipOf = ({ upstream, model }: Target): Ownership => ({
+  key: isKeyed(upstream),
+  model: model !== undefined,
+});
 
 /** A failure that the client may have to get. */
 export interface ReportedFailure {

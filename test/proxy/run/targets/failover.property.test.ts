@@ -1,13 +1,15 @@
 import fc from 'fast-check';
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 import { DIALECT_NAMES } from '../../../../src/config/dialect-names.ts';
+import { HEDGES } from '../../../../src/metrics/label-values.ts';
 import type { EventsMode } from '../../../../src/proxy/wires/common/wire.ts';
 import { CASES, caseShare, END_ON_FAILURE, PROPERTY_MAX_MS, seedOr } from '../../../cases.ts';
+import type { Fault } from '../../../provider/fault.ts';
 import type { Plan } from '../../../provider/script.ts';
 import { expectShares } from '../../../shares.ts';
-import { faults, plans, TOOLS } from '../../../simulation/arbitraries.ts';
+import { faults, plans, positions, TOOLS } from '../../../simulation/arbitraries.ts';
 import { assertInvariants } from '../../../simulation/invariants.ts';
-import { type SimulationOptions, simulate } from '../../../simulation/simulate.ts';
+import { METRICS, type SimulationOptions, simulate } from '../../../simulation/simulate.ts';
 import { withTwoCuts } from '../../../simulation/two-cuts.ts';
 
 const SEED = seedOr(20_261_120);
@@ -58,6 +60,65 @@ test(`whichever target continues an answer, the invariants hold (${CASES} cases,
   );
   expectShares(outcomes, CASES, { moved: 1 / 10, salvaged: 1 / 20 });
 });
+
+/** How long a target is silent, around what is waited for before another is asked as well. */
+const silences: fc.Arbitrary<Fault> = fc
+  .tuple(
+    fc.oneof(positions, fc.constant({ event: 0 })),
+    fc.option(fc.integer({ min: 1, max: 4000 }), { nil: undefined, freq: 3 }),
+    fc.constantFrom('silence', 'comments', 'pings'),
+  )
+  .map(([at, for_ms, kind]): Fault => {
+    const lasts = for_ms === undefined ? {} : { for_ms };
+    return kind === 'silence' ? { kind, at, ...lasts } : { kind, at, every_ms: 150, ...lasts };
+  });
+
+const wait = fc.integer({ min: 1, max: 2000 });
+/** Before the first token, after it, or both. */
+const waits = fc.record({ after_ms: wait, stall_ms: wait }, { requiredKeys: [] });
+
+const hedged: fc.Arbitrary<Case> = fc
+  .record({
+    drawn: cases,
+    faults: fc.array(fc.oneof({ weight: 3, arbitrary: silences }, { weight: 1, arbitrary: faults() }), {
+      minLength: 1,
+      maxLength: 6,
+    }),
+    hedge: waits,
+    piece_ms: fc.constantFrom(0, 0, 20, 300),
+    piece_bytes: fc.constantFrom(7, 90, Number.POSITIVE_INFINITY),
+  })
+  .map(({ drawn: { plan, options }, faults, hedge, piece_ms, piece_bytes }) => ({
+    plan: { ...plan, faults },
+    options: { ...options, hedge, piece_ms, piece_bytes },
+  }));
+
+test(`one that is asked beside another, too (${CASES} cases, seed ${SEED})`, {
+  timeout: PROPERTY_MAX_MS,
+}, async () => {
+  const counts: Record<string, number> = {};
+  const before = await hedges();
+  await fc.assert(
+    fc.asyncProperty(hedged, async ({ plan, options }) => {
+      const run = await simulate(plan, options);
+      assertInvariants(plan, options, run);
+      // Of a whole answer, what may follow its end is still read.
+      const isWhole = run.outcome === 'complete' || run.outcome === 'recovered';
+      const left = run.requests.filter(({ aborted, over }) => !aborted && !over);
+      expect(left.length).toBeLessThanOrEqual(Number(isWhole));
+    }),
+    { seed: SEED, numRuns: CASES, endOnFailure: END_ON_FAILURE },
+  );
+  const after = await hedges();
+  for (const outcome of HEDGES) counts[outcome] = (after[outcome] ?? 0) - (before[outcome] ?? 0);
+  expectShares(counts, CASES, { won: 1 / 10, lost: 1 / 200, failed: 1 / 50 });
+});
+
+/** So far, in this process. */
+async function hedges(): Promise<Record<string, number>> {
+  const { values } = await METRICS.hedges.get();
+  return Object.fromEntries(values.map(({ labels, value }) => [String(labels.outcome), value]));
+}
 
 const thereAndBack: fc.Arbitrary<Case> = withTwoCuts(
   fc.tuple(cases, dialects).map(([{ plan, options }, other]) => ({

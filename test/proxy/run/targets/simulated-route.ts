@@ -1,7 +1,11 @@
 import pino from 'pino';
 import { CheckpointScheduler } from '../../../../src/checkpoint/checkpoint-scheduler.ts';
 import { MemoryStore } from '../../../../src/checkpoint/memory/store.ts';
-import type { Configuration, UpstreamConfiguration } from '../../../../src/config/configuration.ts';
+import type {
+  Configuration,
+  HedgeConfiguration,
+  UpstreamConfiguration,
+} from '../../../../src/config/configuration.ts';
 import { completeConfiguration } from '../../../../src/config/load.ts';
 import { PauseWatch } from '../../../../src/lib/pause-watch.ts';
 import { Metrics } from '../../../../src/metrics/metrics.ts';
@@ -32,6 +36,9 @@ export interface SimulatedTarget extends Partial<UpstreamConfiguration> {
   readonly plan: Plan | ((request: number) => Plan);
   readonly model?: string;
   readonly context_tokens?: number;
+  /** See `SimulatedProvider`. */
+  readonly piece_bytes?: number;
+  readonly piece_ms?: number;
 }
 
 export interface Asked {
@@ -42,6 +49,14 @@ export interface Asked {
   readonly requests: Readonly<Record<string, number>>;
   readonly order: readonly string[];
   readonly elapsed_ms: number;
+}
+
+/** Parts of the configuration, and of the route. */
+interface RouteSections {
+  readonly recovery?: object;
+  readonly breaker?: object;
+  readonly clocks?: object;
+  readonly hedge?: Partial<HedgeConfiguration>;
 }
 
 /** What a run is asked for with. */
@@ -71,19 +86,22 @@ export class SimulatedRoute implements Transport {
   /** Targets by the name of their upstream, in order of preference. */
   constructor(
     targets: Readonly<Record<string, SimulatedTarget>>,
-    sections: { readonly recovery?: object; readonly breaker?: object; readonly clocks?: object } = {},
+    { hedge, ...sections }: RouteSections = {},
   ) {
     const entries = Object.entries(targets);
     this.#configuration = completeConfiguration({
       upstreams: Object.fromEntries(
-        entries.map(([name, { plan: _, model: __, context_tokens: ___, ...upstream }]) => [
-          name,
-          { base_url: `http://${name}.test/v1`, dialect: 'openai', ...upstream },
-        ]),
+        entries.map(
+          ([
+            name,
+            { plan: _, model: __, context_tokens: ___, piece_bytes: ____, piece_ms: _____, ...upstream },
+          ]) => [name, { base_url: `http://${name}.test/v1`, dialect: 'openai', ...upstream }],
+        ),
       ),
       routes: [
         {
           model: '*',
+          ...(hedge && { hedge }),
           targets: entries.map(([upstream, { model, context_tokens }]) => ({
             upstream,
             ...(model !== undefined && { model }),
@@ -97,7 +115,7 @@ export class SimulatedRoute implements Transport {
     this.#healths = new HealthRegistry(this.#configuration);
     this.metrics.targets = () => this.#healths.states(this.time.now());
     this.providers = new Map(
-      entries.map(([name, { plan }]) => [name, new SimulatedProvider(plan, this.time)]),
+      entries.map(([name, { plan, ...pieces }]) => [name, new SimulatedProvider(plan, this.time, pieces)]),
     );
   }
 
@@ -139,6 +157,7 @@ export class SimulatedRoute implements Transport {
         this.#healths,
         request.model,
       ),
+      hedge: this.#models.hedge(request.model),
       body: JSON.stringify(request),
       request,
       events,
