@@ -190,7 +190,7 @@ export async function simulate(
   const outcome = await time.drive(
     relay(runOf(options, gone.signal), options.through?.(client, leave) ?? client, {
       configuration: configurationOf(options),
-      transport: provider,
+      transport: options.around?.(provider) ?? provider,
       store,
       scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
       pauses: new PauseWatch(time, 1000),

@@ -1,4 +1,4 @@
-import type { Interruption } from '../../../interrupts/interruption.ts';
+import { type Interruption, isPermanent } from '../../../interrupts/interruption.ts';
 import { anchorTokens, marginTokens } from '../../../plans/continuation.ts';
 import type { Plan } from '../../../plans/decide.ts';
 import {
@@ -176,8 +176,9 @@ export class TargetRequests {
   /** True if the way of asking was at fault, not the provider's health: the next one may do. */
   isRequestAtFault(planned: PlannedAttempt, interruption: Interruption): boolean {
     const { mode, splice } = planned;
-    if (mode === 'first' || mode === 'restart') return false;
     if (mode === 'resume') return this.#resume?.isGone(interruption) ?? true;
+    if (this.#leaveThoughts(interruption)) return true;
+    if (mode === 'first' || mode === 'restart') return false;
     const { cause, evidence, message = '' } = interruption;
     const isStatus = evidence.kind === 'status';
     if (cause === 'context_overflow') return this.#fitsWithLess(planned);
@@ -200,6 +201,20 @@ export class TargetRequests {
     if (mode !== 'prefill') return true;
     const isRefused = isMissing || (refused && refusesPrefill(message));
     this.#prefill.reject(splice, isRefused ? 'target' : refused ? 'request' : 'seam');
+    return true;
+  }
+
+  /**
+   * True if the target has refused what another provider has thought in the conversation. From now on it is asked without: the
+   * client sends it again with every request, and only the provider that has sealed it can open it.
+   */
+  #leaveThoughts({ cause, message = '' }: Interruption): boolean {
+    if (!isPermanent(cause)) return false;
+    const request = this.#run.wire.withoutThoughts?.(this.#conversation.request, message);
+    if (!request) return false;
+    this.#conversation = { ...this.#conversation, request, body: JSON.stringify(request) };
+    const { id: run } = this.#run;
+    this.#context.log.info({ run, upstream: this.#target.name }, 'thoughts of another provider left out');
     return true;
   }
 

@@ -194,6 +194,35 @@ function contentOf(blocks: readonly object[]): unknown {
   return blocks.length === 1 && isText(first) && Object.keys(first).length === 2 ? first.text : blocks;
 }
 
+/** In Anthropic's words: the signature is of another provider, or of another model, or the thoughts are not as they were. */
+const REFUSES_THOUGHTS =
+  /invalid .{1,20} in .?(?:redacted_)?thinking|thinking.? blocks .{1,80} cannot be modified/i;
+
+export function messagesWithoutThoughts(
+  request: MessagesRequest,
+  refusal: string,
+): MessagesRequest | undefined {
+  if (!REFUSES_THOUGHTS.test(refusal)) return undefined;
+  const messages = request.messages.flatMap(withoutThoughts);
+  const isChanged = messages.some((message, index) => message !== request.messages[index]);
+  if (!isChanged && messages.length === request.messages.length) return undefined;
+  // An answer that goes on after its tools must begin with what was thought before them, unless it is made without thinking.
+  const goesOn = blocksOf(messages.at(-1)?.content).some((block) => 'tool_use_id' in block);
+  return { ...request, ...(goesOn && withoutThinking(request)), messages };
+}
+
+/** None of a message that is nothing but thoughts. */
+function withoutThoughts(message: MessageParam): readonly MessageParam[] {
+  const { role, content } = message;
+  if (role !== 'assistant' || !Array.isArray(content)) return [message];
+  const kept = content.filter((block: unknown) => !isThought(block));
+  if (kept.length === content.length) return [message];
+  return kept.length === 0 ? [] : [{ ...message, content: kept }];
+}
+
+const isThought = (block: unknown): boolean =>
+  isObject(block) && (block.type === 'thinking' || block.type === 'redacted_thinking');
+
 /** Joins a text to the text before it, as one block. */
 function joined(blocks: readonly object[]): readonly object[] {
   const [before, last] = blocks.slice(-2);

@@ -15,6 +15,7 @@ import {
   messagesContinuationOf,
   messagesFactsOf,
   messagesKeepsCache,
+  messagesWithoutThoughts,
 } from './request.ts';
 
 /** `/v1/messages` */
@@ -32,6 +33,7 @@ export const messagesWire: Wire<MessagesEvent, MessagesRequest> = {
   facts: messagesFactsOf,
   continuation: messagesContinuationOf,
   keepsCache: messagesKeepsCache,
+  withoutThoughts: messagesWithoutThoughts,
   conversation: messagesConversation,
   errorBody: errorPayload,
   eventOf: typeOf,

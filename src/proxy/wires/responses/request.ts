@@ -155,6 +155,31 @@ function withoutThose(sealed: readonly object[], before: AnswerGivenBack['before
   return sealed.filter((item) => !given.has(idOf(item)));
 }
 
+/** In OpenAI's words: another provider, or another of its accounts, has encrypted the thoughts, or keeps them. */
+const REFUSES_THOUGHTS =
+  /encrypted.content\b.* could not be (?:verified|decrypted|decoded|parsed)|item with id .?rs_\w+.? not found/is;
+
+/** What these items are to a model is all in them. */
+const KNOWN_WITHOUT_ID: ReadonlySet<unknown> = new Set(['message', 'function_call', 'custom_tool_call']);
+
+export function responsesWithoutThoughts(
+  request: ResponsesRequest,
+  refusal: string,
+): ResponsesRequest | undefined {
+  const { input } = request;
+  if (!REFUSES_THOUGHTS.test(refusal) || !Array.isArray(input)) return undefined;
+  const items = input as readonly unknown[];
+  const kept = items.filter((item) => !isObject(item) || item.type !== 'reasoning');
+  return kept.length === items.length ? undefined : { ...request, input: kept.map(withoutId) };
+}
+
+/** Under its id, an item is looked up together with what was thought before it. */
+function withoutId(item: unknown): unknown {
+  if (!isObject(item) || !KNOWN_WITHOUT_ID.has(item.type)) return item;
+  const { id: _, ...rest } = item;
+  return rest;
+}
+
 const idOf = (item: object): unknown => ('id' in item ? item.id : item);
 
 /** Of what they are encrypted from, which base64 makes a third longer. */

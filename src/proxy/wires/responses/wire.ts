@@ -13,6 +13,7 @@ import {
   type ResponsesRequest,
   responsesContinuationOf,
   responsesFactsOf,
+  responsesWithoutThoughts,
 } from './request.ts';
 
 /** The last event of a response has all of it. */
@@ -41,6 +42,7 @@ export const responsesWire: Wire<ResponsesEvent, ResponsesRequest> = {
   request: checkResponsesRequest,
   facts: responsesFactsOf,
   continuation: responsesContinuationOf,
+  withoutThoughts: responsesWithoutThoughts,
   conversation: responsesConversation,
   eventOf: eventTypeOf,
   reader: (nextCall, request, _isRest, isInBackground) =>
