@@ -50,8 +50,8 @@ export interface RunHeader {
   readonly model: string;
   /** The configured name of the upstream that the run was sent to. */
   readonly upstream: string;
-  /** The `Holdfast-Events` mode, which decides what the events look like. */
-  readonly events: 'none' | 'chunks' | 'comments';
+  /** The `Holdfast-Events` mode, or `live`, which decides what the events look like. */
+  readonly events: 'none' | 'live' | 'chunks' | 'comments';
   /** `Holdfast-Thread` of the request. */
   readonly thread?: string;
   /** The run whose answer this one continues: what that run had delivered is its beginning. */

@@ -83,6 +83,11 @@ const DELIVERY_SCHEMA = section('How answers reach their clients.', {
     [5000, 300_000],
     'A client that has been sent nothing for this long is sent an event that says nothing, which its wire knows; before there can be any, a comment. Milliseconds.',
   ),
+  tool_calls: choice(
+    'held',
+    ['held', 'live'],
+    'When clients see tool calls. `held`: once they are proven closed, so that none of them is ever cut. `live`: as they come; one that is cut is made again and continued if it comes out the same, and the answer ends with an error if it does not. `Holdfast-Tool-Calls` says so for one request, `routes[].tool_calls` for those of a route.',
+  ),
   client_profiles: flag(
     true,
     'Clients that are known by `originator` or `user-agent` get the endings that they act on: Codex gets `context_length_exceeded`, and not `response.incomplete`, where the context has no room for the rest of an answer.',

@@ -160,6 +160,11 @@ export const ROUTE_SCHEMA = {
       ['recover', 'pass_through'],
       'Requests without `stream`. `recover`: fetched as a stream, recovered like one, and answered with one document. `pass_through`: handed to the first target as they come.',
     ),
+    tool_calls: {
+      type: 'string',
+      description: 'When clients see tool calls, as `delivery.tool_calls`. Without it, that is what counts.',
+      enum: ['held', 'live'],
+    },
     hedge: {
       type: 'object',
       description:

@@ -8,7 +8,8 @@ import type { Transcript } from './transcript.ts';
 export type Plan =
   | { readonly kind: 'R1' }
   | { readonly kind: 'R2'; readonly settle: readonly ToolCall[]; readonly cancel: readonly ToolCall[] }
-  | { readonly kind: 'R3'; readonly cancel: readonly ToolCall[] }
+  /** `repeats`: the client has seen the calls that were cut, so that the same answer is asked for again and continued in them. */
+  | { readonly kind: 'R3'; readonly cancel: readonly ToolCall[]; readonly repeats?: true }
   | { readonly kind: 'R4'; readonly cancel: readonly ToolCall[] }
   /** Nothing is left to ask for: the answer is as long as it may be. */
   | { readonly kind: 'finish'; readonly reason: 'length' }
@@ -44,6 +45,8 @@ export interface Policy extends Pick<RecoveryPolicy, 'plans' | 'tool_proof'> {
   readonly spliceable: boolean;
   /** Where the context has no room for the rest, the client acts on an error, and not on an answer that ends at a limit. */
   readonly failsWhenFull?: boolean;
+  /** The client sees calls as they come, and nothing tells it that one was cut. */
+  readonly isLive?: boolean;
 }
 
 export interface Allowance {
@@ -69,6 +72,8 @@ export interface Allowance {
  * answer itself can be come back to: then nothing of it is lost, and nothing has to be made again.
  *
  * A tool that the provider has run is worth keeping like text: an answer with one is never begun anew.
+ *
+ * A call that the client has seen begin must not stay as it was cut: nothing ends well before that call is whole.
  */
 export function decide(
   transcript: Transcript,
@@ -89,9 +94,11 @@ export function decide(
   const isFinal = isPermanent(interruption.cause) && !mayFit;
   const mayResume = allowance.resumable && !isFinal && !allowance.exhausted;
   if (mayResume && policy.plans.includes('R1')) return { kind: 'R1' };
-  if (settle.length > 0 || transcript.closedCalls.length > 0) return { kind: 'R2', settle, cancel };
+  const isBroken = policy.isLive === true && cancel.length > 0;
+  if (!isBroken && (settle.length > 0 || transcript.closedCalls.length > 0))
+    return { kind: 'R2', settle, cancel };
   if (tools.some(({ state }) => state === 'running')) return { kind: 'give_up', why: 'tool_running' };
-  if (isFinal && isTooLong && isWorthKeeping) {
+  if (isFinal && isTooLong && isWorthKeeping && !isBroken) {
     return policy.failsWhenFull
       ? { kind: 'give_up', why: 'context_full' }
       : { kind: 'finish', reason: 'length' };
@@ -99,6 +106,7 @@ export function decide(
   if (isFinal) return { kind: 'give_up', why: 'permanent' };
   if (!spliceable && allowance.delivered) return { kind: 'give_up', why: 'not_recoverable' };
   if (allowance.exhausted) return { kind: 'give_up', why: allowance.exhausted };
+  if (isBroken) return repeated(tools.length > 0, policy);
   if (isWorthKeeping && allowance.tokens_left <= 0) return { kind: 'finish', reason: 'length' };
   if (tools.length > 0 && !allowance.carries) return { kind: 'give_up', why: 'tools_not_carried' };
 
@@ -108,4 +116,11 @@ export function decide(
       : { kind: 'R1' }
     : { kind: 'R4', cancel };
   return policy.plans.includes(plan.kind) ? plan : { kind: 'give_up', why: 'plan_not_allowed' };
+}
+
+/** In an answer that is made again, the tools of the provider would run again. */
+function repeated(hasRunTools: boolean, { plans }: Policy): Plan {
+  if (hasRunTools) return { kind: 'give_up', why: 'tools_not_carried' };
+  if (!plans.includes('R3')) return { kind: 'give_up', why: 'plan_not_allowed' };
+  return { kind: 'R3', cancel: [], repeats: true };
 }

@@ -89,6 +89,11 @@ export class ShownCalls {
     return { ...delta, index: this.#calls.get(delta.index)?.position ?? delta.index };
   }
 
+  /** By which id the client knows the call; undefined once it is over. */
+  idOf(index: number): string | undefined {
+    return this.#calls.get(index)?.id;
+  }
+
   /** Forgets the call; returns it if the client has seen something of it. */
   cancel(
     index: number,

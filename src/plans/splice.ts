@@ -1,9 +1,11 @@
-import { type Delta, isUsage } from './delta.ts';
+import { type Delta, isUsage, type ToolDelta } from './delta.ts';
+import { CallReplay } from './seam/call-replay.ts';
 import type { SeamKind, SeamRejection } from './seam/joint.ts';
 import type { PrefillManner } from './seam/mode.ts';
 import { commonPrefixLength } from './seam/repetition.ts';
 import { Seam, type SeamOptions } from './seam/seam.ts';
 import { StopMatcher, TokenLimit } from './stop-conditions.ts';
+import type { ToolCall } from './tool-call.ts';
 
 export interface SpliceOptions extends Omit<SeamOptions, 'delivered'> {
   /** What the client was shown before this attempt. */
@@ -18,6 +20,8 @@ export interface SpliceOptions extends Omit<SeamOptions, 'delivered'> {
   readonly stops: readonly string[];
   /** Tokens that the client has left, where the request allows more for an anchor to be repeated. */
   readonly token_limit?: number;
+  /** The calls that the client has seen, where the attempt makes them again. */
+  readonly calls?: readonly ToolCall[];
   /** Text that comes before a call has ended when the call begins, and is shown before it. */
   readonly ordered?: boolean;
 }
@@ -44,14 +48,19 @@ export class Splice {
   /** Reasoning was left out. */
   #thinks = false;
   #hasText = false;
+  /** Undefined where calls are not made again. */
+  #replay: CallReplay | undefined;
 
   constructor(options: SpliceOptions) {
     this.#options = options;
     this.#seam = new Seam({ ...options, delivered: options.delivered.text });
     if (options.stops.length > 0) this.#stop = new StopMatcher(options.stops, options.delivered.text);
+    if (options.calls) this.#replay = new CallReplay(options.calls);
     if (options.token_limit !== undefined) this.#limit = new TokenLimit(options.token_limit);
     const seenReasoning = options.delivered.reasoning !== '';
-    if (options.mode === 'restart')
+    // The same answer has the same thoughts, before its calls and between them.
+    if (options.calls && seenReasoning) this.#reasoning = 'matching';
+    else if (options.mode === 'restart')
       this.#reasoning = seenReasoning ? RESTARTED[options.thoughts ?? 'unknown'] : 'passing';
     // Text has begun: reasoning that comes now would appear in the middle of the answer.
     else
@@ -94,7 +103,8 @@ export class Splice {
 
   /** Everything that comes from now on is new and may pass unchanged. */
   get isOpen(): boolean {
-    return this.#seam.isOpen && this.#reasoning === 'passing' && !this.#stopReason;
+    const passes = this.#reasoning === 'passing' || this.#hasRethought;
+    return this.#seam.isOpen && passes && !this.#stopReason && !this.#isRepeating;
   }
 
   /**
@@ -104,7 +114,8 @@ export class Splice {
   join(told: readonly Delta[], isAside: boolean): readonly Delta[] | undefined {
     // While an attempt continues an answer, its running usage report covers less than the last one that was shown.
     const said = told.some(isUsage) ? told.filter((delta) => !isUsage(delta)) : told;
-    if (this.isOpen) return this.allows(said) ? said : undefined;
+    // Calls that are made again keep the numbers that the client knows them by.
+    if (this.isOpen && !this.#replay?.concerns(said)) return this.allows(said) ? said : undefined;
     return isAside ? said : said.flatMap((delta) => this.accept(delta));
   }
 
@@ -129,16 +140,16 @@ export class Splice {
         this.#hasText = true;
         if (!this.#hasRoomFor(delta.text)) return this.#endStop();
         const text = this.#text(this.#seam.push(delta.text));
-        if (this.#seam.isOpen) this.#reasoning = 'passing';
+        // The client has seen a call behind what it has of the text.
+        if (text.length > 0 && this.#isRepeating) return this.#reject('diverged');
+        if (this.#seam.isOpen && !this.#isRethinking) this.#reasoning = 'passing';
         if (this.#seam.isOpen && this.seam === 'anchored') this.#limit = undefined;
         return text;
       }
       case 'tool_start':
-        this.#calls = true;
-        if (this.#options.ordered) return this.#afterText(delta);
-        // Text that is still held back keeps its place among the text; to a client, calls are beside it.
-        this.#reasoning = 'passing';
-        return [delta];
+      case 'tool_arguments':
+      case 'tool_close':
+        return this.#acceptCall(delta);
       default:
         return [delta];
     }
@@ -153,6 +164,17 @@ export class Splice {
     return [...text, ...this.#endStop()];
   }
 
+  #acceptCall(delta: ToolDelta): readonly Delta[] {
+    const said = this.#replay?.accept(delta) ?? [delta];
+    if (typeof said === 'string') return this.#reject(said);
+    if (delta.kind !== 'tool_start' || said.length === 0) return said;
+    this.#calls = true;
+    if (this.#options.ordered) return this.#afterText(delta);
+    // Text that is still held back keeps its place among the text; to a client, calls are beside it.
+    this.#reasoning = 'passing';
+    return said;
+  }
+
   /** A call, after the text that was held back until it began. */
   #afterText(call: Delta): readonly Delta[] {
     const text = this.interject();
@@ -162,6 +184,7 @@ export class Splice {
   /** No more text will come: gives out what was held back, or finds that the answer does not join. */
   end(): readonly Delta[] {
     const joined = this.#text(this.#seam.end(this.#calls));
+    if (this.#isRepeating) this.#rejection ??= 'ended_early';
     if (this.#isOver) return joined;
     // Where the prefix was put among its thoughts, a model says the rest of the answer as one of them.
     const isLost = this.#thinks && !this.#hasText && !this.#calls;
@@ -176,6 +199,25 @@ export class Splice {
     if (this.#limit?.isReached) this.#stopReason = 'length';
     else this.#limit?.arrive(text.length);
     return this.#stopReason === undefined;
+  }
+
+  /** Calls that the client has seen are still to come again. */
+  get #isRepeating(): boolean {
+    return this.#replay?.isOver === false;
+  }
+
+  /** In an answer that is made again: the thoughts that the client has seen come again, or have come again. */
+  get #isRethinking(): boolean {
+    return this.#replay !== undefined && this.#reasoning === 'matching';
+  }
+
+  get #hasRethought(): boolean {
+    return this.#isRethinking && this.#matched === this.#options.delivered.reasoning.length;
+  }
+
+  #reject(reason: SeamRejection): readonly Delta[] {
+    this.#rejection ??= reason;
+    return NONE;
   }
 
   get #isOver(): boolean {
@@ -198,17 +240,23 @@ export class Splice {
 
   /** Reasoning that is matched is let through only as the exact continuation of what was seen. */
   #acceptReasoning(text: string): readonly Delta[] {
-    if (this.#reasoning === 'passing') return [{ kind: 'reasoning', text }];
+    const more = this.#newReasoning(text);
+    // The client has seen a call behind what it has of the thoughts.
+    return more === '' || this.#isRepeating ? NONE : [{ kind: 'reasoning', text: more }];
+  }
+
+  #newReasoning(text: string): string {
+    if (this.#reasoning === 'passing') return text;
     if (this.#reasoning === 'swallowing') {
       this.#thinks = true;
-      return NONE;
+      return '';
     }
     const expected = this.#options.delivered.reasoning.slice(this.#matched);
     const same = commonPrefixLength(text, expected);
     this.#matched += same;
-    if (same === text.length) return NONE;
+    if (same === text.length) return '';
     this.#reasoning = same === expected.length ? 'passing' : 'swallowing';
-    return this.#reasoning === 'passing' ? [{ kind: 'reasoning', text: text.slice(same) }] : NONE;
+    return this.#reasoning === 'passing' ? text.slice(same) : '';
   }
 }
 

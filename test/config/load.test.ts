@@ -89,7 +89,7 @@ describe('where values come from', () => {
         salvage_after_ms: 60_000,
         notices: true,
       },
-      delivery: { keepalive_ms: 15_000, client_profiles: true },
+      delivery: { keepalive_ms: 15_000, client_profiles: true, tool_calls: 'held' },
       limits: {
         body_bytes: 33_554_432,
         header_bytes: 16_384,

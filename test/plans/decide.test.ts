@@ -34,7 +34,7 @@ function planned(plan: Plan): string {
       return `R2 settle:${numbers(plan.settle)} cancel:${numbers(plan.cancel)}`;
     case 'R3':
     case 'R4':
-      return `${plan.kind} cancel:${numbers(plan.cancel)}`;
+      return `${plan.kind} cancel:${numbers(plan.cancel)}${plan.kind === 'R3' && plan.repeats ? ' repeats' : ''}`;
     case 'give_up':
       return `give up: ${plan.why}`;
     case 'finish':
@@ -141,6 +141,62 @@ describe('settled calls win over', () => {
       allowance: { exhausted: 'no_progress', tokens_left: 0 },
     });
     expect(plan).toBe('R2 settle: cancel:');
+  });
+});
+
+describe('a call that the client has seen begin', () => {
+  const cut = transcriptOf(text('So:'), call(0, 'weather', HALF));
+  const cutAfterWhole = transcriptOf(call(0, 'weather', WHOLE), close(0), call(1, 'weather', HALF));
+
+  test.each<[string, Transcript, Circumstances, string]>([
+    ['is made again', cut, {}, 'R3 cancel: repeats'],
+    [
+      'is made again if nothing came before it',
+      transcriptOf(call(0, 'weather', HALF)),
+      {},
+      'R3 cancel: repeats',
+    ],
+    ['is made again if a settled one came before it', cutAfterWhole, {}, 'R3 cancel: repeats'],
+    [
+      'is as good as closed if it is proven whole',
+      transcriptOf(call(0, 'weather', WHOLE)),
+      {},
+      'R2 settle:0 cancel:',
+    ],
+    [
+      'is not left as it is with an exhausted budget',
+      cutAfterWhole,
+      { allowance: { exhausted: 'attempts' } },
+      'give up: attempts',
+    ],
+    [
+      'is not left as it is for a permanent cause',
+      cut,
+      { interruption: because('quota') },
+      'give up: permanent',
+    ],
+    [
+      'is not left as it is by an overflow',
+      cut,
+      { interruption: because('context_overflow') },
+      'give up: permanent',
+    ],
+    [
+      'is not left as it is without R3',
+      cut,
+      { policy: { plans: ['R1', 'R2', 'R4'] } },
+      'give up: plan_not_allowed',
+    ],
+    [
+      'is not made again beside a tool that would run again',
+      transcriptOf(ran('search'), text('So:'), call(0, 'weather', HALF)),
+      { allowance: { carries: true } },
+      'give up: tools_not_carried',
+    ],
+    ['is read on where the answer itself is', cut, { allowance: { resumable: true } }, 'R1'],
+  ])('%s', (_, transcript, circumstances, plan) => {
+    const live = { ...circumstances, policy: { ...circumstances.policy, isLive: true } };
+    expect(decided(transcript, live)).toBe(plan);
   });
 });
 

@@ -54,7 +54,7 @@ const cases: fc.Arbitrary<Case> = fc
     fates: fc.array(fates, { minLength: 0, maxLength: 2 }),
     manner: fc.constantFrom('wrapper' as const, 'event_id' as const, 'anew' as const),
     durability: fc.constantFrom('interval' as const, 'write_ahead' as const),
-    events: fc.constantFrom<EventsMode>('none', 'chunks', 'comments'),
+    events: fc.constantFrom<EventsMode>('none', 'live', 'chunks', 'comments'),
     tool_proof: fc.constantFrom(1 as const, 2 as const, 3 as const),
     piece_bytes: fc.constantFrom(7, 64, 300, Number.POSITIVE_INFINITY),
     pace_ms: fc.constantFrom(0, 15),

@@ -23,7 +23,7 @@ export const chatCases: fc.Arbitrary<Case> = fc
     plan: plans(),
     faults: fc.array(fc.option(faults(), { nil: null, freq: 6 }), { minLength: 0, maxLength: 3 }),
     dialect: fc.constantFrom(...DIALECT_NAMES),
-    events: fc.constantFrom<EventsMode>('none', 'none', 'chunks', 'comments'),
+    events: fc.constantFrom<EventsMode>('none', 'none', 'live', 'chunks', 'comments'),
     tool_proof: fc.constantFrom(1 as const, 2 as const, 3 as const),
     // Byte by byte costs as much as all the others together.
     piece_bytes: fc.constantFrom(1, 7, 7, 64, 64, 1000, 1000, WHOLE, WHOLE),

@@ -34,6 +34,7 @@ export function assertInvariants(plan: Plan, options: SimulationOptions, run: Si
   const whole = expectedAnswer(plan, request as never);
 
   expect(stream.violations).toEqual([]);
+  if (options.events === 'live') expect(stream.advisories).toEqual([]);
   // 1: what the client read is what was recorded, event for event.
   expect(journal.seq).toBe(stream.events);
   expect(journal.text).toBe(stream.text);
@@ -64,6 +65,11 @@ export function assertInvariants(plan: Plan, options: SimulationOptions, run: Si
   const asked = request.stream_options?.include_usage === true;
   if (isWhole && asked && !(endsEarly && isOnly)) expect(stream.usage).toBeDefined();
   if (!asked) expect(stream.usage).toBeUndefined();
+
+  // Thoughts that come again with an answer that is made again are not shown twice.
+  const isRepeated = journal.segments.every(({ mode }) => mode === 'first' || mode === 'replay');
+  if (options.events === 'live' && isRepeated)
+    expect(stream.reasoning.length).toBeLessThanOrEqual(whole.reasoning.length);
 
   // 3: only calls that the model made, whole, and each at most once.
   const made = whole.toolCalls.map(({ id, name, arguments: text }) => ({
@@ -108,9 +114,10 @@ export function assertInvariants(plan: Plan, options: SimulationOptions, run: Si
 /** These calls without those that repeat one before them, where such are dropped. */
 export function delivered<Call extends { readonly name: string; readonly arguments: string }>(
   calls: readonly Call[],
-  { recovery }: SimulationOptions,
+  { recovery, events }: SimulationOptions,
 ): readonly Call[] {
-  if (!recovery?.drop_repeated_calls) return calls;
+  // What is shown as it comes cannot be taken back.
+  if (!recovery?.drop_repeated_calls || events === 'live') return calls;
   const said = new Set<string>();
   return calls.filter(({ name, arguments: text }) => {
     const signature = `${name} ${comparableJson(text === '' ? '{}' : text)}`;

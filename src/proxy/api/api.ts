@@ -163,7 +163,7 @@ async function streamAnswer(
   // Other advisories have no place in a document.
   const thread = threadOf(headers, body.fields, configuration.resume.derive_thread);
   const options: RunOptions = {
-    ...runOptions(headers),
+    ...runOptions(headers, models.toolCalls(asked.model) ?? configuration.delivery.tool_calls),
     ...(document && { events: 'none' }),
     ...(thread && { thread: thread.name }),
   };

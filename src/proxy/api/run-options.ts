@@ -8,9 +8,12 @@ import { runOfLastEvent } from '../resume/reader.ts';
 import type { Run } from '../run/context/run.ts';
 import type { EventsMode } from '../wires/common/wire.ts';
 
+/** Whether calls are shown when they are proven closed, or as they come. */
+export type ToolCallsMode = Configuration['delivery']['tool_calls'];
+
 /** What a request asks for in its headers, besides what the wire has fields for. */
 export interface RunOptions {
-  /** `Holdfast-Events` */
+  /** `Holdfast-Events`; `live` only where `Holdfast-Tool-Calls` says so. */
   readonly events: EventsMode;
   /** `Holdfast-Resume` */
   readonly resumable: boolean;
@@ -25,19 +28,20 @@ export interface RunOptions {
 }
 
 const EVENTS_MODES: readonly EventsMode[] = ['none', 'chunks', 'comments'];
+const TOOL_CALLS: readonly ToolCallsMode[] = ['held', 'live'];
 /** As `recovery.deadline_ms` may be. */
 const DEADLINE_MS_MAX = 2 ** 31 - 1;
 export const THREAD_CHARACTERS_MAX = 256;
 
-/** Throws `invalid_field`, and `run_not_found` for what cannot be the id of a run. A header that is empty counts as one that is not there. */
-export function runOptions(headers: IncomingHttpHeaders): RunOptions {
+/** `tool_calls`: without a word about it. Throws `invalid_field`, and `run_not_found` for what cannot be the id of a run. A header that is empty counts as one that is not there. */
+export function runOptions(headers: IncomingHttpHeaders, tool_calls: ToolCallsMode = 'held'): RunOptions {
   const thread = headerThread(headers);
   const run = single(headers['holdfast-run-id']) ?? runOfLastEvent(headers);
   const key = single(headers['idempotency-key']);
   const deadline_ms = deadlineOf(headers);
   if (run !== undefined && !isRunId(run)) throw apiError('run_not_found');
   return {
-    events: eventsMode(headers),
+    events: eventsMode(headers, tool_calls),
     resumable: asksToResume(headers),
     ...(deadline_ms !== undefined && { deadline_ms }),
     ...(thread !== undefined && { thread }),
@@ -72,10 +76,16 @@ function deadlineOf(headers: IncomingHttpHeaders): number | undefined {
   return deadline_ms;
 }
 
-function eventsMode(headers: IncomingHttpHeaders): EventsMode {
+/** `Holdfast-Events`, and `Holdfast-Tool-Calls`. */
+function eventsMode(headers: IncomingHttpHeaders, preset: ToolCallsMode): EventsMode {
   const asked = single(headers['holdfast-events']) ?? 'none';
   const mode = EVENTS_MODES.find((candidate) => candidate === asked);
   if (!mode) throw invalid('Holdfast-Events', EVENTS_MODES.join(', '));
+  const manner = single(headers['holdfast-tool-calls']);
+  const calls = manner === undefined ? preset : TOOL_CALLS.find((candidate) => candidate === manner);
+  if (!calls) throw invalid('Holdfast-Tool-Calls', TOOL_CALLS.join(', '));
+  if (mode === 'none') return calls === 'live' ? 'live' : 'none';
+  if (manner === 'held') throw invalid('Holdfast-Tool-Calls', 'live beside Holdfast-Events');
   return mode;
 }
 

@@ -115,7 +115,7 @@ async function resume(
   reply: FastifyReply,
   context: ApiContext,
 ): Promise<void> {
-  const options = runOptions(headers);
+  const options = runOptions(headers, context.configuration.delivery.tool_calls);
   // A client that knows an epoch got ids, and needs them to come back once more.
   const resumable = options.resumable || possession.last.epoch !== undefined;
   const active = context.registry.begin(owner, caller.client, memory);

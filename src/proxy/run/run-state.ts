@@ -77,7 +77,8 @@ export class RunState {
     this.facts = run.wire.facts(run.request);
     const { schemas, spliceable } = this.facts;
     const { failsWhenFull = false } = run;
-    this.policy = { ...recovery, schemas, spliceable, failsWhenFull };
+    const isLive = run.events === 'live';
+    this.policy = { ...recovery, schemas, spliceable, failsWhenFull, isLive };
     this.signal = this.#over.signal;
     this.restored = resumption && restoredRun(resumption, run, this.facts, this.policy);
     this.transcript = this.restored?.transcript ?? new Transcript();
@@ -347,7 +348,8 @@ export class RunState {
   /** True if `delta` would settle a call that is settled already: then its repetition is cancelled. */
   #drops(delta: Delta): boolean {
     const { drop_repeated_calls } = this.#context.configuration.recovery;
-    if (delta.kind !== 'tool_close' || !drop_repeated_calls) return false;
+    // What the client has seen, and is not told that it was cut, is no repetition.
+    if (delta.kind !== 'tool_close' || !drop_repeated_calls || this.policy.isLive) return false;
     const call = this.transcript.openCalls.find(({ index }) => index === delta.index);
     if (!call || !isRepeated(call, this.transcript.closedCalls)) return false;
     this.#repeated++;

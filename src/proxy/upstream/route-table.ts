@@ -3,6 +3,7 @@ import {
   type Configuration,
   type HedgeConfiguration,
   isKeyed,
+  type RouteConfiguration,
   type TargetConfiguration,
 } from '../../config/configuration.ts';
 import { ModelPattern } from '../../config/model-pattern.ts';
@@ -38,6 +39,7 @@ interface Route {
   readonly recoversDocuments: boolean;
   readonly compression?: ModelCompression;
   readonly hedge?: ModelHedge;
+  readonly tool_calls?: RouteConfiguration['tool_calls'];
 }
 
 /** Finds the targets of a model: those of the first route that matches, or the first upstream where there are no routes. */
@@ -68,7 +70,7 @@ export class RouteTable {
       ...waits,
       budget: new HedgeBudget(max_share),
     });
-    this.#routes = routes.map(({ model, targets, non_streaming, compression, hedge }) => ({
+    this.#routes = routes.map(({ model, targets, non_streaming, compression, hedge, tool_calls }) => ({
       use: {
         route: model,
         isKeyed: [...targets, ...(compression ? [compression] : [])].some(({ upstream }) =>
@@ -80,6 +82,7 @@ export class RouteTable {
       recoversDocuments: non_streaming === 'recover',
       ...(compression && { compression: compressionOf(compression) }),
       ...(hedge && { hedge: hedgeOf(hedge) }),
+      ...(tool_calls && { tool_calls }),
     }));
   }
 
@@ -113,6 +116,11 @@ export class RouteTable {
   /** `undefined` where no target is asked beside another. */
   hedge(model: string): ModelHedge | undefined {
     return this.#route(model)?.hedge;
+  }
+
+  /** `undefined` where the route leaves it open. */
+  toolCalls(model: string): RouteConfiguration['tool_calls'] {
+    return this.#route(model)?.tool_calls;
   }
 
   #route(model: string): Route | undefined {

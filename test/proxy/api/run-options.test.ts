@@ -6,7 +6,9 @@ const RUN = newRunId();
 
 it('nothing is asked for by default, nor by headers that are empty', () => {
   const defaults = { events: 'none', resumable: false };
-  const names = ['events', 'resume', 'thread', 'run-id', 'deadline-ms'].map((name) => `holdfast-${name}`);
+  const names = ['events', 'tool-calls', 'resume', 'thread', 'run-id', 'deadline-ms'].map(
+    (name) => `holdfast-${name}`,
+  );
   expect(runOptions({})).toEqual(defaults);
   expect(runOptions(Object.fromEntries([...names, 'idempotency-key'].map((name) => [name, ''])))).toEqual(
     defaults,
@@ -33,6 +35,27 @@ it('what headers ask for', () => {
   });
 });
 
+it.each([
+  ['live', undefined, 'held', 'live'],
+  ['held', undefined, 'live', 'none'],
+  [undefined, undefined, 'live', 'live'],
+  [undefined, undefined, 'held', 'none'],
+  [undefined, 'chunks', 'held', 'chunks'],
+  ['live', 'comments', 'held', 'comments'],
+] as const)(
+  'calls are shown as the request says, or else as is configured: %s, %s, %s',
+  (calls, events, preset, mode) => {
+    const headers = { 'holdfast-tool-calls': calls, 'holdfast-events': events };
+    expect(runOptions(headers, preset).events).toBe(mode);
+  },
+);
+
+it('held calls and advisory events exclude each other', () => {
+  expect(() => runOptions({ 'holdfast-tool-calls': 'held', 'holdfast-events': 'chunks' })).toThrow(
+    "Invalid value for 'Holdfast-Tool-Calls': it must be live beside Holdfast-Events.",
+  );
+});
+
 it('a client that only knows the id of its last event says by it which run it is', () => {
   expect(runOptions({ 'last-event-id': `${RUN}.1.7` }).run).toBe(RUN);
   expect(runOptions({ 'last-event-id': '7' }).run).toBeUndefined();
@@ -40,6 +63,7 @@ it('a client that only knows the id of its last event says by it which run it is
 
 it.each<readonly [string, string, string]>([
   ['holdfast-events', 'all', "Invalid value for 'Holdfast-Events': it must be none, chunks, comments."],
+  ['holdfast-tool-calls', 'all', "Invalid value for 'Holdfast-Tool-Calls': it must be held, live."],
   ['holdfast-resume', 'yes', "Invalid value for 'Holdfast-Resume': it must be 1."],
   ['holdfast-thread', 't'.repeat(257), "Invalid value for 'Holdfast-Thread'"],
   ...['0', '-1', '1.5', 'soon', '2147483648'].map(
@@ -65,7 +89,7 @@ it.each<readonly [string, Record<string, string>, boolean]>([
   ['a client that speaks of it', { 'user-agent': 'proxy (for codex_exec)' }, false],
 ])('Codex is recognised by %s, unless profiles are off', (_, headers, isKnown) => {
   const profile = (client_profiles: boolean) =>
-    profileOf(headers, { delivery: { client_profiles, keepalive_ms: 15_000 } });
+    profileOf(headers, { delivery: { client_profiles, keepalive_ms: 15_000, tool_calls: 'held' } });
   expect(profile(true)).toEqual(isKnown ? { failsWhenFull: true } : {});
   expect(profile(false)).toEqual({});
 });

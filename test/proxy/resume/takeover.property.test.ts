@@ -51,7 +51,7 @@ const cases: fc.Arbitrary<Case> = fc
       fates: fc.array(fates(manner), { minLength: 1, maxLength: 3 }),
       dialect: fc.constantFrom(...DIALECT_NAMES),
       durability: fc.constantFrom('interval' as const, 'write_ahead' as const),
-      events: fc.constantFrom<EventsMode>('none', 'none', 'chunks', 'comments'),
+      events: fc.constantFrom<EventsMode>('none', 'none', 'live', 'chunks', 'comments'),
       tool_proof: fc.constantFrom(1 as const, 2 as const, 3 as const),
       piece_bytes: fc.constantFrom(7, 64, 300, 1000, Number.POSITIVE_INFINITY),
       pace_ms: fc.constantFrom(0, 0, 15, 60),

@@ -68,7 +68,8 @@ describe('a call that is held for ten minutes', () => {
   });
 
   test('is configurable', async () => {
-    const configuration = { delivery: { keepalive_ms: 6000, client_profiles: true } };
+    const delivery = { keepalive_ms: 6000, client_profiles: true, tool_calls: 'held' } as const;
+    const configuration = { delivery };
     const { events_ms, end_ms } = await ask([SLOW.messages], { wire: 'messages', configuration });
     expect(longestGap_ms(events_ms, end_ms)).toBe(6000);
   });

@@ -250,7 +250,8 @@ export class AttemptPlanner {
       elsewhere: true,
       carries: left.length > 0,
     });
-    if (!asksAgain(plan)) return undefined;
+    // To say the same again, another target would need the luck that no cut asks for.
+    if (!asksAgain(plan) || (plan.kind === 'R3' && plan.repeats)) return undefined;
     const cutTools = cutToolsAfter(plan, this.#cutTools);
     const rest = { plan, transcript, tokens_left, thoughts: output.thoughts, cutTools, isAuthor: false };
     for (const other of left) {

@@ -267,6 +267,7 @@ export class TargetRequests {
       const mayThinkOn = canThinkOn && !this.#thinksAnew && !this.#failed.has('prefill');
       return onlyReasoned && mayThinkOn ? 'prefill' : 'restart';
     }
+    if (plan.kind === 'R3' && plan.repeats) return this.#failed.has('replay') ? undefined : 'replay';
     const tools = transcript.providerTools;
     if (tools.length > 0 && !takesBack(this.#target, tools, this.#run)) return undefined;
     const { tail } = givenBack(transcript.text, tools);
@@ -295,7 +296,9 @@ export class TargetRequests {
 
   /** `tail`: the text that the rest is joined to. */
   #splice(mode: Mode, tail: string, prefix: Prefix, rest: Rest, allowsMore: boolean): Splice {
-    const { transcript, isAuthor, tokens_left, thoughts } = rest;
+    const { plan, transcript, isAuthor, tokens_left, thoughts } = rest;
+    const isRepeated = plan.kind === 'R3' && plan.repeats;
+    const calls = isRepeated ? transcript.toolCalls.filter(({ state }) => state !== 'cancelled') : undefined;
     return new Splice({
       mode,
       delivered: { text: tail, reasoning: transcript.reasoning },
@@ -307,6 +310,7 @@ export class TargetRequests {
       continuesReasoning: isAuthor && this.#prefill.dialect.continuesReasoning && mode === 'prefill',
       stops: this.#facts.stops,
       ...(allowsMore && { token_limit: tokens_left }),
+      ...(calls && { calls }),
       ordered: this.#run.wire.isOrdered === true,
     });
   }

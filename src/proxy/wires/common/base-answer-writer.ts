@@ -60,7 +60,7 @@ export abstract class BaseAnswerWriter {
   }
 
   advise(advisory: Advisory): void {
-    if (this.#events === 'none') return;
+    if (this.#events === 'none' || this.#events === 'live') return;
     if (!this.begun) this.#advisories = [...this.#advisories, advisory];
     else if (this.#events === 'comments') this.sink.comment(`holdfast ${JSON.stringify(advisory)}`);
     else this.sendEmpty(advisory);

@@ -159,8 +159,11 @@ export interface AnswerSink {
   storeFirst(): void;
 }
 
-/** What the client asked to see besides the standard wire: the `Holdfast-Events` request header. */
-export type EventsMode = 'none' | 'chunks' | 'comments';
+/**
+ * What the client asked to see besides the standard wire: the `Holdfast-Events` request header. In every mode but `none` calls
+ * are shown as they come; `live`: that, and nothing else, as `Holdfast-Tool-Calls` asks for it.
+ */
+export type EventsMode = 'none' | 'live' | 'chunks' | 'comments';
 
 /** Events for clients that asked to see recoveries (`Holdfast-Events`); never part of the transcript. */
 export type Advisory =

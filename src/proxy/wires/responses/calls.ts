@@ -34,6 +34,7 @@ export class ResponseCalls {
   show(item: AttemptItem, event: ResponsesEvent, deltas: readonly Delta[]): void {
     for (const delta of deltas) if (delta.kind === 'tool_start') this.#itemOf.set(delta.index, item);
     if (this.#dropped.has(item)) this.#sender.isFaithful = false;
+    else if (this.#calls.live && this.#isMadeAgain(item, deltas)) this.#continue(deltas);
     else if (this.#calls.live) this.#showLive(item, event, deltas);
     else if (this.#output.has(item)) this.#output.pass(item, event, []);
     else {
@@ -72,6 +73,24 @@ export class ResponseCalls {
     }
     this.#sender.isFaithful = false;
     return this.#calls.cancel(index);
+  }
+
+  /** The client knows the call of this item as one of an earlier attempt. */
+  #isMadeAgain(item: AttemptItem, deltas: readonly Delta[]): boolean {
+    const isNew = this.#output.has(item) || deltas.some(({ kind }) => kind === 'tool_start');
+    return this.#output.continues && !isNew;
+  }
+
+  /** What is new of a call that is made again goes to the item in which the client has its beginning. */
+  #continue(deltas: readonly Delta[]): void {
+    this.#sender.isFaithful = false;
+    for (const delta of deltas) {
+      if (delta.kind === 'tool_close') this.#closeLive(delta);
+      if (delta.kind !== 'tool_arguments') continue;
+      const shown = this.#output.openCall(this.#calls.idOf(delta.index) ?? '');
+      const fragment = this.#calls.show(delta);
+      if (shown && fragment) this.#output.continueCall(shown, fragment);
+    }
   }
 
   #showLive(item: AttemptItem, event: ResponsesEvent, deltas: readonly Delta[]): void {

@@ -212,6 +212,19 @@ export function callClosing(shown: ShownItem, whole: string): readonly Unnumbere
   ];
 }
 
+/** More of the arguments of a call. `said`: as a run has them, where free text is a JSON string. */
+export function argumentsDelta(item: Json, output_index: number, said: string): Unnumbered {
+  const { event } = isCustom(item) ? CALLS.custom_tool_call : CALLS.function_call;
+  // The quote that ends it may be among it.
+  const text = parsedJson(`"${said}"`) ?? parsedJson(`"${said}`);
+  return {
+    type: `${event}.delta`,
+    item_id: item.id,
+    output_index,
+    delta: isCustom(item) ? textIn(text) : said,
+  };
+}
+
 /** The event that ends a call, or thoughts, which were cut. */
 export const cutOff = ({ item, index }: ShownItem): Unnumbered => ({
   type: 'response.output_item.done',

@@ -3,7 +3,16 @@ import type { Delta, Prose } from '../../../plans/delta.ts';
 import type { ShownFragment } from '../../../plans/shown-calls.ts';
 import { normalisedArguments, type ToolCall } from '../../../plans/tool-call.ts';
 import { partsOf, type ShownItem } from './client-response-state.ts';
-import { argumentsOf, callClosing, callOf, cutOff, itemClosing, partClosing, placeOf } from './ending.ts';
+import {
+  argumentsDelta,
+  argumentsOf,
+  callClosing,
+  callOf,
+  cutOff,
+  itemClosing,
+  partClosing,
+  placeOf,
+} from './ending.ts';
 import { type AttemptItem, type ResponsesData, type ResponsesEvent, TEXT_PARTS, textIn } from './event.ts';
 import { isCustom, isFunction, kindOf } from './items.ts';
 import { announced, fitPart, openPart, Place, partOfEvent } from './place.ts';
@@ -31,8 +40,8 @@ const PART_TYPES = { text: 'output_text', refusal: 'refusal', reasoning: 'reason
  */
 export class ResponseOutput {
   readonly #sender: ResponsesSender;
-  /** The calls that another replica was about to show, with their arguments. */
-  readonly #restored = new Map<ShownItem, string>();
+  /** The calls that another replica was about to show, or was showing. */
+  readonly #restored = new Map<ShownItem, ToolCall>();
   #continues: boolean = false;
   /** Of the current attempt. */
   #places = new Map<AttemptItem, Place>();
@@ -56,7 +65,7 @@ export class ResponseOutput {
     }
     for (const item of shown.openItems) {
       const call = callOf(item, calls);
-      if (call) this.#restored.set(item, call.arguments);
+      if (call) this.#restored.set(item, call);
     }
     this.#sender.isFaithful = false;
   }
@@ -142,6 +151,11 @@ export class ResponseOutput {
     this.#closeOpen(() => true);
   }
 
+  /** More of the arguments of a call that an earlier attempt has begun. */
+  continueCall({ item, index }: ShownItem, { arguments: said, deltas }: ShownFragment): void {
+    this.#sender.emit(argumentsDelta(item, index, said), deltas);
+  }
+
   /** The events that end a call which was shown, with its arguments. */
   closingOf(shown: ShownItem) {
     return callClosing(shown, this.#argumentsOf(shown));
@@ -192,7 +206,7 @@ export class ResponseOutput {
   #argumentsOf(shown: ShownItem): string {
     const { item } = shown;
     const said = isCustom(item) ? JSON.stringify(textIn(item.input)) : textIn(item.arguments);
-    const restored = this.#restored.get(shown) ?? '';
+    const restored = this.#restored.get(shown)?.arguments ?? '';
     return normalisedArguments(restored.length > said.length ? restored : said);
   }
 
@@ -251,7 +265,12 @@ export class ResponseOutput {
   /** What begins now comes after it: prose is sent in order, and its end may have gone unseen. */
   #isLeft(shown: ShownItem): boolean {
     const kind = kindOf(shown.item);
-    return kind === 'message' || kind === 'reasoning' || !this.#placeOf(shown);
+    return kind === 'message' || kind === 'reasoning' || !(this.#isMadeAgain(shown) || this.#placeOf(shown));
+  }
+
+  /** A call that was cut and not cancelled: its attempt is made again, and continues it. */
+  #isMadeAgain(shown: ShownItem): boolean {
+    return kindOf(shown.item) === 'call' && this.#restored.get(shown)?.state !== 'closed';
   }
 
   #closeOpen(isMeant: (shown: ShownItem) => boolean): void {

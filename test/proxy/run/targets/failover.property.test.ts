@@ -29,7 +29,7 @@ const cases: fc.Arbitrary<Case> = fc
     dialect: dialects,
     others: fc.array(dialects, { minLength: 1, maxLength: 2 }),
     same_target_retries: fc.nat(2),
-    events: fc.constantFrom<EventsMode>('none', 'chunks', 'comments'),
+    events: fc.constantFrom<EventsMode>('none', 'live', 'chunks', 'comments'),
     randomness: fc.double({ min: 0, max: 0.999, noNaN: true }),
     declared: fc.boolean(),
   })
