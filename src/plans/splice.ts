@@ -1,5 +1,5 @@
+import { CallReplay } from './call-replay.ts';
 import { type Delta, isUsage, type ToolDelta } from './delta.ts';
-import { CallReplay } from './seam/call-replay.ts';
 import type { SeamKind, SeamRejection } from './seam/joint.ts';
 import type { PrefillManner } from './seam/mode.ts';
 import { commonPrefixLength } from './seam/repetition.ts';

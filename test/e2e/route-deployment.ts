@@ -20,6 +20,8 @@ export interface TwoTargets {
   readonly second?: object;
   /** Of the upstream behind the first target. */
   readonly upstream?: object;
+  /** Of the route itself. */
+  readonly settings?: object;
 }
 
 /** Processes with a file store between them, and two providers behind every route. */
@@ -56,6 +58,7 @@ export class RouteDeployment {
       },
       routes: Object.entries(routes).map(([model, route], index) => ({
         model,
+        ...route.settings,
         targets: [
           { upstream: `first_${index}`, ...route.first },
           { upstream: 'second', ...route.second },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Delta, ToolDelta } from '../../../src/plans/delta.ts';
-import { CallReplay } from '../../../src/plans/seam/call-replay.ts';
+import { CallReplay } from '../../src/plans/call-replay.ts';
+import type { Delta, ToolDelta } from '../../src/plans/delta.ts';
 
 const shown = (index: number, text: string, state: 'open' | 'closed' = 'open', name = 'forecast') => ({
   index,

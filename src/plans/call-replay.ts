@@ -1,6 +1,6 @@
-import type { Delta, ToolDelta } from '../delta.ts';
-import type { ToolCall } from '../tool-call.ts';
-import type { SeamRejection } from './joint.ts';
+import type { Delta, ToolDelta } from './delta.ts';
+import type { SeamRejection } from './seam/joint.ts';
+import type { ToolCall } from './tool-call.ts';
 
 /** A call that is made again, as far as it has come. */
 interface Repeated {
