@@ -58,8 +58,8 @@ export class Splice {
     if (options.calls) this.#replay = new CallReplay(options.calls);
     if (options.token_limit !== undefined) this.#limit = new TokenLimit(options.token_limit);
     const seenReasoning = options.delivered.reasoning !== '';
-    // The same answer has the same thoughts, before its calls and between them.
-    if (options.calls && seenReasoning) this.#reasoning = 'matching';
+    // The same answer has the same thoughts, before its text and behind it.
+    if (options.mode === 'replay' && seenReasoning) this.#reasoning = 'matching';
     else if (options.mode === 'restart')
       this.#reasoning = seenReasoning ? RESTARTED[options.thoughts ?? 'unknown'] : 'passing';
     // Text has begun: reasoning that comes now would appear in the middle of the answer.
@@ -208,7 +208,7 @@ export class Splice {
 
   /** In an answer that is made again: the thoughts that the client has seen come again, or have come again. */
   get #isRethinking(): boolean {
-    return this.#replay !== undefined && this.#reasoning === 'matching';
+    return this.#options.mode === 'replay' && this.#reasoning === 'matching';
   }
 
   get #hasRethought(): boolean {
@@ -255,7 +255,9 @@ export class Splice {
     const same = commonPrefixLength(text, expected);
     this.#matched += same;
     if (same === text.length) return '';
-    this.#reasoning = same === expected.length ? 'passing' : 'swallowing';
+    // More thoughts than were shown before the text would appear behind it.
+    const isNew = same === expected.length && (this.#seam.isOpen || this.#options.mode !== 'replay');
+    this.#reasoning = isNew ? 'passing' : 'swallowing';
     return this.#reasoning === 'passing' ? text.slice(same) : '';
   }
 }

@@ -109,6 +109,45 @@ describe('reasoning', () => {
     expect(passed(spliceOf(), reasoning('a'), start(0, 'now'), reasoning('b'))).toEqual(['tool_start', 'b']);
   });
 
+  describe('of an answer that is made again', () => {
+    const replayed = (seen: string) => spliceOf({ mode: 'replay', reasoning: seen });
+
+    test('is shown behind the text from where it was cut', () => {
+      const again = [
+        reasoning('Look: '),
+        text(DELIVERED),
+        reasoning('It holds'),
+        reasoning('. So'),
+        text('.'),
+      ];
+      expect(passed(replayed('Look: It hol'), ...again)).toEqual(['ds', '. So', 'text']);
+    });
+
+    test('is shown once its text is over where all of the other thoughts have come again', () => {
+      const splice = replayed('Look: ');
+      const again = [reasoning('Look: '), text(DELIVERED)];
+      expect(passed(splice, ...again)).toEqual([]);
+      expect(splice.isOpen).toBe(true);
+      expect(passed(splice, reasoning('It holds.'))).toEqual(['It holds.']);
+    });
+
+    test('is left out where there is more of it before the text than was shown', () => {
+      const again = [
+        reasoning('Look: it'),
+        reasoning(' is one'),
+        text(DELIVERED),
+        text('.'),
+        reasoning('So.'),
+      ];
+      expect(passed(replayed('Look: '), ...again)).toEqual(['text', 'So.']);
+    });
+
+    test('is left out where it differs, until new text has come', () => {
+      const again = [reasoning('Let me see'), text(DELIVERED), text('.'), reasoning('So.')];
+      expect(passed(replayed('Look: '), ...again)).toEqual(['text', 'So.']);
+    });
+  });
+
   test('continues where the dialect continues it', () => {
     const thinking = { text: '', reasoning: 'Let me', continuesReasoning: true };
     expect(passed(spliceOf(thinking), reasoning(' see.'))).toEqual([' see.']);

@@ -555,12 +555,33 @@ describe('what cannot be continued', () => {
 });
 
 describe('a document', () => {
+  const pieces = ['{"city":"Brest",', '"days":', '3}'];
+  const asked = { text: { format: { type: 'json_schema', name: 'x', schema: {} } } };
+
   test('is replayed, for half of it nothing else fits', async () => {
-    const pieces = ['{"city":"Brest",', '"days":', '3}'];
     const cut = [...begin(1), ...message('msg_1', 0, pieces).slice(0, 4)];
-    const asked = { text: { format: { type: 'json_schema', name: 'x', schema: {} } } };
     const told = await tellResponses([cut, answer(2, message('msg_2', 0, pieces))], { asked });
     expect(told.stream).toMatchObject({ violations: [], text: pieces.join('') });
     expect(told.asked[0]?.input).toEqual([{ role: 'user', content: 'Tell me.' }]);
+  });
+
+  test('has the thoughts that were cut behind it continued in an item of their own, which keeps its secret', async () => {
+    const thoughts = ['Is three ', 'days enough? ', 'It is.'];
+    const cut = [...begin(1), ...message('msg_1', 0, pieces), ...reasoning('rs_1', 1, thoughts).slice(0, 4)];
+    const again = answer(2, message('msg_2', 0, pieces), reasoning('rs_2', 1, thoughts));
+    const told = await tellResponses([cut, again], { asked });
+    expect(told.stream).toMatchObject({
+      violations: [],
+      text: pieces.join(''),
+      reasoning: thoughts.join(''),
+    });
+    expect(outputOf(told)).toMatchObject([
+      { type: 'message' },
+      {
+        id: 'rs_2',
+        encrypted_content: 'thought by rs_2',
+        summary: [{ type: 'summary_text', text: 'It is.' }],
+      },
+    ]);
   });
 });

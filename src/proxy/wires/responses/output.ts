@@ -218,7 +218,11 @@ export class ResponseOutput {
     // The client already has what was sent of it up to now.
     const open = kind === 'message' || kind === 'reasoning' ? this.#joinable(kind) : undefined;
     if (open) return this.#join(item, open);
-    return event.deltas.length > 0 || kind === 'other' ? this.#begin(item) : undefined;
+    if (event.deltas.length === 0 && kind !== 'other') return undefined;
+    const place = this.#begin(item);
+    // Of prose, what the attempt sent before this was left out.
+    place.isRebuilt = kind !== 'other';
+    return place;
   }
 
   /** Where the client gets prose of this kind. */

@@ -94,9 +94,11 @@ export class Place {
   #whole(item: unknown): Json {
     const own = this.shown.item;
     if (!isObject(item)) return own;
-    if (own.type === 'reasoning')
-      return { ...own, ...(item.status !== undefined && { status: item.status }) };
-    return { ...item, ...own, ...(item.status !== undefined && { status: item.status }) };
+    const { status, encrypted_content } = item;
+    const ending = status !== undefined && { status };
+    if (own.type !== 'reasoning') return { ...item, ...own, ...ending };
+    const secret = own.id === item.id && encrypted_content !== undefined && { encrypted_content };
+    return { ...own, ...secret, ...ending };
   }
 
   #mapped(list: PartList, index: unknown): number | undefined {
