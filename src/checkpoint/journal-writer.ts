@@ -301,20 +301,29 @@ export class JournalWriter implements Sweepable {
     return batch;
   }
 
-  async #append(lease: Lease, batch: readonly JournalRecord[]): Promise<void> {
+  #append(lease: Lease, batch: readonly JournalRecord[]): Promise<void> {
     const { store } = this.#options;
-    if (!(await this.#attempt(lease, () => store.append(lease, batch)))) return;
-    this.#stored_seq = batch.at(-1)?.seq ?? this.#stored_seq;
-    this.#batch = [];
-    while (this.#waiters[0] && this.#waiters[0].seq <= this.#stored_seq) this.#waiters.shift()?.resolve(true);
-    if (this.#urgent || this.#closing) this.#scheduler.soon(this);
+    return this.#attempt(
+      lease,
+      () => store.append(lease, batch),
+      () => {
+        this.#stored_seq = batch.at(-1)?.seq ?? this.#stored_seq;
+        this.#batch = [];
+        while (this.#waiters[0] && this.#waiters[0].seq <= this.#stored_seq)
+          this.#waiters.shift()?.resolve(true);
+        if (this.#urgent || this.#closing) this.#scheduler.soon(this);
+      },
+    );
   }
 
-  async #finish(lease: Lease, closing: Closing): Promise<void> {
+  #finish(lease: Lease, closing: Closing): Promise<void> {
     const { store } = this.#options;
     const end = closing.end && this.#endOf(closing.end);
-    const sealed = await this.#attempt(lease, () => (end ? store.finish(lease, end) : store.release(lease)));
-    if (sealed) this.#end('closed', true);
+    return this.#attempt(
+      lease,
+      () => (end ? store.finish(lease, end) : store.release(lease)),
+      () => this.#end('closed', true),
+    );
   }
 
   #endOf({ status, ...end }: JournalEnd): RunEnd {
@@ -323,8 +332,8 @@ export class JournalWriter implements Sweepable {
     return { ...end, status: isWhole ? status : 'recovered_from_partial', at_ms };
   }
 
-  /** One call of the store; true when it succeeded and still matters. */
-  async #attempt(lease: Lease, call: () => Promise<unknown>): Promise<boolean> {
+  /** One call of the store. `done`: it has succeeded and still matters; no other call can begin before that is noted. */
+  async #attempt(lease: Lease, call: () => Promise<unknown>, done: () => void): Promise<void> {
     const { time, cadence } = this.#scheduler;
     const started_ms = time.now();
     this.#call = 'under_way';
@@ -333,7 +342,7 @@ export class JournalWriter implements Sweepable {
     } catch (error) {
       this.#call = 'none';
       this.#fail(lease, error);
-      return false;
+      return;
     }
     this.#call = 'none';
     this.#failures = 0;
@@ -341,7 +350,7 @@ export class JournalWriter implements Sweepable {
     const elapsed_ms = time.now() - started_ms;
     cadence.observe(elapsed_ms);
     this.#options.onAppend(elapsed_ms);
-    return this.#state === 'open';
+    if (this.#state === 'open') done();
   }
 
   #fail(lease: Lease, error: unknown): void {

@@ -75,6 +75,20 @@ describe('a journal is stored', () => {
     expect(situation.seqs).toEqual([[0, 1], [3]]);
   });
 
+  test('once, at whichever moment of an append something urgent is recorded', async () => {
+    for (let moment = 0; moment < 30; moment++) {
+      const situation = new Situation();
+      const journal = await situation.open();
+      journal.record(textEvent('a'));
+      for (let turn = 0; turn < moment; turn++) await Promise.resolve();
+      journal.record(eventOf({ kind: 'finish', reason: 'stop' }));
+      await situation.settle();
+      const seqs = situation.seqs.flat();
+      expect(seqs, `after ${moment} turns`).toEqual([...new Set(seqs)]);
+      expect(seqs.at(-1)).toBe(2);
+    }
+  });
+
   test('without a timer while there is nothing to store', async () => {
     const situation = new Situation();
     const journal = await situation.open();
