@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Transport } from '../../../src/proxy/upstream/transport.ts';
+import { CapabilityMemory } from '../../../src/proxy/wires/dialects/capability-memory.ts';
 import type { Fault } from '../../provider/fault.ts';
 import type { Plan } from '../../provider/script.ts';
 import { type SimulationOptions, simulate, upstreamAt } from '../../simulation/simulate.ts';
@@ -136,6 +137,89 @@ describe('a message', () => {
   });
 });
 
+/** One process, which remembers what it has learnt. */
+function remembering(): SimulationOptions {
+  let memory: CapabilityMemory | undefined;
+  return {
+    capabilities: (time) => {
+      memory ??= new CapabilityMemory(time);
+      return memory;
+    },
+  };
+}
+
+describe('a later message of the conversation', () => {
+  const own = { type: 'thinking', thinking: 'It rains.', signature: 'b3du' };
+  const begun = [user('Hello.'), assistant(thought, sealed, said), user('Tell me.')];
+  const next = [...begun, assistant(own, call), user([result])];
+  const thinks = { request: { thinking: { type: 'adaptive' } } as SimulationOptions['request'] };
+
+  /** Asked once the conversation as it was `begun` has been refused. */
+  async function later(messages: unknown, plan: Plan = says(), more: SimulationOptions = {}) {
+    const options = { ...thinks, ...remembering() } as SimulationOptions;
+    const { asked } = await ask(says(refuses(INVALID_SIGNATURE)), 'messages', begun, options);
+    expect(asked).toHaveLength(2);
+    return ask(plan, 'messages', messages, { ...options, ...more });
+  }
+
+  test('is asked for at once without what was refused, and with what its provider has thought since', async () => {
+    const { asked, stream } = await later(next);
+    expect(stream.text).toBe(TEXT);
+    expect(asked).toMatchObject([
+      {
+        body: {
+          thinking: { type: 'adaptive' },
+          messages: [user('Hello.'), assistant(said), user('Tell me.'), assistant(own, call), user([result])],
+        },
+      },
+    ]);
+  });
+
+  test('is asked for without thinking where it goes on after a tool that rests on what was refused', async () => {
+    const { asked } = await later([
+      user('Hello.'),
+      assistant(thought, call),
+      user([result]),
+      assistant(own, call),
+      user([result]),
+    ]);
+    expect(asked).toMatchObject([
+      {
+        body: {
+          thinking: { type: 'disabled' },
+          messages: [user('Hello.'), assistant(call), user([result]), assistant(own, call), user([result])],
+        },
+      },
+    ]);
+  });
+
+  test('goes with all of its thoughts to another upstream', async () => {
+    const reset: Fault = { kind: 'reset', at: { event: 8 } };
+    const { asked, stream } = await later(next, says(reset), {
+      others: ['anthropic'],
+      recovery: { same_target_retries: 0 },
+    });
+    expect(stream.text).toBe(TEXT);
+    const thoughts = asked.map(({ upstream, body }) => [upstream, JSON.stringify(body).includes('c2VhbGVk')]);
+    expect(thoughts).toEqual([
+      ['default', false],
+      ['other-1', true],
+    ]);
+  });
+
+  test('that is refused for another thought is asked for without any', async () => {
+    const { asked, stream } = await later(next, says(refuses(INVALID_SIGNATURE)));
+    expect(stream.text).toBe(TEXT);
+    expect(asked.map(({ body }) => JSON.stringify(body).includes('b3du'))).toEqual([true, false]);
+  });
+
+  test('that is refused without any thoughts left is not asked for again', async () => {
+    const { asked, client } = await later(begun, says(refuses(INVALID_SIGNATURE)));
+    expect(asked).toHaveLength(1);
+    expect(client.rejection?.status).toBe(400);
+  });
+});
+
 describe('a response', () => {
   const reasoning = { type: 'reasoning', id: 'rs_05be', summary: [], encrypted_content: 'gAAA' };
   const message = (more: object = {}) => ({ type: 'message', role: 'assistant', content: 'Yes?', ...more });
@@ -179,5 +263,18 @@ describe('a response', () => {
 
     expect(asked).toHaveLength(2);
     expect(client.rejection?.status).toBe(400);
+  });
+
+  test('is asked for at once without what was refused before, and with what the provider has thought since', async () => {
+    const own = { type: 'reasoning', id: 'rs_own', summary: [], encrypted_content: 'gBBB' };
+    const since = [own, message({ id: 'msg_own' }), user('Go on.')];
+    const process = remembering();
+    await ask(says(refuses(UNVERIFIED)), 'responses', history, process);
+    const { asked, stream } = await ask(says(), 'responses', [...history, ...since], process);
+
+    expect(stream.text).toBe(TEXT);
+    expect(asked.map(({ body }) => body.input)).toEqual([
+      [user('Hello.'), message(), made(), ...rest, ...since],
+    ]);
   });
 });

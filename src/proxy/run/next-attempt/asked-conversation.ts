@@ -26,12 +26,16 @@ export const dialectOf = (target: RunTarget, run: Run, { capabilities }: RunCont
   run.wire.dialect ?? capabilities.dialect(target, modelOf(target, run)) ?? DIALECTS.generic;
 
 /** What is asked for; where several providers take part in a conversation, as this one takes it. */
-export const requestFor = (
+export function requestFor(
   target: RunTarget,
   { request }: AskedConversation,
   run: Run,
   context: RunContext,
-): WireRequest => (run.targets ? historyFor(dialectOf(target, run, context), request) : request);
+): WireRequest {
+  const asked = run.targets ? historyFor(dialectOf(target, run, context), request) : request;
+  const isRefused = context.capabilities.refusedThoughts.of(target.name);
+  return (isRefused && run.wire.withoutThoughts?.(asked, isRefused)) ?? asked;
+}
 
 /** The request for the whole answer: as it came, unless this target is to have it in another form. */
 export function originalRequest(

@@ -209,11 +209,17 @@ export class TargetRequests {
    * client sends it again with every request, and only the provider that has sealed it can open it.
    */
   #leaveThoughts({ cause, message = '' }: Interruption): boolean {
-    if (!isPermanent(cause)) return false;
-    const request = this.#run.wire.withoutThoughts?.(this.#conversation.request, message);
+    const { id: run, wire } = this.#run;
+    if (!isPermanent(cause) || !wire.refusesThoughts?.(message)) return false;
+    const { refusedThoughts } = this.#context.capabilities;
+    const asked = requestFor(this.#target, this.#conversation, this.#run, this.#context);
+    const request = wire.withoutThoughts?.(asked, (seal) => {
+      refusedThoughts.remember(this.#target.name, seal);
+      // Which of them was refused is not said.
+      return true;
+    });
     if (!request) return false;
     this.#conversation = { ...this.#conversation, request, body: JSON.stringify(request) };
-    const { id: run } = this.#run;
     this.#context.log.info({ run, upstream: this.#target.name }, 'thoughts of another provider left out');
     return true;
   }

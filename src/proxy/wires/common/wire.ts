@@ -50,11 +50,10 @@ export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends W
    * way makes the provider read the conversation without its prompt cache.
    */
   keepsCache?(facts: CacheFacts<Request>): boolean;
-  /**
-   * The request without what models have thought in it, where `refusal`, in a provider's words, says that it does not take that
-   * back: another provider has sealed it. Undefined where it says something else, or there is nothing of the kind.
-   */
-  withoutThoughts?(request: Request, refusal: string): Request | undefined;
+  /** Whether `refusal`, in a provider's words, says that it does not take back a thought: another provider has sealed it. */
+  refusesThoughts?(refusal: string): boolean;
+  /** The request without the thoughts that are left out, by what seals each of them; undefined where there are none. */
+  withoutThoughts?(request: Request, isLeftOut: (seal: string) => boolean): Request | undefined;
   /** How what was said before can be put in fewer words, on a wire that has it as messages. */
   readonly conversation?: Conversation<Request>;
   /** The body of an error of ours, if that is not `{"error": …}`. `error`: in the OpenAI shape. */

@@ -2,6 +2,7 @@ import type { Time } from '../../../lib/time.ts';
 import type { PrefillManner } from '../../../plans/seam/mode.ts';
 import type { Target } from '../../upstream/target.ts';
 import type { Dialect, Samples } from '../common/dialect.ts';
+import { RefusedThoughts } from './refused-thoughts.ts';
 import { DIALECTS, dialectAt, dialectBehind } from './registry.ts';
 import type { StoredCapabilities, Subject } from './stored-capabilities.ts';
 
@@ -31,6 +32,8 @@ const UNPROBED_FOR_MS = 60_000;
  * model: a gateway has another server behind each. Where there is a store, what this process does not know is looked for there in the background.
  */
 export class CapabilityMemory {
+  /** Known to this process alone. */
+  readonly refusedThoughts = new RefusedThoughts();
   readonly #time: Time;
   readonly #entries = new Map<string, Capabilities & { readonly until_ms: number }>();
   /** By base URL; these come from the configuration, which bounds their number. */

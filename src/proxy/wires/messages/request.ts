@@ -198,30 +198,46 @@ function contentOf(blocks: readonly object[]): unknown {
 const REFUSES_THOUGHTS =
   /invalid .{1,20} in .?(?:redacted_)?thinking|thinking.? blocks .{1,80} cannot be modified/i;
 
+export const messagesRefuseThoughts = (refusal: string): boolean => REFUSES_THOUGHTS.test(refusal);
+
 export function messagesWithoutThoughts(
   request: MessagesRequest,
-  refusal: string,
+  isLeftOut: (seal: string) => boolean,
 ): MessagesRequest | undefined {
-  if (!REFUSES_THOUGHTS.test(refusal)) return undefined;
-  const messages = request.messages.flatMap(withoutThoughts);
-  const isChanged = messages.some((message, index) => message !== request.messages[index]);
-  if (!isChanged && messages.length === request.messages.length) return undefined;
+  const { messages } = request;
+  const kept = messages.map((message) => withoutThoughts(message, isLeftOut));
+  const isChanged = (message: MessageParam | undefined, index: number) => message !== messages[index];
+  if (!kept.some(isChanged)) return undefined;
   // An answer that goes on after its tools must begin with what was thought before them, unless it is made without thinking.
-  const goesOn = blocksOf(messages.at(-1)?.content).some((block) => 'tool_use_id' in block);
-  return { ...request, ...(goesOn && withoutThinking(request)), messages };
+  const begun = messages.findLastIndex(({ role, content }) => role === 'user' && !hasToolResult(content));
+  const goesOn = kept.some((message, index) => index > begun && isChanged(message, index));
+  return {
+    ...request,
+    ...(goesOn && withoutThinking(request)),
+    messages: kept.filter((message) => message !== undefined),
+  };
 }
 
-/** None of a message that is nothing but thoughts. */
-function withoutThoughts(message: MessageParam): readonly MessageParam[] {
+/** Nothing of a message that is nothing but thoughts. */
+function withoutThoughts(
+  message: MessageParam,
+  isLeftOut: (seal: string) => boolean,
+): MessageParam | undefined {
   const { role, content } = message;
-  if (role !== 'assistant' || !Array.isArray(content)) return [message];
-  const kept = content.filter((block: unknown) => !isThought(block));
-  if (kept.length === content.length) return [message];
-  return kept.length === 0 ? [] : [{ ...message, content: kept }];
+  if (role !== 'assistant' || !Array.isArray(content)) return message;
+  const kept = content.filter((block: unknown) => !(isThought(block) && isLeftOut(sealOf(block))));
+  if (kept.length === content.length) return message;
+  return kept.length === 0 ? undefined : { ...message, content: kept };
 }
 
-const isThought = (block: unknown): boolean =>
+const hasToolResult = (content: unknown): boolean =>
+  blocksOf(content).some((block) => 'tool_use_id' in block);
+
+const isThought = (block: unknown): block is Readonly<Record<string, unknown>> =>
   isObject(block) && (block.type === 'thinking' || block.type === 'redacted_thinking');
+
+const sealOf = ({ signature, data }: Readonly<Record<string, unknown>>): string =>
+  [signature, data].find((seal) => typeof seal === 'string') ?? '';
 
 /** Joins a text to the text before it, as one block. */
 function joined(blocks: readonly object[]): readonly object[] {

@@ -15,6 +15,7 @@ import {
   messagesContinuationOf,
   messagesFactsOf,
   messagesKeepsCache,
+  messagesRefuseThoughts,
   messagesWithoutThoughts,
 } from './request.ts';
 
@@ -33,6 +34,7 @@ export const messagesWire: Wire<MessagesEvent, MessagesRequest> = {
   facts: messagesFactsOf,
   continuation: messagesContinuationOf,
   keepsCache: messagesKeepsCache,
+  refusesThoughts: messagesRefuseThoughts,
   withoutThoughts: messagesWithoutThoughts,
   conversation: messagesConversation,
   errorBody: errorPayload,

@@ -16,6 +16,7 @@ import {
   type RequestFacts,
 } from '../common/request.ts';
 import type { WireRequest } from '../common/wire.ts';
+import { type Json, textIn } from './event.ts';
 import { secretOf } from './items.ts';
 
 /** The parts of a request on `/v1/responses` that decide how a run may be continued. */
@@ -162,16 +163,28 @@ const REFUSES_THOUGHTS =
 /** What these items are to a model is all in them. */
 const KNOWN_WITHOUT_ID: ReadonlySet<unknown> = new Set(['message', 'function_call', 'custom_tool_call']);
 
+export const responsesRefuseThoughts = (refusal: string): boolean => REFUSES_THOUGHTS.test(refusal);
+
 export function responsesWithoutThoughts(
   request: ResponsesRequest,
-  refusal: string,
+  isLeftOut: (seal: string) => boolean,
 ): ResponsesRequest | undefined {
   const { input } = request;
-  if (!REFUSES_THOUGHTS.test(refusal) || !Array.isArray(input)) return undefined;
+  if (!Array.isArray(input)) return undefined;
   const items = input as readonly unknown[];
-  const kept = items.filter((item) => !isObject(item) || item.type !== 'reasoning');
-  return kept.length === items.length ? undefined : { ...request, input: kept.map(withoutId) };
+  const isGone = items.map((item) => isReasoning(item) && isLeftOut(sealOf(item)));
+  const last = isGone.lastIndexOf(true);
+  if (last === -1) return undefined;
+  // Whatever came before the last of them, and the items that rest on it, may be of the other provider.
+  const next = items.findIndex((item, index) => index > last && isReasoning(item));
+  const rest = next === -1 ? items.length : next;
+  const kept = items.map((item, index) => (index < rest ? withoutId(item) : item));
+  return { ...request, input: kept.filter((_, index) => !isGone[index]) };
 }
+
+const isReasoning = (item: unknown): item is Json => isObject(item) && item.type === 'reasoning';
+
+const sealOf = (item: Json): string => secretOf(item) || textIn(item.id);
 
 /** Under its id, an item is looked up together with what was thought before it. */
 function withoutId(item: unknown): unknown {

@@ -13,6 +13,7 @@ import {
   type ResponsesRequest,
   responsesContinuationOf,
   responsesFactsOf,
+  responsesRefuseThoughts,
   responsesWithoutThoughts,
 } from './request.ts';
 
@@ -42,6 +43,7 @@ export const responsesWire: Wire<ResponsesEvent, ResponsesRequest> = {
   request: checkResponsesRequest,
   facts: responsesFactsOf,
   continuation: responsesContinuationOf,
+  refusesThoughts: responsesRefuseThoughts,
   withoutThoughts: responsesWithoutThoughts,
   conversation: responsesConversation,
   eventOf: eventTypeOf,
