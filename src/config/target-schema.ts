@@ -165,6 +165,11 @@ export const ROUTE_SCHEMA = {
       description: 'When clients see tool calls, as `delivery.tool_calls`. Without it, that is what counts.',
       enum: ['held', 'live'],
     },
+    cache_affinity_ms: integer(
+      300_000,
+      [0, 86_400_000],
+      'A conversation goes back to a target that has reported cached tokens of it within this time, before targets that have not. 0: targets are asked in their order. Of requests that belong to a thread. See docs/targets.md.',
+    ),
     hedge: {
       type: 'object',
       description:

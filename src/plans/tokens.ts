@@ -1,3 +1,4 @@
+import { isObject } from '../lib/json.ts';
 import type { Usage } from './delta.ts';
 import type { Mode } from './seam/mode.ts';
 
@@ -37,6 +38,21 @@ export const estimatedPromptTokens = (size: PromptSize): number =>
 /** What can be counted of what a provider reports: it may say anything, and a metric refuses what is no increase. */
 export const tokenCount = (reported: number | undefined): number =>
   reported !== undefined && Number.isFinite(reported) && reported > 0 ? reported : 0;
+
+/**
+ * Tokens of the prompt that were read from the provider's prompt cache or put there, as chat completions, responses, messages
+ * and DeepSeek report them; not all report what was put there.
+ */
+export function cachedTokens(usage: Usage): number {
+  const { prompt_tokens_details: chat, input_tokens_details: responses } = usage;
+  const counts = [
+    ...[chat, responses].flatMap((details) => (isObject(details) ? [details.cached_tokens] : [])),
+    usage.cache_read_input_tokens,
+    usage.cache_creation_input_tokens,
+    usage.prompt_cache_hit_tokens,
+  ];
+  return Math.max(...counts.map((count) => (typeof count === 'number' ? tokenCount(count) : 0)));
+}
 
 /** What one attempt contributed, for the sum over attempts. */
 export interface AttemptUsage {

@@ -11,7 +11,7 @@ import type { Ask, Left } from '../resume/run-lookup.ts';
 import type { Run } from '../run/context/run.ts';
 import { wantsNotices } from '../run/notices/notice-board.ts';
 import { NoticeForm, noticedRelay } from '../run/notices/noticed-relay.ts';
-import { compressionOfRun, targetsOfRun } from '../run/targets/targets-of-run.ts';
+import { cachedConversation, compressionOfRun, targetsOfRun } from '../run/targets/targets-of-run.ts';
 import { streamRequestHeaders } from '../upstream/headers.ts';
 import type { RouteTable } from '../upstream/route-table.ts';
 import type { Target } from '../upstream/target.ts';
@@ -200,7 +200,13 @@ async function streamAnswer(
       return await returnToRun(back, reply, context);
     }
     const headersFor = (upstream: UpstreamConfiguration) => streamRequestHeaders(headers, upstream, wire);
-    const sent = targetsOfRun(target, models.targets(asked.model), headersFor, healths, asked.model);
+    const all = models.targets(asked.model);
+    const cached = cachedConversation(
+      { owner, ...(thread && { thread: thread.name }) },
+      asked.model,
+      context,
+    );
+    const sent = targetsOfRun(target, all, headersFor, healths, asked.model, cached);
     const run: Run = {
       id: fresh,
       owner,

@@ -19,7 +19,7 @@ import type { RunContext } from '../run/context/run-context.ts';
 import { withLease } from '../run/context/with-lease.ts';
 import { relay } from '../run/relay.ts';
 import type { ActiveRun } from '../run/run-registry.ts';
-import { compressionOfRun, targetsOfRun } from '../run/targets/targets-of-run.ts';
+import { cachedConversation, compressionOfRun, targetsOfRun } from '../run/targets/targets-of-run.ts';
 import { loopGuard, revivedRequestHeaders } from '../upstream/headers.ts';
 import type { RouteUse } from '../upstream/route-table.ts';
 import type { Target } from '../upstream/target.ts';
@@ -312,7 +312,7 @@ function useOf(header: RunHeader | undefined, back: Return, { models }: ApiConte
 function revive(
   header: RunHeader | undefined,
   back: Pick<Return, 'run' | 'active' | 'options' | 'caller' | 'headers' | 'repeated' | 'document'>,
-  context: Pick<ApiContext, 'configuration' | 'models' | 'healths' | 'secret'>,
+  context: Pick<ApiContext, 'configuration' | 'models' | 'healths' | 'secret' | 'time'>,
   isUsable: (target: Pick<Target, 'upstream'>) => boolean = () => true,
 ): Run | undefined {
   const { run, active, options, caller } = back;
@@ -326,11 +326,17 @@ function revive(
   const compression = context.models.compression(request.model);
   const thread = header?.thread ?? options.thread;
   const events = header?.events ?? options.events;
+  const { owner } = active;
+  const cached = cachedConversation(
+    { owner, ...(thread !== undefined && { thread }) },
+    request.model,
+    context,
+  );
   return {
     id: run,
-    owner: active.owner,
+    owner,
     wire,
-    ...targetsOfRun(target, targets, headersFor, context.healths, request.model),
+    ...targetsOfRun(target, targets, headersFor, context.healths, request.model, cached),
     hedge: context.models.hedge(request.model),
     ...compressionOfRun(compression && isUsable(compression.target) ? compression : undefined, back.headers),
     body,

@@ -3,6 +3,7 @@ import { withoutMessage } from '../../interrupts/interruption.ts';
 import { sleep } from '../../lib/time.ts';
 import type { GiveUp, Plan } from '../../plans/decide.ts';
 import type { Outcome } from '../../plans/outcome.ts';
+import { cachedTokens } from '../../plans/tokens.ts';
 import type { ToolCall } from '../../plans/tool-call.ts';
 import type { Client } from '../downstream/client.ts';
 import { leaveAnswerId } from './answer-ids.ts';
@@ -20,6 +21,7 @@ import { notMadeAgain } from './notices/lost-calls.ts';
 import { leaveLostCalls } from './notices/record-notices.ts';
 import { RunState } from './run-state.ts';
 import { type ReportedFailure, RunTargets } from './targets/run-targets.ts';
+import { conversationOf } from './targets/targets-of-run.ts';
 
 /**
  * Delivers one run: makes an attempt and shows the client what it says. When the attempt ends, either the answer is whole,
@@ -229,5 +231,9 @@ async function read(
   hedging?.watch(attempt, planned, () => reader.report);
   const report = await reader.run(hedge);
   if (attempt.thought) target.health?.noteThinking();
+  if (target.health && report.usage && cachedTokens(report.usage) > 0) {
+    const conversation = conversationOf(state.run);
+    if (conversation !== undefined) target.health.noteCached(conversation, context.time.now());
+  }
   return report;
 }

@@ -39,6 +39,7 @@ interface Route {
   readonly recoversDocuments: boolean;
   readonly compression?: ModelCompression;
   readonly hedge?: ModelHedge;
+  readonly cache_affinity_ms: number;
   readonly tool_calls?: RouteConfiguration['tool_calls'];
 }
 
@@ -70,20 +71,23 @@ export class RouteTable {
       ...waits,
       budget: new HedgeBudget(max_share),
     });
-    this.#routes = routes.map(({ model, targets, non_streaming, compression, hedge, tool_calls }) => ({
-      use: {
-        route: model,
-        isKeyed: [...targets, ...(compression ? [compression] : [])].some(({ upstream }) =>
-          isKeyed(upstreamOf(upstream).upstream),
-        ),
-      },
-      pattern: new ModelPattern(model),
-      targets: targets.map(targetOf),
-      recoversDocuments: non_streaming === 'recover',
-      ...(compression && { compression: compressionOf(compression) }),
-      ...(hedge && { hedge: hedgeOf(hedge) }),
-      ...(tool_calls && { tool_calls }),
-    }));
+    this.#routes = routes.map(
+      ({ model, targets, non_streaming, compression, hedge, cache_affinity_ms, tool_calls }) => ({
+        use: {
+          route: model,
+          isKeyed: [...targets, ...(compression ? [compression] : [])].some(({ upstream }) =>
+            isKeyed(upstreamOf(upstream).upstream),
+          ),
+        },
+        pattern: new ModelPattern(model),
+        targets: targets.map(targetOf),
+        recoversDocuments: non_streaming === 'recover',
+        cache_affinity_ms,
+        ...(compression && { compression: compressionOf(compression) }),
+        ...(hedge && { hedge: hedgeOf(hedge) }),
+        ...(tool_calls && { tool_calls }),
+      }),
+    );
   }
 
   /** The preferred one; `undefined` when routes are configured and none of them matches. */
@@ -116,6 +120,11 @@ export class RouteTable {
   /** `undefined` where no target is asked beside another. */
   hedge(model: string): ModelHedge | undefined {
     return this.#route(model)?.hedge;
+  }
+
+  /** How long a conversation goes back to the targets that have it in their prompt cache; 0 for never. */
+  cacheAffinityMs(model: string): number {
+    return this.#route(model)?.cache_affinity_ms ?? 0;
   }
 
   /** `undefined` where the route leaves it open. */

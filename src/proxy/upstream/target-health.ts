@@ -6,6 +6,9 @@ import type { Target } from './target.ts';
 /** Models of one target that clients name themselves and whose health is known; the one asked for longest ago is forgotten. */
 const MODELS_MAX = 256;
 
+/** Of one model; the one that was heard of longest ago is forgotten. */
+const CONVERSATIONS_MAX = 10_000;
+
 /** Several models reported under one name: the state of the one that is worst off. */
 const WORST_FIRST: readonly BreakerState[] = ['open', 'half_open', 'closed'];
 
@@ -16,6 +19,8 @@ export class TargetHealth {
   readonly #breaker: CircuitBreaker;
   #ready_at_ms = Number.NEGATIVE_INFINITY;
   #thinks: boolean = false;
+  /** When it was last seen that the target has a conversation in its prompt cache; the oldest first. */
+  readonly #cached_ms = new Map<string, number>();
 
   constructor(limits: BreakerLimits) {
     this.#breaker = new CircuitBreaker(limits);
@@ -33,6 +38,19 @@ export class TargetHealth {
 
   noteThinking(): void {
     this.#thinks = true;
+  }
+
+  /** It has read the conversation from its prompt cache, or put it there. */
+  noteCached(conversation: string, now_ms: number): void {
+    this.#cached_ms.delete(conversation);
+    this.#cached_ms.set(conversation, now_ms);
+    const [oldest] = this.#cached_ms.keys();
+    if (this.#cached_ms.size > CONVERSATIONS_MAX && oldest !== undefined) this.#cached_ms.delete(oldest);
+  }
+
+  /** It was seen since then to have the conversation in its prompt cache. */
+  hasCached(conversation: string, since_ms: number): boolean {
+    return (this.#cached_ms.get(conversation) ?? Number.NEGATIVE_INFINITY) >= since_ms;
   }
 
   leaveAlone(until_ms: number): void {

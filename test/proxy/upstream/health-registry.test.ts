@@ -99,6 +99,31 @@ describe('the targets of a run', () => {
     });
   });
 
+  it('come in another order where only a later one has the conversation in its prompt cache', () => {
+    const all = [target('near'), target('far', 'model'), target('third')];
+    const named = (since_ms: number, name = 'mine') =>
+      targetsOfRun(all[0] ?? target('near'), all, headersFor, healths, MODEL, {
+        name,
+        since_ms,
+      }).targets?.map((each) => each.name);
+    healths.of(target('far', 'model'), MODEL).noteCached('mine', 1000);
+    expect(named(1000)).toEqual(['far', 'near', 'third']);
+    expect(named(1001)).toEqual(['near', 'far', 'third']);
+    expect(named(1000, 'of another')).toEqual(['near', 'far', 'third']);
+    healths.of(target('near'), MODEL).noteCached('mine', 1200);
+    expect(named(1000)).toEqual(['near', 'far', 'third']);
+  });
+
+  it('remember 10,000 conversations each', () => {
+    const health = healths.of(target('many'), MODEL);
+    for (let number = 0; number <= 10_000; number++) health.noteCached(`number ${number}`, number);
+    expect([0, 1, 10_000].map((number) => health.hasCached(`number ${number}`, 0))).toEqual([
+      false,
+      true,
+      true,
+    ]);
+  });
+
   it('are none where there is but one', () => {
     const one = target('one');
     expect(targetsOfRun(one, [one], headersFor, healths, MODEL)).toEqual({

@@ -5,7 +5,7 @@ const upstreams = {
   first: { base_url: 'http://first/v1', dialect: 'generic' },
   second: { base_url: 'http://second/v1', dialect: 'generic' },
 } as const;
-const non_streaming = 'recover' as const;
+const settings = { non_streaming: 'recover', cache_affinity_ms: 300_000 } as const;
 
 it('requests without a stream are recovered, unless the route of their model says otherwise', () => {
   expect(new RouteTable({ upstreams, routes: [] }).recoversDocuments('anything')).toBe(true);
@@ -13,8 +13,8 @@ it('requests without a stream are recovered, unless the route of their model say
   const models = new RouteTable({
     upstreams,
     routes: [
-      { model: 'gpt-4*', targets, non_streaming: 'pass_through' },
-      { model: 'gpt-*', targets, non_streaming },
+      { model: 'gpt-4*', targets, ...settings, non_streaming: 'pass_through' },
+      { model: 'gpt-*', targets, ...settings },
     ],
   });
   expect(['gpt-4o', 'gpt-3', 'llama'].map((model) => models.recoversDocuments(model))).toEqual([
@@ -30,7 +30,7 @@ it('without routes the first upstream serves every model', () => {
 });
 
 it('the first route that matches decides', () => {
-  const route = (model: string, upstream: string) => ({ model, targets: [{ upstream }], non_streaming });
+  const route = (model: string, upstream: string) => ({ model, targets: [{ upstream }], ...settings });
   const models = new RouteTable({ upstreams, routes: [route('gpt-4*', 'second'), route('gpt-*', 'first')] });
   expect(models.target('gpt-4o')?.name).toBe('second');
   expect(models.target('gpt-3')?.name).toBe('first');
@@ -39,7 +39,7 @@ it('the first route that matches decides', () => {
 
 it('a route has its targets in order of preference', () => {
   const targets = [{ upstream: 'second', model: 'other', context_tokens: 8000 }, { upstream: 'first' }];
-  const models = new RouteTable({ upstreams, routes: [{ model: 'gpt-*', targets, non_streaming }] });
+  const models = new RouteTable({ upstreams, routes: [{ model: 'gpt-*', targets, ...settings }] });
   expect(models.targets('gpt-4o')).toEqual([
     { name: 'second', upstream: upstreams.second, model: 'other', context_tokens: 8000 },
     { name: 'first', upstream: upstreams.first },
@@ -56,8 +56,8 @@ it('a route may have its conversations put in fewer words', () => {
   const models = new RouteTable({
     upstreams,
     routes: [
-      { model: 'gpt-4*', targets, non_streaming, compression },
-      { model: 'gpt-*', targets, non_streaming },
+      { model: 'gpt-4*', targets, ...settings, compression },
+      { model: 'gpt-*', targets, ...settings },
     ],
   });
   expect(models.compression('gpt-4o')).toEqual({
