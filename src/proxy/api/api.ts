@@ -201,11 +201,7 @@ async function streamAnswer(
     }
     const headersFor = (upstream: UpstreamConfiguration) => streamRequestHeaders(headers, upstream, wire);
     const all = models.targets(asked.model);
-    const cached = cachedConversation(
-      { owner, ...(thread && { thread: thread.name }) },
-      asked.model,
-      context,
-    );
+    const cached = cachedConversation({ owner, thread: thread?.name }, asked.model, context);
     const sent = targetsOfRun(target, all, headersFor, healths, asked.model, cached);
     const run: Run = {
       id: fresh,

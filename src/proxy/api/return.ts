@@ -327,11 +327,7 @@ function revive(
   const thread = header?.thread ?? options.thread;
   const events = header?.events ?? options.events;
   const { owner } = active;
-  const cached = cachedConversation(
-    { owner, ...(thread !== undefined && { thread }) },
-    request.model,
-    context,
-  );
+  const cached = cachedConversation({ owner, thread }, request.model, context);
   return {
     id: run,
     owner,

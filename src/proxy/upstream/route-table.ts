@@ -82,7 +82,8 @@ export class RouteTable {
         pattern: new ModelPattern(model),
         targets: targets.map(targetOf),
         recoversDocuments: non_streaming === 'recover',
-        cache_affinity_ms,
+        // With one target there is nothing to choose.
+        cache_affinity_ms: targets.length > 1 ? cache_affinity_ms : 0,
         ...(compression && { compression: compressionOf(compression) }),
         ...(hedge && { hedge: hedgeOf(hedge) }),
         ...(tool_calls && { tool_calls }),

@@ -9,6 +9,11 @@ import type { HealthRegistry } from '../../upstream/target-health.ts';
 import { chatWire } from '../../wires/chunks/chat-wire.ts';
 import type { Run } from '../context/run.ts';
 
+/** Of a run, or of a request that is to become one. */
+interface ThreadOfOwner extends Pick<Run, 'owner'> {
+  readonly thread?: string | undefined;
+}
+
 /** A conversation, and since when a prompt cache that has it counts. */
 export interface CachedConversation {
   /** See {@link conversationOf}. */
@@ -38,7 +43,7 @@ export function targetsOfRun(
 
 /** That of a request for `model`; `undefined` where conversations do not go back to a cache, or it belongs to none. */
 export function cachedConversation(
-  run: Pick<Run, 'owner' | 'thread'>,
+  run: ThreadOfOwner,
   model: string,
   { models, time }: { readonly models: RouteTable; readonly time: Time },
 ): CachedConversation | undefined {
@@ -48,7 +53,7 @@ export function cachedConversation(
 }
 
 /** What a thread is called among those of all clients; `undefined` without one. */
-export const conversationOf = ({ owner, thread }: Pick<Run, 'owner' | 'thread'>): string | undefined =>
+export const conversationOf = ({ owner, thread }: ThreadOfOwner): string | undefined =>
   thread === undefined ? undefined : JSON.stringify([owner, thread]);
 
 /** With the headers for it: where its key is renewed, as they are whenever they are read. */
