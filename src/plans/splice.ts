@@ -142,7 +142,7 @@ export class Splice {
         const text = this.#text(this.#seam.push(delta.text));
         // The client has seen a call behind what it has of the text.
         if (text.length > 0 && this.#isRepeating) return this.#reject('diverged');
-        if (this.#seam.isOpen && !this.#isRethinking) this.#reasoning = 'passing';
+        if (this.#seam.isOpen) this.#showThoughts();
         if (this.#seam.isOpen && this.seam === 'anchored') this.#limit = undefined;
         return text;
       }
@@ -160,7 +160,7 @@ export class Splice {
     this.#calls = true;
     const text = this.#text(this.#seam.release());
     if (this.#isOver || !this.#seam.isOpen) return text;
-    this.#reasoning = 'passing';
+    this.#showThoughts();
     return [...text, ...this.#endStop()];
   }
 
@@ -171,7 +171,7 @@ export class Splice {
     this.#calls = true;
     if (this.#options.ordered) return this.#afterText(delta);
     // Text that is still held back keeps its place among the text; to a client, calls are beside it.
-    this.#reasoning = 'passing';
+    this.#showThoughts();
     return said;
   }
 
@@ -213,6 +213,11 @@ export class Splice {
 
   get #hasRethought(): boolean {
     return this.#isRethinking && this.#matched === this.#options.delivered.reasoning.length;
+  }
+
+  /** Thoughts that come from now on are new, unless those that the client has seen are still to come again. */
+  #showThoughts(): void {
+    if (!this.#isRethinking) this.#reasoning = 'passing';
   }
 
   #reject(reason: SeamRejection): readonly Delta[] {

@@ -131,6 +131,11 @@ describe('reasoning', () => {
       expect(passed(splice, reasoning('It holds.'))).toEqual(['It holds.']);
     });
 
+    test('is shown behind a call and the text from where it was cut', () => {
+      const again = [start(0, 'now'), text(DELIVERED), reasoning('It holds'), text('.')];
+      expect(passed(replayed('It hol'), ...again)).toEqual(['tool_start', 'ds', 'text']);
+    });
+
     test('is left out where there is more of it before the text than was shown', () => {
       const again = [
         reasoning('Look: it'),
