@@ -1,22 +1,21 @@
 import { epochNameAt } from '../../checkpoint/epoch.ts';
 import type { JournalEvent, JournalRecord } from '../../checkpoint/journal.ts';
-import type { RunId, Takeover } from '../../checkpoint/store.ts';
+import type { Takeover } from '../../checkpoint/store.ts';
 import { eventFrame, eventId } from '../downstream/event-frame.ts';
 import type { Rebuilder } from '../wires/common/delivered-events.ts';
 import type { Advisory, EventsMode, Wire } from '../wires/common/wire.ts';
 import { WIRES } from '../wires/registry.ts';
+import { replacedFrom } from './reachable.ts';
+import type { Position } from './reader.ts';
 
 /** What is put together before it is written: a slow client holds no more of a run in memory than this, and a socket's buffer. */
 const PIECE_CHARACTERS = 65_536;
 /** The reason for a call that was cancelled before the client came back: the journal does not say what cut it. */
 const CANCELLED_BEFORE = 'interrupted';
 
-interface ReplayOptions {
-  readonly run: RunId;
+interface ReplayOptions extends Pick<Position, 'run' | 'cursor' | 'epoch'> {
   /** Events carry their ids. */
   readonly resumable: boolean;
-  /** How many events the client has. */
-  readonly cursor: number;
 }
 
 /**
@@ -27,6 +26,8 @@ export class Replay {
   readonly #options: ReplayOptions;
   readonly #frameOf: typeof eventFrame;
   readonly #calls = new Map<number, { readonly id: string; readonly name: string }>();
+  /** Those that come before the next event, by the id of the call that they cancel. */
+  readonly #comments = new Map<string, string>();
   #events: EventsMode = 'none';
   #wire: Wire = WIRES.chat_completions;
   #rebuilder: Rebuilder = WIRES.chat_completions.delivered.rebuilder();
@@ -88,9 +89,11 @@ export class Replay {
     const { run, resumable } = this.#options;
     this.#last = event.payload;
     const payload = this.#payload(event);
-    const comments = this.#comments(event);
+    if (this.#events === 'comments') this.#comment(event, seq, takeovers);
     if (seq <= this.#sent) return '';
     this.#sent = seq;
+    const comments = [...this.#comments.values()].join('');
+    this.#comments.clear();
     const id = resumable ? eventId(run, epochNameAt(seq, takeovers), seq) : undefined;
     return comments + this.#frameOf(payload, this.#wire, id);
   }
@@ -101,20 +104,29 @@ export class Replay {
     return payload;
   }
 
-  /** Comments are no events and were not stored, but without this one a cancelled call would look like an open one. */
-  #comments({ deltas }: JournalEvent): string {
-    if (this.#events !== 'comments') return '';
-    let comments = '';
+  /**
+   * Comments are no events and were not stored, but without this one a cancelled call would look like an open one. A client
+   * may lack it of an event that it has: the event may be from a replica that was lost, which did not cancel the call.
+   */
+  #comment({ deltas }: JournalEvent, seq: number, takeovers: readonly Takeover[]): void {
+    const isKnown = seq <= this.#sent;
     for (const delta of deltas) {
-      if (delta.kind === 'tool_start') this.#calls.set(delta.index, delta);
-      if (delta.kind !== 'tool_cancel') continue;
+      if (delta.kind === 'tool_start') {
+        this.#calls.set(delta.index, delta);
+        // A comment that came now would cancel this one.
+        if (isKnown) this.#comments.delete(delta.id);
+      }
+      if (delta.kind !== 'tool_cancel' || (isKnown && !this.#mayBeReplaced(seq, takeovers))) continue;
       const call = this.#calls.get(delta.index);
       if (!call) continue;
       const { id, name } = call;
       const reason = delta.reason ?? CANCELLED_BEFORE;
       const advisory: Advisory = { type: 'ToolCallCancel', id, name, reason, attempt: 1 };
-      comments += `: holdfast ${JSON.stringify(advisory)}\n`;
+      this.#comments.set(id, `: holdfast ${JSON.stringify(advisory)}\n`);
     }
-    return comments;
+  }
+
+  #mayBeReplaced(seq: number, takeovers: readonly Takeover[]): boolean {
+    return seq > replacedFrom(takeovers, this.#options.epoch);
   }
 }

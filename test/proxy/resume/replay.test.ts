@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import type { JournalEvent } from '../../../src/checkpoint/journal.ts';
+import type { JournalEvent, JournalRecord, RunHeader } from '../../../src/checkpoint/journal.ts';
+import type { Takeover } from '../../../src/checkpoint/store.ts';
 import { PauseWatch } from '../../../src/lib/pause-watch.ts';
-import type { Segment } from '../../../src/plans/delta.ts';
+import type { Delta, Segment } from '../../../src/plans/delta.ts';
 import { Replay } from '../../../src/proxy/resume/replay.ts';
 import { OutputGate } from '../../../src/proxy/run/output-gate.ts';
 import { factsOf } from '../../../src/proxy/wires/chunks/chat-request.ts';
 import { chatWire } from '../../../src/proxy/wires/chunks/chat-wire.ts';
 import type { ChatRequest } from '../../../src/proxy/wires/common/request.ts';
-import { HEADER_RECORD } from '../../checkpoint/fixtures.ts';
+import { HEADER, HEADER_RECORD } from '../../checkpoint/fixtures.ts';
 import { payloadsOf } from '../../simulation/fleet.ts';
 import { RecordingClient } from '../../simulation/recording-client.ts';
 import { RUN } from '../../simulation/simulate.ts';
@@ -123,6 +124,48 @@ describe('a replay', () => {
     // As a replica reads it that takes the run over, to which its holder has added meanwhile.
     const after = [...replay.pieces([HEADER_RECORD, ...records], [])];
     expect(payloadsOf([...before, ...after].join(''))).toEqual(replayed);
+  });
+
+  describe('of an answer in which a call was cancelled, to a client that has comments', () => {
+    const start: Delta = { kind: 'tool_start', index: 0, id: 'call_a', name: 'now' };
+    const said: Delta = { kind: 'text', text: ' grips' };
+    const payload = chunkOf({ content: ' grips' });
+    const events: JournalEvent[] = [
+      { payload: FIRST, deltas: [start] },
+      { payload, deltas: [{ kind: 'tool_cancel', index: 0 }, said] },
+      { payload, deltas: [said] },
+    ];
+    const header: RunHeader = { ...HEADER, events: 'comments' };
+    const framesBehind = (cursor: number, takeovers: readonly Takeover[], epoch?: string, log = events) => {
+      const replay = new Replay({ run: RUN, resumable: false, cursor, ...(epoch && { epoch }) });
+      const first: JournalRecord = { ...HEADER_RECORD, header };
+      return [...replay.pieces([first, { seq: log.length, events: log }], takeovers)].join('');
+    };
+    const cancellations = (frames: string): number => frames.match(/ToolCallCancel/g)?.length ?? 0;
+
+    test('has the comment in front of the event that came with it', () => {
+      const frames = framesBehind(1, []);
+      expect(cancellations(frames)).toBe(1);
+      expect(payloadsOf(frames)).toEqual([payload, payload]);
+    });
+
+    test('has no comment that the client was sent', () => {
+      expect(cancellations(framesBehind(2, []))).toBe(0);
+      expect(cancellations(framesBehind(2, [{ seq: 1 }], '2'))).toBe(0);
+    });
+
+    test('has the comment where the client has its event from a replica that was lost', () => {
+      const frames = framesBehind(2, [{ seq: 1 }]);
+      expect(cancellations(frames)).toBe(1);
+      expect(payloadsOf(frames)).toEqual([payload]);
+    });
+
+    test('has no comment that would cancel a later call of the same id', () => {
+      const again: JournalEvent = { payload, deltas: [{ ...start, index: 1 }] };
+      const log = [...events.slice(0, 2), again, ...events.slice(2)];
+      expect(cancellations(framesBehind(2, [{ seq: 1 }], '1', log))).toBe(1);
+      expect(cancellations(framesBehind(3, [{ seq: 1 }], '1', log))).toBe(0);
+    });
   });
 
   test('knows nothing of an attempt that added nothing', () => {

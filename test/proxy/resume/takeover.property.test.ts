@@ -165,6 +165,6 @@ async function endsOf(
     }),
     { seed: SEED, numRuns, endOnFailure: END_ON_FAILURE },
   );
-  expectShares(ends, numRuns, { taken_over: 1 / 2, recovered: 3 / 10, replayed: 1 / 20 });
+  expectShares(ends, numRuns, { taken_over: 1 / 2, recovered: 1 / 4, replayed: 1 / 20 });
   return ends;
 }
