@@ -173,7 +173,7 @@ async function streamAnswer(
     const { owner, signal } = active;
     const { events, resumable, key } = options;
     const fresh = newRunId();
-    const repeated = { wire: wire.name, body: body.text };
+    const repeated = { wire: wire.name, model: asked.model, body: body.text };
     const digest = requestDigest(secret, { ...repeated, events });
     const isJoinable = () => wire.facts(asked).spliceable;
     const ask: Ask = { owner, digest, fresh, signal, isJoinable, ...(key !== undefined && { key }) };

@@ -35,6 +35,8 @@ const EVENT_BYTES = 256;
 /** The request of a run, as it comes again. */
 export interface RepeatedRequest {
   readonly wire: WireName;
+  /** That the request names. */
+  readonly model: string;
   readonly body: string;
 }
 

@@ -115,7 +115,10 @@ async function resume(
   reply: FastifyReply,
   context: ApiContext,
 ): Promise<void> {
-  const options = runOptions(headers, context.configuration.delivery.tool_calls);
+  const { models, configuration } = context;
+  const { repeated } = possession;
+  const ofRoute = repeated && models.toolCalls(repeated.model);
+  const options = runOptions(headers, ofRoute ?? configuration.delivery.tool_calls);
   // A client that knows an epoch got ids, and needs them to come back once more.
   const resumable = options.resumable || possession.last.epoch !== undefined;
   const active = context.registry.begin(owner, caller.client, memory);
@@ -237,8 +240,8 @@ function repeatedRequest(request: unknown, body_bytes: number): RepeatedRequest 
   }
   const { text, fields } = readJsonBody(bytes);
   if (fields.stream !== true) throw invalid('request.body', 'the body of a request with `stream: true`');
-  wire.request(fields);
-  return { wire: wire.name, body: text };
+  const { model } = wire.request(fields);
+  return { wire: wire.name, model, body: text };
 }
 
 const invalid = (param: string, expected: string): ApiError => apiError('invalid_field', { param, expected });

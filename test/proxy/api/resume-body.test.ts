@@ -20,11 +20,11 @@ it.each([
   ],
   [
     { cursor: 0, request: { path: '/v1/messages', body: body() } },
-    { cursor: 0, tail: [], repeated: { wire: 'messages', body: body() } },
+    { cursor: 0, tail: [], repeated: { wire: 'messages', model: 'm', body: body() } },
   ],
   [
     { cursor: 0, request: { path: '/v1/chat/completions', body: body() } },
-    { cursor: 0, tail: [], repeated: { wire: 'chat_completions', body: body() } },
+    { cursor: 0, tail: [], repeated: { wire: 'chat_completions', model: 'm', body: body() } },
   ],
 ])('%j', (fields, expected) => {
   expect(resumeBody(fields, LIMITS)).toEqual(expected);

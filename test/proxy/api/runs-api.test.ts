@@ -280,6 +280,16 @@ describe('resuming with what the client has', () => {
     });
 
     it.each([
+      ['held', 'none'],
+      ['live', 'live'],
+    ] as const)('was sent its calls as the route of the request says: %s', async (tool_calls, events) => {
+      const routes = [{ model: '*', targets: [{ upstream: 'provider' }], tool_calls }];
+      const { replica, readers } = await deploy({}, { routes });
+      await (await resume(replica, newRunId(), { cursor: 2, tail, request })).text();
+      expect(readers).toMatchObject([{ asked: { wire: 'chat_completions', events } }]);
+    });
+
+    it.each([
       ['without the request', { cursor: 2, tail }],
       ['without some of its events', { cursor: 3, tail, request }],
     ])('stays unknown %s', async (_, body) => {
