@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   blockStart,
   blockStop,
@@ -64,4 +64,57 @@ test('one that is cut before the other model speaks has the block, and one behin
   expect(stream.text).toBe(REFUSED + SAID + REST);
   const started = told.filter(({ type }) => type === 'content_block_start').map(({ index }) => index);
   expect(started).toEqual([0, 1, 2]);
+});
+
+describe('a client that continues a refused answer itself', () => {
+  const refusal = {
+    type: 'refusal',
+    category: 'bio',
+    explanation: null,
+    fallback_credit_token: 'credit_1',
+    fallback_has_prefill_claim: true,
+  };
+  /** As the client sends it: the conversation that was refused, and what was said of the answer. */
+  const request = {
+    model: 'claude-opus-4-8',
+    messages: [
+      { role: 'user', content: 'Tell me.' },
+      { role: 'assistant', content: [{ type: 'text', text: REFUSED.trimEnd() }] },
+    ],
+    fallback_credit_token: 'credit_1',
+  };
+  const retry = (...answers: readonly RawAnswer[]) => relayRaw(answers, { wire: 'messages', request });
+
+  test('is sent the credit for it', async () => {
+    const whole = [
+      start(),
+      ...textBlock(0, REFUSED),
+      end('refusal', undefined, { stop_details: refusal }),
+      stop,
+    ];
+    const { client, requests } = await ask(whole);
+    expect(client.body).toBe(whole.join(''));
+    expect(requests).toHaveLength(1);
+  });
+
+  test('spends the credit on a request that is sent as it came', async () => {
+    const whole = [start(), ...textBlock(0, ' ', SAID, REST), ...END];
+    const { client, requests } = await retry(whole);
+    expect(client.body).toBe(whole.join(''));
+    expect(requests).toMatchObject([request]);
+  });
+
+  test('has it continued without the credit, which is for the conversation as it was refused', async () => {
+    const cut = [start(), textStart(0), text(0, ` ${SAID}`), CUT];
+    const { stream, requests } = await retry(cut, [start(), ...textBlock(0, ` ${SAID}${REST}`), ...END]);
+    expect(stream.text).toBe(` ${SAID}${REST}`);
+    expect(requests).toMatchObject([{ fallback_credit_token: 'credit_1' }, { model: 'claude-opus-4-8' }]);
+    expect(requests[1]).not.toHaveProperty('fallback_credit_token');
+  });
+
+  test('has it begun again with the credit where nothing of it was said', async () => {
+    const whole = [start(), ...textBlock(0, ' ', SAID, REST), ...END];
+    const { requests } = await retry([start(), CUT], whole);
+    expect(requests).toMatchObject([request, request]);
+  });
 });

@@ -113,7 +113,8 @@ function cachedTokensIn({ message }: CacheFacts['first']): number {
 export function messagesContinuationOf(
   facts: ContinuationFacts<MessagesRequest>,
 ): Continuation<MessagesRequest> {
-  const { request, mode, prefix, sealed, cutTools, insists, ran = NOTHING_RAN } = facts;
+  const { mode, prefix, sealed, cutTools, insists, ran = NOTHING_RAN } = facts;
+  const request = withoutCredit(facts.request);
   const left = Math.max(1, facts.tokens_left);
   const limit = typeof request.max_tokens === 'number' ? { max_tokens: left } : {};
   const said = [
@@ -157,8 +158,16 @@ export function messagesContinuationOf(
       };
     }
     default:
-      return { body: request, added_messages: [] };
+      return { body: facts.request, added_messages: [] };
   }
+}
+
+/**
+ * The credit of a refusal is for the conversation that was refused, word for word: with one message more the request is
+ * answered with 400 (Anthropic, "Fallback credit").
+ */
+function withoutCredit({ fallback_credit_token: _, ...request }: MessagesRequest): MessagesRequest {
+  return request;
 }
 
 const textOf = (text: string) => ({ type: 'text', text });
