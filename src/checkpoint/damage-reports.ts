@@ -1,3 +1,4 @@
+import { remember } from '../lib/bounded-map.ts';
 import { type Damage, DamagedRunError, type RunId } from './store.ts';
 
 /** Reports a damaged run once, however often its clients read it. */
@@ -32,10 +33,7 @@ export class LastFindings<Subject> {
   /** Whether this is not what was found last. It is remembered from now on. */
   isNew(subject: Subject, finding: string): boolean {
     if (this.#findings.get(subject) === finding) return false;
-    this.#findings.delete(subject);
-    const [oldest] = this.#findings.keys();
-    if (this.#findings.size >= SUBJECTS_MAX && oldest !== undefined) this.#findings.delete(oldest);
-    this.#findings.set(subject, finding);
+    remember(this.#findings, subject, finding, SUBJECTS_MAX);
     return true;
   }
 }

@@ -1,6 +1,7 @@
 import { createHmac, hash, randomFillSync } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { CLIENT_CREDENTIALS, CREDENTIAL_HEADERS, GATEWAY_CREDENTIAL } from '../config/configuration.ts';
+import { remember } from '../lib/bounded-map.ts';
 import { apiError } from '../lib/errors.ts';
 import type { Owner, RunId } from './store.ts';
 
@@ -26,9 +27,7 @@ export function ownerOf(secret: string, headers: IncomingHttpHeaders): Owner {
   const known = owners.get(key);
   if (known !== undefined) return known;
   const owner = createHmac('sha256', secret).update(credential).digest('hex') as Owner;
-  owners.set(key, owner);
-  const [oldest] = owners.keys();
-  if (owners.size > OWNERS_MAX && oldest !== undefined) owners.delete(oldest);
+  remember(owners, key, owner, OWNERS_MAX);
   return owner;
 }
 

@@ -1,3 +1,4 @@
+import { remember } from '../../lib/bounded-map.ts';
 import type { Time } from '../../lib/time.ts';
 import { assertNoteFits, digestOfNote } from '../note-codec.ts';
 import type { NoteKey, Notes } from '../notes.ts';
@@ -53,9 +54,6 @@ export class MemoryNotes implements Notes {
 
   #keep(digest: string, value: string, ttl_ms: number): void {
     assertNoteFits(value);
-    this.#table.delete(digest);
-    const [oldest] = this.#table.keys();
-    if (this.#table.size >= NOTES_MAX && oldest !== undefined) this.#table.delete(oldest);
-    this.#table.set(digest, { value, expires_ms: this.#time.now() + ttl_ms });
+    remember(this.#table, digest, { value, expires_ms: this.#time.now() + ttl_ms }, NOTES_MAX);
   }
 }

@@ -1,3 +1,4 @@
+import { remember } from '../../lib/bounded-map.ts';
 import type { Seal } from '../seal.ts';
 import type { RunId } from '../store.ts';
 import type { RedisConnection } from './connection.ts';
@@ -77,10 +78,7 @@ export class RedisRuns {
   }
 
   #remember(run: RunId, seq: number): void {
-    this.#sound.delete(run);
-    this.#sound.set(run, seq);
-    const [oldest] = this.#sound.keys();
-    if (this.#sound.size > SOUND_RUNS_MAX && oldest !== undefined) this.#sound.delete(oldest);
+    remember(this.#sound, run, seq, SOUND_RUNS_MAX);
   }
 
   async #latest(run: RunId, number: string, count: number) {

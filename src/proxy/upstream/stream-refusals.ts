@@ -1,5 +1,6 @@
 import type { Owner } from '../../checkpoint/store.ts';
 import { isKeyed } from '../../config/configuration.ts';
+import { remember } from '../../lib/bounded-map.ts';
 import type { Time } from '../../lib/time.ts';
 import type { Target } from './target.ts';
 
@@ -32,12 +33,8 @@ export class StreamRefusals {
 
   /** `model` may be the name that the client uses. */
   remember(target: Target, model: string, owner: Owner): void {
-    const key = keyOf(target, model, owner);
-    // What is learnt anew is the youngest again.
-    this.#until_ms.delete(key);
-    const oldest = this.#until_ms.keys().next();
-    if (this.#until_ms.size >= ENTRIES_MAX && !oldest.done) this.#until_ms.delete(oldest.value);
-    this.#until_ms.set(key, this.#time.now() + REMEMBERED_FOR_MS);
+    const until_ms = this.#time.now() + REMEMBERED_FOR_MS;
+    remember(this.#until_ms, keyOf(target, model, owner), until_ms, ENTRIES_MAX);
   }
 }
 

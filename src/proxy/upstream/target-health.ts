@@ -1,4 +1,5 @@
 import type { BreakerLimits, Configuration } from '../../config/configuration.ts';
+import { remember } from '../../lib/bounded-map.ts';
 import type { TargetLabels, TargetState } from '../../metrics/metrics.ts';
 import { type BreakerState, CircuitBreaker } from '../../plans/circuit-breaker.ts';
 import type { Target } from './target.ts';
@@ -42,10 +43,7 @@ export class TargetHealth {
 
   /** It has read the conversation from its prompt cache, or put it there. */
   noteCached(conversation: string, now_ms: number): void {
-    this.#cached_ms.delete(conversation);
-    this.#cached_ms.set(conversation, now_ms);
-    const [oldest] = this.#cached_ms.keys();
-    if (this.#cached_ms.size > CONVERSATIONS_MAX && oldest !== undefined) this.#cached_ms.delete(oldest);
+    remember(this.#cached_ms, conversation, now_ms, CONVERSATIONS_MAX);
   }
 
   /** It was seen since then to have the conversation in its prompt cache. */
@@ -134,10 +132,7 @@ export class HealthRegistry {
     const { models } = this.#target(target);
     const asked = target.model ?? model;
     const health = models.get(asked) ?? new TargetHealth(this.#limits);
-    models.delete(asked);
-    models.set(asked, health);
-    const [oldest] = models.keys();
-    if (models.size > MODELS_MAX && oldest !== undefined) models.delete(oldest);
+    remember(models, asked, health, MODELS_MAX);
     return health;
   }
 

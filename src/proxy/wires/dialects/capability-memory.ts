@@ -1,3 +1,4 @@
+import { remember } from '../../../lib/bounded-map.ts';
 import type { Time } from '../../../lib/time.ts';
 import type { PrefillManner } from '../../../plans/seam/mode.ts';
 import type { Target } from '../../upstream/target.ts';
@@ -68,10 +69,7 @@ export class CapabilityMemory {
       },
       () => {},
     );
-    this.#probes.delete(key);
-    const oldest = this.#probes.keys().next();
-    if (this.#probes.size >= ENTRIES_MAX && !oldest.done) this.#probes.delete(oldest.value);
-    this.#probes.set(key, { settled, until_ms: now_ms + UNPROBED_FOR_MS });
+    remember(this.#probes, key, { settled, until_ms: now_ms + UNPROBED_FOR_MS }, ENTRIES_MAX);
     return settled;
   }
 
@@ -148,12 +146,7 @@ export class CapabilityMemory {
   }
 
   #set(subject: Subject, { prefill, keeps, dialect }: Capabilities, until_ms: number): void {
-    const key = keyOf(subject);
-    // What is learnt anew is the youngest again.
-    this.#entries.delete(key);
-    const oldest = this.#entries.keys().next();
-    if (this.#entries.size >= ENTRIES_MAX && !oldest.done) this.#entries.delete(oldest.value);
-    this.#entries.set(key, { prefill, keeps, dialect, until_ms });
+    remember(this.#entries, keyOf(subject), { prefill, keeps, dialect, until_ms }, ENTRIES_MAX);
   }
 }
 

@@ -4,6 +4,7 @@ import { BestEffortStore } from '../../../checkpoint/best-effort-store.ts';
 import type { NoteKey, Notes } from '../../../checkpoint/notes.ts';
 import type { Owner } from '../../../checkpoint/store.ts';
 import type { Configuration } from '../../../config/configuration.ts';
+import { remember } from '../../../lib/bounded-map.ts';
 import { isObject, parsedJson } from '../../../lib/json.ts';
 import type { Time } from '../../../lib/time.ts';
 import type { PrefillManner } from '../../../plans/seam/mode.ts';
@@ -60,10 +61,7 @@ export class StoredCapabilities {
     const name = this.#nameOf(subject);
     const now_ms = this.#options.time.now();
     if ((this.#searches.get(name) ?? 0) > now_ms || this.#patience.isResting) return;
-    this.#searches.delete(name);
-    const [oldest] = this.#searches.keys();
-    if (this.#searches.size >= SEARCHES_MAX && oldest !== undefined) this.#searches.delete(oldest);
-    this.#searches.set(name, now_ms + ABSENT_FOR_MS);
+    remember(this.#searches, name, now_ms + ABSENT_FOR_MS, SEARCHES_MAX);
     void this.#search(name, subject, onFound);
   }
 
