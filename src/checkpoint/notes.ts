@@ -1,7 +1,7 @@
 import type { Owner } from './store.ts';
 
 /**
- * Small facts that any replica may need later: the run of an idempotency key, a notice for the next request of a
+ * Small facts that any replica may need later: the run of an idempotency key or of a step of a task, a notice for the next request of a
  * thread, a capability of an upstream. A note belongs to one owner, no other owner can find it, and it expires.
  *
  * A note that cannot be read, because the key that sealed it is gone or because it is damaged, counts as absent: the
@@ -30,7 +30,9 @@ export interface NoteKey {
     | 'detached'
     | 'told'
     | 'answer_id'
-    | 'capabilities';
+    | 'capabilities'
+    | 'step'
+    | 'task_session';
   readonly name: string;
 }
 

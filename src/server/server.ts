@@ -15,6 +15,7 @@ import { PassThrough } from '../proxy/api/passthrough.ts';
 import { continueUnattended } from '../proxy/api/return.ts';
 import { follow } from '../proxy/resume/follow.ts';
 import { RunLookup } from '../proxy/resume/run-lookup.ts';
+import { TaskSteps } from '../proxy/resume/task-steps.ts';
 import { AnswerIds } from '../proxy/run/answer-ids.ts';
 import type { Relay, RunContext } from '../proxy/run/context/run-context.ts';
 import { observers, type RunObserver } from '../proxy/run/context/run-observer.ts';
@@ -133,6 +134,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     time,
     random,
   };
+  const lookup = new RunLookup(context, registry);
   const apiContext: ApiContext = {
     ...context,
     relay: dependencies.relay,
@@ -141,7 +143,8 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     work,
     registry,
     memory,
-    lookup: new RunLookup(context, registry),
+    lookup,
+    steps: new TaskSteps(context, lookup),
     notices: new NoticeBoard(context),
     answerIds: new AnswerIds(context),
     passThrough,

@@ -5,6 +5,7 @@ import type { Outcome } from '../../plans/outcome.ts';
 import type { Client } from '../downstream/client.ts';
 import type { Reader } from '../resume/reader.ts';
 import type { RunLookup } from '../resume/run-lookup.ts';
+import type { TaskSteps } from '../resume/task-steps.ts';
 import type { AnswerIds } from '../run/answer-ids.ts';
 import type { Relay, RunContext } from '../run/context/run-context.ts';
 import type { NoticeBoard } from '../run/notices/notice-board.ts';
@@ -39,6 +40,7 @@ export interface ApiContext extends RunContext {
   /** Admits bodies, runs and readers. */
   readonly memory: MemoryBudget;
   readonly lookup: RunLookup;
+  readonly steps: TaskSteps;
   readonly notices: NoticeBoard;
   readonly answerIds: AnswerIds;
 }

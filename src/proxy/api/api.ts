@@ -7,7 +7,7 @@ import { apiError } from '../../lib/errors.ts';
 import { type JsonBody, readJsonBody } from '../../lib/json-body.ts';
 import { lastEventOf, NO_EVENTS } from '../resume/reader.ts';
 import { requestDigest } from '../resume/request-digest.ts';
-import type { Ask, Left } from '../resume/run-lookup.ts';
+import { type Ask, keyNote, type Left } from '../resume/run-lookup.ts';
 import type { Run } from '../run/context/run.ts';
 import { wantsNotices } from '../run/notices/notice-board.ts';
 import { NoticeForm, noticedRelay } from '../run/notices/noticed-relay.ts';
@@ -156,7 +156,7 @@ async function streamAnswer(
   context: ApiContext,
   document?: WantedDocument,
 ): Promise<void> {
-  const { configuration, registry, lookup, models, healths, secret } = context;
+  const { configuration, registry, lookup, steps, models, healths, secret } = context;
   const { headers, caller, memory } = request;
   const asked = wire.request(body.fields);
   const target = targetOf(asked.model, models);
@@ -171,12 +171,15 @@ async function streamAnswer(
   const active = registry.begin(request.owner, caller.client, memory);
   try {
     const { owner, signal } = active;
-    const { events, resumable, key } = options;
+    const { events, resumable, task, key } = options;
     const fresh = newRunId();
     const repeated = { wire: wire.name, model: asked.model, body: body.text };
     const digest = requestDigest(secret, { ...repeated, events });
     const isJoinable = () => wire.facts(asked).spliceable;
-    const ask: Ask = { owner, digest, fresh, signal, isJoinable, ...(key !== undefined && { key }) };
+    const asker: Ask = { owner, digest, fresh, signal, isJoinable };
+    const step = task && (await beforehand(steps.noteOf(asker, task), reply, active));
+    const note = step ?? (key === undefined ? undefined : keyNote(key));
+    const ask: Ask = note ? { ...asker, note } : asker;
     const onOpen = (run: RunId) => lookup.remember(ask, run);
     const known = options.run ?? (await beforehand(lookup.find(ask), reply, active));
     if (known !== undefined) {

@@ -15,7 +15,7 @@ import type { HeldCalls } from '../../plans/tool-call.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 import { unfinishedCalls } from '../run/notices/held-calls.ts';
-import { THREAD_CHARACTERS_MAX } from './run-options.ts';
+import { NAME_CHARACTERS_MAX } from './run-options.ts';
 
 /**
  * A stored run as its owner is shown it. Only calls that are proven closed are listed with their arguments: half a call
@@ -107,8 +107,8 @@ export function listQuery({ thread, state, limit, after }: Readonly<Record<strin
 }
 
 function threadOf(value: unknown): string {
-  if (typeof value === 'string' && value !== '' && value.length <= THREAD_CHARACTERS_MAX) return value;
-  throw invalid('thread', `one thread of 1 to ${THREAD_CHARACTERS_MAX} characters`);
+  if (typeof value === 'string' && value !== '' && value.length <= NAME_CHARACTERS_MAX) return value;
+  throw invalid('thread', `one thread of 1 to ${NAME_CHARACTERS_MAX} characters`);
 }
 
 function stateOf(value: unknown): RunStatus {

@@ -5,6 +5,7 @@ import { type ApiError, apiError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import type { Fields } from '../../lib/json-body.ts';
 import { runOfLastEvent } from '../resume/reader.ts';
+import type { TaskSession } from '../resume/task-steps.ts';
 import type { Run } from '../run/context/run.ts';
 import type { EventsMode } from '../wires/common/wire.ts';
 
@@ -25,20 +26,24 @@ export interface RunOptions {
   readonly run?: RunId;
   /** `Idempotency-Key` */
   readonly key?: string;
+  /** `Holdfast-Task` and `Holdfast-Task-Session` */
+  readonly task?: TaskSession;
 }
 
 const EVENTS_MODES: readonly EventsMode[] = ['none', 'chunks', 'comments'];
 const TOOL_CALLS: readonly ToolCallsMode[] = ['held', 'live'];
 /** As `recovery.deadline_ms` may be. */
 const DEADLINE_MS_MAX = 2 ** 31 - 1;
-export const THREAD_CHARACTERS_MAX = 256;
+/** Of threads, tasks and their sessions. */
+export const NAME_CHARACTERS_MAX = 256;
 
 /** `tool_calls`: without a word about it. Throws `invalid_field`, and `run_not_found` for what cannot be the id of a run. A header that is empty counts as one that is not there. */
 export function runOptions(headers: IncomingHttpHeaders, tool_calls: ToolCallsMode = 'held'): RunOptions {
-  const thread = headerThread(headers);
+  const thread = named('Holdfast-Thread', headers);
   const run = single(headers['holdfast-run-id']) ?? runOfLastEvent(headers);
   const key = single(headers['idempotency-key']);
   const deadline_ms = deadlineOf(headers);
+  const task = taskOf(headers);
   if (run !== undefined && !isRunId(run)) throw apiError('run_not_found');
   return {
     events: eventsMode(headers, tool_calls),
@@ -47,16 +52,26 @@ export function runOptions(headers: IncomingHttpHeaders, tool_calls: ToolCallsMo
     ...(thread !== undefined && { thread }),
     ...(run !== undefined && { run }),
     ...(key !== undefined && { key }),
+    ...(task && { task }),
   };
 }
 
-/** `Holdfast-Thread`. */
-function headerThread(headers: IncomingHttpHeaders): string | undefined {
-  const thread = single(headers['holdfast-thread']);
-  if (thread !== undefined && thread.length > THREAD_CHARACTERS_MAX) {
-    throw invalid('Holdfast-Thread', `at most ${THREAD_CHARACTERS_MAX} characters`);
-  }
-  return thread;
+/** `Holdfast-Task`, with `Holdfast-Task-Session` beside it. */
+function taskOf(headers: IncomingHttpHeaders): TaskSession | undefined {
+  const task = named('Holdfast-Task', headers);
+  const session = named('Holdfast-Task-Session', headers);
+  if (task === undefined && session !== undefined)
+    throw invalid('Holdfast-Task-Session', 'beside Holdfast-Task');
+  if (task === undefined) return undefined;
+  return { task, ...(session !== undefined && { session }) };
+}
+
+/** A name that the client makes up. */
+function named(header: string, headers: IncomingHttpHeaders): string | undefined {
+  const name = single(headers[header.toLowerCase()]);
+  if (name !== undefined && name.length > NAME_CHARACTERS_MAX)
+    throw invalid(header, `at most ${NAME_CHARACTERS_MAX} characters`);
+  return name;
 }
 
 /** `Holdfast-Resume: 1`. */
@@ -120,8 +135,8 @@ export interface Thread {
 
 /** `Holdfast-Thread`, or with `derive` what the client calls its session. Throws `invalid_field`. */
 export function threadOf(headers: IncomingHttpHeaders, fields: Fields, derive: boolean): Thread | undefined {
-  const named = headerThread(headers);
-  if (named !== undefined) return { name: named, isDerived: false };
+  const thread = named('Holdfast-Thread', headers);
+  if (thread !== undefined) return { name: thread, isDerived: false };
   const name = derive ? [...sessionHeaders(headers), ...sessionFields(fields)].find(isName) : undefined;
   return name === undefined ? undefined : { name, isDerived: true };
 }
@@ -148,4 +163,4 @@ function sessionFields({ prompt_cache_key, conversation, metadata, user }: Field
 }
 
 const isName = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= THREAD_CHARACTERS_MAX;
+  typeof value === 'string' && value !== '' && value.length <= NAME_CHARACTERS_MAX;

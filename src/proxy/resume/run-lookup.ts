@@ -9,13 +9,13 @@ import type { ActiveRun, RunRegistry } from '../run/run-registry.ts';
 import { wireOf } from '../wires/registry.ts';
 import { isLeftOver, isUnfinished, withEnding } from './stored-ending.ts';
 
-/** How long the run of a known key may take to be in the store: it begins right after the key was claimed. */
+/** How long the run of a known note may take to be in the store: it begins right after the note was claimed. */
 const BEGIN_MAX_MS = 250;
 const BEGIN_POLL_MS = 20;
 /** How long a run whose client has left may take to end: Holdfast stores what there is of the answer meanwhile. */
 const ENDING_MAX_MS = 2000;
-/** How many runs of one key may have come to nothing before it is not looked up any further. */
-const RUNS_PER_KEY_MAX = 16;
+/** How many runs of one note may have come to nothing before it is not looked up any further. */
+const RUNS_PER_NOTE_MAX = 16;
 /** How many times a lease's length a holder is asked for a sign of life. */
 const LIFE_POLLS_PER_LEASE = 12;
 /** Beyond every event: of a run that is looked at for its state, no records are wanted. */
@@ -26,8 +26,8 @@ export interface Ask {
   readonly owner: Owner;
   /** See `requestDigest`. */
   readonly digest: string;
-  /** `Idempotency-Key`. */
-  readonly key?: string;
+  /** Where the run is noted that the request stands for: by its `Idempotency-Key`, or as a step of its task. */
+  readonly note?: NoteKey;
   /** What was delivered of an answer to this request can be continued. */
   isJoinable(): boolean;
   /** What the run is called if it is a new one. */
@@ -36,7 +36,7 @@ export interface Ask {
   readonly signal: AbortSignal;
 }
 
-/** What a note says: a run, and for a key the request it was used for. */
+/** What a note says: a run, and for a key or a step the request it was used for. */
 export interface KnownRun {
   readonly run: RunId;
   readonly digest?: string;
@@ -57,7 +57,7 @@ export function knownRunIn(note: string): KnownRun | undefined {
 export class RunLookup {
   readonly #context: RunContext;
   readonly #registry: RunRegistry;
-  /** Does not apply to requests with a key, which are looked up all the same. */
+  /** Does not apply to requests with a key, or of a task, which are looked up all the same. */
   readonly #patience: BestEffortStore;
   /** Runs under way here whose clients have left, and when the store has the notes of that. */
   readonly #leaving = new WeakMap<ActiveRun, Promise<void>>();
@@ -69,23 +69,37 @@ export class RunLookup {
   }
 
   /**
-   * The run to return to; `undefined` when `ask.fresh` is to be begun. A key stands for its run unless that ended without
+   * The run to return to; `undefined` when `ask.fresh` is to be begun. A note stands for its run unless that ended without
    * anything to continue, and a request without one for its run if the client of that cannot have had all of it: its
    * replica was lost, or the client has left. Throws `idempotency_mismatch`.
    */
   async find(ask: Ask): Promise<RunId | undefined> {
-    if (ask.key !== undefined) return this.#ofKey(ask, ask.key);
+    if (ask.note) return this.#ofNote(ask, ask.note);
     if (!this.#context.configuration.resume.match_requests) return undefined;
     if (this.#patience.isResting) return undefined;
     return this.#ofRequest(ask);
+  }
+
+  /**
+   * Whether the client of the run that is noted there cannot have had all of its answer: the run came to nothing, its
+   * replica was lost, or the client has left.
+   */
+  async isOwed(ask: Ask, note: NoteKey): Promise<boolean> {
+    const { owner, signal } = ask;
+    const known = await this.#noted(ask, note);
+    if (!known || known.left !== undefined) return true;
+    const stored = await this.#begun(known.run, owner, signal);
+    if (stored?.status !== 'running') return stored?.status !== 'complete';
+    if (await this.#isOrphaned(known.run, owner, stored, signal)) return true;
+    return this.#hasLeft(ask, note, known.run);
   }
 
   /** The answer to this request has begun to be delivered: a repetition may need the rest. */
   remember(ask: Ask, run: RunId): void {
     const active = this.#registry.holder(run);
     if (active) this.#leaving.delete(active);
-    // A key was claimed for the run before that was begun, unless it is the successor of another one.
-    if (ask.key === undefined || run !== ask.fresh) void this.#note(ask, { run });
+    // A note was claimed for the run before that was begun, unless it is the successor of another one.
+    if (!ask.note || run !== ask.fresh) void this.#note(ask, { run });
   }
 
   /** The client of the run has left before it had all of the answer. `left`: what the run does now. */
@@ -96,33 +110,32 @@ export class RunLookup {
   }
 
   /** Resolves once the store has the note, or has failed at it. */
-  async #note({ owner, digest, key }: Ask, known: KnownRun): Promise<void> {
+  async #note({ owner, digest, note }: Ask, known: KnownRun): Promise<void> {
     const { configuration, store } = this.#context;
     const { clocks, resume, checkpoint } = configuration;
-    if (this.#patience.isResting || (key === undefined && !resume.match_requests)) return;
-    const noted =
-      key === undefined
-        ? store.notes.put(
-            owner,
-            requestNote(digest),
-            JSON.stringify(known),
-            clocks.attempt_ms + resume.salvage_after_ms,
-          )
-        : store.notes.put(owner, keyNote(key), JSON.stringify({ ...known, digest }), checkpoint.ttl_s * 1000);
+    if (this.#patience.isResting || (!note && !resume.match_requests)) return;
+    const noted = note
+      ? store.notes.put(owner, note, JSON.stringify({ ...known, digest }), checkpoint.ttl_s * 1000)
+      : store.notes.put(
+          owner,
+          requestNote(digest),
+          JSON.stringify(known),
+          clocks.attempt_ms + resume.salvage_after_ms,
+        );
     await noted.catch((error) => this.#patience.rest(error));
   }
 
-  async #ofKey(ask: Ask, key: string): Promise<RunId | undefined> {
+  async #ofNote(ask: Ask, own: NoteKey): Promise<RunId | undefined> {
     const { owner, digest, fresh } = ask;
     const { configuration, store } = this.#context;
     const ttl_ms = configuration.checkpoint.ttl_s * 1000;
     const claim = JSON.stringify({ run: fresh, digest } satisfies KnownRun);
-    let note = keyNote(key);
-    for (let runs = 0; runs < RUNS_PER_KEY_MAX; runs++) {
+    let note = own;
+    for (let runs = 0; runs < RUNS_PER_NOTE_MAX; runs++) {
       const kept = await this.#patience.answerOf(store.notes.claim(owner, note, claim, ttl_ms));
       if (kept === undefined) return undefined;
       if (kept === claim) {
-        if (runs > 0) await this.#patience.answerOf(store.notes.put(owner, keyNote(key), claim, ttl_ms));
+        if (runs > 0) await this.#patience.answerOf(store.notes.put(owner, own, claim, ttl_ms));
         return undefined;
       }
       const known = knownRunIn(kept);
@@ -175,7 +188,7 @@ export class RunLookup {
     return stored;
   }
 
-  /** Another request with the same key may be a moment ahead of this one. */
+  /** Another request with the same note may be a moment ahead of this one. */
   async #begun(run: RunId, owner: Owner, signal: AbortSignal): Promise<StoredRun | undefined> {
     const { time } = this.#context;
     const until_ms = time.now() + BEGIN_MAX_MS;
@@ -199,7 +212,8 @@ export class RunLookup {
     }
     if (left === 'detached' || (await this.#isOrphaned(run, owner, stored, signal))) return run;
     // A client that asks again at once may be here before the replica that it has left, another one, has said so.
-    if (left === undefined && (await this.#hasLeft(ask, run))) return this.#ofRequest(ask);
+    if (left === undefined && (await this.#hasLeft(ask, requestNote(ask.digest), run)))
+      return this.#ofRequest(ask);
     this.remember(ask, run);
     return undefined;
   }
@@ -209,28 +223,49 @@ export class RunLookup {
    * others get one of their own.
    */
   async #taken(ask: Ask): Promise<KnownRun | undefined> {
-    const { store, time } = this.#context;
-    const note = requestNote(ask.digest);
-    const taken = await this.#patience.answerOf(store.notes.consume(ask.owner, note));
+    const { notes } = this.#context.store;
+    const taken = await this.#patience.answerOf(notes.consume(ask.owner, requestNote(ask.digest)));
     if (taken === undefined) return undefined;
     const known = knownRunIn(taken);
     if (!known) return undefined;
-    const active = known.left === undefined ? this.#registry.holder(known.run) : undefined;
-    if (!active) return known;
-    // A connection is known to be closed only at the end of the turn in which its client asks again on another one.
-    await sleep(time, 0, ask.signal);
-    const noted = this.#leaving.get(active);
-    if (!noted) return known;
-    await noted;
-    return this.#taken(ask);
+    return known.left === undefined && (await this.#isLeaving(known, ask)) ? this.#taken(ask) : known;
+  }
+
+  /** What the note says, once another request that is a moment ahead has put it, and what its client has done was noted. */
+  async #noted(ask: Ask, note: NoteKey): Promise<KnownRun | undefined> {
+    const { time } = this.#context;
+    const until_ms = time.now() + BEGIN_MAX_MS;
+    for (;;) {
+      const known = await this.#found(ask, note);
+      if (known)
+        return known.left === undefined && (await this.#isLeaving(known, ask))
+          ? this.#found(ask, note)
+          : known;
+      if (ask.signal.aborted || time.now() >= until_ms) return undefined;
+      await sleep(time, BEGIN_POLL_MS, ask.signal);
+    }
+  }
+
+  async #found({ owner }: Ask, note: NoteKey): Promise<KnownRun | undefined> {
+    const found = await this.#patience.answerOf(this.#context.store.notes.get(owner, note));
+    return found === undefined ? undefined : knownRunIn(found);
   }
 
   /** Whether there is a note by now that the client of the run has left it. */
-  async #hasLeft({ owner, digest }: Ask, run: RunId): Promise<boolean> {
-    const found = await this.#patience.answerOf(this.#context.store.notes.get(owner, requestNote(digest)));
-    if (found === undefined) return false;
-    const known = knownRunIn(found);
+  async #hasLeft(ask: Ask, note: NoteKey, run: RunId): Promise<boolean> {
+    const known = await this.#found(ask, note);
     return known?.run === run && known.left !== undefined;
+  }
+
+  /** Whether the client of a run that is under way here has left it. Resolves once that is noted. */
+  async #isLeaving({ run }: KnownRun, { signal }: Ask): Promise<boolean> {
+    const active = this.#registry.holder(run);
+    if (!active) return false;
+    // A connection is known to be closed only at the end of the turn in which its client asks again on another one.
+    await sleep(this.#context.time, 0, signal);
+    const noted = this.#leaving.get(active);
+    await noted;
+    return noted !== undefined;
   }
 
   /**

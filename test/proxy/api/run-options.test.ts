@@ -6,9 +6,16 @@ const RUN = newRunId();
 
 it('nothing is asked for by default, nor by headers that are empty', () => {
   const defaults = { events: 'none', resumable: false };
-  const names = ['events', 'tool-calls', 'resume', 'thread', 'run-id', 'deadline-ms'].map(
-    (name) => `holdfast-${name}`,
-  );
+  const names = [
+    'events',
+    'tool-calls',
+    'resume',
+    'thread',
+    'run-id',
+    'deadline-ms',
+    'task',
+    'task-session',
+  ].map((name) => `holdfast-${name}`);
   expect(runOptions({})).toEqual(defaults);
   expect(runOptions(Object.fromEntries([...names, 'idempotency-key'].map((name) => [name, ''])))).toEqual(
     defaults,
@@ -24,6 +31,8 @@ it('what headers ask for', () => {
       'holdfast-run-id': RUN,
       'idempotency-key': 'key',
       'holdfast-deadline-ms': '30000',
+      'holdfast-task': 'T23',
+      'holdfast-task-session': 's'.repeat(256),
     }),
   ).toEqual({
     events: 'comments',
@@ -32,7 +41,12 @@ it('what headers ask for', () => {
     thread: 't'.repeat(256),
     run: RUN,
     key: 'key',
+    task: { task: 'T23', session: 's'.repeat(256) },
   });
+});
+
+it('a task needs no session', () => {
+  expect(runOptions({ 'holdfast-task': 'T23' }).task).toEqual({ task: 'T23' });
 });
 
 it.each([
@@ -66,6 +80,12 @@ it.each<readonly [string, string, string]>([
   ['holdfast-tool-calls', 'all', "Invalid value for 'Holdfast-Tool-Calls': it must be held, live."],
   ['holdfast-resume', 'yes', "Invalid value for 'Holdfast-Resume': it must be 1."],
   ['holdfast-thread', 't'.repeat(257), "Invalid value for 'Holdfast-Thread'"],
+  ['holdfast-task', 't'.repeat(257), "Invalid value for 'Holdfast-Task': it must be at most 256 characters."],
+  [
+    'holdfast-task-session',
+    's',
+    "Invalid value for 'Holdfast-Task-Session': it must be beside Holdfast-Task.",
+  ],
   ...['0', '-1', '1.5', 'soon', '2147483648'].map(
     (value) =>
       [

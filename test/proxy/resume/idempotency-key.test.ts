@@ -6,7 +6,7 @@ import { begin, finish, lookupOf, type Setting } from './lookup-setting.ts';
 describe('an idempotency key', () => {
   /** The first request with the key, whose run is begun. */
   async function first(setting: Setting, key = 'key') {
-    const asked = setting.ask({ key });
+    const asked = setting.ask({ note: keyNote(key) });
     expect(await setting.find(asked)).toBeUndefined();
     const lease = await setting.other.acquire(asked.fresh, OWNER);
     await setting.other.append(lease, [HEADER_RECORD, textRecord(0, 'Hello')]);
@@ -16,9 +16,9 @@ describe('an idempotency key', () => {
   it('stands for its run while that is under way', async () => {
     const setting = lookupOf();
     const { run } = await first(setting);
-    expect(await setting.find(setting.ask({ key: 'key' }))).toBe(run);
+    expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBe(run);
     await setting.other.close();
-    expect(await setting.find(setting.ask({ key: 'key' }))).toBe(run);
+    expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBe(run);
     expect(setting.time.now()).toBe(0);
   });
 
@@ -26,7 +26,7 @@ describe('an idempotency key', () => {
     const setting = lookupOf();
     const lease = await first(setting);
     await finish(setting.other, lease, 'complete');
-    expect(await setting.find(setting.ask({ key: 'key' }))).toBe(lease.run);
+    expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBe(lease.run);
   });
 
   it.each(['failed', 'cancelled', 'timeout_partial'] as const)(
@@ -35,13 +35,13 @@ describe('an idempotency key', () => {
       const setting = lookupOf();
       await finish(setting.other, await first(setting), status);
       const again = await first(setting);
-      expect(await setting.find(setting.ask({ key: 'key' }))).toBe(again.run);
+      expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBe(again.run);
     },
   );
 
   it('stands for a salvaged run that has settled calls: they are its answer', async () => {
     const setting = lookupOf();
-    const asked = setting.ask({ key: 'key' });
+    const asked = setting.ask({ note: keyNote('key') });
     await setting.find(asked);
     const lease = await setting.other.acquire(asked.fresh, OWNER);
     const chunk = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [] };
@@ -53,7 +53,7 @@ describe('an idempotency key', () => {
       { seq: 4, events: records.flatMap(({ events }) => events).slice(3, 6) },
     ]);
     await finish(setting.other, lease, 'recovered_from_partial');
-    expect(await setting.find(setting.ask({ key: 'key' }))).toBe(lease.run);
+    expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBe(lease.run);
   });
 
   it.each([
@@ -64,8 +64,8 @@ describe('an idempotency key', () => {
     const setting = lookupOf();
     const lease = await first(setting);
     await setting.other.finish(lease, { ...end, at_ms: 0 });
-    expect(await setting.find(setting.ask({ key: 'key' }))).toBe(lease.run);
-    const apart = setting.ask({ key: 'key', isJoinable: () => false });
+    expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBe(lease.run);
+    const apart = setting.ask({ note: keyNote('key'), isJoinable: () => false });
     expect(await setting.find(apart)).toBeUndefined();
   });
 
@@ -73,8 +73,8 @@ describe('an idempotency key', () => {
     const setting = lookupOf();
     await first(setting);
     const successor = await begin(setting, 'Hello');
-    setting.lookup.remember(setting.ask({ key: 'key' }), successor.run);
-    expect(await setting.find(setting.ask({ key: 'key' }))).toBe(successor.run);
+    setting.lookup.remember(setting.ask({ note: keyNote('key') }), successor.run);
+    expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBe(successor.run);
   });
 
   it.each(['', 'no JSON', 'null', '[]', '{}', '{"run":7}', '{"run":"../x"}'])(
@@ -83,14 +83,16 @@ describe('an idempotency key', () => {
       const setting = lookupOf();
       await setting.other.notes.put(OWNER, keyNote('key'), note, 1_000_000);
       const { run } = await first(setting);
-      expect(await setting.find(setting.ask({ key: 'key' }))).toBe(run);
+      expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBe(run);
     },
   );
 
   it('is refused with another request', async () => {
     const setting = lookupOf();
     await first(setting);
-    await expect(setting.find(setting.ask({ key: 'key', digest: 'another' }))).rejects.toMatchObject({
+    await expect(
+      setting.find(setting.ask({ note: keyNote('key'), digest: 'another' })),
+    ).rejects.toMatchObject({
       code: 'idempotency_mismatch',
       status: 422,
     });
@@ -99,18 +101,18 @@ describe('an idempotency key', () => {
   it('is its owner’s own', async () => {
     const setting = lookupOf();
     await first(setting);
-    expect(await setting.find(setting.ask({ key: 'key', owner: STRANGER, digest: 'another' }))).toBe(
-      undefined,
-    );
+    expect(
+      await setting.find(setting.ask({ note: keyNote('key'), owner: STRANGER, digest: 'another' })),
+    ).toBe(undefined);
   });
 
   it('of a request that is only a moment ahead is waited for', async () => {
     const setting = lookupOf();
     const { time, other } = setting;
-    const ahead = setting.ask({ key: 'key' });
+    const ahead = setting.ask({ note: keyNote('key') });
     expect(await setting.find(ahead)).toBeUndefined();
     time.after(100, () => void other.acquire(ahead.fresh, OWNER));
-    expect(await setting.find(setting.ask({ key: 'key' }))).toBe(ahead.fresh);
+    expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBe(ahead.fresh);
   });
 
   it.each([
@@ -118,9 +120,9 @@ describe('an idempotency key', () => {
     ['failed', (setting: Setting) => first(setting).then((lease) => finish(setting.other, lease, 'failed'))],
   ])('of a run that %s is used again once, however many ask at the same time', async (_, end) => {
     const setting = lookupOf();
-    if (_ === 'never began') await setting.find(setting.ask({ key: 'key' }));
+    if (_ === 'never began') await setting.find(setting.ask({ note: keyNote('key') }));
     await end(setting);
-    const asks = [1, 2, 3, 4].map(() => setting.ask({ key: 'key' }));
+    const asks = [1, 2, 3, 4].map(() => setting.ask({ note: keyNote('key') }));
     const found = asks.map(async (ask) => {
       const run = await setting.lookup.find(ask);
       if (run === undefined) await setting.other.acquire(ask.fresh, OWNER);
@@ -129,14 +131,14 @@ describe('an idempotency key', () => {
     const runs = await setting.time.drive(Promise.all(found));
 
     expect(new Set(runs).size).toBe(1);
-    expect(await setting.find(setting.ask({ key: 'key' }))).toBe(runs[0]);
+    expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBe(runs[0]);
   });
 
   it('of a run that never began is used again', async () => {
     const setting = lookupOf();
-    expect(await setting.find(setting.ask({ key: 'key' }))).toBeUndefined();
+    expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBeUndefined();
     const again = await first(setting);
     expect(setting.time.now()).toBeLessThanOrEqual(300);
-    expect(await setting.find(setting.ask({ key: 'key' }))).toBe(again.run);
+    expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBe(again.run);
   });
 });

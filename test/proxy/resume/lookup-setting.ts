@@ -79,7 +79,7 @@ export function lookupOf({ match_requests = true } = {}) {
     ...more,
   });
   const find = (asked: Ask) => time.drive(lookup.find(asked));
-  return { time, store, other, registry, lookup, ask, find };
+  return { time, store, other, registry, context, lookup, ask, find };
 }
 
 export type Setting = ReturnType<typeof lookupOf>;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { requestDigest } from '../../../src/proxy/resume/request-digest.ts';
+import { keyNote } from '../../../src/proxy/resume/run-lookup.ts';
 import { newRunId, OWNER, STRANGER } from '../../checkpoint/fixtures.ts';
-
 import { begin, finish, LEASE_MS, lookupOf } from './lookup-setting.ts';
 
 describe('a request that was made before', () => {
@@ -101,8 +101,8 @@ describe('a request that was made before', () => {
     const keyed = lookupOf();
     await begin(keyed, 'Hello');
     await keyed.other.close();
-    expect(await keyed.find(keyed.ask({ key: 'a new key' }))).toBeUndefined();
-    keyed.lookup.remember(keyed.ask({ digest: 'of a keyed request', key: 'key' }), newRunId());
+    expect(await keyed.find(keyed.ask({ note: keyNote('a new key') }))).toBeUndefined();
+    keyed.lookup.remember(keyed.ask({ digest: 'of a keyed request', note: keyNote('key') }), newRunId());
     expect(await keyed.store.notes.get(OWNER, { kind: 'request', name: 'of a keyed request' })).toBe(
       undefined,
     );
@@ -265,9 +265,9 @@ describe('a store that does not answer', () => {
   it('keeps no key from being used', async () => {
     const setting = lookupOf();
     setting.store.notes.claim = silence;
-    expect(await setting.find(setting.ask({ key: 'key' }))).toBeUndefined();
+    expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBeUndefined();
     setting.store.notes.claim = () => Promise.reject(new Error('connection lost'));
-    expect(await setting.find(setting.ask({ key: 'key' }))).toBeUndefined();
+    expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBeUndefined();
     expect(setting.time.now()).toBe(250);
   });
 });

@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import type { NoteKey } from '../../../src/checkpoint/notes.ts';
+import type { Lease } from '../../../src/checkpoint/store.ts';
+import type { Ask } from '../../../src/proxy/resume/run-lookup.ts';
+import { type TaskSession, TaskSteps } from '../../../src/proxy/resume/task-steps.ts';
+import { HEADER_RECORD, OWNER, STRANGER, textRecord } from '../../checkpoint/fixtures.ts';
+import { finish, LEASE_MS, lookupOf } from './lookup-setting.ts';
+
+const T1: TaskSession = { task: 'T23', session: 'first process' };
+const T2: TaskSession = { task: 'T23', session: 'second process' };
+
+function tasks() {
+  const setting = lookupOf();
+  const { time, lookup, context, ask } = setting;
+  const steps = new TaskSteps(context, lookup);
+  const noteOf = (session: TaskSession, asked: Partial<Ask> = {}) =>
+    time.drive(steps.noteOf(ask(asked), session));
+  /** A request that is sent, and the run that is begun for it by another replica. */
+  const send = async (session: TaskSession, asked: Partial<Ask> = {}): Promise<Sent> => {
+    const sent = ask(asked);
+    const note = await time.drive(steps.noteOf(sent, session));
+    if (!note) throw new Error('the request is no step');
+    expect(await setting.find({ ...sent, note })).toBeUndefined();
+    const lease = await setting.other.acquire(sent.fresh, OWNER);
+    await setting.other.append(lease, [HEADER_RECORD, textRecord(0, 'Hello')]);
+    return { note, lease, asked: { ...sent, note } };
+  };
+  return { ...setting, steps, noteOf, send };
+}
+
+interface Sent {
+  readonly note: NoteKey;
+  readonly lease: Lease;
+  readonly asked: Ask;
+}
+
+describe('a request of a task', () => {
+  it('is the step of the process before it that has sent the same', async () => {
+    const { noteOf, send, find, ask, other } = tasks();
+    const { note, lease } = await send(T1);
+    await finish(other, lease, 'complete');
+    expect(await noteOf(T2)).toEqual(note);
+    expect(await find(ask({ note }))).toBe(lease.run);
+  });
+
+  it('is another step where anything of it differs: the request, the task, the owner', async () => {
+    const { noteOf, send } = tasks();
+    const { note } = await send(T1);
+    expect(await noteOf(T2, { digest: 'another' })).not.toEqual(note);
+    expect(await noteOf({ task: 'T24', session: 'third process' })).not.toEqual(note);
+    // Notes belong to their owners, whatever they are called.
+    const stranger = tasks();
+    await stranger.send(T1);
+    const asked = stranger.ask({ owner: STRANGER });
+    const foreign = await stranger.time.drive(stranger.steps.noteOf(asked, T2));
+    expect(await stranger.find({ ...asked, ...(foreign && { note: foreign }) })).toBeUndefined();
+  });
+
+  it('that its process sends again after it had the answer is for a second one, in every process', async () => {
+    const { noteOf, send, other } = tasks();
+    const first = await send(T1);
+    await finish(other, first.lease, 'complete');
+    const second = await send(T1);
+    expect(second.note).not.toEqual(first.note);
+    await finish(other, second.lease, 'complete');
+    expect([await noteOf(T2), await noteOf(T2)]).toEqual([first.note, second.note]);
+  });
+
+  it('that its process sends beside one under way is for a second answer', async () => {
+    const { noteOf, send, store } = tasks();
+    const { note } = await send(T1);
+    let silent_ms = LEASE_MS / 3;
+    store.holder = () => ({ state: 'alive', silent_ms: silent_ms-- });
+    expect(await noteOf(T1)).not.toEqual(note);
+  });
+
+  it('that its process sends again because the connection was lost is the same step', async () => {
+    const { noteOf, send, lookup, time } = tasks();
+    const { note, lease, asked } = await send(T1);
+    lookup.leave(asked, lease.run, 'detached');
+    await time.drive(Promise.resolve());
+    expect(await noteOf(T1)).toEqual(note);
+  });
+
+  it('that its process sends again because the replica was lost is the same step', async () => {
+    const { noteOf, send, other } = tasks();
+    const { note } = await send(T1);
+    await other.close();
+    expect(await noteOf(T1)).toEqual(note);
+  });
+
+  it.each(['failed', 'cancelled'] as const)(
+    'that its process sends again because it has %s is the same step',
+    async (status) => {
+      const { noteOf, send, other } = tasks();
+      const { note, lease } = await send(T1);
+      await finish(other, lease, status);
+      expect(await noteOf(T1)).toEqual(note);
+    },
+  );
+
+  it('that its process sends again although nothing was begun for it is the same step', async () => {
+    const { noteOf } = tasks();
+    const note = await noteOf(T1);
+    expect(await noteOf(T1)).toEqual(note);
+  });
+
+  it('is always the same step where no session is named', async () => {
+    const { noteOf, send, other } = tasks();
+    const { note, lease } = await send({ task: 'T23' });
+    await finish(other, lease, 'complete');
+    expect(await noteOf({ task: 'T23' })).toEqual(note);
+  });
+
+  it('is no step once its process has had 64 answers to it', async () => {
+    const { noteOf, send, other } = tasks();
+    for (let sent = 0; sent < 64; sent++) await finish(other, (await send(T1)).lease, 'complete');
+    expect(await noteOf(T1)).toBeUndefined();
+    expect(await noteOf(T2)).toBeDefined();
+  });
+
+  it('is no step while the store is away', async () => {
+    const { noteOf, store } = tasks();
+    store.notes.claim = () => Promise.reject(new Error('away'));
+    expect(await noteOf(T1)).toBeUndefined();
+  });
+});
