@@ -232,6 +232,8 @@ class Following {
     }
     this.#reader.onTakenOver();
     await this.#send(resumption.stored);
+    const comments = this.#replay.takeComments();
+    if (comments !== '') await this.#write(comments);
     this.close();
     return relay(run, this.#client, this.#context, resumption);
   }

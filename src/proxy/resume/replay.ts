@@ -92,10 +92,15 @@ export class Replay {
     if (this.#events === 'comments') this.#comment(event, seq, takeovers);
     if (seq <= this.#sent) return '';
     this.#sent = seq;
+    const id = resumable ? eventId(run, epochNameAt(seq, takeovers), seq) : undefined;
+    return this.takeComments() + this.#frameOf(payload, this.#wire, id);
+  }
+
+  /** Comments that are to come before the next event, where that is not in the log. */
+  takeComments(): string {
     const comments = [...this.#comments.values()].join('');
     this.#comments.clear();
-    const id = resumable ? eventId(run, epochNameAt(seq, takeovers), seq) : undefined;
-    return comments + this.#frameOf(payload, this.#wire, id);
+    return comments;
   }
 
   #payload({ payload, deltas }: JournalEvent): string {

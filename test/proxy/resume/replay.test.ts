@@ -160,6 +160,17 @@ describe('a replay', () => {
       expect(payloadsOf(frames)).toEqual([payload]);
     });
 
+    test('has the comment for whatever comes next where the log ends with what the client has', () => {
+      const replay = new Replay({ run: RUN, resumable: false, cursor: 3 });
+      const records = [
+        { ...HEADER_RECORD, header },
+        { seq: 2, events: events.slice(0, 2) },
+      ];
+      expect([...replay.pieces(records, [{ seq: 1 }])]).toEqual([]);
+      expect(cancellations(replay.takeComments())).toBe(1);
+      expect(replay.takeComments()).toBe('');
+    });
+
     test('has no comment that would cancel a later call of the same id', () => {
       const again: JournalEvent = { payload, deltas: [{ ...start, index: 1 }] };
       const log = [...events.slice(0, 2), again, ...events.slice(2)];

@@ -65,6 +65,17 @@ describe.each(['chat_completions', 'messages', 'responses'] as const)('on %s', (
     }
   });
 
+  test('parallel calls end before the text behind them begins, wherever they are cut', async () => {
+    const parts = [
+      { tools: [call('call_1', ARGUMENTS.first).tool, call('call_2', ARGUMENTS.second).tool] },
+      { text: TEXT },
+    ];
+    for (let place = 0; place < 60; place++) {
+      const { stream } = await ask({ parts, faults: [reset(place)] }, { wire, recovery: { tool_proof: 3 } });
+      expect(stream, `cut after ${place} events`).toMatchObject({ done: true, violations: [] });
+    }
+  });
+
   test('a call that is cut twice as well', async () => {
     const places = await placesWithin();
     const [first = 0, last = 0] = [places[2], places.at(-1)];

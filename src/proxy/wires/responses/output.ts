@@ -274,7 +274,8 @@ export class ResponseOutput {
 
   /** A call that was cut and not cancelled: its attempt is made again, and continues it. */
   #isMadeAgain(shown: ShownItem): boolean {
-    return kindOf(shown.item) === 'call' && this.#restored.get(shown)?.state !== 'closed';
+    const isClosed = shown.isWhole || this.#restored.get(shown)?.state === 'closed';
+    return kindOf(shown.item) === 'call' && !isClosed;
   }
 
   #closeOpen(isMeant: (shown: ShownItem) => boolean): void {
