@@ -13,7 +13,7 @@ import { storedFailureEvent } from '../run/failure.ts';
 import { relay } from '../run/relay.ts';
 import { errorBodyOn, type Wire } from '../wires/common/wire.ts';
 import { wireIn, wireOf } from '../wires/registry.ts';
-import { agrees, replacedFrom, unreachable } from './reachable.ts';
+import { agrees, beyond, replacedFrom, unreachable } from './reachable.ts';
 import type { Position, Reader } from './reader.ts';
 import { Replay } from './replay.ts';
 import { withEnding } from './stored-ending.ts';
@@ -232,7 +232,7 @@ class Following {
     }
     this.#reader.onTakenOver();
     await this.#send(resumption.stored);
-    const comments = this.#replay.takeComments();
+    const comments = this.#replay.commentsBehind(beyond(resumption.stored, this.#position));
     if (comments !== '') await this.#write(comments);
     this.close();
     return relay(run, this.#client, this.#context, resumption);

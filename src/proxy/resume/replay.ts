@@ -93,11 +93,18 @@ export class Replay {
     if (seq <= this.#sent) return '';
     this.#sent = seq;
     const id = resumable ? eventId(run, epochNameAt(seq, takeovers), seq) : undefined;
-    return this.takeComments() + this.#frameOf(payload, this.#wire, id);
+    return this.#takeComments() + this.#frameOf(payload, this.#wire, id);
   }
 
-  /** Comments that are to come before the next event, where that is not in the log. */
-  takeComments(): string {
+  /** Comments that come before the next event, where that is not in the log. `brought`: what the client has beyond the log. */
+  commentsBehind(brought: readonly string[]): string {
+    const reader = this.#wire.delivered.reader();
+    const said = brought.flatMap((payload) => reader.read(payload, this.#calls.size)?.deltas ?? []);
+    for (const delta of said) if (delta.kind === 'tool_start') this.#comments.delete(delta.id);
+    return this.#takeComments();
+  }
+
+  #takeComments(): string {
     const comments = [...this.#comments.values()].join('');
     this.#comments.clear();
     return comments;

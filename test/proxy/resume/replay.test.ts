@@ -130,6 +130,9 @@ describe('a replay', () => {
     const start: Delta = { kind: 'tool_start', index: 0, id: 'call_a', name: 'now' };
     const said: Delta = { kind: 'text', text: ' grips' };
     const payload = chunkOf({ content: ' grips' });
+    const startChunk = chunkOf({
+      tool_calls: [{ index: 1, id: 'call_a', type: 'function', function: { name: 'now', arguments: '' } }],
+    });
     const events: JournalEvent[] = [
       { payload: FIRST, deltas: [start] },
       { payload, deltas: [{ kind: 'tool_cancel', index: 0 }, said] },
@@ -160,15 +163,18 @@ describe('a replay', () => {
       expect(payloadsOf(frames)).toEqual([payload]);
     });
 
-    test('has the comment for whatever comes next where the log ends with what the client has', () => {
+    test.each([
+      ['has the comment for whatever comes next where the log ends before what the client has', payload, 1],
+      ['has no comment that would cancel a call which only the client has', startChunk, 0],
+    ])('%s', (_, brought, count) => {
       const replay = new Replay({ run: RUN, resumable: false, cursor: 3 });
-      const records = [
+      const records: JournalRecord[] = [
         { ...HEADER_RECORD, header },
         { seq: 2, events: events.slice(0, 2) },
       ];
       expect([...replay.pieces(records, [{ seq: 1 }])]).toEqual([]);
-      expect(cancellations(replay.takeComments())).toBe(1);
-      expect(replay.takeComments()).toBe('');
+      expect(cancellations(replay.commentsBehind([brought]))).toBe(count);
+      expect(replay.commentsBehind([])).toBe('');
     });
 
     test('has no comment that would cancel a later call of the same id', () => {
