@@ -177,7 +177,9 @@ async function streamAnswer(
     const digest = requestDigest(secret, { ...repeated, events });
     const isJoinable = () => wire.facts(asked).spliceable;
     const asker: Ask = { owner, digest, fresh, signal, isJoinable };
-    const step = task && (await beforehand(steps.noteOf(asker, task), reply, active));
+    // A client that names its run comes back to a step that it has begun.
+    const isStep = task && options.run === undefined;
+    const step = isStep ? await beforehand(steps.noteOf(asker, task), reply, active) : undefined;
     const note = step ?? (key === undefined ? undefined : keyNote(key));
     const ask: Ask = note ? { ...asker, note } : asker;
     const onOpen = (run: RunId) => lookup.remember(ask, run);

@@ -1,51 +1,79 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Provider, startProvider } from '../../provider/provider.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { needs } from '../../needs.ts';
+import { startProvider } from '../../provider/provider.ts';
 import type { RecordedRequest } from '../../provider/recorded-request.ts';
 import type { Part } from '../../provider/script.ts';
+import { redisBinary } from '../../redis/binaries.ts';
+import { RedisServer } from '../../redis/redis-server.ts';
 import { HoldfastProcess } from '../holdfast-process.ts';
 
 const AGENT = fileURLToPath(new URL('mail-agent.ts', import.meta.url));
 /** A prime, so that the places are different ones in every step. */
 const CHUNKS_BETWEEN_KILLS = 7;
+const LEASE_MS = 1000;
+/** A few dozen processes, one after the other. */
+const PATIENCE_MS = 120_000;
 
-const mailTo = (id: string, to: string): Part => ({
-  tool: { id, name: 'send_mail', arguments: JSON.stringify({ to }) },
+const mailTo = (to: string): Part => ({
+  // Some providers give the same id to the first call of every answer.
+  tool: { id: 'call_1', name: 'send_mail', arguments: JSON.stringify({ to }) },
 });
 /** What the model says after that many mails. */
 const TURNS: readonly (readonly Part[])[] = [
-  [
-    { text: 'I will write to Ann first, since she has the longer way to come.' },
-    mailTo('call_1', 'ann@kelp.test'),
-  ],
-  [
-    { text: 'Ann is invited, and Bob comes next, who lives around the corner.' },
-    mailTo('call_1', 'bob@kelp.test'),
-  ],
+  [{ text: 'I will write to Ann first, since she has the longer way to come.' }, mailTo('ann@kelp.test')],
+  [{ text: 'Ann is invited, and Bob comes next, who lives around the corner.' }, mailTo('bob@kelp.test')],
   [{ text: 'Both of them are invited, and neither of them has had more than one mail.' }],
 ];
 
+/** What the agent prints: see there. */
 interface Saying {
   readonly chunk?: true;
   readonly mail?: string;
-  readonly arguments?: string;
   readonly messages?: readonly object[];
 }
 
-/** Runs the agent once. `chunks`: after so many of an answer it is killed. */
-async function runAgent(
-  url: string,
-  task: string,
-  chunks = Number.POSITIVE_INFINITY,
-): Promise<readonly Saying[]> {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', AGENT, url, task], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+const turnOf = ({ body }: RecordedRequest): number => {
+  const { messages } = body as { readonly messages: readonly { readonly role: string }[] };
+  return messages.filter(({ role }) => role === 'tool').length;
+};
+
+/** A replica with this store, or several, and what their provider was asked. */
+async function deploy(store: string, replicas: number) {
+  const provider = await startProvider();
+  const requests: RecordedRequest[] = [];
+  provider.respond((request) => {
+    requests.push(request);
+    return { parts: TURNS[turnOf(request)] ?? [], delay_ms: 2 };
   });
-  const said: Saying[] = [];
+  const start = () =>
+    HoldfastProcess.start({
+      secret: 'the secret of all replicas',
+      upstreams: { provider: { base_url: provider.url } },
+      recovery: { backoff_ms: 1 },
+      checkpoint: { store, lease_ms: LEASE_MS },
+    });
+  const processes = await Promise.all(Array.from({ length: replicas }, start));
+  onTestFinished(async () => {
+    await Promise.all(processes.map((replica) => replica.close()));
+    await provider.close();
+  });
+  const ofTask = (task: string) => requests.filter(({ body }) => JSON.stringify(body).includes(task));
+  return { urls: processes.map(({ url }) => url), ofTask };
+}
+
+/** Runs the agent once. `chunks`: after so many of its answers it is killed. */
+async function runAgent(url: string, task: string, chunks = Infinity): Promise<readonly Saying[]> {
+  const words = ['--disable-warning=ExperimentalWarning', AGENT, url, task];
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
+  const said: Saying[] = [];
   let came = 0;
   for await (const line of createInterface(child.stdout)) {
     const saying = JSON.parse(line) as Saying;
@@ -56,49 +84,50 @@ async function runAgent(
   return said;
 }
 
-describe.each(['memory', 'file'])('an agent whose process is killed, with the store %s', (store) => {
-  let provider: Provider;
-  let holdfast: HoldfastProcess;
-  const requests = new Map<string, RecordedRequest[]>();
+const transcriptOf = (said: readonly Saying[], task: string): string =>
+  JSON.stringify(said.at(-1)?.messages).replaceAll(task, 'the task');
 
-  beforeAll(async () => {
-    provider = await startProvider();
-    provider.respond((request) => {
-      const { messages } = request.body as { messages: readonly { role: string; content: unknown }[] };
-      const task = String(messages[0]?.content).split(' ').at(-1) ?? '';
-      requests.set(task, [...(requests.get(task) ?? []), request]);
-      const parts = TURNS[messages.filter(({ role }) => role === 'tool').length] ?? [];
-      return { parts, delay_ms: 2 };
-    });
-    holdfast = await HoldfastProcess.start({
-      upstreams: { provider: { base_url: provider.url } },
-      checkpoint: { store: store === 'file' ? 'file:store' : 'memory' },
-    });
-  });
-  afterAll(async () => {
-    await holdfast.close();
-    await provider.close();
+/** The agent is killed at places all over its task, and begins anew each time: at another replica if there is one. */
+async function beginAnew(store: string, replicas: number): Promise<void> {
+  const { urls, ofTask } = await deploy(store, replicas);
+  const [first = '', second = first] = urls;
+  const whole = await runAgent(first, 'task-uncut');
+  expect(whole.filter(({ mail }) => mail)).toHaveLength(2);
+  expect(ofTask('task-uncut').map(turnOf)).toEqual([0, 1, 2]);
+  const chunks = whole.filter(({ chunk }) => chunk).length;
+  for (let place = 1; place < chunks; place += CHUNKS_BETWEEN_KILLS) {
+    const task = `task-killed-${place}`;
+    const killed = await runAgent(first, task, place);
+    expect(killed.at(-1)?.messages).toBeUndefined();
+    const again = await runAgent(second, task);
+    expect(transcriptOf(again, task), task).toBe(transcriptOf(whole, 'task-uncut'));
+    // Each step is asked for once, and the rest of the one that was cut, if it was.
+    const turns = ofTask(task).map(turnOf);
+    expect([...new Set(turns)], task).toEqual([0, 1, 2]);
+    expect(turns.length, task).toBeLessThanOrEqual(4);
+    const names = ofTask(task).flatMap(({ headers }) => Object.keys(headers));
+    expect(names.filter((name) => name.startsWith('holdfast-'))).toEqual([]);
+  }
+}
+
+const redis = await redisBinary();
+
+describe('an agent that is killed and begins anew pays only for the rest of the step that was cut', {
+  timeout: PATIENCE_MS,
+}, () => {
+  test('memory', () => beginAnew('memory', 1));
+
+  test('file', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'holdfast-tasks-'));
+    onTestFinished(() => rmSync(directory, { recursive: true }));
+    await beginAnew(`file:${join(directory, 'store')}`, 2);
   });
 
-  test('begins anew, has every step that was answered for nothing, and pays for the rest of the one that was cut', async () => {
-    const whole = await runAgent(holdfast.url, 'uncut');
-    const chunks = whole.filter(({ chunk }) => chunk).length;
-    expect(requests.get('uncut')).toHaveLength(TURNS.length);
-    const transcript = (said: readonly Saying[], task: string) =>
-      JSON.stringify(said.at(-1)?.messages).replaceAll(task, 'the task');
-    const mails = new Set(whole.flatMap(({ mail, arguments: to }) => (mail ? [`${mail} ${to}`] : [])));
-    expect(mails.size).toBe(2);
-    for (let place = 1; place < chunks; place += CHUNKS_BETWEEN_KILLS) {
-      const task = `killed-${place}`;
-      const first = await runAgent(holdfast.url, task, place);
-      const again = await runAgent(holdfast.url, task);
-      expect(first.at(-1)?.messages).toBeUndefined();
-      expect(transcript(again, task)).toBe(transcript(whole, 'uncut'));
-      const made = requests.get(task) ?? [];
-      // One more request for the rest of the step that was cut, if it was.
-      expect(made.length, task).toBeLessThanOrEqual(TURNS.length + 1);
-      const names = made.flatMap(({ headers }) => Object.keys(headers));
-      expect(names.filter((name) => name.startsWith('holdfast-'))).toEqual([]);
-    }
-  });
+  if ('missing' in redis) test('Redis', needs(redis), () => {});
+  else
+    test('Redis', async () => {
+      const server = await RedisServer.start({ binary: redis.path });
+      onTestFinished(() => server.stop());
+      await beginAnew(server.url, 2);
+    });
 });
