@@ -74,13 +74,17 @@ describe('a request of a task', () => {
     expect(await noteOf(T1)).not.toEqual(note);
   });
 
-  it('that its process sends again because the connection was lost is the same step', async () => {
-    const { noteOf, send, lookup, time } = tasks();
-    const { note, lease, asked } = await send(T1);
-    lookup.leave(asked, lease.run, 'detached');
-    await time.drive(Promise.resolve());
-    expect(await noteOf(T1)).toEqual(note);
-  });
+  it.each(['running', 'complete'])(
+    'that its process sends again because the connection was lost is the same step: the run is %s',
+    async (status) => {
+      const { noteOf, send, lookup, time, other } = tasks();
+      const { note, lease, asked } = await send(T1);
+      lookup.leave(asked, lease.run, 'detached');
+      if (status === 'complete') await finish(other, lease, status);
+      await time.drive(Promise.resolve());
+      expect(await noteOf(T1)).toEqual(note);
+    },
+  );
 
   it('that its process sends again because the replica was lost is the same step', async () => {
     const { noteOf, send, other } = tasks();
