@@ -167,6 +167,8 @@ export class Splice {
   #acceptCall(delta: ToolDelta): readonly Delta[] {
     const said = this.#replay?.accept(delta) ?? [delta];
     if (typeof said === 'string') return this.#reject(said);
+    // The last call that the client has seen has come again, and with it everything that the client has.
+    if (said.length === 0 && this.#seam.isOpen && !this.#isRepeating) this.#showThoughts();
     if (delta.kind !== 'tool_start' || said.length === 0) return said;
     this.#calls = true;
     if (this.#options.ordered) return this.#afterText(delta);

@@ -103,6 +103,14 @@ export class Transcript {
     }
   }
 
+  /** So many of the last UTF-16 units of reasoning were never shown, and are no part of the answer. */
+  dropReasoning(characters: number): void {
+    if (characters === 0) return;
+    this.reasoning = this.reasoning.slice(0, -characters);
+    this.size -= characters;
+    this.#said_bytes = undefined;
+  }
+
   get hasOpenCalls(): boolean {
     return this.#open.size > 0;
   }

@@ -136,6 +136,14 @@ describe('reasoning', () => {
       expect(passed(replayed('It hol'), ...again)).toEqual(['tool_start', 'ds', 'text']);
     });
 
+    test('is shown behind the calls that have come again, where the client has none of it yet', () => {
+      const tides = { index: 0, id: 'call_1', name: 'tides', state: 'closed', followed: undefined } as const;
+      const splice = spliceOf({ mode: 'replay', text: '', calls: [{ ...tides, arguments: '{}' }] });
+      const before = [reasoning('Hm.'), ...call(1, 'tides', '{}')];
+      expect(passed(splice, ...before)).toEqual([]);
+      expect(passed(splice, reasoning('Look: '), text('Hi'))).toEqual(['Look: ', 'text']);
+    });
+
     test('is left out where there is more of it before the text than was shown', () => {
       const again = [
         reasoning('Look: it'),

@@ -130,6 +130,11 @@ export class OutputGate {
     return this.#answer.thoughts;
   }
 
+  /** See {@link AnswerWriter.held_reasoning}. */
+  get held_reasoning(): number {
+    return this.#answer.held_reasoning ?? 0;
+  }
+
   /** The whole response was handed to the client. */
   get ended(): boolean {
     return this.#state === 'ended';

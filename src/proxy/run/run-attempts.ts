@@ -117,6 +117,11 @@ export class RunAttempts {
     if (this.#tally) count(this.#tally, delta, 'kept');
   }
 
+  /** So many of the last UTF-16 units of reasoning, of the last attempt, are no part of the run after all. */
+  dropReasoning(characters: number): void {
+    if (this.#tally) this.#tally.reasoning.kept -= characters;
+  }
+
   /** What the provider has sent in the last attempt, whether it became part of the run or not. */
   get arrived(): Count {
     return sumOf(this.#tally ? arrivedOf(this.#tally) : []);

@@ -139,6 +139,12 @@ export class RunState {
     return this.facts.max_tokens - this.attempts.delivered_tokens;
   }
 
+  /** The reasoning of the transcript without what is held, which only the end of its block shows. */
+  get shown_reasoning(): string {
+    const { reasoning } = this.transcript;
+    return reasoning.slice(0, reasoning.length - this.output.held_reasoning);
+  }
+
   /** See {@link unfinishedIn}. */
   get unfinishedCalls(): readonly ToolCall[] {
     return unfinishedIn(this.transcript, this.restored?.unfinished);
@@ -161,9 +167,9 @@ export class RunState {
   /** Returns the request as it is to be sent. */
   beginAttempt(planned: PlannedAttempt): AttemptRequest {
     const { mode, request } = planned;
+    if (this.attempts.count > 0 && mode !== 'resume') this.#restart();
     const segment = this.attempts.begin(planned);
     this.#segment = segment;
-    if (this.attempts.count > 1 && mode !== 'resume') this.output.restart();
     const asked_model = segment.model ?? this.run.request.model;
     const headers = this.watch?.attempt({ ...segment, asked_model });
     return headers ? { ...request, headers: { ...request.headers, ...headers } } : request;
@@ -290,6 +296,14 @@ export class RunState {
     this.attempts.settle();
     if (this.#repeated > 0)
       this.#context.log.info({ run: this.run.id, calls: this.#repeated }, 'repeated tool calls dropped');
+  }
+
+  /** What the last attempt has left unshown is not a part of the answer. */
+  #restart(): void {
+    const { held_reasoning } = this.output;
+    this.transcript.dropReasoning(held_reasoning);
+    this.attempts.dropReasoning(held_reasoning);
+    this.output.restart();
   }
 
   async #onStale(): Promise<void> {

@@ -307,13 +307,8 @@ describe('what the model cannot continue', () => {
   });
 
   test('thinking in the middle of the answer that was cut is not shown: nothing could sign it', async () => {
-    const cut = [
-      start(),
-      ...textBlock(0, 'Let me see what there is.'),
-      thinkingStart(1),
-      thinking(1, 'Hm'),
-      CUT,
-    ];
+    const begun = [start(), ...textBlock(0, 'Let me see what there is.')];
+    const cut = [...begun, thinkingStart(1), thinking(1, 'Hm'), thinking(1, ', kelp'), CUT];
     const rest = [
       start(),
       ...textBlock(0, 'Let me see what there is.', ' Kelp holds.'),
@@ -323,6 +318,41 @@ describe('what the model cannot continue', () => {
     const { stream, client } = await ask([cut, rest]);
     expect(stream).toMatchObject({ violations: [], done: true });
     expect(client.body).not.toContain('thinking');
+    const unthought = await ask([[...begun, CUT], rest]);
+    expect(stream.usage).toEqual(unthought.stream.usage);
+  });
+
+  test('thinking in the middle of the answer that was cut is shown whole, with its signature, when the answer is made again', async () => {
+    const cut = [
+      start(),
+      ...textBlock(0, 'Let me see.'),
+      thinkingStart(1),
+      thinking(1, 'Which'),
+      thinking(1, ' port?'),
+      CUT,
+    ];
+    const again = [
+      start(),
+      ...textBlock(0, 'Let me see.'),
+      thinkingStart(1),
+      thinking(1, 'Which'),
+      thinking(1, ' port? Brest.'),
+      signature(1, signatureOf('Which port? Brest.')),
+      blockStop(1),
+      ...toolBlock(2, 'toolu_1', '{"port": "Brest"}'),
+      end('tool_use'),
+      stop,
+    ];
+    const forced = { tools: [TIDES], tool_choice: { type: 'any' } };
+    const { stream, requests, journal } = await ask([cut, again], forced);
+    expect(requests[1]).toEqual(requests[0]);
+    expect(stream).toMatchObject({
+      violations: [],
+      reasoning: 'Which port? Brest.',
+      toolCalls: [{ id: 'toolu_1' }],
+      done: true,
+    });
+    expect(journal.reasoning).toBe('Which port? Brest.');
   });
 });
 

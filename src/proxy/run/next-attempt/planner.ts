@@ -64,6 +64,8 @@ export interface ForeseenAttempt {
 export interface PlannedRun {
   readonly run: Run;
   readonly transcript: Transcript;
+  /** What the client has of the transcript's reasoning. */
+  readonly shown_reasoning: string;
   readonly facts: RequestFacts;
   readonly policy: Policy;
   readonly output: Pick<AnswerWriter, 'begun' | 'thoughts'>;
@@ -217,8 +219,8 @@ export class AttemptPlanner {
     const [best] = left;
     // What the target that is asked first makes of a prefix is to be known before the request is made.
     if (best && !resumed && plan.kind !== 'R4') await this.#consider(best).prepare(mayProbe, run.signal);
-    const { transcript, tokens_left, left_ms, output } = run;
-    const wanted = { plan, transcript, tokens_left, thoughts: output.thoughts };
+    const { transcript, shown_reasoning, tokens_left, left_ms, output } = run;
+    const wanted = { plan, transcript, shown_reasoning, tokens_left, thoughts: output.thoughts };
     const planned = resumed ?? this.#recovery(wanted, left);
     if (!planned) return 'no_way_left';
     const { target } = planned;
@@ -235,7 +237,7 @@ export class AttemptPlanner {
     const run = this.#run;
     if (report.resume_path !== undefined || this.#asked.get(planned.target)?.mayResume) return undefined;
     const { time } = this.#context;
-    const { transcript, tokens_left, output } = run;
+    const { transcript, shown_reasoning, tokens_left, output } = run;
     const { size: offset } = transcript;
     const left = this.#carriers(this.targets.besides(offset));
     const interruption = classify(OUTRUN, report.phase, time.wall());
@@ -253,7 +255,8 @@ export class AttemptPlanner {
     // To say the same again, another target would need the luck that no cut asks for.
     if (!asksAgain(plan) || (plan.kind === 'R3' && plan.repeats)) return undefined;
     const cutTools = cutToolsAfter(plan, this.#cutTools);
-    const rest = { plan, transcript, tokens_left, thoughts: output.thoughts, cutTools, isAuthor: false };
+    const { thoughts } = output;
+    const rest = { plan, transcript, shown_reasoning, tokens_left, thoughts, cutTools, isAuthor: false };
     for (const other of left) {
       const requests = this.#consider(other);
       const next = requests.recovery(rest);

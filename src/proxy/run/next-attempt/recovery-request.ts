@@ -34,6 +34,8 @@ import { type KeptAnswer, ProviderResume } from './provider-resume.ts';
 export interface WantedRest {
   readonly plan: Extract<Plan, { kind: 'R1' | 'R3' | 'R4' }>;
   readonly transcript: Transcript;
+  /** What the client has of the transcript's reasoning. */
+  readonly shown_reasoning: string;
   readonly tokens_left: number;
   /** What the client has of thoughts; see {@link AnswerWriter.thoughts}. */
   readonly thoughts?: AnswerWriter['thoughts'];
@@ -48,7 +50,13 @@ export interface Rest extends WantedRest {
 }
 
 /** Where it is asked only whether there is a way. */
-const ANY_REST = { plan: { kind: 'R1' }, tokens_left: 1, cutTools: [], isAuthor: true } as const;
+const ANY_REST = {
+  plan: { kind: 'R1' },
+  shown_reasoning: '',
+  tokens_left: 1,
+  cutTools: [],
+  isAuthor: true,
+} as const;
 
 /** Builds the requests that ask one target for the rest of an answer. */
 export class TargetRequests {
@@ -302,12 +310,12 @@ export class TargetRequests {
 
   /** `tail`: the text that the rest is joined to. */
   #splice(mode: Mode, tail: string, prefix: Prefix, rest: Rest, allowsMore: boolean): Splice {
-    const { plan, transcript, isAuthor, tokens_left, thoughts } = rest;
+    const { plan, transcript, shown_reasoning, isAuthor, tokens_left, thoughts } = rest;
     const isRepeated = plan.kind === 'R3' && plan.repeats;
     const calls = isRepeated ? transcript.toolCalls.filter(({ state }) => state !== 'cancelled') : undefined;
     return new Splice({
       mode,
-      delivered: { text: tail, reasoning: transcript.reasoning },
+      delivered: { text: tail, reasoning: shown_reasoning },
       prefix,
       manner: this.#prefill.manner,
       thoughts,

@@ -233,6 +233,8 @@ export interface AnswerWriter<Event extends AnswerEvent = AnswerEvent> {
    * not shown another time; where all were `cut`, those that a restart brings are shown beside them.
    */
   readonly thoughts?: 'whole' | 'cut' | undefined;
+  /** UTF-16 units of the latest reasoning that are held until their block is whole, and dropped by {@link restart}. */
+  readonly held_reasoning?: number;
   /** Continues where another replica stopped. */
   restore(shown: ShownAnswer): void;
   /** Shows `deltas`, which `event` brought. `intact`: nothing was taken out of the event, so it may pass as it came. */

@@ -27,6 +27,10 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
     return typeof id === 'string' ? id : undefined;
   }
 
+  get held_reasoning(): number {
+    return this.#pending.reasoning;
+  }
+
   restore(shown: ShownAnswer): void {
     this.#blocks.restore(shown);
     if (shown.calls.length > 0) this.calls.restore(shown.calls);

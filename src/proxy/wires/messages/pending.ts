@@ -22,6 +22,12 @@ export class PendingEvents {
     return Array.from(this.#held).some(({ type }) => !isThinking(type));
   }
 
+  /** UTF-16 units of reasoning that wait. */
+  get reasoning(): number {
+    const deltas = this.#events.flatMap((event) => event.deltas);
+    return deltas.reduce((sum, delta) => sum + (delta.kind === 'reasoning' ? delta.text.length : 0), 0);
+  }
+
   /** The message has begun, or the event is of a block that waits. */
   has({ type, block, ping }: MessagesEvent): boolean {
     if (block) return this.#events.some((event) => event.block === block);
