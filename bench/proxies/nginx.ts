@@ -31,12 +31,13 @@ pid ${home}/nginx.pid;
 events { worker_connections 8192; }
 http {
   access_log off;
+  keepalive_requests 1000000;
   client_body_temp_path ${home}/client;
   proxy_temp_path ${home}/proxy;
   fastcgi_temp_path ${home}/fastcgi;
   uwsgi_temp_path ${home}/uwsgi;
   scgi_temp_path ${home}/scgi;
-  upstream provider { server 127.0.0.1:${upstream_port}; keepalive 1024; }
+  upstream provider { server 127.0.0.1:${upstream_port}; keepalive 1024; keepalive_requests 1000000; }
   server {
     listen 127.0.0.1:${port} backlog=1024;
     location = /ready { return 200; }

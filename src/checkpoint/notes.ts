@@ -1,8 +1,8 @@
 import type { Owner } from './store.ts';
 
 /**
- * Small facts that any replica may need later: the run of an idempotency key or of a step of a task, a notice for the next request of a
- * thread, a capability of an upstream. A note belongs to one owner, no other owner can find it, and it expires.
+ * Small facts that any replica may need later: the run of an idempotency key or of a step of a task, the claim of one of its tool calls, a notice for
+ * the next request of a thread, a capability of an upstream. A note belongs to one owner, no other owner can find it, and it expires.
  *
  * A note that cannot be read, because the key that sealed it is gone or because it is damaged, counts as absent: the
  * store reports it once, and replaces it by whatever is put or claimed under its name.
@@ -32,7 +32,10 @@ export interface NoteKey {
     | 'answer_id'
     | 'capabilities'
     | 'step'
-    | 'task_session';
+    | 'task_session'
+    | 'call_claim'
+    | 'call_release'
+    | 'call_result';
   readonly name: string;
 }
 

@@ -24,3 +24,47 @@ export class EventTooLargeError extends Error {
     super(`An event of the stream is longer than ${limit_characters} characters.`);
   }
 }
+
+/** Holdfast has refused to say or to note whether a tool is to be run, or could not be reached. Then it must not be run. */
+export class LedgerError extends Error {
+  override readonly name = 'LedgerError';
+  /** Of Holdfast's error; undefined where no replica has answered. */
+  readonly code: string | undefined;
+
+  constructor(message: string, { code, cause }: { readonly code?: string; readonly cause?: unknown } = {}) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
+/**
+ * A tool was to be run, and it is unknown whether it was: its process was lost, or it has thrown. It is not run again before
+ * you have found out, since it may have had its effect.
+ */
+export class UnknownCallError extends Error {
+  override readonly name = 'UnknownCallError';
+  readonly #release: () => Promise<void>;
+
+  constructor(tool: string, release: () => Promise<void>) {
+    super(
+      `It is unknown whether '${tool}' was run. Look for its effect; if there is none, call release() of this error and run the tool again.`,
+    );
+    this.#release = release;
+  }
+
+  /** The tool has not run: the next process that wants to may run it. Rejects with a {@link LedgerError}. */
+  release(): Promise<void> {
+    return this.#release();
+  }
+}
+
+/** A tool was run, and its result was too long to be kept. */
+export class ResultNotKeptError extends Error {
+  override readonly name = 'ResultNotKeptError';
+
+  constructor(tool: string) {
+    super(
+      `'${tool}' was run by an earlier process, whose result was too long to be kept. Keep such results where the tool finds them again, and return where that is.`,
+    );
+  }
+}

@@ -1,65 +1,12 @@
-import { discard, isTurnedAway } from './answer.ts';
-import { Endpoints } from './endpoints.ts';
-import { type ResumableOptions, readOptions, type Settings } from './options.ts';
-import { ResumableRun } from './resumable-run.ts';
-import { RunRequests, readWireRequest, type WireRequest } from './wire-request.ts';
-
-export { EventTooLargeError, SilenceError, StreamInterruptedError } from './errors.ts';
+export {
+  EventTooLargeError,
+  LedgerError,
+  ResultNotKeptError,
+  SilenceError,
+  StreamInterruptedError,
+  UnknownCallError,
+} from './errors.ts';
 export type { Fetch, ResumableOptions } from './options.ts';
-
-/**
- * A `fetch` whose streamed answers survive the death of the replica that serves them: a stream that breaks is resumed
- * at another replica, and the caller reads on as if nothing had happened. It knows the streams of chat completions,
- * completions, messages and responses. A request on these wires that asks for no stream is sent to the next endpoint,
- * if there are any, when one does not take it. Every other request is left as it is. Uses web standards only.
- *
- * Throws a `TypeError` that names the option at fault.
- *
- * @example
- * const fetch = resumable({ endpoints: ['http://a:8080', 'http://b:8080'] });
- * const openai = new OpenAI({ baseURL: 'http://a:8080/v1', fetch });
- * const anthropic = new Anthropic({ baseURL: 'http://a:8080', fetch });
- */
-export function resumable(options: ResumableOptions = {}): typeof globalThis.fetch {
-  const settings = readOptions(options);
-  const { fetch } = settings;
-  const endpoints = new Endpoints(settings.endpoints);
-  return async (input, init) => {
-    const request = await readWireRequest(input, init);
-    if (request?.isStream) return new ResumableRun(request, settings, endpoints).start();
-    const hasChoice = settings.endpoints.length > 0;
-    return request && hasChoice ? askForWhole(request, settings, endpoints) : fetch(input, init);
-  };
-}
-
-/**
- * The answer to a request that asks for no stream, from the first replica that takes it. Each is asked once, without a
- * wait and with the same key; what the last of them made of it is for the caller, whose SDK may begin again.
- */
-async function askForWhole(
-  request: WireRequest,
-  { fetch }: Pick<Settings, 'fetch'>,
-  endpoints: Endpoints,
-): Promise<Response> {
-  const { signal } = request;
-  const requests = new RunRequests(request);
-  const asked = new Set<string>();
-  for (let root = endpoints.first(request.root); ; root = endpoints.after(root)) {
-    asked.add(root);
-    const { url, init } = requests.original(root);
-    try {
-      const response = await fetch(url, { ...init, ...(signal && { signal }) });
-      if (!(await isTurnedAway(response))) {
-        endpoints.answered(root);
-        return response;
-      }
-      endpoints.failed(root);
-      if (asked.has(endpoints.after(root))) return response;
-      discard(response);
-    } catch (error) {
-      if (signal?.aborted) throw error;
-      endpoints.failed(root);
-      if (asked.has(endpoints.after(root))) throw error;
-    }
-  }
-}
+export { resumable } from './resumable.ts';
+export { type Task, type TaskOptions, type Tool, type ToolContext, type ToolOptions, task } from './task.ts';
+export type { ToolCall } from './tool-call.ts';

@@ -1,3 +1,4 @@
+import { randomName } from './random-name.ts';
 import type { ReceivedEvents } from './received-events.ts';
 import { fieldsOf, type Wire, wireAt } from './wires.ts';
 
@@ -54,7 +55,7 @@ export async function readWireRequest(
 
   const isStream = fields.stream === true;
   if (isStream) headers.set('holdfast-resume', '1');
-  if (!headers.has('idempotency-key')) headers.set('idempotency-key', newKey());
+  if (!headers.has('idempotency-key')) headers.set('idempotency-key', `holdfast-${randomName()}`);
   return {
     url,
     wire: at.wire,
@@ -93,12 +94,6 @@ function inherited(request: Request | undefined): RequestInit {
   // Some runtimes have no such fields, and refuse an `init` that has them.
   for (const name of INHERITED) if (request?.[name] !== undefined) init[name] = request[name];
   return init;
-}
-
-/** 128 random bits. `crypto.randomUUID` is missing from pages that were not served over TLS. */
-function newKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return `holdfast-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
 export interface RunRequest {

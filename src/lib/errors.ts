@@ -102,6 +102,34 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message: 'This Idempotency-Key was used for a different request; use a new one.',
   },
+  call_not_claimed: {
+    status: 409,
+    type: 'invalid_request_error',
+    message:
+      'This claim of the tool call does not stand: it was released, has expired, or was never made. Claim the call before you run the tool.',
+  },
+  call_done: {
+    status: 409,
+    type: 'invalid_request_error',
+    message: 'The tool call has a result already, which stays; claim it to be given that.',
+  },
+  call_busy: {
+    status: 409,
+    type: 'invalid_request_error',
+    message:
+      'The tool call is claimed for {left_ms} ms more; release it with its `claim`, or when that time is over.',
+  },
+  call_released_too_often: {
+    status: 409,
+    type: 'invalid_request_error',
+    message: 'The tool call was released {limit} times, and can be claimed no more; give it a new key.',
+  },
+  result_too_large: {
+    status: 413,
+    type: 'invalid_request_error',
+    message:
+      'The result takes {length} characters of JSON, and at most {limit} are kept; leave `result` out, and keep it where you find it again.',
+  },
   too_many_runs: {
     status: 429,
     type: 'rate_limit_error',

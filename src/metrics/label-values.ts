@@ -25,6 +25,8 @@ export const TAKEOVERS = ['taken', 'refused', 'lost_race'] as const;
 export const COMPRESSIONS = ['compressed', 'not_shorter', 'failed'] as const;
 /** Of requests to a second target: `denied` were over `hedge.max_share`, and not made. */
 export const HEDGES = ['won', 'lost', 'failed', 'denied'] as const;
+/** What the claim of a tool call is answered with. */
+export const TOOL_CLAIMS = ['run', 'done', 'busy', 'unknown'] as const;
 export const RENEWALS = ['renewed', 'failed'] as const;
 export const TOKENS = ['prompt', 'completion', 'repaid'] as const;
 export const ATTEMPTS = ['complete', 'interrupted'] as const;

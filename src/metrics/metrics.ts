@@ -84,6 +84,11 @@ export class Metrics {
     'Second targets asked beside a silent one, by whether they gave the answer; denied were over the share that is allowed.',
     { outcome: values.HEDGES },
   );
+  readonly toolClaims = this.#families.counter(
+    'holdfast_tool_claims_total',
+    'Tool calls of tasks that clients were about to run, by what they were told.',
+    { outcome: values.TOOL_CLAIMS },
+  );
   readonly recoveryGap = this.#families.histogramWithExemplars(
     'holdfast_recovery_gap_seconds',
     'Silence the client felt between the last delta before an interruption and the first one after it.',

@@ -13,6 +13,7 @@ import type { ActiveWork, ApiContext } from '../proxy/api/api-context.ts';
 import { underV1 } from '../proxy/api/azure-path.ts';
 import { Callers } from '../proxy/api/caller.ts';
 import { runRoutes } from '../proxy/api/runs-api.ts';
+import { taskRoutes } from '../proxy/api/tasks-api.ts';
 import { loopGuard, namesIn } from '../proxy/upstream/headers.ts';
 import { errorBodyOn, type Wire } from '../proxy/wires/common/wire.ts';
 import { wireAt } from '../proxy/wires/registry.ts';
@@ -94,7 +95,7 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
     sendError(apiError('not_found', { method, path: url }), reply),
   );
   // Each in a scope of its own, because they read bodies differently.
-  for (const routes of [wireRoutes, runRoutes, passThroughRoutes]) {
+  for (const routes of [wireRoutes, runRoutes, taskRoutes, passThroughRoutes]) {
     api.register((scope, _options, done) => {
       routes(scope, context);
       done();

@@ -5,7 +5,7 @@ import {
   StaleLeaseError,
   type StoredRun,
 } from '../../checkpoint/store.ts';
-import { apiError } from '../../lib/errors.ts';
+import { ApiError, apiError } from '../../lib/errors.ts';
 import { inTime, sleep } from '../../lib/time.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 import type { ActiveRun } from '../run/run-registry.ts';
@@ -100,6 +100,8 @@ export async function answerOf<Answer>(answer: Promise<Answer>, { time, log }: R
     if (!known) throw new Error(`the store has not answered for ${ANSWER_MAX_MS} ms`);
     return known.value;
   } catch (error) {
+    // It is what the answer means.
+    if (error instanceof ApiError) throw error;
     log.warn({ err: error }, 'the store cannot be read');
     throw apiError('store_unavailable');
   }

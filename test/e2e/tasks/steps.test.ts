@@ -7,65 +7,21 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { needs } from '../../needs.ts';
-import { startProvider } from '../../provider/provider.ts';
-import type { RecordedRequest } from '../../provider/recorded-request.ts';
-import type { Part } from '../../provider/script.ts';
 import { redisBinary } from '../../redis/binaries.ts';
 import { RedisServer } from '../../redis/redis-server.ts';
-import { HoldfastProcess } from '../holdfast-process.ts';
+import { deployMailTask, turnOf } from './mail-task.ts';
 
 const AGENT = fileURLToPath(new URL('mail-agent.ts', import.meta.url));
 /** A prime, so that the places are different ones in every step. */
 const CHUNKS_BETWEEN_KILLS = 7;
-const LEASE_MS = 1000;
 /** A few dozen processes, one after the other. */
 const PATIENCE_MS = 120_000;
-
-const mailTo = (to: string): Part => ({
-  // Some providers give the same id to the first call of every answer.
-  tool: { id: 'call_1', name: 'send_mail', arguments: JSON.stringify({ to }) },
-});
-/** What the model says after that many mails. */
-const TURNS: readonly (readonly Part[])[] = [
-  [{ text: 'I will write to Ann first, since she has the longer way to come.' }, mailTo('ann@kelp.test')],
-  [{ text: 'Ann is invited, and Bob comes next, who lives around the corner.' }, mailTo('bob@kelp.test')],
-  [{ text: 'Both of them are invited, and neither of them has had more than one mail.' }],
-];
 
 /** What the agent prints: see there. */
 interface Saying {
   readonly chunk?: true;
   readonly mail?: string;
   readonly messages?: readonly object[];
-}
-
-const turnOf = ({ body }: RecordedRequest): number => {
-  const { messages } = body as { readonly messages: readonly { readonly role: string }[] };
-  return messages.filter(({ role }) => role === 'tool').length;
-};
-
-/** A replica with this store, or several, and what their provider was asked. */
-async function deploy(store: string, replicas: number) {
-  const provider = await startProvider();
-  const requests: RecordedRequest[] = [];
-  provider.respond((request) => {
-    requests.push(request);
-    return { parts: TURNS[turnOf(request)] ?? [], delay_ms: 2 };
-  });
-  const start = () =>
-    HoldfastProcess.start({
-      secret: 'the secret of all replicas',
-      upstreams: { provider: { base_url: provider.url } },
-      recovery: { backoff_ms: 1 },
-      checkpoint: { store, lease_ms: LEASE_MS },
-    });
-  const processes = await Promise.all(Array.from({ length: replicas }, start));
-  onTestFinished(async () => {
-    await Promise.all(processes.map((replica) => replica.close()));
-    await provider.close();
-  });
-  const ofTask = (task: string) => requests.filter(({ body }) => JSON.stringify(body).includes(task));
-  return { urls: processes.map(({ url }) => url), ofTask };
 }
 
 /** Runs the agent once. `chunks`: after so many of its answers it is killed. */
@@ -89,7 +45,7 @@ const transcriptOf = (said: readonly Saying[], task: string): string =>
 
 /** The agent is killed at places all over its task, and begins anew each time: at another replica if there is one. */
 async function beginAnew(store: string, replicas: number): Promise<void> {
-  const { urls, ofTask } = await deploy(store, replicas);
+  const { urls, ofTask } = await deployMailTask(store, replicas);
   const [first = '', second = first] = urls;
   const whole = await runAgent(first, 'task-uncut');
   expect(whole.filter(({ mail }) => mail)).toHaveLength(2);

@@ -1,0 +1,91 @@
+import { isUnavailable, retryAfterOf } from './answer.ts';
+import type { Endpoints } from './endpoints.ts';
+import { LedgerError } from './errors.ts';
+import type { Settings } from './options.ts';
+import { RetryBudget, sleep } from './retry-budget.ts';
+import { fieldsOf } from './wires.ts';
+
+/** Whom to ask about the calls of a task, with which headers. */
+export interface LedgerPlace {
+  readonly root: string;
+  readonly headers: Headers;
+}
+
+/** What Holdfast says to a claim; see docs/tasks.md. */
+export interface ClaimAnswer {
+  readonly outcome?: unknown;
+  readonly result?: unknown;
+  readonly retry_after_ms?: unknown;
+}
+
+interface Claim {
+  readonly claim: string;
+  readonly hold_ms: number;
+  readonly repeat: 'never' | 'with_key';
+}
+
+/** Asks Holdfast about the tool calls of one task. Each request may be sent several times: it means the same every time. */
+export class CallRequests {
+  readonly #task: string;
+  readonly #settings: Settings;
+  readonly #endpoints: Endpoints;
+
+  constructor(task: string, settings: Settings, endpoints: Endpoints) {
+    this.#task = task;
+    this.#settings = settings;
+    this.#endpoints = endpoints;
+  }
+
+  claim(place: LedgerPlace, key: string, claim: Claim): Promise<ClaimAnswer> {
+    return this.#ask(place, 'POST', `${key}/claim`, claim);
+  }
+
+  async keepResult(place: LedgerPlace, key: string, claim: string, result: { readonly result?: unknown }) {
+    await this.#ask(place, 'PUT', `${key}/result`, { claim, ...result });
+  }
+
+  /** `claim`: undefined where it was another process's. */
+  async release(place: LedgerPlace, key: string, claim: string | undefined): Promise<void> {
+    await this.#ask(place, 'POST', `${key}/release`, { ...(claim !== undefined && { claim }) });
+  }
+
+  /** Rejects with a {@link LedgerError}. */
+  async #ask(place: LedgerPlace, method: string, path: string, body: object): Promise<ClaimAnswer> {
+    const { fetch, idle_ms } = this.#settings;
+    const budget = new RetryBudget(this.#settings);
+    const headers = new Headers(place.headers);
+    headers.set('content-type', 'application/json');
+    const init = { method, headers, body: JSON.stringify(body) };
+    for (let root = this.#endpoints.first(place.root); ; root = this.#endpoints.after(root)) {
+      const url = `${root}/holdfast/v1/tasks/${encodeURIComponent(this.#task)}/calls/${path}`;
+      let cause: unknown;
+      let retry_after_ms: number | undefined;
+      try {
+        const response = await fetch(url, { ...init, signal: AbortSignal.timeout(idle_ms) });
+        const fields = fieldsOf(await response.text());
+        if (response.ok && fields) {
+          this.#endpoints.answered(root);
+          return fields as ClaimAnswer;
+        }
+        cause = refusalOf(response, fields);
+        if (!isUnavailable(response.status)) throw cause;
+        retry_after_ms = retryAfterOf(response);
+      } catch (error) {
+        if (error === cause) throw error;
+        cause = error;
+      }
+      this.#endpoints.failed(root);
+      const wait_ms = budget.next({ isClosedDoor: true, retry_after_ms });
+      if (wait_ms === undefined)
+        throw new LedgerError('Holdfast could not be asked about the tool call.', { cause });
+      await sleep(wait_ms, new AbortController().signal);
+    }
+  }
+}
+
+function refusalOf({ status }: Response, fields: Readonly<Record<string, unknown>> | undefined): LedgerError {
+  const { message, code } = (fields?.error ?? {}) as { readonly message?: unknown; readonly code?: unknown };
+  return new LedgerError(typeof message === 'string' ? message : `The answer was ${status}.`, {
+    ...(typeof code === 'string' && { code }),
+  });
+}

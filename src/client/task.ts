@@ -1,0 +1,212 @@
+import { CallRequests, type LedgerPlace } from './call-requests.ts';
+import { Endpoints } from './endpoints.ts';
+import { LedgerError, ResultNotKeptError, UnknownCallError } from './errors.ts';
+import { type ResumableOptions, readOptions } from './options.ts';
+import { randomName } from './random-name.ts';
+import { resumable } from './resumable.ts';
+import { sleep } from './retry-budget.ts';
+import { type ToolCall, toolCallOf } from './tool-call.ts';
+import { wireAt } from './wires.ts';
+
+export interface TaskOptions extends ResumableOptions {
+  /** Names this process, of all that work on the task. A random name when absent. */
+  readonly session?: string;
+}
+
+export interface ToolOptions {
+  /**
+   * Whether the tool may run again where it is unknown if it has run, because its process was lost or it has thrown.
+   * `never`, the default: an {@link UnknownCallError} leaves that to you. `with_key`: it may, since it hands its
+   * `idempotencyKey` to whatever has the effect. `always`: it has no effect, and runs every time.
+   */
+  readonly repeat?: 'never' | 'with_key' | 'always';
+  /** How long the tool takes at most. After that, other processes count as unknown what it did. Default 60 000. */
+  readonly hold_ms?: number;
+}
+
+export interface ToolContext {
+  /** The same in every process that runs this call, for a service that knows such keys. */
+  readonly idempotencyKey: string;
+}
+
+export type Tool<Result> = (args: unknown, context: ToolContext) => Result | Promise<Result>;
+
+/** A task that several processes work on, one after the other. */
+export interface Task {
+  readonly id: string;
+  readonly session: string;
+  /** What makes a request a step of the task, for a client that takes headers and no `fetch`. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** A {@link resumable} `fetch` whose requests are steps of the task. */
+  readonly fetch: typeof globalThis.fetch;
+  /**
+   * Runs the tool unless another process of the task has, and resolves with its result, as JSON has it. `call`: as it came in
+   * the answer to a request that was made with {@link fetch}. Rejects with an {@link UnknownCallError}, a
+   * {@link ResultNotKeptError}, a {@link LedgerError} where Holdfast cannot be asked, or whatever the tool throws.
+   */
+  tool<Result>(call: ToolCall, run: Tool<Result>, options?: ToolOptions): Promise<Result>;
+}
+
+const NAME_CHARACTERS_MAX = 256;
+const HOLD_MS = 60_000;
+/** Another process runs the tool: whether it has ended is asked this often. */
+const POLL_MS = 500;
+
+/**
+ * A task named `id`: what a process that is lost had done of it is not done again by the next one. Throws a `TypeError` that
+ * names the option at fault.
+ *
+ * @example
+ * const invitations = task('invitations-2026-11');
+ * const openai = new OpenAI({ baseURL: 'http://127.0.0.1:8080/v1', fetch: invitations.fetch });
+ * const sent = await invitations.tool(call, (args, { idempotencyKey }) => sendMail(args, idempotencyKey));
+ */
+export function task(id: string, options: TaskOptions = {}): Task {
+  const { session = randomName(), ...rest } = options;
+  const settings = readOptions(rest);
+  const requests = new CallRequests(nameOf('id', id), settings, new Endpoints(settings.endpoints));
+  return new SteppedTask(id, nameOf('session', session), resumable(rest), requests);
+}
+
+/** A tool that is about to run, where Holdfast was asked for it. */
+interface Claimed {
+  readonly place: LedgerPlace;
+  readonly key: string;
+  readonly claim: string;
+}
+
+class SteppedTask implements Task {
+  readonly id: string;
+  readonly session: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly fetch: typeof globalThis.fetch;
+  readonly #requests: CallRequests;
+  /** Where the last request went, and with which credential. */
+  #place: LedgerPlace | undefined;
+  /** By what a call says: which of those that say the same are taken. */
+  readonly #taken = new Map<string, boolean[]>();
+  /** The claims of calls whose tools have thrown, by their keys. */
+  readonly #thrown = new Map<string, string>();
+
+  constructor(id: string, session: string, send: typeof globalThis.fetch, requests: CallRequests) {
+    this.id = id;
+    this.session = session;
+    this.headers = { 'holdfast-task': id, 'holdfast-task-session': session };
+    this.#requests = requests;
+    this.fetch = (input, init) => {
+      const request = typeof input === 'object' && 'url' in input ? input : undefined;
+      const headers = new Headers(init?.headers ?? request?.headers);
+      this.#place = placeOf(request?.url ?? String(input), headers) ?? this.#place;
+      for (const [name, value] of Object.entries(this.headers)) headers.set(name, value);
+      return send(input, { ...init, headers });
+    };
+  }
+
+  async tool<Result>(call: ToolCall, run: Tool<Result>, options: ToolOptions = {}): Promise<Result> {
+    const { repeat = 'never', hold_ms = HOLD_MS } = options;
+    const { name, args, content } = toolCallOf(call);
+    const taken = this.#taken.get(content) ?? [];
+    this.#taken.set(content, taken);
+    // A process that begins the task again comes to calls that say the same in the same order.
+    const free = taken.indexOf(false);
+    const nth = free === -1 ? taken.length : free;
+    taken[nth] = true;
+    try {
+      const key = await digestOf([content, nth]);
+      const context = { idempotencyKey: await digestOf([this.id, key]) };
+      if (repeat === 'always') return await run(args, context);
+      const claimed = { place: this.#placeFor(name), key, claim: randomName() };
+      const told = await this.#claim(name, claimed, { hold_ms, repeat });
+      if (told) return told.result as Result;
+      return await this.#run(claimed, () => run(args, context), repeat);
+    } catch (error) {
+      taken[nth] = false;
+      throw error;
+    }
+  }
+
+  /** Undefined where the tool is to be run. */
+  async #claim(
+    name: string,
+    { place, key, claim }: Claimed,
+    terms: { readonly hold_ms: number; readonly repeat: 'never' | 'with_key' },
+  ): Promise<{ readonly result: unknown } | undefined> {
+    const thrown = this.#thrown.get(key);
+    if (thrown !== undefined) throw this.#unknown(name, place, key, thrown);
+    for (;;) {
+      const answer = await this.#requests.claim(place, key, { claim, ...terms });
+      switch (answer.outcome) {
+        case 'run':
+          return undefined;
+        case 'done':
+          if (!('result' in answer)) throw new ResultNotKeptError(name);
+          return { result: answer.result };
+        case 'busy':
+          await sleep(Math.min(Number(answer.retry_after_ms), POLL_MS), new AbortController().signal);
+          break;
+        default:
+          throw this.#unknown(name, place, key, undefined);
+      }
+    }
+  }
+
+  async #run<Result>(
+    { place, key, claim }: Claimed,
+    run: () => Result | Promise<Result>,
+    repeat: 'never' | 'with_key',
+  ): Promise<Result> {
+    let result: Result;
+    try {
+      result = await run();
+    } catch (error) {
+      if (repeat === 'never') this.#thrown.set(key, claim);
+      // If it cannot be released, other processes wait until the claim lapses.
+      else await this.#requests.release(place, key, claim).catch(() => {});
+      throw error;
+    }
+    try {
+      await this.#requests.keepResult(place, key, claim, { result: result ?? null });
+    } catch (error) {
+      const isTooLarge = error instanceof LedgerError && error.code === 'result_too_large';
+      // The tool has run, and its result is right. Where that cannot be noted, the call is unknown to other processes.
+      if (isTooLarge) await this.#requests.keepResult(place, key, claim, {}).catch(() => {});
+    }
+    return result;
+  }
+
+  #unknown(name: string, place: LedgerPlace, key: string, claim: string | undefined): UnknownCallError {
+    return new UnknownCallError(name, async () => {
+      await this.#requests.release(place, key, claim);
+      this.#thrown.delete(key);
+    });
+  }
+
+  #placeFor(name: string): LedgerPlace {
+    if (this.#place) return this.#place;
+    throw new TypeError(`make the request that '${name}' was called in with the fetch of the task`);
+  }
+}
+
+/** What of a request is for it alone, and not for others with the same credential. */
+const OF_ONE_REQUEST = /^(?:content-|accept|transfer-|holdfast-|idempotency-key|last-event-id)/;
+
+/** Where Holdfast is, as a request on one of the wires shows. */
+function placeOf(address: string, given: Headers): LedgerPlace | undefined {
+  if (!URL.canParse(address)) return undefined;
+  const url = new URL(address);
+  const at = wireAt(url.pathname);
+  if (!at) return undefined;
+  const headers = new Headers(given);
+  for (const name of [...headers.keys()]) if (OF_ONE_REQUEST.test(name)) headers.delete(name);
+  return { root: url.origin + at.prefix, headers };
+}
+
+function nameOf(option: string, value: unknown): string {
+  if (typeof value === 'string' && value !== '' && value.length <= NAME_CHARACTERS_MAX) return value;
+  throw new TypeError(`${option} must be a text of 1 to ${NAME_CHARACTERS_MAX} characters`);
+}
+
+async function digestOf(value: unknown): Promise<string> {
+  const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify(value)));
+  return Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

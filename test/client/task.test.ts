@@ -1,0 +1,267 @@
+import { describe, expect, test, vi } from 'vitest';
+import { LedgerError, ResultNotKeptError, UnknownCallError } from '../../src/client/errors.ts';
+import { type TaskOptions, task } from '../../src/client/task.ts';
+
+const BASE = 'http://127.0.0.1:1/v1';
+const CALL = {
+  id: 'call_1',
+  function: { name: 'send_mail', arguments: '{"to":"Ann","copies":[1,{"b":2,"a":1}]}' },
+};
+
+interface Asked {
+  readonly url: string;
+  readonly method: string | undefined;
+  readonly headers: Headers;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+const refusal = (status: number, code: string) =>
+  Response.json({ error: { message: `It is ${code}.`, code } }, { status });
+
+/** A task that was asked for by one request, and what is asked of Holdfast about its calls. */
+async function taskWith(answer: (asked: Asked) => Response | Promise<Response>, options: TaskOptions = {}) {
+  const asked: Asked[] = [];
+  const fetch = async (input: string | URL | Request, init: RequestInit = {}) => {
+    const url = String(input);
+    const headers = new Headers(init.headers);
+    if (!url.includes('/holdfast/')) return Response.json({ headers: Object.fromEntries(headers) });
+    const body = JSON.parse(String(init.body)) as Asked['body'];
+    const one = { url, method: init.method, headers, body };
+    asked.push(one);
+    return answer(one);
+  };
+  const made = task('T23', { session: 'first', backoff_ms: 0, give_up_ms: 50, ...options, fetch });
+  const response = await made.fetch(`${BASE}/chat/completions`, {
+    method: 'POST',
+    headers: {
+      authorization: 'Bearer sk-1',
+      'x-user': 'ann',
+      'content-type': 'application/json',
+      accept: '*/*',
+    },
+    body: JSON.stringify({ model: 'm', messages: [] }),
+  });
+  const { headers } = (await response.json()) as { headers: Record<string, string> };
+  const paths = () => asked.map(({ url, method }) => `${method} ${url.replace(/[0-9a-f]{64}/, 'KEY')}`);
+  return { made, asked, headers, paths };
+}
+
+const keysOf = (asked: readonly Asked[]) =>
+  asked.filter(({ url }) => url.endsWith('/claim')).map(({ url }) => url.split('/').at(-2));
+
+const runs = ({ url }: Asked) =>
+  Response.json(url.endsWith('/claim') ? { outcome: 'run' } : { outcome: 'done' });
+
+describe('a request that is made with the fetch of a task', () => {
+  test('is a step of it, of this session', async () => {
+    const { headers, made } = await taskWith(runs);
+    expect(headers).toMatchObject({
+      'holdfast-task': 'T23',
+      'holdfast-task-session': 'first',
+      authorization: 'Bearer sk-1',
+      'content-type': 'application/json',
+    });
+    expect(made.headers).toEqual({ 'holdfast-task': 'T23', 'holdfast-task-session': 'first' });
+    expect(task('T23').session).not.toBe(task('T23').session);
+  });
+
+  test.each<[string, string, TaskOptions]>([
+    ['id', '', {}],
+    ['id', 'x'.repeat(257), {}],
+    ['session', 'T23', { session: '' }],
+    ['max_retries', 'T23', { max_retries: -1 }],
+  ])('needs a valid %s', (name, id, options) => {
+    expect(() => task(id, options)).toThrow(TypeError);
+    expect(() => task(id, options)).toThrow(name);
+  });
+});
+
+describe('a tool', () => {
+  test('runs when its call is claimed, and its result is kept', async () => {
+    const { made, asked, paths } = await taskWith(runs);
+    const tool = vi.fn(() => ({ sent: true }));
+    expect(await made.tool(CALL, tool, { hold_ms: 7 })).toEqual({ sent: true });
+    expect(tool).toHaveBeenCalledExactlyOnceWith(
+      { to: 'Ann', copies: [1, { b: 2, a: 1 }] },
+      { idempotencyKey: expect.stringMatching(/^[0-9a-f]{64}$/) as string },
+    );
+    const calls = 'http://127.0.0.1:1/holdfast/v1/tasks/T23/calls/KEY';
+    expect(paths()).toEqual([`POST ${calls}/claim`, `PUT ${calls}/result`]);
+    const [claim, result] = asked;
+    expect(claim?.body).toEqual({ claim: expect.any(String) as string, hold_ms: 7, repeat: 'never' });
+    expect(result?.body).toEqual({ claim: claim?.body.claim, result: { sent: true } });
+    // The credential and whatever else names the owner, and nothing that was the request's alone.
+    expect(Object.fromEntries(claim?.headers ?? [])).toEqual({
+      authorization: 'Bearer sk-1',
+      'x-user': 'ann',
+      'content-type': 'application/json',
+    });
+  });
+
+  test('does not run where it has run: its result is there', async () => {
+    const { made } = await taskWith(() => Response.json({ outcome: 'done', result: [1] }));
+    const tool = vi.fn();
+    expect(await made.tool(CALL, tool)).toEqual([1]);
+    expect(tool).not.toHaveBeenCalled();
+  });
+
+  test('that had too much to say has run all the same', async () => {
+    const { made } = await taskWith(() => Response.json({ outcome: 'done' }));
+    await expect(made.tool(CALL, vi.fn())).rejects.toThrow(ResultNotKeptError);
+    const long = await taskWith((one) => {
+      const isLong = one.url.endsWith('/result') && 'result' in one.body;
+      return isLong ? refusal(413, 'result_too_large') : runs(one);
+    });
+    expect(await long.made.tool(CALL, () => 'long')).toBe('long');
+    expect(long.asked.at(-1)?.body).toEqual({ claim: long.asked[0]?.body.claim });
+  });
+
+  test('is waited for while another process runs it', async () => {
+    const answers = [
+      { outcome: 'busy', retry_after_ms: 1 },
+      { outcome: 'busy', retry_after_ms: 1 },
+    ];
+    const { made, asked } = await taskWith(() =>
+      Response.json(answers.shift() ?? { outcome: 'done', result: 'sent' }),
+    );
+    expect(await made.tool(CALL, vi.fn())).toBe('sent');
+    expect(new Set(asked.map(({ body }) => body.claim)).size).toBe(1);
+  });
+
+  test('does not run where it may have run, until that is found out', async () => {
+    let isReleased = false;
+    const { made, asked } = await taskWith((one) => {
+      if (one.url.endsWith('/release')) isReleased = true;
+      return isReleased ? runs(one) : Response.json({ outcome: 'unknown' });
+    });
+    const tool = vi.fn(() => 'sent');
+    const error = await made.tool(CALL, tool).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(UnknownCallError);
+    expect(tool).not.toHaveBeenCalled();
+    await (error as UnknownCallError).release();
+    expect(asked.at(-1)?.body).toEqual({});
+    expect(await made.tool(CALL, tool)).toBe('sent');
+    expect(new Set(keysOf(asked)).size).toBe(1);
+  });
+
+  test('that has thrown may have had its effect', async () => {
+    const { made, asked, paths } = await taskWith(runs);
+    const broken = new Error('the line is broken');
+    await expect(made.tool(CALL, () => Promise.reject(broken))).rejects.toBe(broken);
+    const tool = vi.fn(() => 'sent');
+    const error = await made.tool(CALL, tool).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(UnknownCallError);
+    expect(tool).not.toHaveBeenCalled();
+    await (error as UnknownCallError).release();
+    expect(paths().at(-1)).toMatch(/^POST .*\/release$/);
+    expect(asked.at(-1)?.body).toEqual({ claim: asked[0]?.body.claim });
+    expect(await made.tool(CALL, tool)).toBe('sent');
+  });
+
+  test('with a key is released when it throws, and has the same key again', async () => {
+    const { made, asked, paths } = await taskWith(runs);
+    const keys: string[] = [];
+    const tool = (_: unknown, { idempotencyKey }: { idempotencyKey: string }) => {
+      keys.push(idempotencyKey);
+      if (keys.length === 1) throw new Error('the line is broken');
+      return 'sent';
+    };
+    await expect(made.tool(CALL, tool, { repeat: 'with_key' })).rejects.toThrow('the line is broken');
+    expect(paths().at(-1)).toMatch(/\/release$/);
+    expect(await made.tool(CALL, tool, { repeat: 'with_key' })).toBe('sent');
+    expect(new Set(keys).size).toBe(1);
+    expect(asked[0]?.body).toMatchObject({ repeat: 'with_key' });
+  });
+
+  test('without an effect runs without a question', async () => {
+    const { made, asked } = await taskWith(runs);
+    expect(await made.tool(CALL, () => 'read', { repeat: 'always' })).toBe('read');
+    expect(asked).toEqual([]);
+  });
+
+  test('does not run where Holdfast cannot be asked, or refuses', async () => {
+    const tool = vi.fn();
+    const down = await taskWith(() => Promise.reject(new TypeError('fetch failed')));
+    await expect(down.made.tool(CALL, tool)).rejects.toThrow(LedgerError);
+    const full = await taskWith(() => refusal(409, 'call_released_too_often'));
+    await expect(full.made.tool(CALL, tool)).rejects.toMatchObject({
+      name: 'LedgerError',
+      code: 'call_released_too_often',
+      message: 'It is call_released_too_often.',
+    });
+    expect(full.asked).toHaveLength(1);
+    await expect(task('T23').tool(CALL, tool)).rejects.toThrow('with the fetch of the task');
+    expect(tool).not.toHaveBeenCalled();
+  });
+
+  test('is claimed again, as the same, where the answer was lost', async () => {
+    let count = 0;
+    const { made, asked } = await taskWith(
+      (one) => {
+        if (++count % 2 === 1)
+          return count === 1 ? refusal(503, 'store_unavailable') : Promise.reject(new TypeError());
+        return runs(one);
+      },
+      { give_up_ms: 5000 },
+    );
+    const tool = vi.fn(() => 'sent');
+    expect(await made.tool(CALL, tool)).toBe('sent');
+    expect(tool).toHaveBeenCalledOnce();
+    expect(asked.map(({ body }) => body.claim)).toEqual(Array(4).fill(asked[0]?.body.claim));
+  });
+});
+
+describe('a call', () => {
+  const keysFor = async (...calls: Parameters<ReturnType<typeof task>['tool']>[0][]) => {
+    const { made, asked } = await taskWith(runs);
+    for (const call of calls) await made.tool(call, () => null);
+    return keysOf(asked);
+  };
+  const [name, text] = ['send_mail', CALL.function.arguments];
+  const input = JSON.parse(text) as unknown;
+
+  test.each<[string, Parameters<typeof keysFor>[0]]>([
+    ['of responses', { call_id: 'call_1', name, arguments: text }],
+    ['of messages', { id: 'call_1', name, input }],
+    ['of the AI SDK', { toolCallId: 'call_1', toolName: name, input }],
+    ['of LangChain', { id: 'call_1', name, args: input }],
+    [
+      'with its keys in another order',
+      { id: 'call_1', name, input: { copies: [1, { a: 1, b: 2 }], to: 'Ann' } },
+    ],
+  ])('%s is the same', async (_, call) => {
+    expect(await keysFor(call)).toEqual(await keysFor(CALL));
+  });
+
+  test('is another one with another id, name or argument, and when it comes again', async () => {
+    const others = [
+      { id: 'call_2', name, input },
+      { id: 'call_1', name: 'call_ann', input },
+      { id: 'call_1', name, input: { to: 'Bob' } },
+      { id: 'call_1', name, input: {} },
+      { id: 'call_1', name, args: input },
+    ];
+    const keys = await keysFor(CALL, ...others);
+    expect(new Set(keys).size).toBe(6);
+    // In another process, the second of those that say the same is the second again.
+    expect(await keysFor(CALL, CALL)).toEqual([keys[0], keys[5]]);
+  });
+
+  test('without arguments has none', async () => {
+    const { made } = await taskWith(runs);
+    const tool = vi.fn(() => null);
+    await made.tool({ id: 'a', function: { name, arguments: '' } }, tool);
+    await made.tool({ id: 'b', name, args: undefined }, tool);
+    expect(tool.mock.calls.map(([args]: unknown[]) => args)).toEqual([{}, {}]);
+  });
+
+  test.each<[string, unknown, string]>([
+    ['no name', { id: 'a' }, 'name'],
+    ['arguments that are no JSON', { id: 'a', name, arguments: '{"to' }, 'send_mail'],
+  ])('with %s is refused', async (_, call, word) => {
+    const { made, asked } = await taskWith(runs);
+    await expect(made.tool(call as never, vi.fn())).rejects.toThrow(TypeError);
+    await expect(made.tool(call as never, vi.fn())).rejects.toThrow(word);
+    expect(asked).toEqual([]);
+  });
+});

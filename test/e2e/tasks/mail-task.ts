@@ -1,0 +1,47 @@
+import { onTestFinished } from 'vitest';
+import { startProvider } from '../../provider/provider.ts';
+import type { RecordedRequest } from '../../provider/recorded-request.ts';
+import type { Part } from '../../provider/script.ts';
+import { HoldfastProcess } from '../holdfast-process.ts';
+
+const LEASE_MS = 1000;
+
+const mailTo = (to: string): Part => ({
+  // Some providers give the same id to the first call of every answer.
+  tool: { id: 'call_1', name: 'send_mail', arguments: JSON.stringify({ to }) },
+});
+/** What the model says after that many mails. */
+const TURNS: readonly (readonly Part[])[] = [
+  [{ text: 'I will write to Ann first, since she has the longer way to come.' }, mailTo('ann@kelp.test')],
+  [{ text: 'Ann is invited, and Bob comes next, who lives around the corner.' }, mailTo('bob@kelp.test')],
+  [{ text: 'Both of them are invited, and neither of them has had more than one mail.' }],
+];
+
+export const turnOf = ({ body }: RecordedRequest): number => {
+  const { messages } = body as { readonly messages: readonly { readonly role: string }[] };
+  return messages.filter(({ role }) => role === 'tool').length;
+};
+
+/** A replica with this store, or several, and what their provider was asked. */
+export async function deployMailTask(store: string, replicas: number) {
+  const provider = await startProvider();
+  const requests: RecordedRequest[] = [];
+  provider.respond((request) => {
+    requests.push(request);
+    return { parts: TURNS[turnOf(request)] ?? [], delay_ms: 2 };
+  });
+  const start = () =>
+    HoldfastProcess.start({
+      secret: 'the secret of all replicas',
+      upstreams: { provider: { base_url: provider.url } },
+      recovery: { backoff_ms: 1 },
+      checkpoint: { store, lease_ms: LEASE_MS },
+    });
+  const processes = await Promise.all(Array.from({ length: replicas }, start));
+  onTestFinished(async () => {
+    await Promise.all(processes.map((replica) => replica.close()));
+    await provider.close();
+  });
+  const ofTask = (task: string) => requests.filter(({ body }) => JSON.stringify(body).includes(task));
+  return { urls: processes.map(({ url }) => url), ofTask };
+}

@@ -1,0 +1,161 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Notes } from '../../../src/checkpoint/notes.ts';
+import {
+  CallLedger,
+  type ClaimTerms,
+  type LedgerCall,
+  RESULT_CHARACTERS_MAX,
+} from '../../../src/proxy/resume/call-ledger.ts';
+import { newRunId, OWNER, STRANGER } from '../../checkpoint/fixtures.ts';
+import { storeDeployments } from '../../checkpoint/store-deployments.ts';
+import { needs } from '../../needs.ts';
+
+const TTL_MS = 3_600_000;
+const HOLD_MS = 60_000;
+const { deployments, missing } = await storeDeployments({ ttl_ms: TTL_MS, lease_ms: 1000 });
+
+for (const [name, reason] of missing) test(`the ${name} store`, needs({ missing: reason }), () => {});
+
+const termsOf = (claim: string, more: Partial<ClaimTerms> = {}): ClaimTerms => ({
+  claim,
+  hold_ms: HOLD_MS,
+  repeats: false,
+  ...more,
+});
+
+const code = (name: string) => ({ code: name });
+
+describe.each(Object.keys(deployments))('the ledger in the %s store', (name) => {
+  /** Two replicas, and a call of a task of its own. */
+  async function ledgers() {
+    const open = deployments[name]?.();
+    if (!open) throw new Error('there is no such store');
+    let now_ms = 1_700_000_000_000;
+    const notes: Notes[] = [];
+    for (let replica = 0; replica < 2; replica++) {
+      const store = await open();
+      onTestFinished(() => store.close());
+      notes.push(store.notes);
+    }
+    const [a, b] = notes.map((each) => new CallLedger(each, { wall: () => now_ms }, TTL_MS)) as [
+      CallLedger,
+      CallLedger,
+    ];
+    const call: LedgerCall = { owner: OWNER, task: newRunId(), key: 'send_mail 1' };
+    const pass = (ms: number) => {
+      now_ms += ms;
+    };
+    return { a, b, call, pass };
+  }
+
+  test('one of many that claim a call at once runs it', async () => {
+    const { a, b, call } = await ledgers();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => (index % 2 ? a : b).claim(call, termsOf(`claim ${index}`))),
+    );
+    expect(answers.filter(({ outcome }) => outcome === 'run')).toHaveLength(1);
+    expect(answers.filter(({ outcome }) => outcome === 'busy')).toHaveLength(19);
+  });
+
+  test('a call that was run is done at every replica, with its result', async () => {
+    const { a, b, call } = await ledgers();
+    expect(await a.claim(call, termsOf('first'))).toEqual({ outcome: 'run' });
+    await a.keepResult(call, 'first', { result: { sent: true } });
+    expect(await b.claim(call, termsOf('second'))).toEqual({ outcome: 'done', result: { sent: true } });
+    // Its answer was lost.
+    await b.keepResult(call, 'first', { result: { sent: true } });
+    await expect(b.keepResult(call, 'first', { result: 'another' })).rejects.toMatchObject(code('call_done'));
+    await expect(b.release(call, 'first')).rejects.toMatchObject(code('call_done'));
+    await expect(b.release(call, undefined)).rejects.toMatchObject(code('call_done'));
+  });
+
+  test('a result that was kept by its client is done all the same', async () => {
+    const { a, b, call } = await ledgers();
+    await a.claim(call, termsOf('first'));
+    const length = RESULT_CHARACTERS_MAX - '{"result":""}'.length;
+    await expect(a.keepResult(call, 'first', { result: 'x'.repeat(length + 1) })).rejects.toMatchObject({
+      ...code('result_too_large'),
+      status: 413,
+    });
+    expect(await b.claim(call, termsOf('second'))).toMatchObject({ outcome: 'busy' });
+    await a.keepResult(call, 'first', {});
+    expect(await b.claim(call, termsOf('second'))).toEqual({ outcome: 'done' });
+    const other = { ...call, key: 'send_mail 2' };
+    await a.claim(other, termsOf('first'));
+    await a.keepResult(other, 'first', { result: 'x'.repeat(length) });
+    expect(await b.claim(other, termsOf('second'))).toEqual({ outcome: 'done', result: 'x'.repeat(length) });
+  });
+
+  test('a claim whose client is lost is unknown once it has lapsed, and never run again by itself', async () => {
+    const { a, b, call, pass } = await ledgers();
+    await a.claim(call, termsOf('first'));
+    pass(HOLD_MS - 1);
+    expect(await b.claim(call, termsOf('second'))).toEqual({ outcome: 'busy', retry_after_ms: 1 });
+    await expect(b.release(call, undefined)).rejects.toMatchObject(code('call_busy'));
+    pass(1);
+    const unknown = { outcome: 'unknown', claimed_at_ms: 1_700_000_000_000 };
+    expect(await b.claim(call, termsOf('second'))).toEqual(unknown);
+    pass(TTL_MS / 2);
+    expect(await b.claim(call, termsOf('third'))).toEqual(unknown);
+    // It was slow, not lost.
+    await a.keepResult(call, 'first', { result: 'sent' });
+    expect(await b.claim(call, termsOf('third'))).toEqual({ outcome: 'done', result: 'sent' });
+  });
+
+  test('an unknown call is run again where its client has found out that it was not run', async () => {
+    const { a, b, call, pass } = await ledgers();
+    await a.claim(call, termsOf('first'));
+    pass(HOLD_MS);
+    await b.release(call, undefined);
+    expect(await b.claim(call, termsOf('second'))).toEqual({ outcome: 'run' });
+    await expect(a.keepResult(call, 'first', { result: 1 })).rejects.toMatchObject(code('call_not_claimed'));
+    expect(await a.claim(call, termsOf('first'))).toMatchObject({ outcome: 'busy' });
+  });
+
+  test('an unknown call is run again where its tool may be, by one client', async () => {
+    const { a, b, call, pass } = await ledgers();
+    await a.claim(call, termsOf('first'));
+    pass(HOLD_MS);
+    const again = await Promise.all(
+      [a, b, a, b].map((ledger, index) => ledger.claim(call, termsOf(`again ${index}`, { repeats: true }))),
+    );
+    expect(again.map(({ outcome }) => outcome).toSorted()).toEqual(['busy', 'busy', 'busy', 'run']);
+  });
+
+  test('a claim that is made again is the same claim', async () => {
+    const { a, b, call } = await ledgers();
+    await a.claim(call, termsOf('first'));
+    expect(await b.claim(call, termsOf('first'))).toEqual({ outcome: 'run' });
+    await a.release(call, 'first');
+    await b.release(call, 'first');
+    expect(await b.claim(call, termsOf('second'))).toEqual({ outcome: 'run' });
+    await expect(a.release(call, 'third')).rejects.toMatchObject(code('call_not_claimed'));
+  });
+
+  test('a call that was never claimed has no result, and nothing to release', async () => {
+    const { a, call } = await ledgers();
+    await expect(a.keepResult(call, 'first', { result: 1 })).rejects.toMatchObject(code('call_not_claimed'));
+    await expect(a.release(call, 'first')).rejects.toMatchObject(code('call_not_claimed'));
+    await expect(a.release(call, undefined)).rejects.toMatchObject(code('call_not_claimed'));
+  });
+
+  test('a call is its own in every task and for every owner', async () => {
+    const { a, call } = await ledgers();
+    await a.claim(call, termsOf('first'));
+    await a.keepResult(call, 'first', { result: 'a secret' });
+    for (const other of [{ owner: STRANGER }, { task: 'another' }, { key: 'send_mail 2' }])
+      expect(await a.claim({ ...call, ...other }, termsOf('second'))).toEqual({ outcome: 'run' });
+  });
+
+  test('a call that is released again and again is given up', async () => {
+    const { a, call } = await ledgers();
+    for (let number = 0; number <= 16; number++) {
+      expect(await a.claim(call, termsOf('first'))).toEqual({ outcome: 'run' });
+      await a.release(call, 'first');
+    }
+    await expect(a.claim(call, termsOf('first'))).rejects.toMatchObject({
+      ...code('call_released_too_often'),
+      status: 409,
+    });
+  });
+});
