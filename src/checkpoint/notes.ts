@@ -32,6 +32,7 @@ export interface NoteKey {
     | 'answer_id'
     | 'capabilities'
     | 'step'
+    | 'task'
     | 'task_session'
     | 'call_claim'
     | 'call_release'

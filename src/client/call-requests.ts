@@ -78,7 +78,7 @@ export class CallRequests {
       const wait_ms = budget.next({ isClosedDoor: true, retry_after_ms });
       if (wait_ms === undefined)
         throw new LedgerError('Holdfast could not be asked about the tool call.', { cause });
-      await sleep(wait_ms, new AbortController().signal);
+      await sleep(wait_ms);
     }
   }
 }

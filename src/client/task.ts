@@ -83,7 +83,7 @@ class SteppedTask implements Task {
   readonly #requests: CallRequests;
   /** Where the last request went, and with which credential. */
   #place: LedgerPlace | undefined;
-  /** By what a call says: which of those that say the same are taken. */
+  /** By the digest of what a call says: which of those that say the same are taken. */
   readonly #taken = new Map<string, boolean[]>();
   /** The claims of calls whose tools have thrown, by their keys. */
   readonly #thrown = new Map<string, string>();
@@ -105,14 +105,15 @@ class SteppedTask implements Task {
   async tool<Result>(call: ToolCall, run: Tool<Result>, options: ToolOptions = {}): Promise<Result> {
     const { repeat = 'never', hold_ms = HOLD_MS } = options;
     const { name, args, content } = toolCallOf(call);
-    const taken = this.#taken.get(content) ?? [];
-    this.#taken.set(content, taken);
+    const said = await digestOf(content);
+    const taken = this.#taken.get(said) ?? [];
+    this.#taken.set(said, taken);
     // A process that begins the task again comes to calls that say the same in the same order.
     const free = taken.indexOf(false);
     const nth = free === -1 ? taken.length : free;
     taken[nth] = true;
     try {
-      const key = await digestOf([content, nth]);
+      const key = await digestOf([said, nth]);
       const context = { idempotencyKey: await digestOf([this.id, key]) };
       if (repeat === 'always') return await run(args, context);
       const claimed = { place: this.#placeFor(name), key, claim: randomName() };
@@ -142,7 +143,7 @@ class SteppedTask implements Task {
           if (!('result' in answer)) throw new ResultNotKeptError(name);
           return { result: answer.result };
         case 'busy':
-          await sleep(Math.min(Number(answer.retry_after_ms), POLL_MS), new AbortController().signal);
+          await sleep(Math.min(Number(answer.retry_after_ms), POLL_MS));
           break;
         default:
           throw this.#unknown(name, place, key, undefined);

@@ -73,6 +73,12 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message: 'There is no such run, or it has expired.',
   },
+  task_not_found: {
+    status: 404,
+    type: 'invalid_request_error',
+    message:
+      'There is no such task, or it has expired: a task begins with the answer to a request with its name as `Holdfast-Task`.',
+  },
   cursor_ahead: {
     status: 409,
     type: 'invalid_request_error',

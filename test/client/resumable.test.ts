@@ -420,7 +420,7 @@ describe('a stream that cannot be resumed', () => {
     { name: 'finds no replica', step: reset },
     { name: 'finds replicas that cannot serve', step: refuse(503, 'store_unavailable') },
   ])('because for give_up_ms it $name, fails as it was broken', async ({ step }) => {
-    const { fleet, fetch } = await start({}, { give_up_ms: 300, max_retries: 4 });
+    const { fleet, fetch } = await start({}, { give_up_ms: 1500, max_retries: 4 });
     const read = Promise.withResolvers<void>();
     fleet.script(cut(within(4), 'reset', read.promise), ...Array(1_000).fill(step));
     const reading = bodyOf(await fetch(fleet.chatUrl, request()), 4, read);

@@ -182,7 +182,10 @@ async function streamAnswer(
     const step = isStep ? await beforehand(steps.noteOf(asker, task), reply, active) : undefined;
     const note = step ?? (key === undefined ? undefined : keyNote(key));
     const ask: Ask = note ? { ...asker, note } : asker;
-    const onOpen = (run: RunId) => lookup.remember(ask, run);
+    const onOpen = (run: RunId) => {
+      lookup.remember(ask, run);
+      if (task) context.tasks.answered(owner, task.task);
+    };
     const known = options.run ?? (await beforehand(lookup.find(ask), reply, active));
     if (known !== undefined) {
       const knowsLast = options.run !== undefined && !document;

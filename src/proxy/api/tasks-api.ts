@@ -15,13 +15,14 @@ const HOLD_MS_MAX = 86_400_000;
 /** `/holdfast/v1/tasks`: which tool calls of a task were run, for the owner of the task. */
 export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
   takeJsonBodies(api, context.memory);
-  const { store, time, configuration, metrics } = context;
+  const { store, time, configuration, metrics, tasks } = context;
   const ledger = new CallLedger(store.notes, time, configuration.checkpoint.ttl_s * 1000);
 
   api.post(`${PATH}/claim`, (request, reply) =>
     holdingBody(request, async () => {
       const call = callOf(request);
       const terms = claimTerms(fieldsOf(request));
+      if (!(await answerOf(tasks.has(call.owner, call.task), context))) throw apiError('task_not_found');
       const answer = await answerOf(ledger.claim(call, terms), context);
       metrics.toolClaims.inc({ outcome: answer.outcome });
       return reply.headers(PRIVATE).send(answer);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Replica } from '../../replica.ts';
-import { CREDENTIAL, deploy, errorOf, STRANGER } from '../run-deployment.ts';
+import { CREDENTIAL, deploy, errorOf, postChat, STRANGER } from '../run-deployment.ts';
 
 const CALLS = '/holdfast/v1/tasks/T23/calls';
 
@@ -18,6 +18,17 @@ async function ask(
   });
 }
 
+/** A replica that has answered a request of the task. */
+async function begin(owners: readonly Record<string, string>[] = [CREDENTIAL]): Promise<Replica> {
+  const { replica } = await deploy();
+  for (const owner of owners) {
+    const answer = await postChat(replica, { ...owner, 'holdfast-task': 'T23' });
+    expect(answer.status).toBe(200);
+    await answer.text();
+  }
+  return replica;
+}
+
 const claim = async (replica: Replica, name: string, more: object = {}, headers?: Record<string, string>) => {
   const response = await ask(replica, 'POST', `${CALLS}/c1/claim`, { claim: name, ...more }, headers);
   expect(response.status).toBe(200);
@@ -27,7 +38,7 @@ const claim = async (replica: Replica, name: string, more: object = {}, headers?
 
 describe('the tool calls of a task', () => {
   it('are run by the one that claims them first, and done for all others', async () => {
-    const { replica } = await deploy();
+    const replica = await begin();
     expect(await claim(replica, 'first')).toEqual({ outcome: 'run' });
     expect(await claim(replica, 'second')).toMatchObject({ outcome: 'busy' });
     const result = { claim: 'first', result: { sent: true, at: null } };
@@ -40,7 +51,7 @@ describe('the tool calls of a task', () => {
   });
 
   it('are unknown after the time that their claim has named, and run again where they may be', async () => {
-    const { replica } = await deploy();
+    const replica = await begin();
     await claim(replica, 'first', { hold_ms: 1 });
     await new Promise((resolve) => setTimeout(resolve, 5));
     const unknown = await claim(replica, 'second');
@@ -52,10 +63,19 @@ describe('the tool calls of a task', () => {
   });
 
   it('belong to the credential that they come with', async () => {
-    const { replica } = await deploy();
+    const replica = await begin([CREDENTIAL, STRANGER]);
     await claim(replica, 'first');
     await ask(replica, 'PUT', `${CALLS}/c1/result`, { claim: 'first', result: 'a secret' });
     expect(await claim(replica, 'second', {}, STRANGER)).toEqual({ outcome: 'run' });
+  });
+
+  it('are none where no request of the task was answered for that credential', async () => {
+    const replica = await begin();
+    for (const [task, owner] of [['T23', STRANGER] as const, ['T24', CREDENTIAL] as const]) {
+      const path = `/holdfast/v1/tasks/${task}/calls/c1/claim`;
+      const response = await ask(replica, 'POST', path, { claim: 'first' }, owner);
+      expect(await errorOf(response)).toMatchObject({ status: 404, code: 'task_not_found' });
+    }
   });
 
   it.each<[string, string, string, unknown, object]>([
@@ -89,7 +109,7 @@ describe('the tool calls of a task', () => {
   });
 
   it('are refused what cannot be noted: the result of a call that was not claimed, and one that is too long', async () => {
-    const { replica } = await deploy();
+    const replica = await begin();
     const result = `${CALLS}/c1/result`;
     const early = await ask(replica, 'PUT', result, { claim: 'first', result: 1 });
     expect(await errorOf(early)).toMatchObject({ status: 409, code: 'call_not_claimed' });
