@@ -148,7 +148,9 @@ export class CallLedger {
 
   /** Resolves with the claim that came first. */
   async #keep({ owner }: LedgerCall, note: NoteKey, claim: Claim): Promise<Claim> {
-    return JSON.parse(await this.#notes.claim(owner, note, JSON.stringify(claim), this.#ttl_ms)) as Claim;
+    // Until its tool must have ended, a claim that is forgotten would let another client run it.
+    const ttl_ms = claim.until_ms - claim.at_ms + this.#ttl_ms;
+    return JSON.parse(await this.#notes.claim(owner, note, JSON.stringify(claim), ttl_ms)) as Claim;
   }
 
   async #release(call: LedgerCall, number: number): Promise<void> {

@@ -1,5 +1,7 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { MemoryStore } from '../../../src/checkpoint/memory/store.ts';
 import type { Notes } from '../../../src/checkpoint/notes.ts';
+import { systemTime } from '../../../src/lib/time.ts';
 import {
   CallLedger,
   type ClaimTerms,
@@ -24,6 +26,15 @@ const termsOf = (claim: string, more: Partial<ClaimTerms> = {}): ClaimTerms => (
 });
 
 const code = (name: string) => ({ code: name });
+
+test('a claim is kept for as long as its tool may take, and then for as long as a run', async () => {
+  const store = new MemoryStore({ time: systemTime, ttl_ms: TTL_MS });
+  const kept = vi.spyOn(store.notes, 'claim');
+  const ledger = new CallLedger(store.notes, systemTime, TTL_MS);
+  const call = { owner: OWNER, task: 'T23', key: 'c1' };
+  await ledger.claim(call, termsOf('first', { hold_ms: 2 * TTL_MS }));
+  expect(kept.mock.calls.map(([, , , ttl_ms]) => ttl_ms)).toEqual([3 * TTL_MS]);
+});
 
 describe.each(Object.keys(deployments))('the ledger in the %s store', (name) => {
   /** Two replicas, and a call of a task of its own. */
