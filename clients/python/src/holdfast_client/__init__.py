@@ -9,10 +9,20 @@ The same classes for httpx2, which openai-python 3 and anthropic 2 are built on,
 import httpx
 
 from ._async import AsyncExchange, AsyncTransport
+from ._errors import LedgerError, ResultNotKeptError, UnknownCallError
 from ._library import Library
 from ._sync import SyncExchange, SyncTransport
+from ._task import Task, ToolContext
 
-__all__ = ["AsyncResumableTransport", "ResumableTransport"]
+__all__ = [
+    "AsyncResumableTransport",
+    "LedgerError",
+    "ResultNotKeptError",
+    "ResumableTransport",
+    "Task",
+    "ToolContext",
+    "UnknownCallError",
+]
 
 _LIBRARY = Library.of(httpx)
 

@@ -81,6 +81,7 @@ class AsyncTransport(Transport[Inner]):
     _exchange: ClassVar[type[AsyncExchange]]
 
     async def handle_async_request(self, request: Any) -> Any:
+        self._join(request)
         if self._may_be_ours(request):
             await request.aread()
             if course := self._course_of(request):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar
 
 import httpx
 
+from ._at_once import run_at_once
 from ._exchange import Exchange
 from ._steps import Course, Outcome, Work
 from ._transport import Inner, Transport
 
 Self = TypeVar("Self", bound="SyncTransport[Any]")
-Returned = TypeVar("Returned")
 
 
 class SyncExchange(Exchange):
@@ -29,19 +29,19 @@ class SyncExchange(Exchange):
         self._busy = threading.Lock()
 
     def open(self) -> httpx.Response:
-        return _run(self._open())
+        return run_at_once(self._open())
 
     def __iter__(self) -> Iterator[bytes]:
         return self
 
     def __next__(self) -> bytes:
-        data = _run(self._next())
+        data = run_at_once(self._next())
         if data is None:
             raise StopIteration
         return data
 
     def close(self) -> None:
-        _run(self._leave())
+        run_at_once(self._leave())
 
     async def _leave(self, after_fault: bool = False) -> None:
         cancellation = self._cancellation(after_fault)
@@ -80,20 +80,11 @@ class SyncExchange(Exchange):
         self._left.wait(delay_s)
 
 
-def _run(coroutine: Coroutine[Any, Any, Returned]) -> Returned:
-    """What a coroutine that never waits returns."""
-    try:
-        coroutine.send(None)
-    except StopIteration as stop:
-        returned: Returned = stop.value
-        return returned
-    raise RuntimeError("it waited")
-
-
 class SyncTransport(Transport[Inner]):
     _exchange: ClassVar[type[SyncExchange]]
 
     def handle_request(self, request: Any) -> Any:
+        self._join(request)
         if self._may_be_ours(request):
             request.read()
             if course := self._course_of(request):

@@ -13,6 +13,7 @@ from ._options import BACKOFF_MAX_S, BACKOFF_S, GIVE_UP_S, IDLE_S, MAX_RETRIES, 
 from ._request import WireRequest, may_be_ours
 from ._resumption import Resumption
 from ._steps import Course
+from ._task import Task
 from ._whole import WholeAnswer
 
 Inner = TypeVar("Inner")
@@ -27,6 +28,7 @@ class Transport(Generic[Inner]):
         self,
         *,
         transport: Inner | None = None,
+        task: Task | None = None,
         endpoints: Sequence[str] | None = None,
         max_retries: int = MAX_RETRIES,
         give_up_s: float = GIVE_UP_S,
@@ -39,6 +41,7 @@ class Transport(Generic[Inner]):
         """Raises `TypeError` or `ValueError`, naming the option at fault.
 
         transport: Sends the requests. A new `HTTPTransport` or `AsyncHTTPTransport` when absent.
+        task: All requests are steps of it.
         endpoints: Roots or base URLs of the replicas to resume at, `http://a:8080` or `http://a:8080/v1`. They must
             share a store. When absent, everything goes to the URL of the request, behind which a load balancer may
             stand.
@@ -66,7 +69,15 @@ class Transport(Generic[Inner]):
         )
         self._endpoints = Endpoints(self._options.endpoints)
         self._inner: Any = self._default() if transport is None else transport
+        if task is not None and not isinstance(task, Task):
+            raise TypeError(f"task must be a Task, not {task!r}")
+        self._task = task
         self._is_closed = False
+
+    def _join(self, request: httpx.Request) -> None:
+        """The request is a step of the task, if there is one."""
+        if self._task is not None:
+            self._task._join(self, request)
 
     def _may_be_ours(self, request: httpx.Request) -> bool:
         """Whether the body is worth a look."""

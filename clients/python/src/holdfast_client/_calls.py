@@ -1,0 +1,143 @@
+"""What Holdfast is asked about one tool call of a task."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import random
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote, urlsplit
+
+import httpx
+
+from ._answer import UNAVAILABLE
+from ._budget import Budget, retry_after_s
+from ._errors import LedgerError
+from ._steps import Headers
+from ._wires import wire_at
+
+if TYPE_CHECKING:
+    from ._transport import Transport
+
+Repeat = Literal["never", "with_key", "always"]
+
+#: What of a request is for it alone, and not for others with the same credential.
+_OF_ONE_REQUEST = re.compile(
+    rb"content-|accept|transfer-|holdfast-|idempotency-key$|last-event-id$|host$|connection$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where Holdfast is, and with which credential it is asked."""
+
+    transport: Transport[Any]
+    root: str
+    headers: Headers
+
+    @staticmethod
+    def of(transport: Transport[Any], request: httpx.Request) -> Place | None:
+        """As a request shows; None if it is on none of the wires."""
+        url = urlsplit(str(request.url))
+        at = wire_at(url.path)
+        if not at:
+            return None
+        _, prefix = at
+        headers = [(name, value) for name, value in request.headers.raw if not _OF_ONE_REQUEST.match(name)]
+        return Place(transport, f"{url.scheme}://{url.netloc}{prefix}", headers)
+
+
+@dataclass(frozen=True)
+class Claim:
+    name: str
+    hold_s: float
+    repeat: Repeat
+
+
+class Caller:
+    """Sends requests and waits, asynchronously or at once."""
+
+    async def send(self, place: Place, request: httpx.Request) -> httpx.Response:
+        """The response with its body."""
+        raise NotImplementedError
+
+    async def wait(self, delay_s: float) -> None:
+        raise NotImplementedError
+
+
+class CallRequests:
+    """Each request may be sent several times: it means the same every time. All of them raise `LedgerError`."""
+
+    def __init__(self, place: Place, task: str, key: str, caller: Caller) -> None:
+        self.caller = caller
+        self._place = place
+        self._path = f"/holdfast/v1/tasks/{quote(task, safe='')}/calls/{key}"
+
+    async def claim(self, claim: Claim) -> Mapping[str, Any]:
+        hold_ms = round(claim.hold_s * 1000)
+        return await self._ask(
+            "POST", "claim", {"claim": claim.name, "hold_ms": hold_ms, "repeat": claim.repeat}
+        )
+
+    async def keep_result(self, claim: str, result: Mapping[str, Any]) -> None:
+        await self._ask("PUT", "result", {"claim": claim, **result})
+
+    async def release(self, claim: str | None) -> None:
+        """`claim` is None where it was another process's."""
+        await self._ask("POST", "release", {} if claim is None else {"claim": claim})
+
+    async def _ask(self, method: str, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        transport = self._place.transport
+        endpoints, options, library = transport._endpoints, transport._options, transport._library
+        budget = Budget(options, time.monotonic, random)
+        limits_s = dict.fromkeys(("connect", "read", "write", "pool"), options.idle_s)
+        headers = [*self._place.headers, (b"content-type", b"application/json")]
+        root = endpoints.first(self._place.root)
+        while True:
+            asked_again_s: float | None = None
+            cause: Exception | None = None
+            request = library.request(
+                method,
+                f"{root}{self._path}/{action}",
+                headers=headers,
+                content=json.dumps(fields).encode(),
+                extensions={"timeout": limits_s},
+            )
+            try:
+                response = await self.caller.send(self._place, request)
+            except library.interruptions as error:
+                cause = error
+            else:
+                answer = _fields_of(response.content)
+                if response.status_code == 200:
+                    endpoints.answered(root)
+                    return answer
+                refusal = _refusal(response.status_code, answer)
+                if response.status_code not in UNAVAILABLE:
+                    raise refusal
+                cause = refusal
+                asked_again_s = retry_after_s(response.headers, time.time())
+            endpoints.failed(root)
+            wait_s = budget.next_s(asked_again_s, is_closed_door=True)
+            if wait_s is None:
+                raise LedgerError("Holdfast could not be asked about the tool call.") from cause
+            await self.caller.wait(wait_s)
+            root = endpoints.after(root)
+
+
+def _refusal(status: int, fields: Mapping[str, Any]) -> LedgerError:
+    error = fields.get("error")
+    if not isinstance(error, dict):
+        return LedgerError(f"The answer was {status}.")
+    return LedgerError(str(error.get("message")), error.get("code"))
+
+
+def _fields_of(body: bytes) -> Mapping[str, Any]:
+    try:
+        fields = json.loads(body)
+    except ValueError:
+        return {}
+    return fields if isinstance(fields, dict) else {}

@@ -1,0 +1,236 @@
+"""A task that several processes work on, one after the other."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Awaitable
+from contextlib import suppress
+from dataclasses import dataclass
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
+
+import anyio
+import httpx
+
+from ._at_once import run_at_once
+from ._calls import Caller, CallRequests, Claim, Place, Repeat
+from ._errors import LedgerError, ResultNotKeptError, UnknownCallError
+from ._tool_call import ToolCall, digest_of
+
+if TYPE_CHECKING:
+    from ._transport import Transport
+
+Result = TypeVar("Result")
+
+HOLD_S = 60.0
+_NAME_CHARACTERS_MAX = 256
+#: Another process runs the tool: whether it has ended is asked this often.
+_POLL_S = 0.5
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    #: The same in every process that runs this call, for a service that knows such keys.
+    idempotency_key: str
+
+
+class Task:
+    """What a process that is lost had done of the task is not done again by the next one.
+
+        invitations = Task("invitations-2026-11")
+        client = OpenAI(base_url=…, http_client=httpx2.Client(transport=ResumableTransport(task=invitations)))
+        sent = invitations.tool(call, lambda args, context: send_mail(args["to"], context.idempotency_key))
+
+    Requests of a transport that has the task are its steps; see docs/tasks.md.
+    """
+
+    def __init__(self, id: str, *, session: str | None = None) -> None:
+        """`session` names this process, of all that work on the task. A random name when absent.
+
+        Raises `TypeError` or `ValueError`, naming the option at fault.
+        """
+        self.id = _name("id", id)
+        self.session = _name("session", secrets.token_hex(16) if session is None else session)
+        self._place: Place | None = None
+        self._lock = threading.Lock()
+        #: By the digest of what a call says: which of those that say the same are taken.
+        self._taken: dict[str, list[bool]] = {}
+        #: The claims of calls whose tools have raised, by their keys.
+        self._raised: dict[str, str] = {}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What makes a request a step of the task, for a client that has no such transport."""
+        return {"Holdfast-Task": self.id, "Holdfast-Task-Session": self.session}
+
+    def tool(
+        self,
+        call: object,
+        run: Callable[[Any, ToolContext], Result],
+        *,
+        repeat: Repeat = "never",
+        hold_s: float = HOLD_S,
+    ) -> Result:
+        """Runs the tool unless another process of the task has, and returns its result, as JSON has it.
+
+        call: As it came in the answer to a request of the task: an object or dictionary of chat completions, responses,
+            messages or LangChain.
+        repeat: Whether the tool may run again where it is unknown if it has run, because its process was lost or it has
+            raised. `never`: an `UnknownCallError` leaves that to you. `with_key`: it may, since it hands its
+            `idempotency_key` to whatever has the effect. `always`: it has no effect, and runs every time.
+        hold_s: How long the tool takes at most. After that, other processes count as unknown what it did.
+
+        Raises `UnknownCallError`, `ResultNotKeptError`, `LedgerError` where Holdfast cannot be asked, or whatever the
+        tool raises.
+        """
+
+        async def run_now(args: Any, context: ToolContext) -> Result:
+            return run(args, context)
+
+        return run_at_once(self._tool(ToolCall.of(call), run_now, repeat, hold_s, _SyncCaller()))
+
+    async def async_tool(
+        self,
+        call: object,
+        run: Callable[[Any, ToolContext], Result | Awaitable[Result]],
+        *,
+        repeat: Repeat = "never",
+        hold_s: float = HOLD_S,
+    ) -> Result:
+        """`tool` for asynchronous clients. `run` may be a coroutine function."""
+
+        async def run_async(args: Any, context: ToolContext) -> Result:
+            result = run(args, context)
+            return await result if isawaitable(result) else result
+
+        return await self._tool(ToolCall.of(call), run_async, repeat, hold_s, _AsyncCaller())
+
+    def _join(self, transport: Transport[Any], request: httpx.Request) -> None:
+        """The request is a step of the task."""
+        self._place = Place.of(transport, request) or self._place
+        request.headers.update(self.headers)
+
+    async def _tool(
+        self,
+        call: ToolCall,
+        run: Callable[[Any, ToolContext], Awaitable[Result]],
+        repeat: Repeat,
+        hold_s: float,
+        caller: Caller,
+    ) -> Result:
+        nth = self._take(call.digest)
+        try:
+            key = digest_of([call.digest, nth])
+            context = ToolContext(digest_of([self.id, key]))
+            if repeat == "always":
+                return await run(call.args, context)
+            requests = self._requests(call.name, key, caller)
+            claim = Claim(secrets.token_hex(16), hold_s, repeat)
+            done = await self._claim(call.name, key, claim, requests)
+            if done is not None:
+                return done[0]  # type: ignore[no-any-return]
+            return await self._run(key, claim, requests, lambda: run(call.args, context))
+        except BaseException:
+            with self._lock:
+                self._taken[call.digest][nth] = False
+            raise
+
+    def _take(self, digest: str) -> int:
+        """A process that begins the task again comes to calls that say the same in the same order."""
+        with self._lock:
+            taken = self._taken.setdefault(digest, [])
+            nth = taken.index(False) if False in taken else len(taken)
+            taken[nth : nth + 1] = [True]
+            return nth
+
+    def _requests(self, name: str, key: str, caller: Caller) -> CallRequests:
+        if self._place is None:
+            raise TypeError(
+                f"make the request that {name!r} was called in with a transport that has the task"
+            )
+        return CallRequests(self._place, self.id, key, caller)
+
+    async def _claim(self, name: str, key: str, claim: Claim, requests: CallRequests) -> tuple[Any] | None:
+        """The result of a call that was run; None where the tool is to be run."""
+        raised = self._raised.get(key)
+        if raised is not None:
+            raise self._unknown(name, key, raised)
+        while True:
+            answer = await requests.claim(claim)
+            outcome = answer.get("outcome")
+            if outcome == "run":
+                return None
+            if outcome == "done":
+                if "result" not in answer:
+                    raise ResultNotKeptError(name)
+                return (answer["result"],)
+            if outcome != "busy":
+                raise self._unknown(name, key, None)
+            await requests.caller.wait(min(float(answer.get("retry_after_ms", 0)) / 1000, _POLL_S))
+
+    async def _run(
+        self,
+        key: str,
+        claim: Claim,
+        requests: CallRequests,
+        run: Callable[[], Awaitable[Result]],
+    ) -> Result:
+        try:
+            result = await run()
+        except BaseException:
+            if claim.repeat == "never":
+                self._raised[key] = claim.name
+            else:
+                # If it cannot be released, other processes wait until the claim lapses.
+                with suppress(LedgerError):
+                    await requests.release(claim.name)
+            raise
+        try:
+            await requests.keep_result(claim.name, {"result": result})
+        except LedgerError as error:
+            # The tool has run, and its result is right. Where that cannot be noted, the call is unknown to others.
+            if error.code == "result_too_large":
+                with suppress(LedgerError):
+                    await requests.keep_result(claim.name, {})
+        return result
+
+    def _unknown(self, name: str, key: str, claim: str | None) -> UnknownCallError:
+        async def release(caller: Caller) -> None:
+            await self._requests(name, key, caller).release(claim)
+            self._raised.pop(key, None)
+
+        return UnknownCallError(
+            name, lambda: run_at_once(release(_SyncCaller())), lambda: release(_AsyncCaller())
+        )
+
+
+class _SyncCaller(Caller):
+    """None of its coroutines ever waits."""
+
+    async def send(self, place: Place, request: httpx.Request) -> httpx.Response:
+        response: httpx.Response = place.transport._inner.handle_request(request)
+        response.read()
+        return response
+
+    async def wait(self, delay_s: float) -> None:
+        time.sleep(delay_s)
+
+
+class _AsyncCaller(Caller):
+    async def send(self, place: Place, request: httpx.Request) -> httpx.Response:
+        response: httpx.Response = await place.transport._inner.handle_async_request(request)
+        await response.aread()
+        return response
+
+    async def wait(self, delay_s: float) -> None:
+        await anyio.sleep(delay_s)
+
+
+def _name(option: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{option} must be a text, not {value!r}")
+    if not 1 <= len(value) <= _NAME_CHARACTERS_MAX:
+        raise ValueError(f"{option} must be a text of 1 to {_NAME_CHARACTERS_MAX} characters")
+    return value

@@ -1,0 +1,331 @@
+"""A task: which requests are its steps, and which tools run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from types import SimpleNamespace
+from typing import Any, Callable
+
+import httpx
+import pytest
+
+from holdfast_client import (
+    AsyncResumableTransport,
+    LedgerError,
+    ResultNotKeptError,
+    ResumableTransport,
+    Task,
+    ToolContext,
+    UnknownCallError,
+)
+
+CALL = {
+    "id": "call_1",
+    "function": {"name": "send_mail", "arguments": '{"to":"Ann","copies":[1,{"b":2,"a":1}]}'},
+}
+ARGS = json.loads(CALL["function"]["arguments"])
+
+Answer = Callable[[httpx.Request, dict[str, Any]], httpx.Response]
+
+
+def runs(request: httpx.Request, _fields: dict[str, Any]) -> httpx.Response:
+    return httpx.Response(200, json={"outcome": "run" if request.url.path.endswith("/claim") else "done"})
+
+
+def says(**fields: Any) -> Answer:
+    return lambda _request, _fields: httpx.Response(200, json=fields)
+
+
+def refusal(status: int, code: str) -> httpx.Response:
+    return httpx.Response(status, json={"error": {"message": f"It is {code}.", "code": code}})
+
+
+class Asked:
+    """What a task has asked Holdfast about its calls, and the step that was made before."""
+
+    def __init__(self, answer: Answer, *, is_async: bool = False, **options: Any) -> None:
+        self.answer = answer
+        self.requests: list[httpx.Request] = []
+        self.task = Task("T 23", session="first")
+        self.is_async = is_async
+        options = {"backoff_s": 0.0, "give_up_s": 0.05, **options}
+        inner = httpx.MockTransport(self._handle)
+        step = {
+            "url": "http://a:1/v1/chat/completions",
+            "headers": {"Authorization": "Bearer key", "X-User": "ann", "Accept": "text/event-stream"},
+            "json": {"model": "m", "messages": []},
+        }
+        if is_async:
+
+            async def ask() -> httpx.Response:
+                transport = AsyncResumableTransport(transport=inner, task=self.task, **options)
+                async with httpx.AsyncClient(transport=transport) as client:
+                    return await client.post(**step)
+
+            self.step = asyncio.run(ask()).json()
+        else:
+            transport = ResumableTransport(transport=inner, task=self.task, **options)
+            with httpx.Client(transport=transport) as client:
+                self.step = client.post(**step).json()
+
+    def _handle(self, request: httpx.Request) -> httpx.Response:
+        if "/holdfast/" not in request.url.path:
+            return httpx.Response(200, json=dict(request.headers))
+        self.requests.append(request)
+        return self.answer(request, json.loads(request.content))
+
+    def tool(self, call: object, run: Callable[[Any, ToolContext], Any], **options: Any) -> Any:
+        if not self.is_async:
+            return self.task.tool(call, run, **options)
+        return asyncio.run(self.task.async_tool(call, run, **options))
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        return [json.loads(request.content) for request in self.requests]
+
+    @property
+    def actions(self) -> list[str]:
+        return [f"{request.method} {request.url.path.split('/')[-1]}" for request in self.requests]
+
+    @property
+    def keys(self) -> list[str]:
+        return [
+            request.url.path.split("/")[-2]
+            for request in self.requests
+            if request.url.path.endswith("/claim")
+        ]
+
+
+@pytest.fixture(params=[False, True], ids=["sync", "async"])
+def asked(request: pytest.FixtureRequest) -> Callable[..., Asked]:
+    return lambda answer, **options: Asked(answer, is_async=request.param, **options)
+
+
+def never(_args: Any, _context: ToolContext) -> Any:
+    pytest.fail("the tool ran")
+
+
+def test_requests_of_its_transport_are_steps(asked: Callable[..., Asked]) -> None:
+    step = asked(runs).step
+    assert (step["holdfast-task"], step["holdfast-task-session"]) == ("T 23", "first")
+    assert step["authorization"] == "Bearer key"
+    assert Task("T").session != Task("T").session
+
+
+def test_a_tool_runs_when_its_call_is_claimed_and_its_result_is_kept(asked: Callable[..., Asked]) -> None:
+    one = asked(runs)
+    contexts: list[ToolContext] = []
+
+    def tool(args: Any, context: ToolContext) -> Any:
+        assert args == ARGS
+        contexts.append(context)
+        return {"sent": True}
+
+    assert one.tool(CALL, tool, hold_s=0.007) == {"sent": True}
+    assert [len(context.idempotency_key) for context in contexts] == [64]
+    assert one.actions == ["POST claim", "PUT result"]
+    claim, result = one.bodies
+    assert claim == {"claim": claim["claim"], "hold_ms": 7, "repeat": "never"}
+    assert result == {"claim": claim["claim"], "result": {"sent": True}}
+    request = one.requests[0]
+    assert str(request.url).startswith("http://a:1/holdfast/v1/tasks/T%2023/calls/")
+    # The credential and whatever else names the owner, and nothing that was the step's alone.
+    assert (request.headers["authorization"], request.headers["x-user"]) == ("Bearer key", "ann")
+    assert not {"accept", "holdfast-task", "idempotency-key"} & set(request.headers)
+
+
+def test_a_coroutine_function_is_awaited() -> None:
+    async def tool(args: Any, _context: ToolContext) -> Any:
+        await asyncio.sleep(0)
+        return args["to"]
+
+    assert Asked(runs, is_async=True).tool(CALL, tool) == "Ann"
+
+
+def test_a_tool_that_has_run_does_not_run_again(asked: Callable[..., Asked]) -> None:
+    assert asked(says(outcome="done", result=[1])).tool(CALL, never) == [1]
+    assert asked(says(outcome="done", result=None)).tool(CALL, never) is None
+    with pytest.raises(ResultNotKeptError):
+        asked(says(outcome="done")).tool(CALL, never)
+
+
+def test_a_result_that_is_too_long_is_kept_by_its_process(asked: Callable[..., Asked]) -> None:
+    def answer(request: httpx.Request, fields: dict[str, Any]) -> httpx.Response:
+        return refusal(413, "result_too_large") if "result" in fields else runs(request, fields)
+
+    one = asked(answer)
+    assert one.tool(CALL, lambda *_: "long") == "long"
+    assert one.bodies[-1] == {"claim": one.bodies[0]["claim"]}
+
+
+def test_another_process_is_waited_for(asked: Callable[..., Asked]) -> None:
+    answers = [{"outcome": "busy", "retry_after_ms": 1}] * 2 + [{"outcome": "done", "result": "sent"}]
+    one = asked(lambda *_: httpx.Response(200, json=answers.pop(0)))
+    assert one.tool(CALL, never) == "sent"
+    assert len({body["claim"] for body in one.bodies}) == 1
+
+
+def test_a_tool_that_may_have_run_waits_for_word(asked: Callable[..., Asked]) -> None:
+    released: list[bool] = []
+
+    def answer(request: httpx.Request, fields: dict[str, Any]) -> httpx.Response:
+        if request.url.path.endswith("/release"):
+            released.append(True)
+        return runs(request, fields) if released else httpx.Response(200, json={"outcome": "unknown"})
+
+    one = asked(answer)
+    with pytest.raises(UnknownCallError, match="send_mail") as raised:
+        one.tool(CALL, never)
+    release(one, raised.value)
+    assert one.bodies[-1] == {}
+    assert one.tool(CALL, lambda *_: "sent") == "sent"
+    assert len(set(one.keys)) == 1
+
+
+def test_a_tool_that_has_raised_may_have_had_its_effect(asked: Callable[..., Asked]) -> None:
+    one = asked(runs)
+    with pytest.raises(ZeroDivisionError):
+        one.tool(CALL, lambda *_: 1 / 0)
+    with pytest.raises(UnknownCallError) as raised:
+        one.tool(CALL, never)
+    assert one.actions == ["POST claim"]
+    release(one, raised.value)
+    assert one.bodies[-1] == {"claim": one.bodies[0]["claim"]}
+    assert one.tool(CALL, lambda *_: "sent") == "sent"
+
+
+def test_a_tool_with_a_key_is_released_when_it_raises(asked: Callable[..., Asked]) -> None:
+    one = asked(runs)
+    keys: list[str] = []
+
+    def tool(_args: Any, context: ToolContext) -> str:
+        keys.append(context.idempotency_key)
+        if len(keys) == 1:
+            raise ConnectionError
+        return "sent"
+
+    with pytest.raises(ConnectionError):
+        one.tool(CALL, tool, repeat="with_key")
+    assert one.actions[-1] == "POST release"
+    assert one.tool(CALL, tool, repeat="with_key") == "sent"
+    assert len(set(keys)) == 1
+    assert one.bodies[0]["repeat"] == "with_key"
+
+
+def test_a_tool_without_an_effect_runs_without_a_question(asked: Callable[..., Asked]) -> None:
+    one = asked(runs)
+    assert one.tool(CALL, lambda *_: "read", repeat="always") == "read"
+    assert one.requests == []
+
+
+def test_a_tool_does_not_run_where_holdfast_cannot_be_asked(asked: Callable[..., Asked]) -> None:
+    def down(request: httpx.Request, _fields: dict[str, Any]) -> httpx.Response:
+        raise httpx.ConnectError("refused", request=request)
+
+    with pytest.raises(LedgerError):
+        asked(down).tool(CALL, never)
+    one = asked(lambda *_: refusal(404, "task_not_found"))
+    with pytest.raises(LedgerError, match="It is task_not_found") as raised:
+        one.tool(CALL, never)
+    assert raised.value.code == "task_not_found"
+    assert len(one.requests) == 1
+    with pytest.raises(TypeError, match="transport that has the task"):
+        Task("T").tool(CALL, never)
+
+
+def test_a_claim_is_the_same_when_its_answer_was_lost(asked: Callable[..., Asked]) -> None:
+    one: Asked
+
+    def answer(request: httpx.Request, fields: dict[str, Any]) -> httpx.Response:
+        count = len(one.requests)
+        if count == 1:
+            return refusal(503, "store_unavailable")
+        if count == 3:
+            raise httpx.ReadError("reset", request=request)
+        return runs(request, fields)
+
+    one = asked(answer, give_up_s=5.0)
+    assert one.tool(CALL, lambda *_: "sent") == "sent"
+    assert one.actions == ["POST claim", "POST claim", "PUT result", "PUT result"]
+    assert len({body["claim"] for body in one.bodies}) == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"call_id": "call_1", "name": "send_mail", "arguments": CALL["function"]["arguments"]},
+        {"id": "call_1", "name": "send_mail", "input": ARGS},
+        {"id": "call_1", "name": "send_mail", "args": {"copies": [1, {"a": 1, "b": 2}], "to": "Ann"}},
+        SimpleNamespace(id="call_1", function=SimpleNamespace(**CALL["function"])),
+        # Responses give their calls an id of their own besides.
+        SimpleNamespace(
+            id="fc_7", call_id="call_1", name="send_mail", arguments=CALL["function"]["arguments"]
+        ),
+    ],
+)
+def test_a_call_is_the_same_in_every_form(call: object) -> None:
+    one = Asked(runs)
+    other = Asked(runs)
+    one.tool(CALL, lambda *_: None)
+    other.tool(call, lambda *_: None)
+    assert one.keys == other.keys
+
+
+def test_calls_differ_by_what_they_say_and_by_how_often_it_was_said() -> None:
+    one, again = Asked(runs), Asked(runs)
+    calls = [
+        CALL,
+        {"id": "call_2", "name": "send_mail", "input": ARGS},
+        {"id": "call_1", "name": "call_ann", "input": ARGS},
+        {"id": "call_1", "name": "send_mail", "input": {}},
+        CALL,
+    ]
+    for call in calls:
+        one.tool(call, lambda *_: None)
+    for call in [CALL, CALL]:
+        again.tool(call, lambda *_: None)
+    assert len(set(one.keys)) == 5
+    assert again.keys == [one.keys[0], one.keys[4]]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        ({"id": "a"}, TypeError, "tool call with a name"),
+        ({"id": "a", "name": "send_mail", "arguments": '{"to'}, ValueError, "send_mail"),
+    ],
+)
+def test_what_is_no_call_is_refused(call: object, error: type[Exception], words: str) -> None:
+    one = Asked(runs)
+    with pytest.raises(error, match=words):
+        one.tool(call, never)
+    assert one.requests == []
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"id": ""}, ValueError),
+        ({"id": "x" * 257}, ValueError),
+        ({"id": 7}, TypeError),
+        ({"session": ""}, ValueError),
+    ],
+)
+def test_names_are_checked(options: dict[str, Any], error: type[Exception]) -> None:
+    name = next(iter(options))
+    with pytest.raises(error, match=f"^{name} must be"):
+        Task(**{"id": "T", **options})
+    with pytest.raises(TypeError, match="task must be a Task"):
+        ResumableTransport(task="T")  # type: ignore[arg-type]
+
+
+def release(one: Asked, error: UnknownCallError) -> None:
+    if one.is_async:
+
+        async def release_now() -> None:
+            await error.async_release()
+
+        asyncio.run(release_now())
+    else:
+        error.release()
