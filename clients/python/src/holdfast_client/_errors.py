@@ -23,7 +23,9 @@ class UnknownCallError(Exception):
     and run the tool again; after `Task.async_tool`, `await async_release()`.
     """
 
-    def __init__(self, tool: str, release: Callable[[], None], async_release: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, tool: str, release: Callable[[], None], async_release: Callable[[], Awaitable[None]]
+    ) -> None:
         super().__init__(
             f"It is unknown whether {tool!r} was run. Look for its effect; if there is none, release this error "
             "and run the tool again."
