@@ -29,7 +29,8 @@ export interface ToolContext {
   readonly idempotencyKey: string;
 }
 
-export type Tool<Result> = (args: unknown, context: ToolContext) => Result | Promise<Result>;
+/** `args`: what the model says, which nothing has checked. */
+export type Tool<Result, Args = unknown> = (args: Args, context: ToolContext) => Result | Promise<Result>;
 
 /** A task that several processes work on, one after the other. */
 export interface Task {
@@ -44,7 +45,11 @@ export interface Task {
    * the answer to a request that was made with {@link fetch}. Rejects with an {@link UnknownCallError}, a
    * {@link ResultNotKeptError}, a {@link LedgerError} where Holdfast cannot be asked, or whatever the tool throws.
    */
-  tool<Result>(call: ToolCall, run: Tool<Result>, options?: ToolOptions): Promise<Result>;
+  tool<Result, Args = unknown>(
+    call: ToolCall,
+    run: Tool<Result, Args>,
+    options?: ToolOptions,
+  ): Promise<Result>;
 }
 
 const NAME_CHARACTERS_MAX = 256;
@@ -102,7 +107,11 @@ class SteppedTask implements Task {
     };
   }
 
-  async tool<Result>(call: ToolCall, run: Tool<Result>, options: ToolOptions = {}): Promise<Result> {
+  async tool<Result, Args>(
+    call: ToolCall,
+    run: Tool<Result, Args>,
+    options: ToolOptions = {},
+  ): Promise<Result> {
     const { repeat = 'never', hold_ms = HOLD_MS } = options;
     const { name, args, content } = toolCallOf(call);
     const said = await digestOf(content);
@@ -115,11 +124,11 @@ class SteppedTask implements Task {
     try {
       const key = await digestOf([said, nth]);
       const context = { idempotencyKey: await digestOf([this.id, key]) };
-      if (repeat === 'always') return await run(args, context);
+      if (repeat === 'always') return await run(args as Args, context);
       const claimed = { place: this.#placeFor(name), key, claim: randomName() };
       const told = await this.#claim(name, claimed, { hold_ms, repeat });
       if (told) return told.result as Result;
-      return await this.#run(claimed, () => run(args, context), repeat);
+      return await this.#run(claimed, () => run(args as Args, context), repeat);
     } catch (error) {
       taken[nth] = false;
       throw error;

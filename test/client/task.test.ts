@@ -175,7 +175,8 @@ describe('a tool', () => {
 
   test('without an effect runs without a question', async () => {
     const { made, asked } = await taskWith(runs);
-    expect(await made.tool(CALL, () => 'read', { repeat: 'always' })).toBe('read');
+    const read = ({ to }: { to: string }): string => `read ${to}`;
+    expect(await made.tool(CALL, read, { repeat: 'always' })).toBe('read Ann');
     expect(asked).toEqual([]);
   });
 
