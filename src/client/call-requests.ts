@@ -15,6 +15,7 @@ export interface LedgerPlace {
 export interface ClaimAnswer {
   readonly outcome?: unknown;
   readonly result?: unknown;
+  readonly claim?: unknown;
   readonly retry_after_ms?: unknown;
 }
 
@@ -44,9 +45,8 @@ export class CallRequests {
     await this.#ask(place, 'PUT', `${key}/result`, { claim, ...result });
   }
 
-  /** `claim`: undefined where it was another process's. */
-  async release(place: LedgerPlace, key: string, claim: string | undefined): Promise<void> {
-    await this.#ask(place, 'POST', `${key}/release`, { ...(claim !== undefined && { claim }) });
+  async release(place: LedgerPlace, key: string, claim: string): Promise<void> {
+    await this.#ask(place, 'POST', `${key}/release`, { claim });
   }
 
   /** Rejects with a {@link LedgerError}. */

@@ -155,7 +155,7 @@ class SteppedTask implements Task {
           await sleep(Math.min(Number(answer.retry_after_ms), POLL_MS));
           break;
         default:
-          throw this.#unknown(name, place, key, undefined);
+          throw this.#unknown(name, place, key, String(answer.claim));
       }
     }
   }
@@ -184,9 +184,12 @@ class SteppedTask implements Task {
     return result;
   }
 
-  #unknown(name: string, place: LedgerPlace, key: string, claim: string | undefined): UnknownCallError {
+  #unknown(name: string, place: LedgerPlace, key: string, claim: string): UnknownCallError {
     return new UnknownCallError(name, async () => {
-      await this.#requests.release(place, key, claim);
+      await this.#requests.release(place, key, claim).catch((error: unknown) => {
+        // It has run after all, so there is a result, and nothing to release.
+        if (!(error instanceof LedgerError && error.code === 'call_done')) throw error;
+      });
       this.#thrown.delete(key);
     });
   }

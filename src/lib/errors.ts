@@ -119,11 +119,10 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message: 'The tool call has a result already, which stays; claim it to be given that.',
   },
-  call_busy: {
+  claim_released: {
     status: 409,
     type: 'invalid_request_error',
-    message:
-      'The tool call is claimed for {left_ms} ms more; release it with its `claim`, or when that time is over.',
+    message: 'This claim of the tool call was released; claim the call by another name.',
   },
   call_released_too_often: {
     status: 409,

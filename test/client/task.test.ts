@@ -132,16 +132,27 @@ describe('a tool', () => {
     let isReleased = false;
     const { made, asked } = await taskWith((one) => {
       if (one.url.endsWith('/release')) isReleased = true;
-      return isReleased ? runs(one) : Response.json({ outcome: 'unknown' });
+      return isReleased ? runs(one) : Response.json({ outcome: 'unknown', claim: 'the lost one' });
     });
     const tool = vi.fn(() => 'sent');
     const error = await made.tool(CALL, tool).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(UnknownCallError);
     expect(tool).not.toHaveBeenCalled();
     await (error as UnknownCallError).release();
-    expect(asked.at(-1)?.body).toEqual({});
+    expect(asked.at(-1)?.body).toEqual({ claim: 'the lost one' });
     expect(await made.tool(CALL, tool)).toBe('sent');
     expect(new Set(keysOf(asked)).size).toBe(1);
+  });
+
+  test('that has run after all need not be released', async () => {
+    const unknown = Response.json({ outcome: 'unknown', claim: 'a slow one' });
+    const done = { outcome: 'done', result: 'sent' };
+    const answers = [unknown, refusal(409, 'call_done'), Response.json(done)];
+    const { made } = await taskWith(() => answers.shift() ?? refusal(409, 'call_not_claimed'));
+    const error = await made.tool(CALL, vi.fn()).catch((thrown: unknown) => thrown);
+    await (error as UnknownCallError).release();
+    expect(await made.tool(CALL, vi.fn())).toBe('sent');
+    await expect((error as UnknownCallError).release()).rejects.toMatchObject({ code: 'call_not_claimed' });
   });
 
   test('that has thrown may have had its effect', async () => {

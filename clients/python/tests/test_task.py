@@ -172,15 +172,32 @@ def test_a_tool_that_may_have_run_waits_for_word(asked: Callable[..., Asked]) ->
     def answer(request: httpx.Request, fields: dict[str, Any]) -> httpx.Response:
         if request.url.path.endswith("/release"):
             released.append(True)
-        return runs(request, fields) if released else httpx.Response(200, json={"outcome": "unknown"})
+        unknown = {"outcome": "unknown", "claim": "the lost one"}
+        return runs(request, fields) if released else httpx.Response(200, json=unknown)
 
     one = asked(answer)
     with pytest.raises(UnknownCallError, match="send_mail") as raised:
         one.tool(CALL, never)
     release(one, raised.value)
-    assert one.bodies[-1] == {}
+    assert one.bodies[-1] == {"claim": "the lost one"}
     assert one.tool(CALL, lambda *_: "sent") == "sent"
     assert len(set(one.keys)) == 1
+
+
+def test_a_tool_that_has_run_after_all_need_not_be_released(asked: Callable[..., Asked]) -> None:
+    answers = [
+        httpx.Response(200, json={"outcome": "unknown", "claim": "a slow one"}),
+        httpx.Response(409, json={"error": {"message": "It has a result.", "code": "call_done"}}),
+        httpx.Response(200, json={"outcome": "done", "result": "sent"}),
+        httpx.Response(409, json={"error": {"message": "It does not stand.", "code": "call_not_claimed"}}),
+    ]
+    one = asked(lambda *_: answers.pop(0))
+    with pytest.raises(UnknownCallError) as raised:
+        one.tool(CALL, never)
+    release(one, raised.value)
+    assert one.tool(CALL, never) == "sent"
+    with pytest.raises(LedgerError, match="does not stand"):
+        release(one, raised.value)
 
 
 def test_a_tool_that_has_raised_may_have_had_its_effect(asked: Callable[..., Asked]) -> None:

@@ -43,8 +43,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
   api.post(`${PATH}/release`, (request, reply) =>
     holdingBody(request, async () => {
       const call = callOf(request);
-      const fields = fieldsOf(request);
-      await answerOf(ledger.release(call, fields.claim === undefined ? undefined : claimIn(fields)), context);
+      await answerOf(ledger.release(call, claimIn(fieldsOf(request))), context);
       return reply.headers(PRIVATE).send({ outcome: 'released' });
     }),
   );

@@ -18,8 +18,8 @@ export type ClaimAnswer =
   | ({ readonly outcome: 'done' } & CallResult)
   /** Another client runs it, and may for this much longer. */
   | { readonly outcome: 'busy'; readonly retry_after_ms: number }
-  /** A client was to run it, and has said nothing for longer than the tool may take. */
-  | { readonly outcome: 'unknown'; readonly claimed_at_ms: number };
+  /** A client was to run it, by this claim, and has said nothing for longer than the tool may take. */
+  | { readonly outcome: 'unknown'; readonly claim: string; readonly claimed_at_ms: number };
 
 /** Any JSON value. */
 export interface CallResult {
@@ -27,7 +27,7 @@ export interface CallResult {
 }
 
 export interface ClaimTerms {
-  /** The client's own name for this claim. A claim that is repeated with it is the same claim. */
+  /** The client's own name for this claim. A claim that is repeated with it is the same claim, until it is released. */
   readonly claim: string;
   /** How long the tool may take before what it did counts as unknown. */
   readonly hold_ms: number;
@@ -65,7 +65,7 @@ export class CallLedger {
     this.#ttl_ms = ttl_ms;
   }
 
-  /** Throws `call_released_too_often`. Rejects where the store does not answer: then the tool must not run. */
+  /** Throws `claim_released` and `call_released_too_often`. Rejects where the store does not answer: then the tool must not run. */
   async claim(call: LedgerCall, { claim, hold_ms, repeats }: ClaimTerms): Promise<ClaimAnswer> {
     const done = await this.#done(call);
     if (done) return done;
@@ -73,14 +73,19 @@ export class CallLedger {
     const own: Claim = { claim, at_ms, until_ms: at_ms + hold_ms };
     for (let number = 0; number <= RELEASES_MAX; number++) {
       const held = await this.#keep(call, claimNote(call, number), own);
-      if (await this.#isReleased(call, number)) continue;
-      if (held.claim === claim) return { outcome: 'run' };
+      const isOwn = held.claim === claim;
+      if (await this.#isReleased(call, number)) {
+        // It must not stand again: whatever released it may be sent once more.
+        if (isOwn) throw apiError('claim_released');
+        continue;
+      }
+      if (isOwn) return { outcome: 'run' };
       // It may have come meanwhile.
       const result = await this.#done(call);
       if (result) return result;
       const left_ms = held.until_ms - at_ms;
       if (left_ms > 0) return { outcome: 'busy', retry_after_ms: left_ms };
-      if (!repeats) return { outcome: 'unknown', claimed_at_ms: held.at_ms };
+      if (!repeats) return { outcome: 'unknown', claim: held.claim, claimed_at_ms: held.at_ms };
       await this.#release(call, number);
     }
     throw apiError('call_released_too_often', { limit: RELEASES_MAX });
@@ -101,21 +106,15 @@ export class CallLedger {
   }
 
   /**
-   * The tool has not run, as far as the holder of `claim` knows; without one, as the caller has found out after it was unknown.
-   * Throws `call_not_claimed`, `call_busy` and `call_done`.
+   * The tool has not run by this claim, as its client says, or another one that was told it is unknown and has found out.
+   * Throws `call_not_claimed` and `call_done`.
    */
-  async release(call: LedgerCall, claim: string | undefined): Promise<void> {
+  async release(call: LedgerCall, claim: string): Promise<void> {
     if (await this.#done(call)) throw apiError('call_done');
     const { released, standing } = await this.#claims(call);
-    const isMeant = standing && (claim === undefined || standing.claim === claim);
-    if (!isMeant) {
-      // It may be asked for again, because the answer was lost.
-      if (claim !== undefined && released.some((each) => each.claim === claim)) return;
-      throw apiError('call_not_claimed');
-    }
-    const left_ms = standing.until_ms - this.#time.wall();
-    if (claim === undefined && left_ms > 0) throw apiError('call_busy', { left_ms });
-    await this.#release(call, released.length);
+    if (standing?.claim === claim) return this.#release(call, released.length);
+    // It may be asked for again, because the answer was lost.
+    if (!released.some((each) => each.claim === claim)) throw apiError('call_not_claimed');
   }
 
   /** In the order in which they were made: the last one stands until it is released. */

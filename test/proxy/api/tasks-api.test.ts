@@ -55,10 +55,17 @@ describe('the tool calls of a task', () => {
     await claim(replica, 'first', { hold_ms: 1 });
     await new Promise((resolve) => setTimeout(resolve, 5));
     const unknown = await claim(replica, 'second');
-    expect(unknown).toEqual({ outcome: 'unknown', claimed_at_ms: expect.any(Number) as number });
+    expect(unknown).toEqual({
+      outcome: 'unknown',
+      claim: 'first',
+      claimed_at_ms: expect.any(Number) as number,
+    });
     expect(await claim(replica, 'third', { repeat: 'with_key' })).toEqual({ outcome: 'run' });
-    const released = await ask(replica, 'POST', `${CALLS}/c1/release`, { claim: 'third' });
-    expect([released.status, await released.json()]).toEqual([200, { outcome: 'released' }]);
+    const release = () => ask(replica, 'POST', `${CALLS}/c1/release`, { claim: 'third' });
+    for (const released of [await release(), await release()])
+      expect([released.status, await released.json()]).toEqual([200, { outcome: 'released' }]);
+    const late = await ask(replica, 'POST', `${CALLS}/c1/claim`, { claim: 'third' });
+    expect(await errorOf(late)).toMatchObject({ status: 409, code: 'claim_released' });
     expect(await claim(replica, 'fourth')).toEqual({ outcome: 'run' });
   });
 
@@ -80,6 +87,7 @@ describe('the tool calls of a task', () => {
 
   it.each<[string, string, string, unknown, object]>([
     ['no claim', 'POST', 'c1/claim', {}, { code: 'missing_field', param: 'claim' }],
+    ['a release of nothing', 'POST', 'c1/release', {}, { code: 'missing_field', param: 'claim' }],
     ['a claim that is no name', 'POST', 'c1/claim', { claim: 7 }, { code: 'invalid_field', param: 'claim' }],
     ['an empty claim', 'POST', 'c1/claim', { claim: '' }, { code: 'invalid_field', param: 'claim' }],
     [
@@ -118,8 +126,8 @@ describe('the tool calls of a task', () => {
     expect(await errorOf(long)).toMatchObject({ status: 413, code: 'result_too_large' });
     const huge = await ask(replica, 'PUT', result, { claim: 'first', result: 'x'.repeat(10_000_000) });
     expect(await errorOf(huge)).toMatchObject({ status: 413, code: 'result_too_large' });
-    const busy = await ask(replica, 'POST', `${CALLS}/c1/release`, {});
-    expect(await errorOf(busy)).toMatchObject({ status: 409, code: 'call_busy' });
+    const another = await ask(replica, 'POST', `${CALLS}/c1/release`, { claim: 'second' });
+    expect(await errorOf(another)).toMatchObject({ status: 409, code: 'call_not_claimed' });
     const kept = await ask(replica, 'PUT', result, { claim: 'first' });
     expect(await kept.json()).toEqual({ outcome: 'done' });
     const late = await ask(replica, 'POST', `${CALLS}/c1/release`, { claim: 'first' });

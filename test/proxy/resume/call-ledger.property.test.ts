@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { MemoryStore } from '../../../src/checkpoint/memory/store.ts';
 import type { Notes } from '../../../src/checkpoint/notes.ts';
 import { ApiError } from '../../../src/lib/errors.ts';
+import { systemTime } from '../../../src/lib/time.ts';
 import { CallLedger, type ClaimAnswer, type LedgerCall } from '../../../src/proxy/resume/call-ledger.ts';
 import { caseShare, END_ON_FAILURE, PROPERTY_MAX_MS, seedOr } from '../../cases.ts';
 import { newRunId, OWNER } from '../../checkpoint/fixtures.ts';
@@ -17,12 +19,15 @@ const { deployments, missing } = await storeDeployments({ ttl_ms: TTL_MS, lease_
 
 for (const [name, reason] of missing) test(`the ${name} store`, needs({ missing: reason }), () => {});
 
-const CLIENTS = ['a', 'b', 'c'] as const;
+const CLAIMS = ['a', 'b', 'c', 'd'] as const;
 
-/** What a client does. `lost_at`: the answer to the operation of the store after so many is lost; it is asked again. */
+/**
+ * What is asked for a claim, by its own client or by another that has found out. In any order, so that requests come late and
+ * more than once. `lost_at`: the answer to the operation of the store after so many is lost; it is asked again.
+ */
 interface Step {
-  readonly act: 'claim' | 'claim_with_key' | 'result' | 'release' | 'release_unknown' | 'pass';
-  readonly client: (typeof CLIENTS)[number];
+  readonly act: 'claim' | 'claim_with_key' | 'result' | 'release' | 'pass';
+  readonly claim: (typeof CLAIMS)[number];
   readonly replica: 0 | 1;
   readonly lost_at: number;
   readonly pass_ms: number;
@@ -30,16 +35,13 @@ interface Step {
 
 const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.record({
-    act: fc.constantFrom<Step['act'][]>(
-      'claim',
-      'claim',
-      'claim_with_key',
-      'result',
-      'release',
-      'release_unknown',
-      'pass',
+    act: fc.oneof(
+      { weight: 4, arbitrary: fc.constantFrom<Step['act'][]>('claim', 'claim', 'claim_with_key') },
+      { weight: 3, arbitrary: fc.constantFrom<Step['act'][]>('release', 'pass') },
+      // After a result, nothing more comes of a call.
+      { weight: 1, arbitrary: fc.constant<Step['act']>('result') },
     ),
-    client: fc.constantFrom(...CLIENTS),
+    claim: fc.constantFrom(...CLAIMS),
     replica: fc.constantFrom(0 as const, 1 as const),
     lost_at: fc.oneof(
       { weight: 3, arbitrary: fc.constant(Number.POSITIVE_INFINITY) },
@@ -53,40 +55,37 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
 /** One tool call as it should be, without stores and replicas. */
 class Model {
   now_ms = 1_700_000_000_000;
-  #standing: { client: string; at_ms: number } | undefined;
-  #released: string[] = [];
+  #standing: { claim: string; at_ms: number } | undefined;
+  readonly #released = new Set<string>();
   #result: { readonly result: unknown } | undefined;
 
-  claim(client: string, repeats: boolean): ClaimAnswer {
+  claim(claim: string, repeats: boolean): ClaimAnswer | 'claim_released' {
     if (this.#result) return { outcome: 'done', ...this.#result };
+    if (this.#released.has(claim)) return 'claim_released';
     const held = this.#standing;
-    if (held && held.client !== client) {
+    if (held && held.claim !== claim) {
       const left_ms = held.at_ms + HOLD_MS - this.now_ms;
       if (left_ms > 0) return { outcome: 'busy', retry_after_ms: left_ms };
-      if (!repeats) return { outcome: 'unknown', claimed_at_ms: held.at_ms };
-      this.#released.push(held.client);
-      this.#standing = undefined;
+      if (!repeats) return { outcome: 'unknown', claim: held.claim, claimed_at_ms: held.at_ms };
+      this.release(held.claim);
     }
-    this.#standing ??= { client, at_ms: this.now_ms };
+    this.#standing ??= { claim, at_ms: this.now_ms };
     return { outcome: 'run' };
   }
 
-  keepResult(client: string): string | undefined {
-    if (this.#standing?.client !== client) return 'call_not_claimed';
-    if (this.#result && this.#result.result !== client) return 'call_done';
-    this.#result = { result: client };
+  keepResult(claim: string): string | undefined {
+    if (this.#standing?.claim !== claim) return 'call_not_claimed';
+    this.#result = { result: claim };
     return undefined;
   }
 
-  release(client: string | undefined): string | undefined {
+  release(claim: string): string | undefined {
     if (this.#result) return 'call_done';
-    const held = this.#standing;
-    if (!held || (client !== undefined && held.client !== client))
-      return client !== undefined && this.#released.includes(client) ? undefined : 'call_not_claimed';
-    if (client === undefined && held.at_ms + HOLD_MS > this.now_ms) return 'call_busy';
-    this.#released.push(held.client);
-    this.#standing = undefined;
-    return undefined;
+    if (this.#standing?.claim === claim) {
+      this.#released.add(claim);
+      this.#standing = undefined;
+    }
+    return this.#released.has(claim) ? undefined : 'call_not_claimed';
   }
 }
 
@@ -121,15 +120,16 @@ describe.each(Object.keys(deployments))('one tool call in the %s store, at two r
     if (!open) throw new Error('there is no such store');
     const stores = [await open(), await open()] as const;
     onTestFinished(async () => void (await Promise.all(stores.map((store) => store.close()))));
-    const seen: Record<string, number> = {};
+    const seen = situationCounts();
     await fc.assert(
       fc.asyncProperty(steps, async (taken) => {
         const model = new Model();
+        const saw = seen.ofCase();
         const notes = stores.map((store) => new LossyNotes(store.notes));
         const time = { wall: () => model.now_ms };
         const ledgers = notes.map((each) => new CallLedger(each, time, TTL_MS));
         const call: LedgerCall = { owner: OWNER, task: newRunId(), key: 'call' };
-        for (const { act, client, replica, lost_at, pass_ms } of taken) {
+        for (const { act, claim, replica, lost_at, pass_ms } of taken) {
           const ledger = ledgers[replica] as CallLedger;
           const lossy = notes[replica] as LossyNotes;
           lossy.lost_at = lost_at;
@@ -139,7 +139,7 @@ describe.each(Object.keys(deployments))('one tool call in the %s store, at two r
               return await what();
             } catch (error) {
               if (error instanceof LostAnswerError) {
-                seen.lost = (seen.lost ?? 0) + 1;
+                saw('lost');
                 return ask(what);
               }
               if (error instanceof ApiError) return error.code;
@@ -152,35 +152,144 @@ describe.each(Object.keys(deployments))('one tool call in the %s store, at two r
               break;
             case 'claim':
             case 'claim_with_key': {
-              const terms = { claim: client, hold_ms: HOLD_MS, repeats: act === 'claim_with_key' };
-              const told = (await ask(() => ledger.claim(call, terms))) as ClaimAnswer;
-              expect(told).toEqual(model.claim(client, terms.repeats));
-              seen[told.outcome] = (seen[told.outcome] ?? 0) + 1;
+              const terms = { claim, hold_ms: HOLD_MS, repeats: act === 'claim_with_key' };
+              const told = (await ask(() => ledger.claim(call, terms))) as ReturnType<Model['claim']>;
+              expect(told).toEqual(model.claim(claim, terms.repeats));
+              saw(typeof told === 'string' ? told : told.outcome);
               break;
             }
             case 'result': {
-              const told = await ask(() => ledger.keepResult(call, client, { result: client }));
-              expect(told).toBe(model.keepResult(client));
+              const told = await ask(() => ledger.keepResult(call, claim, { result: claim }));
+              expect(told).toBe(model.keepResult(claim));
               break;
             }
             default: {
-              const claim = act === 'release' ? client : undefined;
               const told = await ask(() => ledger.release(call, claim));
               expect(told).toBe(model.release(claim));
-              if (told === undefined) seen.released = (seen.released ?? 0) + 1;
+              if (told === undefined) saw('released');
             }
           }
         }
       }),
       { seed: SEED, numRuns: CASES, endOnFailure: END_ON_FAILURE },
     );
-    expectShares(seen, CASES, {
-      run: 1,
-      done: 1 / 4,
-      busy: 1 / 4,
-      unknown: 1 / 8,
-      released: 1 / 8,
-      lost: 1 / 4,
+    expectShares(seen.counts, CASES, {
+      run: 0.9,
+      busy: 0.5,
+      lost: 0.4,
+      released: 0.16,
+      unknown: 0.08,
+      done: 0.07,
+      claim_released: 0.06,
     });
   });
 });
+
+/** A client that is to run the tool of the call. */
+interface Client {
+  readonly attempts: number;
+  readonly hold_ms: number;
+  /** What it does once it was told to run it. */
+  readonly next: 'is_lost' | 'keeps_its_result' | 'releases_its_claim';
+  /** How many times it sends each request: it takes the first answer, and the others come late. */
+  readonly copies: number;
+}
+
+const clientsAtOnce: fc.Arbitrary<readonly Client[]> = fc.array(
+  fc.record({
+    attempts: fc.integer({ min: 1, max: 4 }),
+    hold_ms: fc.constantFrom(1, 10, 1000),
+    next: fc.constantFrom('is_lost', 'keeps_its_result', 'releases_its_claim'),
+    copies: fc.integer({ min: 1, max: 3 }),
+  }),
+  { minLength: 2, maxLength: 6 },
+);
+
+test(`of clients that claim at once, a second one runs the tool only where the first was released (${CASES} cases, seed ${SEED})`, {
+  timeout: PROPERTY_MAX_MS,
+}, async () => {
+  const seen = situationCounts();
+  await fc.assert(
+    fc.asyncProperty(clientsAtOnce, fc.scheduler(), async (clients, scheduler) => {
+      const saw = seen.ofCase();
+      let now_ms = 1_700_000_000_000;
+      const store = new MemoryStore({ time: systemTime, ttl_ms: TTL_MS });
+      const ledger = new CallLedger(interleaved(store.notes, scheduler), { wall: () => now_ms++ }, TTL_MS);
+      const call: LedgerCall = { owner: OWNER, task: newRunId(), key: 'call' };
+      /** The claims that were told to run and that no client has begun to release. */
+      const running = new Set<string>();
+      const ran = new Set<string>();
+      const lost = new Set<string>();
+      const results = new Set<string>();
+      const late: Promise<unknown>[] = [];
+      const firstOf = <Answer>(copies: number, ask: () => Promise<Answer>): Promise<Answer | undefined> => {
+        const answers = Array.from({ length: copies }, () => ask().catch(refused));
+        late.push(...answers);
+        return Promise.race(answers);
+      };
+      const release = (claim: string, copies: number) => {
+        running.delete(claim);
+        return firstOf(copies, () => ledger.release(call, claim));
+      };
+      const attempt = async ({ hold_ms, next, copies }: Client, claim: string): Promise<void> => {
+        const told = await firstOf(copies, () => ledger.claim(call, { claim, hold_ms, repeats: false }));
+        if (told?.outcome === 'done') {
+          results.add(String(told.result));
+          saw('done');
+        }
+        if (told?.outcome === 'unknown' && lost.has(told.claim)) {
+          saw('found_out');
+          await release(told.claim, copies);
+        }
+        if (told?.outcome !== 'run') return;
+        if (ran.size > 0) saw('run_again');
+        ran.add(claim);
+        running.add(claim);
+        expect([...running]).toEqual([claim]);
+        if (next === 'is_lost') lost.add(claim);
+        if (next === 'keeps_its_result')
+          await firstOf(copies, () => ledger.keepResult(call, claim, { result: claim }));
+        if (next === 'releases_its_claim') await release(claim, copies);
+      };
+      const work = clients.map(async (client, index) => {
+        for (let number = 0; number < client.attempts && !lost.has(`${index}.${number - 1}`); number++)
+          await attempt(client, `${index}.${number}`);
+      });
+      await scheduler.waitFor(Promise.all(work));
+      await scheduler.waitFor(Promise.all(late));
+      expect(results.size).toBeLessThanOrEqual(1);
+      expect([...results].filter((claim) => !ran.has(claim))).toEqual([]);
+    }),
+    { seed: SEED, numRuns: CASES, endOnFailure: END_ON_FAILURE },
+  );
+  expectShares(seen.counts, CASES, { run_again: 0.3, done: 0.4, found_out: 0.18 });
+});
+
+/** Notes whose operations are carried out in the order that the scheduler chooses. */
+function interleaved(notes: Notes, scheduler: fc.Scheduler): Notes {
+  const later = <Asked extends unknown[], Answer>(ask: (...asked: Asked) => Promise<Answer>) =>
+    scheduler.scheduleFunction(ask);
+  return {
+    put: later((...asked) => notes.put(...asked)),
+    claim: later((...asked) => notes.claim(...asked)),
+    get: later((...asked) => notes.get(...asked)),
+    consume: later((...asked) => notes.consume(...asked)),
+  } as Notes;
+}
+
+/** In how many cases each situation occurred. */
+function situationCounts() {
+  const counts: Record<string, number> = {};
+  const ofCase = () => {
+    const met = new Set<string>();
+    return (situation: string) => {
+      if (!met.has(situation)) counts[situation] = (counts[situation] ?? 0) + 1;
+      met.add(situation);
+    };
+  };
+  return { counts, ofCase };
+}
+
+function refused(error: unknown): undefined {
+  if (!(error instanceof ApiError)) throw error;
+}

@@ -85,9 +85,8 @@ class CallRequests:
     async def keep_result(self, claim: str, result: Mapping[str, Any]) -> None:
         await self._ask("PUT", "result", {"claim": claim, **result})
 
-    async def release(self, claim: str | None) -> None:
-        """`claim` is None where it was another process's."""
-        await self._ask("POST", "release", {} if claim is None else {"claim": claim})
+    async def release(self, claim: str) -> None:
+        await self._ask("POST", "release", {"claim": claim})
 
     async def _ask(self, method: str, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         transport = self._place.transport

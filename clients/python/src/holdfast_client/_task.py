@@ -167,7 +167,7 @@ class Task:
                     raise ResultNotKeptError(name)
                 return (answer["result"],)
             if outcome != "busy":
-                raise self._unknown(name, key, None)
+                raise self._unknown(name, key, str(answer.get("claim")))
             await requests.caller.wait(min(float(answer.get("retry_after_ms", 0)) / 1000, _POLL_S))
 
     async def _run(
@@ -196,9 +196,14 @@ class Task:
                     await requests.keep_result(claim.name, {})
         return result
 
-    def _unknown(self, name: str, key: str, claim: str | None) -> UnknownCallError:
+    def _unknown(self, name: str, key: str, claim: str) -> UnknownCallError:
         async def release(caller: Caller) -> None:
-            await self._requests(name, key, caller).release(claim)
+            try:
+                await self._requests(name, key, caller).release(claim)
+            except LedgerError as error:
+                # It has run after all, so there is a result, and nothing to release.
+                if error.code != "call_done":
+                    raise
             self._raised.pop(key, None)
 
         return UnknownCallError(
