@@ -69,6 +69,11 @@ export const RECOVERY_SCHEMA = section('What may be done about an interruption.'
       'The age of a run at which it makes no further request and waits for no answer that has not begun. An answer that is arriving is not cut. By default there is none; `Holdfast-Deadline-Ms` in a request sets an earlier one.',
     ),
   ),
+  unreachable_ms: integer(
+    30_000,
+    [0, 86_400_000],
+    'For how long after the last progress a connection that cannot be made does not count against `max_attempts`, once some of the answer was delivered: the time that a provider has to restart. Milliseconds.',
+  ),
   no_progress_ms: milliseconds(
     600_000,
     'Give up when nothing new was delivered for this long, counted from the last progress.',

@@ -79,6 +79,21 @@ export interface Interruption {
 /** An interruption as it may be logged and exported: a provider may quote the prompt, or the key. */
 export type ObservedInterruption = Omit<Interruption, 'message'>;
 
+/** What the operating system says of a connection that could not be made. */
+const UNREACHED: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+
+/** No connection was made, so the provider has seen nothing of the request. */
+export function isUnreached({ evidence }: Interruption): boolean {
+  if (evidence.kind === 'clock') return evidence.clock === 'connect';
+  return evidence.kind === 'transport' && UNREACHED.has(evidence.code);
+}
+
 export function withoutMessage({ message: _, ...observed }: Interruption): ObservedInterruption {
   return observed;
 }

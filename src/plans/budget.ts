@@ -1,10 +1,10 @@
 import type { RecoveryPolicy } from '../config/configuration.ts';
-import type { Interruption } from '../interrupts/interruption.ts';
+import { type Interruption, isUnreached } from '../interrupts/interruption.ts';
 
 /** The limits a run's recovery is held to. */
 export type BudgetLimits = Pick<
   RecoveryPolicy,
-  'max_attempts' | 'no_progress_ms' | 'backoff_ms' | 'backoff_max_ms'
+  'max_attempts' | 'unreachable_ms' | 'no_progress_ms' | 'backoff_ms' | 'backoff_max_ms'
 >;
 
 /** `retry_after`: every target that is left asks for a longer wait than is allowed. */
@@ -65,17 +65,29 @@ interface Charge {
   readonly target?: number;
   /** It was to come back to the answer, and found nothing there: that takes no attempt from the other ways of asking. */
   readonly gone?: boolean;
+  /** Some of the answer has been delivered. */
+  readonly begun?: boolean;
 }
 
-/** The budget after an interrupted attempt. */
-export function charge(budget: Budget, failure: Charge): Budget {
-  const { interruption, added, now_ms, gone = false } = failure;
+/**
+ * The budget after an interrupted attempt. A connection that cannot be made costs nothing, and fails in no time: attempts would
+ * be spent before a provider that restarts could be up again. For `unreachable_ms` it takes none from an answer that has begun.
+ * One that has not begun leaves its client free to ask again, or elsewhere.
+ */
+export function charge(
+  budget: Budget,
+  failure: Charge,
+  limits: Pick<BudgetLimits, 'unreachable_ms'>,
+): Budget {
+  const { interruption, added, now_ms, gone = false, begun = false } = failure;
   const advanced = added > 0;
+  const isAwaited =
+    begun && isUnreached(interruption) && now_ms - budget.progress_at_ms < limits.unreachable_ms;
   // Then it was the way of asking that failed, not the provider; another way may do at the same place.
   const isOurs = gone || interruption.evidence.kind === 'seam_rejected';
   const death = isOurs ? budget.death : deathAfter(budget.death, failure);
   return {
-    charged: advanced ? 1 : budget.charged + (gone ? 0 : 1),
+    charged: advanced ? 1 : budget.charged + (gone || isAwaited ? 0 : 1),
     fruitless: advanced || budget.charged === 0 ? 0 : budget.fruitless + 1,
     progress_at_ms: advanced ? now_ms : budget.progress_at_ms,
     ...(death && { death }),

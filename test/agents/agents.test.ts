@@ -34,6 +34,15 @@ describe.each(AGENTS)('$name', (agent) => {
     expect(uncut.faults).toEqual([]);
   });
 
+  test('its user does not notice a replica that is killed behind a sidecar', {
+    timeout: TRIAL_MAX_MS,
+  }, async ({ skip }) => {
+    skip(missing !== undefined, missing);
+    const trial = await runTrial(agent, 'replica killed in the text', 'sidecar', programs);
+    expect(verdictOf(trial, uncut)).toBe('right');
+    expect(trial.paid).toBe(uncut.paid + 1);
+  });
+
   test.for(TROUBLES)(
     'nothing that its user can see changes: %s',
     { timeout: TRIAL_MAX_MS },

@@ -7,9 +7,15 @@ import type { Trial } from './trial.ts';
 import { TROUBLES } from './troubles.ts';
 
 /*
- * Real agents, each with everything that can go wrong: `npm run agents -- --agent Codex --through holdfast,straight`. Each
+ * Real agents, each with everything that can go wrong: `npm run agents -- --agent Codex --through holdfast,sidecar,straight`. Each
  * trial has a network of its own that has only the loopback address. Prints the table of docs/agents.md.
  */
+
+const HEADS: Readonly<Record<string, string>> = {
+  holdfast: '',
+  sidecar: ' with a sidecar',
+  straight: ' without Holdfast',
+};
 
 const { values } = parseArgs({
   options: {
@@ -48,9 +54,7 @@ function tableOf(all: readonly Trial[]): string {
   const names = [...new Set(all.map(({ agent }) => agent))];
   const ways = [...new Set(all.map(({ through }) => through))];
   const columns = names.flatMap((agent) => ways.map((through) => ({ agent, through })));
-  const heads = columns.map(({ agent, through }) =>
-    through === 'holdfast' ? agent : `${agent} without Holdfast`,
-  );
+  const heads = columns.map(({ agent, through }) => `${agent}${HEADS[through] ?? `, ${through}`}`);
   const rows = [...new Set(all.map(({ trouble }) => trouble))].map((trouble) => {
     const cells = columns.map(({ agent, through }) => {
       const of = (wanted: string | undefined) =>

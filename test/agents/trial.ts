@@ -13,7 +13,7 @@ import { TROUBLES } from './troubles.ts';
 
 /*
  * One agent, one trouble, in a network of its own that has only the loopback address (test/agents/matrix.ts starts it
- * there): `node trial.ts <agent> <trouble or -> <holdfast or straight> <directories of programs>`. Prints a {@link Trial} as JSON.
+ * there): `node trial.ts <agent> <trouble or -> <holdfast, sidecar or straight> <directories of programs>`. Prints a {@link Trial} as JSON.
  */
 
 const LIMIT_MS = 150_000;
@@ -49,14 +49,16 @@ const task = new Task(places.work, trouble);
 const provider = await startProvider();
 provider.respond(task.respond);
 
-/** A replica; `port` and what it stores stay, so that another one can take its place. */
-const startReplica = (port: number): Promise<HoldfastProcess> =>
+const startHoldfast = (port: number, base_url: string, data: string): Promise<HoldfastProcess> =>
   HoldfastProcess.start({
     listen: { port, admin_port: 0 },
-    upstreams: { main: { base_url: provider.url } },
+    upstreams: { main: { base_url } },
     ...(trouble?.takes_ms === undefined && { clocks: { idle_ms: IDLE_MS } }),
-    checkpoint: { store: `file:${join(directory, 'data')}`, lease_ms: 2_000 },
+    checkpoint: { store: `file:${join(directory, data)}`, lease_ms: 2_000 },
   });
+
+/** A replica; `port` and what it stores stay, so that another one can take its place. */
+const startReplica = (port: number): Promise<HoldfastProcess> => startHoldfast(port, provider.url, 'data');
 
 async function run({
   words,
@@ -91,8 +93,13 @@ async function killWhenTroubled(replica: HoldfastProcess, port: number): Promise
 }
 
 const port = await freePort();
-const replica = through === 'holdfast' ? await startReplica(port) : undefined;
-const url = replica?.url ?? provider.url;
+const replica = through === 'straight' ? undefined : await startReplica(port);
+/** Beside the agent, in front of the replica: nothing kills it. */
+const sidecar =
+  replica && through === 'sidecar'
+    ? await startHoldfast(await freePort(), replica.url, 'sidecar')
+    : undefined;
+const url = (sidecar ?? replica ?? provider).url;
 const commands = agent.prepare(url, places, PROMPT);
 for (const command of commands.slice(0, -1)) await run(command);
 const began_ms = performance.now();
@@ -103,6 +110,7 @@ const { output, errors, status } = await run(last);
 const took_ms = Math.round(performance.now() - began_ms);
 const remaining = (await Promise.race([replaced, sleep(5_000)])) ?? replica;
 await remaining?.kill('SIGKILL');
+await sidecar?.kill('SIGKILL');
 
 const contentOf = (file: string): string | undefined => {
   const path = join(places.work, file);
@@ -130,7 +138,11 @@ const trial: Trial = {
   said,
 };
 process.stdout.write(`${JSON.stringify(trial)}\n`);
-if (process.env.AGENTS_VERBOSE) process.stderr.write(`${output}\n${errors}\n`);
+if (process.env.AGENTS_VERBOSE) {
+  process.stderr.write(`${output}\n${errors}\n`);
+  for (const one of [sidecar, remaining])
+    for (const line of one?.log ?? []) process.stderr.write(`${JSON.stringify(line)}\n`);
+}
 await provider.close().catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
 rmSync(directory, { recursive: true, force: true });
 process.exit(0);

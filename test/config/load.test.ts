@@ -59,6 +59,7 @@ describe('where values come from', () => {
         backoff_max_ms: 8000,
         retry_after_max_s: 60,
         retry_after_wait_s: 0,
+        unreachable_ms: 30_000,
         no_progress_ms: 600_000,
       },
       breaker: { failures: 5, failure_percent: 50, window: 20, open_ms: 5000, open_max_ms: 20_000 },

@@ -18,6 +18,7 @@ const SEED = seedOr(20_261_120);
 
 const limits: BudgetLimits = {
   max_attempts: 4,
+  unreachable_ms: 20_000,
   no_progress_ms: 60_000,
   backoff_ms: 500,
   backoff_max_ms: 8_000,
@@ -44,13 +45,14 @@ interface Spent {
   readonly now_ms?: number;
   readonly target?: number;
   readonly gone?: boolean;
+  readonly begun?: boolean;
 }
 
 /** The budget after these attempts. */
 const failing = (...attempts: readonly Spent[]): Budget =>
   attempts.reduce<Budget>(
     (budget, { interruption = reset, added = 0, position, now_ms = 0, ...more }) =>
-      charge(budget, { interruption, added, position, now_ms, ...more }),
+      charge(budget, { interruption, added, position, now_ms, ...more }, limits),
     newBudget(0),
   );
 
@@ -92,6 +94,55 @@ test('an answer that was to be come back to, and was gone, takes no attempt and 
   const gone: Spent = { position: 100, gone: true };
   expect(failing({ position: 100 }, gone, gone).charged).toBe(1);
   expect(spent(failing({ position: 100 }, ...times(9, gone)))).toBeUndefined();
+});
+
+describe('a connection that cannot be made', () => {
+  const evidences: readonly Interruption['evidence'][] = [
+    ...['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'].map(
+      (code) => ({ kind: 'transport', code }) as const,
+    ),
+    { kind: 'clock', clock: 'connect' },
+  ];
+  const unreached: Interruption = { ...reset, phase: 'connect', evidence: evidences[0] ?? reset.evidence };
+  const cut: Spent = { added: 10, position: 10, now_ms: 1000, begun: true };
+  const at = (now_ms: number, more: Spent = {}): Spent => ({
+    interruption: unreached,
+    now_ms,
+    begun: true,
+    ...more,
+  });
+
+  test.each(evidences)('takes no attempt from an answer that has begun: %j', (evidence) => {
+    const refused = at(2000, { interruption: { ...unreached, evidence } });
+    expect(failing(cut, ...times(50, refused))).toMatchObject({ charged: 1, fruitless: 50 });
+  });
+
+  test('does so for a time after the last progress', () => {
+    const inTime = at(1000 + limits.unreachable_ms - 1);
+    const late = at(1000 + limits.unreachable_ms);
+    expect(spent(failing(cut, ...times(50, inTime), late, late))).toBeUndefined();
+    expect(spent(failing(cut, ...times(50, inTime), late, late, late))).toBe('attempts');
+  });
+
+  test('counts where nothing was delivered: the client can ask elsewhere', () => {
+    expect(spent(failing(...times(4, at(0, { begun: false }))))).toBe('attempts');
+  });
+
+  test('is none that broke, or that was refused by what answered', () => {
+    const broken = at(2000, { interruption: { ...unreached, evidence: reset.evidence } });
+    const status = {
+      cause: 'provider_5xx',
+      phase: 'connect',
+      evidence: { kind: 'status', status: 503 },
+    } as const;
+    for (const failure of [broken, at(2000, { interruption: status })])
+      expect(spent(failing(cut, ...times(3, failure)))).toBe('attempts');
+  });
+
+  test('brings nothing back that recovery turned off has given up', () => {
+    const once = { ...limits, max_attempts: 1 };
+    expect(exhaustion(failing(cut, at(2000)), once, { now_ms: 2000, ...NOTHING })).toBe('attempts');
+  });
 });
 
 describe('poison', () => {

@@ -74,6 +74,8 @@ export interface SimulationOptions {
   readonly configuration?: Partial<Configuration>;
   readonly piece_bytes?: number;
   readonly piece_ms?: number;
+  /** See `SimulatedProvider`. */
+  readonly refused_connections?: readonly number[];
   readonly random?: () => number;
   readonly capabilities?: (time: VirtualTime) => CapabilityMemory;
   readonly store?: (time: VirtualTime) => Store;

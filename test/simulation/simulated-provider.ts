@@ -35,10 +35,12 @@ export interface SimulatedRequest {
   over?: boolean;
 }
 
-/** How the body is cut into network chunks, and the pause before each of them; by default one chunk per step, at once. */
-interface Pieces {
+interface Manner {
+  /** How the body is cut into network chunks, and the pause before each of them; by default one chunk per step, at once. */
   readonly piece_bytes?: number | undefined;
   readonly piece_ms?: number | undefined;
+  /** So many connections are refused before each one that is made. */
+  readonly refused_connections?: readonly number[] | undefined;
 }
 
 /** The scripted provider without a network: its steps are performed on virtual time, in pieces of any size. */
@@ -50,31 +52,38 @@ export class SimulatedProvider implements Transport {
   readonly #time: Time;
   readonly #piece_bytes: number;
   readonly #piece_ms: number;
+  readonly #refused_connections: number[];
 
   /** `plan` may change from one request to the next. */
   constructor(
     plan: Plan | ((attempt: number) => Plan),
     time: Time,
-    { piece_bytes = Number.POSITIVE_INFINITY, piece_ms = 0 }: Pieces = {},
+    { piece_bytes = Number.POSITIVE_INFINITY, piece_ms = 0, refused_connections = [] }: Manner = {},
   ) {
     this.#plan = typeof plan === 'function' ? plan : () => plan;
     this.#time = time;
     this.#piece_bytes = piece_bytes;
     this.#piece_ms = piece_ms;
+    this.#refused_connections = [...refused_connections];
   }
 
   async open(request: TransportRequest): Promise<TransportResponse> {
+    const [refused = 0] = this.#refused_connections;
+    if (refused === 0) this.#refused_connections.shift();
+    else this.#refused_connections[0] = refused - 1;
     // It keeps no answers.
     if (request.body === undefined) {
       if (request.method !== 'DELETE') this.attempts.push({ url: request.url });
+      if (refused > 0) throw new TransportFailure('ECONNREFUSED');
       return { status: 404, headers: {}, body: bodyOf(nothing()) };
     }
     const { pathname } = new URL(request.url);
     const sent: unknown = JSON.parse(String(request.body));
     const body = PROVIDER_WIRES[wireAt(pathname) ?? 'chat_completions'].request(sent) as CompletionRequest;
     const recorded: SimulatedRequest = { url: request.url, headers: request.headers, body, aborted: false };
-    this.requests.push(recorded);
     this.attempts.push(recorded);
+    if (refused > 0) throw new TransportFailure('ECONNREFUSED');
+    this.requests.push(recorded);
     request.signal.addEventListener('abort', () => {
       recorded.aborted = true;
     });

@@ -180,7 +180,9 @@ export class AttemptPlanner {
     const left = this.#carriers(all);
     const gone = isOurs && planned.mode === 'resume';
     const { added, position } = report;
-    this.#budget = charge(this.#budget, { interruption, position, added, now_ms, gone, target });
+    const begun = offset > 0;
+    const failure = { interruption, position, added, now_ms, gone, target, begun };
+    this.#budget = charge(this.#budget, failure, limits);
     const mayResume = (interruption.retry_after_ms ?? 0) <= limits.retry_after_max_s * 1000;
     const resumed = mayResume ? this.#of(planned.target).resumption(planned, report) : undefined;
     const exhausted =
@@ -244,7 +246,8 @@ export class AttemptPlanner {
     const now_ms = time.now();
     const { added, position } = report;
     const target = this.targets.position;
-    const budget = charge(this.#budget, { interruption, position, added, now_ms, target });
+    const failure = { interruption, position, added, now_ms, target };
+    const budget = charge(this.#budget, failure, this.#context.configuration.recovery);
     const plan = decide(transcript, interruption, run.policy, {
       exhausted: this.#exhaustion(budget, now_ms, true),
       delivered: output.begun,

@@ -120,6 +120,41 @@ async function hedges(): Promise<Record<string, number>> {
   return Object.fromEntries(values.map(({ labels, value }) => [String(labels.outcome), value]));
 }
 
+const MORE_THAN_ATTEMPTS = 5;
+const awayAtTimes = fc.record({
+  drawn: cases,
+  first: fc.nat(3),
+  later: fc.array(fc.oneof(fc.nat(3), fc.integer({ min: MORE_THAN_ATTEMPTS, max: 40 })), {
+    minLength: 1,
+    maxLength: 4,
+  }),
+  alone: fc.boolean(),
+});
+
+test(`an answer whose targets cannot be reached for a while, too (${CASES} cases, seed ${SEED})`, {
+  timeout: PROPERTY_MAX_MS,
+}, async () => {
+  const outcomes = { outlasted: 0, 'given up': 0 };
+  await fc.assert(
+    fc.asyncProperty(awayAtTimes, async ({ drawn: { plan, options }, first, later, alone }) => {
+      const { others = [], ...rest } = options;
+      const away: SimulationOptions = {
+        ...rest,
+        ...(!alone && { others }),
+        refused_connections: [first, ...later],
+      };
+      const run = await simulate(plan, away);
+      assertInvariants(plan, away, run);
+      const [longest = 0] = later;
+      if (longest < MORE_THAN_ATTEMPTS) return;
+      if (run.outcome === 'recovered' && run.requests.length > 1) outcomes.outlasted++;
+      if (run.outcome === 'failed') outcomes['given up']++;
+    }),
+    { seed: SEED, numRuns: CASES, endOnFailure: END_ON_FAILURE },
+  );
+  expectShares(outcomes, CASES, { outlasted: 1 / 10, 'given up': 1 / 50 });
+});
+
 const thereAndBack: fc.Arbitrary<Case> = withTwoCuts(
   fc.tuple(cases, dialects).map(([{ plan, options }, other]) => ({
     plan,

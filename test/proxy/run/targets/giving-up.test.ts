@@ -51,6 +51,66 @@ describe('progress', () => {
   });
 });
 
+describe('a provider that restarts', () => {
+  const CUT_IN_TEXT: Fault = { kind: 'reset', at: IN_TEXT };
+  /** It is away from the moment in which it cuts the answer. */
+  const restarting = (
+    away_ms: number,
+    plan: Plan,
+    sections: ConstructorParameters<typeof SimulatedRoute>[1] = {},
+  ) => new SimulatedRoute({ only: { plan, away_ms: [1, away_ms] } }, sections);
+
+  it('is waited for by an answer that has begun', async () => {
+    const { stream, requests, elapsed_ms } = await restarting(25_000, says(CUT_IN_TEXT)).ask();
+    expect(stream).toMatchObject({ text: TEXT, finish: 'stop', done: true, violations: [] });
+    expect(requests).toEqual({ only: 2 });
+    expect(elapsed_ms).toBeGreaterThanOrEqual(25_000);
+  });
+
+  it('that does not come back is given up in the end, and not before', async () => {
+    const { stream, requests, elapsed_ms } = await restarting(3_600_000, says(CUT_IN_TEXT)).ask();
+    expect(stream.error).toMatchObject({
+      message: expect.stringContaining('(ECONNREFUSED); gave up: attempts'),
+    });
+    expect([requests, stream.finish, stream.done]).toEqual([{ only: 1 }, undefined, false]);
+    expect(elapsed_ms).toBeGreaterThanOrEqual(30_000);
+    expect(elapsed_ms).toBeLessThan(60_000);
+  });
+
+  it('is given up at once where nothing is to be waited for', async () => {
+    const { stream, elapsed_ms } = await restarting(25_000, says(CUT_IN_TEXT), {
+      recovery: { unreachable_ms: 0 },
+    }).ask();
+    expect(stream.error).toMatchObject({ message: expect.stringContaining('gave up: attempts') });
+    expect(elapsed_ms).toBeLessThan(4000);
+  });
+
+  it('is not waited for beyond the deadline of the run', async () => {
+    const { stream, elapsed_ms } = await restarting(25_000, says(CUT_IN_TEXT)).ask(
+      {},
+      { deadline_ms: 10_000 },
+    );
+    expect(stream.error).toMatchObject({ message: expect.stringContaining('gave up: deadline') });
+    expect(elapsed_ms).toBeLessThanOrEqual(10_000);
+  });
+
+  it('is not waited for where another target can continue', async () => {
+    const { stream, requests, elapsed_ms } = await new SimulatedRoute({
+      first: { plan: says(CUT_IN_TEXT), away_ms: [1, 25_000] },
+      second: { plan: says() },
+    }).ask();
+    expect([stream.text, requests]).toEqual([TEXT, { first: 1, second: 1 }]);
+    expect(elapsed_ms).toBeLessThan(4000);
+  });
+
+  it('refuses an answer that has not begun as quickly as ever', async () => {
+    const route = new SimulatedRoute({ only: { plan: says(), away_ms: [0, 25_000] } });
+    const { client, elapsed_ms } = await route.ask();
+    expect(client.rejection?.status).toBe(502);
+    expect(elapsed_ms).toBeLessThan(4000);
+  });
+});
+
 describe('the deadline of a run', () => {
   it('ends the wait for an answer that has not begun', async () => {
     const { client, requests, elapsed_ms } = await alone(always(SILENCE)).ask({}, { deadline_ms: 3000 });

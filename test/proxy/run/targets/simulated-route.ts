@@ -15,10 +15,11 @@ import { relay } from '../../../../src/proxy/run/relay.ts';
 import { targetsOfRun } from '../../../../src/proxy/run/targets/targets-of-run.ts';
 import { RouteTable } from '../../../../src/proxy/upstream/route-table.ts';
 import { HealthRegistry } from '../../../../src/proxy/upstream/target-health.ts';
-import type {
-  Transport,
-  TransportRequest,
-  TransportResponse,
+import {
+  type Transport,
+  TransportFailure,
+  type TransportRequest,
+  type TransportResponse,
 } from '../../../../src/proxy/upstream/transport.ts';
 import type { ChatRequest } from '../../../../src/proxy/wires/common/request.ts';
 import type { EventsMode } from '../../../../src/proxy/wires/common/wire.ts';
@@ -39,6 +40,8 @@ export interface SimulatedTarget extends Partial<UpstreamConfiguration> {
   /** See `SimulatedProvider`. */
   readonly piece_bytes?: number;
   readonly piece_ms?: number;
+  /** Nothing listens there from the first of these times to the second, in milliseconds of virtual time from the start of the route. */
+  readonly away_ms?: readonly [number, number];
 }
 
 export interface Asked {
@@ -80,6 +83,7 @@ export class SimulatedRoute implements Transport {
   readonly #models: RouteTable;
   readonly #healths: HealthRegistry;
   readonly #capabilities = new CapabilityMemory(this.time);
+  readonly #away: ReadonlyMap<string, readonly [number, number]>;
   /** Upstreams in the order in which they were asked. */
   readonly #order: string[] = [];
 
@@ -94,7 +98,15 @@ export class SimulatedRoute implements Transport {
         entries.map(
           ([
             name,
-            { plan: _, model: __, context_tokens: ___, piece_bytes: ____, piece_ms: _____, ...upstream },
+            {
+              plan: _,
+              model: __,
+              context_tokens: ___,
+              piece_bytes: ____,
+              piece_ms: _____,
+              away_ms: ______,
+              ...upstream
+            },
           ]) => [name, { base_url: `http://${name}.test/v1`, dialect: 'openai', ...upstream }],
         ),
       ),
@@ -114,6 +126,14 @@ export class SimulatedRoute implements Transport {
     this.#models = new RouteTable(this.#configuration);
     this.#healths = new HealthRegistry(this.#configuration);
     this.metrics.targets = () => this.#healths.states(this.time.now());
+    this.#away = new Map(
+      entries.flatMap(([name, { away_ms }]) => {
+        if (!away_ms) return [];
+        const began_ms = this.time.now();
+        const [from_ms, to_ms] = away_ms;
+        return [[name, [began_ms + from_ms, began_ms + to_ms] as const] as const];
+      }),
+    );
     this.providers = new Map(
       entries.map(([name, { plan, ...pieces }]) => [name, new SimulatedProvider(plan, this.time, pieces)]),
     );
@@ -123,6 +143,9 @@ export class SimulatedRoute implements Transport {
     const name = new URL(request.url).hostname.replace(/\.test$/, '');
     const provider = this.providers.get(name);
     if (!provider) throw new Error(`nobody is at ${request.url}`);
+    const [from_ms, to_ms] = this.#away.get(name) ?? [0, 0];
+    const now_ms = this.time.now();
+    if (now_ms >= from_ms && now_ms < to_ms) throw new TransportFailure('ECONNREFUSED');
     this.#order.push(name);
     return provider.open(request);
   }
