@@ -76,9 +76,6 @@ export interface Interruption {
   readonly retry_after_ms?: number;
 }
 
-/** An interruption as it may be logged and exported: a provider may quote the prompt, or the key. */
-export type ObservedInterruption = Omit<Interruption, 'message'>;
-
 /** What the operating system says of a connection that could not be made. */
 const UNREACHED: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
@@ -93,6 +90,9 @@ export function isUnreached({ evidence }: Interruption): boolean {
   if (evidence.kind === 'clock') return evidence.clock === 'connect';
   return evidence.kind === 'transport' && UNREACHED.has(evidence.code);
 }
+
+/** An interruption as it may be logged and exported: a provider may quote the prompt, or the key. */
+export type ObservedInterruption = Omit<Interruption, 'message'>;
 
 export function withoutMessage({ message: _, ...observed }: Interruption): ObservedInterruption {
   return observed;

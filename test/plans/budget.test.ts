@@ -97,13 +97,13 @@ test('an answer that was to be come back to, and was gone, takes no attempt and 
 });
 
 describe('a connection that cannot be made', () => {
+  const refusal = { kind: 'transport', code: 'ECONNREFUSED' } as const;
   const evidences: readonly Interruption['evidence'][] = [
-    ...['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'].map(
-      (code) => ({ kind: 'transport', code }) as const,
-    ),
+    refusal,
+    ...['EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'].map((code) => ({ ...refusal, code })),
     { kind: 'clock', clock: 'connect' },
   ];
-  const unreached: Interruption = { ...reset, phase: 'connect', evidence: evidences[0] ?? reset.evidence };
+  const unreached: Interruption = { ...reset, phase: 'connect', evidence: refusal };
   const cut: Spent = { added: 10, position: 10, now_ms: 1000, begun: true };
   const at = (now_ms: number, more: Spent = {}): Spent => ({
     interruption: unreached,

@@ -40,7 +40,7 @@ export interface SimulatedTarget extends Partial<UpstreamConfiguration> {
   /** See `SimulatedProvider`. */
   readonly piece_bytes?: number;
   readonly piece_ms?: number;
-  /** Nothing listens there from the first of these times to the second, in milliseconds of virtual time from the start of the route. */
+  /** Nothing listens there from the first of these times to the second, in milliseconds of virtual time. */
   readonly away_ms?: readonly [number, number];
 }
 
@@ -83,7 +83,7 @@ export class SimulatedRoute implements Transport {
   readonly #models: RouteTable;
   readonly #healths: HealthRegistry;
   readonly #capabilities = new CapabilityMemory(this.time);
-  readonly #away: ReadonlyMap<string, readonly [number, number]>;
+  readonly #targets: Readonly<Record<string, SimulatedTarget>>;
   /** Upstreams in the order in which they were asked. */
   readonly #order: string[] = [];
 
@@ -126,14 +126,7 @@ export class SimulatedRoute implements Transport {
     this.#models = new RouteTable(this.#configuration);
     this.#healths = new HealthRegistry(this.#configuration);
     this.metrics.targets = () => this.#healths.states(this.time.now());
-    this.#away = new Map(
-      entries.flatMap(([name, { away_ms }]) => {
-        if (!away_ms) return [];
-        const began_ms = this.time.now();
-        const [from_ms, to_ms] = away_ms;
-        return [[name, [began_ms + from_ms, began_ms + to_ms] as const] as const];
-      }),
-    );
+    this.#targets = targets;
     this.providers = new Map(
       entries.map(([name, { plan, ...pieces }]) => [name, new SimulatedProvider(plan, this.time, pieces)]),
     );
@@ -143,7 +136,7 @@ export class SimulatedRoute implements Transport {
     const name = new URL(request.url).hostname.replace(/\.test$/, '');
     const provider = this.providers.get(name);
     if (!provider) throw new Error(`nobody is at ${request.url}`);
-    const [from_ms, to_ms] = this.#away.get(name) ?? [0, 0];
+    const [from_ms, to_ms] = this.#targets[name]?.away_ms ?? [0, 0];
     const now_ms = this.time.now();
     if (now_ms >= from_ms && now_ms < to_ms) throw new TransportFailure('ECONNREFUSED');
     this.#order.push(name);
