@@ -1,8 +1,13 @@
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { TIERS } from './test/tiers.ts';
 
-/** For a test that does not wait for others; properties may take this long for each thousand of their cases. */
+/** For a test that does not wait for others. */
 const TEST_MAX_MS = 20_000;
+/** For each thousand cases of a property. The slowest takes 12 s where nothing else runs, and machines are shared. */
+const CASES_MAX_MS = 40_000;
+
+/** Alone, because they are about what happens in time: left to itself, vitest spares one processor, half of a small machine. */
+const AFTER_UNIT_TESTS = { groupOrder: 1 };
 
 /** The tiers as projects, with so many cases of each property (test/cases.ts). */
 export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteUserConfig['test']> {
@@ -24,12 +29,14 @@ export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteU
           // What they import is loaded once for all of them.
           pool: 'threads',
           isolate: false,
+          // They run by a clock of their own, so a busy machine makes none of them fail.
+          maxWorkers: '100%',
           setupFiles: ['test/seed-setup.ts', 'test/unit-setup.ts'],
-          testTimeout: TEST_MAX_MS * Math.max(1, cases / 1000),
+          testTimeout: Math.max(TEST_MAX_MS, (CASES_MAX_MS * cases) / 1000),
         },
       },
-      { extends: true, test: { name: 'integration', ...TIERS.integration } },
-      { extends: true, test: { name: 'system', ...TIERS.system } },
+      { extends: true, test: { name: 'integration', ...TIERS.integration, sequence: AFTER_UNIT_TESTS } },
+      { extends: true, test: { name: 'system', ...TIERS.system, sequence: AFTER_UNIT_TESTS } },
     ],
   };
 }
