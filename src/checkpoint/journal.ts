@@ -42,6 +42,12 @@ export interface JournalRecord {
 /** The API surface a run is delivered on. */
 export type WireName = 'chat_completions' | 'completions' | 'messages' | 'responses';
 
+/** `number`: from 1 on. */
+export interface StepOfTask {
+  readonly task: string;
+  readonly number: number;
+}
+
 /** What a replay, and a replica that takes the run over, need besides the events. */
 export interface RunHeader {
   readonly wire: WireName;
@@ -54,6 +60,8 @@ export interface RunHeader {
   readonly events: 'none' | 'live' | 'chunks' | 'comments';
   /** `Holdfast-Thread` of the request. */
   readonly thread?: string;
+  /** Which step of which task it answers. */
+  readonly step?: StepOfTask;
   /** The run whose answer this one continues: what that run had delivered is its beginning. */
   readonly continues?: string;
   /** Tells the request from others, where it is not kept, too. */

@@ -14,8 +14,8 @@ import { ActiveWork, type ApiContext, type Follow } from '../proxy/api/api-conte
 import { PassThrough } from '../proxy/api/passthrough.ts';
 import { continueUnattended } from '../proxy/api/return.ts';
 import { follow } from '../proxy/resume/follow.ts';
-import { KnownTasks } from '../proxy/resume/known-tasks.ts';
 import { RunLookup } from '../proxy/resume/run-lookup.ts';
+import { TaskRecords } from '../proxy/resume/task-records.ts';
 import { TaskSteps } from '../proxy/resume/task-steps.ts';
 import { AnswerIds } from '../proxy/run/answer-ids.ts';
 import type { Relay, RunContext } from '../proxy/run/context/run-context.ts';
@@ -146,7 +146,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     memory,
     lookup,
     steps: new TaskSteps(context, lookup),
-    tasks: new KnownTasks(context),
+    tasks: new TaskRecords(context),
     notices: new NoticeBoard(context),
     answerIds: new AnswerIds(context),
     passThrough,

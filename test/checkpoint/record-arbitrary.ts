@@ -59,6 +59,7 @@ const header: fc.Arbitrary<RunHeader> = fc.record(
     upstream: text,
     events: fc.constantFrom('none', 'chunks', 'comments'),
     thread: text,
+    step: fc.record({ task: text, number: fc.nat() }),
     body: text,
   },
   { requiredKeys: ['wire', 'created_at_ms', 'model', 'upstream', 'events'] },

@@ -3,9 +3,9 @@ import type { MemoryBudget } from '../../lib/memory-budget.ts';
 import { inTime, type Time } from '../../lib/time.ts';
 import type { Outcome } from '../../plans/outcome.ts';
 import type { Client } from '../downstream/client.ts';
-import type { KnownTasks } from '../resume/known-tasks.ts';
 import type { Reader } from '../resume/reader.ts';
 import type { RunLookup } from '../resume/run-lookup.ts';
+import type { TaskRecords } from '../resume/task-records.ts';
 import type { TaskSteps } from '../resume/task-steps.ts';
 import type { AnswerIds } from '../run/answer-ids.ts';
 import type { Relay, RunContext } from '../run/context/run-context.ts';
@@ -42,7 +42,7 @@ export interface ApiContext extends RunContext {
   readonly memory: MemoryBudget;
   readonly lookup: RunLookup;
   readonly steps: TaskSteps;
-  readonly tasks: KnownTasks;
+  readonly tasks: TaskRecords;
   readonly notices: NoticeBoard;
   readonly answerIds: AnswerIds;
 }

@@ -207,6 +207,8 @@ async function streamAnswer(
       };
       return await returnToRun(back, reply, context);
     }
+    const number =
+      task && step && (await beforehand(context.tasks.numberOf(owner, task.task, step), reply, active));
     const headersFor = (upstream: UpstreamConfiguration) => streamRequestHeaders(headers, upstream, wire);
     const all = models.targets(asked.model);
     const cached = cachedConversation({ owner, thread: thread?.name }, asked.model, context);
@@ -227,6 +229,7 @@ async function streamAnswer(
       ...profileOf(headers, configuration),
       ...(options.deadline_ms !== undefined && { deadline_ms: options.deadline_ms }),
       ...(thread && { thread: thread.name }),
+      ...(task && number !== undefined && { step: { task: task.task, number } }),
       memory,
       signal,
     };

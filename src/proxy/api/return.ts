@@ -328,6 +328,7 @@ function revive(
   const compression = context.models.compression(request.model);
   const thread = header?.thread ?? options.thread;
   const events = header?.events ?? options.events;
+  const step = header?.step;
   const { owner } = active;
   const cached = cachedConversation({ owner, thread }, request.model, context);
   return {
@@ -346,6 +347,7 @@ function revive(
     ...profileOf(back.headers, context.configuration),
     ...(options.deadline_ms !== undefined && { deadline_ms: options.deadline_ms }),
     ...(thread !== undefined && { thread }),
+    ...(step && { step }),
     memory: active.memory,
     signal: active.signal,
   };

@@ -38,7 +38,7 @@ export function runStatus(run: RunId, stored: StoredRun, held?: HeldCalls): obje
 }
 
 /** The same without anything of what it says. What a damaged journal has lost of the header is `null`. */
-function runSummary(run: RunId, stored: StoredRun): object {
+export function runSummary(run: RunId, stored: StoredRun): object {
   const header = stored.records[0]?.header;
   return {
     id: run,
@@ -49,6 +49,8 @@ function runSummary(run: RunId, stored: StoredRun): object {
     model: header?.model ?? null,
     upstream: header?.upstream ?? null,
     thread: header?.thread ?? null,
+    task: header?.step?.task ?? null,
+    step: header?.step?.number ?? null,
     continues: header?.continues ?? null,
     cursor: stored.seq,
     epoch: stored.epoch,
@@ -76,7 +78,7 @@ const segmentOf = (segment: FoldedSegment, { takeovers }: StoredRun) => ({
 
 const endOf = ({ status, at_ms, cause }: RunEnd) => ({ status, at: seconds(at_ms), cause: cause ?? null });
 
-const seconds = (time_ms: number): number => Math.floor(time_ms / 1000);
+export const seconds = (time_ms: number): number => Math.floor(time_ms / 1000);
 
 const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 100;
@@ -99,7 +101,7 @@ const positionOf = ({ run, created_at_ms }: Position): string => encodeEntry(run
 /** `?thread=…&state=…&limit=…&after=…`. Throws `invalid_field`. */
 export function listQuery({ thread, state, limit, after }: Readonly<Record<string, unknown>>): ListQuery {
   return {
-    limit: limit === undefined ? LIMIT_DEFAULT : limitOf(limit),
+    limit: limitOf(limit),
     ...(thread !== undefined && { thread: threadOf(thread) }),
     ...(state !== undefined && { state: stateOf(state) }),
     ...(after !== undefined && { after: afterOf(after) }),
@@ -117,7 +119,8 @@ function stateOf(value: unknown): RunStatus {
   return state;
 }
 
-function limitOf(value: unknown): number {
+/** Of a page. Throws `invalid_field`. */
+export function limitOf(value: unknown = String(LIMIT_DEFAULT)): number {
   const limit = typeof value === 'string' && /^\d{1,3}$/.test(value) ? Number(value) : 0;
   if (limit < 1 || limit > LIMIT_MAX) throw invalid('limit', `a whole number from 1 to ${LIMIT_MAX}`);
   return limit;

@@ -3,22 +3,38 @@ import { type ApiError, apiError } from '../../lib/errors.ts';
 import { type Fields, readJsonBody } from '../../lib/json-body.ts';
 import { CallLedger, type CallResult, type ClaimTerms, type LedgerCall } from '../resume/call-ledger.ts';
 import { answerOf } from '../resume/stored-runs.ts';
+import type { TaskRecord } from '../resume/task-records.ts';
 import type { ApiContext } from './api-context.ts';
+import { hasOwnOwner } from './caller.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { NAME_CHARACTERS_MAX } from './run-options.ts';
+import { type OwnedTask, stepList, stepQuery, taskDocument } from './task-documents.ts';
 
-const PATH = '/holdfast/v1/tasks/:task/calls/:key';
+const TASK = '/holdfast/v1/tasks/:task';
+const CALL = `${TASK}/calls/:key`;
 const PRIVATE = { 'cache-control': 'private, no-cache, no-store' };
 const HOLD_MS_DEFAULT = 60_000;
 const HOLD_MS_MAX = 86_400_000;
 
-/** `/holdfast/v1/tasks`: which tool calls of a task were run, for the owner of the task. */
+/** `/holdfast/v1/tasks`: the steps of a task, and which of its tool calls were run, for the owner of the task. */
 export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
   takeJsonBodies(api, context.memory);
   const { store, time, configuration, metrics, tasks } = context;
   const ledger = new CallLedger(store.notes, time, configuration.checkpoint.ttl_s * 1000);
 
-  api.post(`${PATH}/claim`, (request, reply) =>
+  api.get(TASK, { exposeHeadRoute: false }, async (request, reply) => {
+    const task = taskOf(request);
+    return reply.headers(PRIVATE).send(await taskDocument(task, await recordOf(task, context), context));
+  });
+
+  api.get(`${TASK}/steps`, { exposeHeadRoute: false }, async (request, reply) => {
+    const task = taskOf(request);
+    const wanted = stepQuery(request.query as Record<string, unknown>);
+    const { steps } = await recordOf(task, context);
+    return reply.headers(PRIVATE).send(await stepList(task, steps, wanted, context));
+  });
+
+  api.post(`${CALL}/claim`, (request, reply) =>
     holdingBody(request, async () => {
       const call = callOf(request);
       const terms = claimTerms(fieldsOf(request));
@@ -29,7 +45,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
     }),
   );
 
-  api.put(`${PATH}/result`, (request, reply) =>
+  api.put(`${CALL}/result`, (request, reply) =>
     holdingBody(request, async () => {
       const call = callOf(request);
       const fields = fieldsOf(request);
@@ -40,13 +56,30 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
     }),
   );
 
-  api.post(`${PATH}/release`, (request, reply) =>
+  api.post(`${CALL}/release`, (request, reply) =>
     holdingBody(request, async () => {
       const call = callOf(request);
       await answerOf(ledger.release(call, claimIn(fieldsOf(request))), context);
       return reply.headers(PRIVATE).send({ outcome: 'released' });
     }),
   );
+}
+
+/** Clients without a credential share an owner: one must not be shown the runs of another by guessing a name. */
+function taskOf(request: FastifyRequest): OwnedTask {
+  if (!hasOwnOwner(request))
+    throw apiError('missing_field', {
+      param: 'Authorization',
+      expected: 'the credential with which the requests of the task were made',
+    });
+  const { task } = request.params as { task: string };
+  return { owner: request.owner, task: nameOf('task', task) };
+}
+
+async function recordOf({ owner, task }: OwnedTask, context: ApiContext): Promise<TaskRecord> {
+  const record = await answerOf(context.tasks.find(owner, task), context);
+  if (!record) throw apiError('task_not_found');
+  return record;
 }
 
 function callOf({ params, owner }: FastifyRequest): LedgerCall {

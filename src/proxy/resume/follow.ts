@@ -133,10 +133,11 @@ class Following {
 
   async #send({ seq, records, takeovers }: StoredRun): Promise<void> {
     if (!this.#client.opened) {
-      const upstream = records[0]?.header?.upstream;
+      const { upstream, step } = records[0]?.header ?? {};
       this.#client.open({
         'holdfast-run-id': this.#reader.run,
         ...(upstream !== undefined && { 'holdfast-upstream': upstream }),
+        ...(step && { 'holdfast-step': String(step.number) }),
         ...(seq > this.#replay.seq && { 'holdfast-replayed': 'true' }),
       });
       this.#client.write('');

@@ -175,7 +175,7 @@ export class RunJournal extends JournalWriter {
 }
 
 function headerOf(
-  { wire, request, target, events, thread, digest, resumable, body }: Run,
+  { wire, request, target, events, thread, step, digest, resumable, body }: Run,
   created_at_ms: number,
 ): RunHeader {
   return {
@@ -185,6 +185,7 @@ function headerOf(
     upstream: target.name,
     events,
     ...(thread !== undefined && { thread }),
+    ...(step && { step }),
     ...(digest !== undefined && { digest }),
     ...(resumable && { body }),
   };

@@ -97,6 +97,7 @@ export class RunState {
         'holdfast-run-id': run.id,
         'holdfast-attempts': String(this.attempts.count),
         'holdfast-upstream': this.attempts.upstream,
+        ...(run.step && { 'holdfast-step': String(run.step.number) }),
         ...(this.#isSpare && { 'holdfast-warning': 'unparsable_document' }),
       }),
       journal: this.#journal,

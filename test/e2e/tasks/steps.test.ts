@@ -40,6 +40,16 @@ async function runAgent(url: string, task: string, chunks = Infinity): Promise<r
   return said;
 }
 
+/** As Holdfast lists them. `step`: what the run says that it is. */
+async function stepsOf(url: string, task: string): Promise<readonly object[]> {
+  const path = new URL(`/holdfast/v1/tasks/${task}/steps`, url);
+  const response = await fetch(path, { headers: { authorization: 'Bearer sk-agent' } });
+  const { data } = (await response.json()) as {
+    data: readonly { number: number; run: { status: string; step: number } }[];
+  };
+  return data.map(({ number, run: { status, step } }) => ({ number, status, step }));
+}
+
 const transcriptOf = (said: readonly Saying[], task: string): string =>
   JSON.stringify(said.at(-1)?.messages).replaceAll(task, 'the task');
 
@@ -63,6 +73,11 @@ async function beginAnew(store: string, replicas: number): Promise<void> {
     expect(turns.length, task).toBeLessThanOrEqual(4);
     const names = ofTask(task).flatMap(({ headers }) => Object.keys(headers));
     expect(names.filter((name) => name.startsWith('holdfast-'))).toEqual([]);
+    expect(await stepsOf(second, task), task).toEqual([
+      { number: 1, status: 'complete', step: 1 },
+      { number: 2, status: 'complete', step: 2 },
+      { number: 3, status: 'complete', step: 3 },
+    ]);
   }
 }
 

@@ -84,6 +84,8 @@ describe('the list of runs', () => {
         model: 'gpt-test',
         upstream: 'provider',
         thread: 'a thread',
+        task: null,
+        step: null,
         continues: null,
         cursor: 2,
         epoch: 1,

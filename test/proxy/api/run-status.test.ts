@@ -10,7 +10,10 @@ const RUNNING: StoredRun = {
   holder: { state: 'alive', silent_ms: 5 },
   takeovers: [{ seq: 1 }],
   seq: 2,
-  records: [{ ...HEADER_RECORD, header: { ...HEADER, thread: 'a thread' } }, textRecord(0, 'Hel', 'lo')],
+  records: [
+    { ...HEADER_RECORD, header: { ...HEADER, thread: 'a thread', step: { task: 'T23', number: 3 } } },
+    textRecord(0, 'Hel', 'lo'),
+  ],
 };
 
 it('a run under way', () => {
@@ -24,6 +27,8 @@ it('a run under way', () => {
     model: 'gpt-test',
     upstream: 'provider',
     thread: 'a thread',
+    task: 'T23',
+    step: 3,
     continues: null,
     cursor: 2,
     epoch: 2,
@@ -46,6 +51,8 @@ it('a finished run, with the calls that were closed', () => {
   expect(runStatus(RUN, stored)).toMatchObject({
     status: 'complete',
     thread: null,
+    task: null,
+    step: null,
     cursor: 7,
     tool_calls: [{ id: 'call_a', name: 'forecast', arguments: '{"city":"Paris"}' }],
     finish_reason: 'tool_calls',

@@ -1,3 +1,4 @@
+import type { StepOfTask } from '../../../checkpoint/journal.ts';
 import type { Lease, Owner, RunId, StoredRun } from '../../../checkpoint/store.ts';
 import type { MemoryShare } from '../../../lib/memory-budget.ts';
 import type { Bar, Policy } from '../../../plans/decide.ts';
@@ -34,6 +35,8 @@ export interface Run {
   readonly failsWhenFull?: true;
   /** What its conversation is called: `Holdfast-Thread`, or what that is derived from. */
   readonly thread?: string;
+  /** Which step of its task it answers, where it is one that has a number. */
+  readonly step?: StepOfTask;
   /** `Holdfast-Deadline-Ms`: counted from the beginning of the run. */
   readonly deadline_ms?: number;
   /** Where the answer is counted; nowhere, without it. */

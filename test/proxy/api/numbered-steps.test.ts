@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import { relay } from '../../../src/proxy/run/relay.ts';
+import { startProvider } from '../../http-peer.ts';
+import { type Replica, startReplica, upstreamsAt } from '../../replica.ts';
+import { BODY, CREDENTIAL, errorOf, postChat, STRANGER } from '../run-deployment.ts';
+
+/** A replica before a provider that answers everything with one word. */
+async function deploy(): Promise<Replica> {
+  const root = await startProvider((request, response) => {
+    request.resume();
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const chunk = (delta: object, finish_reason: string | null) =>
+      `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+    response.end(
+      `${chunk({ role: 'assistant', content: 'kelp' }, null)}${chunk({}, 'stop')}data: [DONE]\n\n`,
+    );
+  });
+  return startReplica(upstreamsAt(`${root}/v1`), { relay });
+}
+
+const read = (replica: Replica, path: string, headers: Record<string, string> = CREDENTIAL) =>
+  fetch(`${replica.api}/holdfast/v1/tasks/T23${path}`, { headers });
+
+/** Answers to so many requests of the task that differ, one after the other. */
+async function answers(replica: Replica, count: number): Promise<readonly Response[]> {
+  const all: Response[] = [];
+  for (let index = 1; index <= count; index++) {
+    const body = BODY.replace('"hi"', `"hi ${index}"`);
+    const answer = await postChat(replica, { ...CREDENTIAL, 'holdfast-task': 'T23' }, body);
+    expect(answer.status).toBe(200);
+    await answer.text();
+    all.push(answer);
+  }
+  return all;
+}
+
+describe('the steps of a task', () => {
+  it('are told by their answers, and again by the same answers when they are repeated', async () => {
+    const replica = await deploy();
+    const first = await answers(replica, 3);
+    expect(first.map(({ headers }) => headers.get('holdfast-step'))).toEqual(['1', '2', '3']);
+    const again = await answers(replica, 3);
+    expect(again.map(({ headers }) => headers.get('holdfast-step'))).toEqual(['1', '2', '3']);
+    expect(again.every(({ headers }) => headers.get('holdfast-replayed') === 'true')).toBe(true);
+    const other = await postChat(replica, CREDENTIAL);
+    await other.text();
+    expect(other.headers.has('holdfast-step')).toBe(false);
+  });
+
+  it('are shown with their runs, page by page', async () => {
+    const replica = await deploy();
+    const before_s = Math.floor(Date.now() / 1000);
+    const runs = (await answers(replica, 5)).map(({ headers }) => headers.get('holdfast-run-id'));
+    const task = (await (await read(replica, '')).json()) as Record<string, unknown>;
+    expect(task).toMatchObject({
+      id: 'T23',
+      object: 'holdfast.task',
+      steps: 5,
+      last_step: {
+        object: 'holdfast.step',
+        number: 5,
+        run: { id: runs[4], object: 'holdfast.run', task: 'T23', step: 5 },
+      },
+    });
+    expect(task.created_at).toBeGreaterThanOrEqual(before_s);
+    const pages: { number: number; run: { id: string } }[][] = [];
+    for (let after: string | null = '0'; after !== null; ) {
+      const response = await read(replica, `/steps?limit=2&after=${after}`);
+      expect(response.headers.get('cache-control')).toContain('no-store');
+      const page = (await response.json()) as { data: never[]; has_more: boolean; next: string | null };
+      expect(page.has_more).toBe(page.next !== null);
+      pages.push(page.data);
+      after = page.next;
+    }
+    expect(pages.map((page) => page.map(({ number }) => number))).toEqual([[1, 2], [3, 4], [5]]);
+    expect(pages.flat().map(({ run }) => run.id)).toEqual(runs);
+  });
+
+  it('whose runs are purged have none', async () => {
+    const replica = await deploy();
+    const [answer] = await answers(replica, 1);
+    const run = answer?.headers.get('holdfast-run-id');
+    const purged = await fetch(`${replica.api}/holdfast/v1/runs/${run}?purge=true`, {
+      method: 'DELETE',
+      headers: CREDENTIAL,
+    });
+    expect(purged.status).toBe(200);
+    const { data } = (await (await read(replica, '/steps')).json()) as { data: unknown };
+    expect(data).toEqual([{ object: 'holdfast.step', number: 1, run: null }]);
+  });
+
+  it('are shown to nobody else', async () => {
+    const replica = await deploy();
+    await answers(replica, 1);
+    for (const path of ['', '/steps']) {
+      expect(await errorOf(await read(replica, path, STRANGER))).toMatchObject({
+        status: 404,
+        code: 'task_not_found',
+      });
+      expect(await errorOf(await read(replica, path, {}))).toMatchObject({
+        status: 400,
+        code: 'missing_field',
+        param: 'Authorization',
+      });
+    }
+  });
+
+  it.each([
+    ['limit=0', 'limit'],
+    ['limit=101', 'limit'],
+    ['limit=x', 'limit'],
+    ['after=-1', 'after'],
+    ['after=10001', 'after'],
+    ['after=1&after=2', 'after'],
+    ['after=1.5', 'after'],
+  ])('are not paged by %s', async (query, param) => {
+    const replica = await deploy();
+    await answers(replica, 1);
+    const response = await read(replica, `/steps?${query}`);
+    expect(await errorOf(response)).toMatchObject({ status: 400, code: 'invalid_field', param });
+  });
+});
