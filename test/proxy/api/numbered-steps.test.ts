@@ -47,6 +47,17 @@ describe('the steps of a task', () => {
     expect(other.headers.has('holdfast-step')).toBe(false);
   });
 
+  it('are the same for a document as for the stream of the same request', async () => {
+    const replica = await deploy();
+    const body = (stream: boolean) => BODY.replace('"stream":true', `"stream":${stream}`);
+    const task = { ...CREDENTIAL, 'holdfast-task': 'T23' };
+    for (const stream of [false, true]) {
+      const answer = await postChat(replica, task, body(stream));
+      expect(await answer.text()).toContain('kelp');
+      expect([answer.status, answer.headers.get('holdfast-step')]).toEqual([200, '1']);
+    }
+  });
+
   it('are shown with their runs, page by page', async () => {
     const replica = await deploy();
     const before_s = Math.floor(Date.now() / 1000);
