@@ -6,7 +6,7 @@ const TEST_MAX_MS = 20_000;
 /** For each thousand cases of a property. The slowest takes 12 s where nothing else runs, and machines are shared. */
 const CASES_MAX_MS = 40_000;
 
-/** Alone, because they are about what happens in time: left to itself, vitest spares one processor, half of a small machine. */
+/** Not beside the unit tests, which keep every processor busy: these are about what happens in time. */
 const AFTER_UNIT_TESTS = { groupOrder: 1 };
 
 /** The tiers as projects, with so many cases of each property (test/cases.ts). */

@@ -82,3 +82,10 @@ export const chunkEvent = (delta: object, finish_reason: string | null = null): 
     model: 'm',
     choices: [{ index: 0, delta, finish_reason }],
   })}\n\n`;
+
+/** A whole answer of one word. */
+export function streamOneWord(response: ServerResponse, word: string): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const [text, finish] = [chunkEvent({ role: 'assistant', content: word }), chunkEvent({}, 'stop')];
+  response.end(`${text}${finish}data: [DONE]\n\n`);
+}

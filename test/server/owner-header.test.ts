@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { expect, it } from 'vitest';
 import { relay } from '../../src/proxy/run/relay.ts';
-import { startProvider } from '../http-peer.ts';
+import { startProvider, streamOneWord } from '../http-peer.ts';
 import { type Replica, startReplica, upstreamsAt } from '../replica.ts';
 
 const [TOKEN, OTHER] = ['hf-0123456789abcdef', 'hf-fedcba9876543210'];
@@ -14,12 +14,7 @@ async function deploy(tree: Record<string, unknown> = {}) {
   const root = await startProvider((request, response) => {
     asked.push(request.headers);
     request.resume();
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    const chunk = (delta: object, finish_reason: string | null) =>
-      `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
-    response.end(
-      `${chunk({ role: 'assistant', content: 'kelp' }, null)}${chunk({}, 'stop')}data: [DONE]\n\n`,
-    );
+    streamOneWord(response, 'kelp');
   });
   const replica = await startReplica(
     { ...upstreamsAt(`${root}/v1`), owner: { header: 'X-User-Id' }, ...tree },

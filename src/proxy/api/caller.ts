@@ -202,9 +202,15 @@ function reasonOf(error: unknown): string {
   return 'it is not a JWT with a valid signature';
 }
 
-/** Whether the owner of the runs is one of its own: callers without a credential share one. */
-export const hasOwnOwner = ({ namedOwner, headers }: FastifyRequest): boolean =>
-  namedOwner !== undefined || hasCredential(headers);
+/**
+ * The owner of a caller that is to be shown what it has. Callers without a credential share an owner: what they are shown would
+ * tell each of them the ids that keep their runs apart. `expected`: which credential is asked for. Throws `missing_field`.
+ */
+export function ownOwnerOf({ namedOwner, headers, owner }: FastifyRequest, expected: string): Owner {
+  if (namedOwner === undefined && !hasCredential(headers))
+    throw apiError('missing_field', { param: 'Authorization', expected });
+  return owner;
+}
 
 /**
  * The caller whose runs have this owner. Where users are named, an owner does not say which client they came by: they may

@@ -137,7 +137,7 @@ const invalid = (param: string, expected: string) => apiError('invalid_field', {
 /** Runs that one page looks into, however few of them are in the state that is asked for. */
 const LOOKED_INTO_MAX = 100;
 /** How many of them at the same time: each is read as a whole. */
-const READ_AT_ONCE = 4;
+export const READ_AT_ONCE = 4;
 
 interface Found {
   readonly indexed: IndexedRun;

@@ -13,7 +13,7 @@ import { lostCallKey } from '../run/notices/lost-calls.ts';
 import { withdrawThreadNote } from '../run/notices/thread-notice.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
-import { hasOwnOwner } from './caller.ts';
+import { ownOwnerOf } from './caller.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { type RepeatedRequest, type Return, returnToRun } from './return.ts';
 import { listQuery, runList, runStatus } from './run-documents.ts';
@@ -76,11 +76,9 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
   });
 
   api.get('/holdfast/v1/runs', { exposeHeadRoute: false }, async (request, reply) => {
-    // Clients without one share an owner: a list would tell each of them the ids that keep their runs apart.
-    if (!hasOwnOwner(request))
-      throw apiError('missing_field', { param: 'Authorization', expected: THE_CREDENTIAL });
+    const owner = ownOwnerOf(request, THE_CREDENTIAL);
     const wanted = listQuery(request.query as Record<string, unknown>);
-    const list = await runList(wanted, request.owner, context);
+    const list = await runList(wanted, owner, context);
     return reply.headers(PRIVATE).send(list);
   });
 

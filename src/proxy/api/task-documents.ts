@@ -4,7 +4,7 @@ import { knownRunIn } from '../resume/run-lookup.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import { type NumberedStep, STEPS_MAX, type TaskRecord } from '../resume/task-records.ts';
 import type { ApiContext } from './api-context.ts';
-import { limitOf, runSummary, seconds } from './run-documents.ts';
+import { limitOf, READ_AT_ONCE, runSummary, seconds } from './run-documents.ts';
 
 export interface OwnedTask {
   readonly owner: Owner;
@@ -61,8 +61,13 @@ async function stepsOf(
   last: number,
   context: ApiContext,
 ): Promise<readonly object[]> {
-  const steps = await answerOf(context.tasks.steps(owner, task, first, last), context);
-  return Promise.all(steps.map((step) => stepDocument(owner, step, context)));
+  const documents: object[] = [];
+  for (let start = first; start <= last; start += READ_AT_ONCE) {
+    const end = Math.min(start + READ_AT_ONCE - 1, last);
+    const steps = await answerOf(context.tasks.steps(owner, task, start, end), context);
+    documents.push(...(await Promise.all(steps.map((step) => stepDocument(owner, step, context)))));
+  }
+  return documents;
 }
 
 /** `run`: `null` when it is gone, or was never begun. */

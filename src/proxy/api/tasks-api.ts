@@ -5,7 +5,7 @@ import { CallLedger, type CallResult, type ClaimTerms, type LedgerCall } from '.
 import { answerOf } from '../resume/stored-runs.ts';
 import type { TaskRecord } from '../resume/task-records.ts';
 import type { ApiContext } from './api-context.ts';
-import { hasOwnOwner } from './caller.ts';
+import { ownOwnerOf } from './caller.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { NAME_CHARACTERS_MAX } from './run-options.ts';
 import { type OwnedTask, stepList, stepQuery, taskDocument } from './task-documents.ts';
@@ -65,15 +65,10 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
   );
 }
 
-/** Clients without a credential share an owner: one must not be shown the runs of another by guessing a name. */
 function taskOf(request: FastifyRequest): OwnedTask {
-  if (!hasOwnOwner(request))
-    throw apiError('missing_field', {
-      param: 'Authorization',
-      expected: 'the credential with which the requests of the task were made',
-    });
+  const owner = ownOwnerOf(request, 'the credential with which the requests of the task were made');
   const { task } = request.params as { task: string };
-  return { owner: request.owner, task: nameOf('task', task) };
+  return { owner, task: nameOf('task', task) };
 }
 
 async function recordOf({ owner, task }: OwnedTask, context: ApiContext): Promise<TaskRecord> {

@@ -13,8 +13,6 @@ const TURNS_MAX = 16;
 const TASKS_MAX = 10_000;
 /** A task outlives its last step, whose age when the task was noted is at most this share of it. */
 const NOTED_SHARE = 0.1;
-/** How many steps are looked up at the same time. */
-const READ_AT_ONCE = 8;
 
 /** What is noted of a task: nothing is, before one of its requests was answered. */
 export interface TaskRecord {
@@ -87,23 +85,20 @@ export class TaskRecords {
       : this.#patience.answerOf(this.#claimNumber(owner, task, step));
   }
 
-  /** Those of the steps from `first` to `last` that are still known. Rejects where the store does not answer. */
+  /** Those of the steps from `first` to `last` that are still known, all asked for at once. Rejects where the store does not answer. */
   async steps(owner: Owner, task: string, first: number, last: number): Promise<readonly NumberedStep[]> {
-    const steps: NumberedStep[] = [];
-    for (let start = first; start <= last; start += READ_AT_ONCE) {
-      const count = Math.min(READ_AT_ONCE, last - start + 1);
-      const names = await Promise.all(
-        Array.from({ length: count }, (_, index) => this.#notes.get(owner, numberNote(task, start + index))),
-      );
-      for (const [index, name] of names.entries())
-        if (name !== undefined) steps.push({ number: start + index, note: { kind: 'step', name } });
-    }
-    return steps;
+    const numbers = Array.from({ length: last - first + 1 }, (_, index) => first + index);
+    const names = await Promise.all(
+      numbers.map((number) => this.#notes.get(owner, numberNote(task, number))),
+    );
+    return names.flatMap((name, index) =>
+      name === undefined ? [] : { number: first + index, note: { kind: 'step' as const, name } },
+    );
   }
 
   /**
-   * In each turn, all that number this step at the same time agree on a number for it, and on the step that has the number:
-   * this one, or another one that was a moment ahead.
+   * In each turn, all callers that number this step at the same time agree on a number for it, and on the step that has the
+   * number: this one, or another one that was a moment ahead.
    */
   async #claimNumber(owner: Owner, task: string, step: NoteKey): Promise<number | undefined> {
     const claim = (note: NoteKey, value: string) => this.#notes.claim(owner, note, value, this.#ttl_ms);

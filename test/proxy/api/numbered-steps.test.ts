@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { relay } from '../../../src/proxy/run/relay.ts';
-import { startProvider } from '../../http-peer.ts';
+import { startProvider, streamOneWord } from '../../http-peer.ts';
 import { type Replica, startReplica, upstreamsAt } from '../../replica.ts';
 import { BODY, CREDENTIAL, errorOf, postChat, STRANGER } from '../run-deployment.ts';
 
@@ -8,12 +8,7 @@ import { BODY, CREDENTIAL, errorOf, postChat, STRANGER } from '../run-deployment
 async function deploy(): Promise<Replica> {
   const root = await startProvider((request, response) => {
     request.resume();
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    const chunk = (delta: object, finish_reason: string | null) =>
-      `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
-    response.end(
-      `${chunk({ role: 'assistant', content: 'kelp' }, null)}${chunk({}, 'stop')}data: [DONE]\n\n`,
-    );
+    streamOneWord(response, 'kelp');
   });
   return startReplica(upstreamsAt(`${root}/v1`), { relay });
 }
@@ -35,7 +30,7 @@ async function answers(replica: Replica, count: number): Promise<readonly Respon
 }
 
 describe('the steps of a task', () => {
-  it('are told by their answers, and again by the same answers when they are repeated', async () => {
+  it('are named in a header of their answers, and named alike when those are replayed', async () => {
     const replica = await deploy();
     const first = await answers(replica, 3);
     expect(first.map(({ headers }) => headers.get('holdfast-step'))).toEqual(['1', '2', '3']);
@@ -100,7 +95,7 @@ describe('the steps of a task', () => {
     expect(data).toEqual([{ object: 'holdfast.step', number: 1, run: null }]);
   });
 
-  it('are shown to nobody else', async () => {
+  it('are hidden from other credentials', async () => {
     const replica = await deploy();
     await answers(replica, 1);
     for (const path of ['', '/steps']) {
