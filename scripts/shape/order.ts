@@ -8,6 +8,7 @@ import type { Import } from './imports.ts';
  */
 export const LAYERS: readonly (readonly string[])[] = [
   ['src/proxy/api'],
+  ['src/proxy/tasks'],
   ['src/proxy/resume'],
   ['src/proxy/run'],
   ['src/proxy/downstream', 'src/proxy/wires', 'src/proxy/upstream', 'src/checkpoint'],

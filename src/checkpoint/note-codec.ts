@@ -42,6 +42,14 @@ export function decodeNote(digest: string, text: string, seal: Seal | undefined)
 /** How often a note that cannot be read may be another one by the time it is replaced. */
 const REPLACEMENTS_MAX = 16;
 
+/** A note to be claimed. `text`: what is stored for it. */
+export interface ClaimedNote {
+  readonly digest: string;
+  readonly kind: NoteKey['kind'];
+  readonly value: string;
+  readonly text: string;
+}
+
 /** Decodes stored notes, and reports each that it cannot read once. */
 export class NoteReader {
   readonly #seal: Seal | undefined;
@@ -66,13 +74,15 @@ export class NoteReader {
    * with what is stored then: one that cannot be read makes way.
    */
   async claimed<Stored extends string | Buffer>(
-    digest: string,
-    kind: NoteKey['kind'],
+    { digest, kind, value: own, text }: ClaimedNote,
     keep: (in_place_of?: Stored) => Promise<Stored>,
   ): Promise<string> {
     let stored = await keep();
     for (let attempt = 0; ; attempt++) {
-      const value = this.read(digest, kind, stored.toString());
+      const kept = stored.toString();
+      // What was just encoded needs no proof.
+      if (kept === text) return own;
+      const value = this.read(digest, kind, kept);
       if (value !== undefined) return value;
       if (attempt === REPLACEMENTS_MAX) throw new Error('the note is being claimed by too many at once');
       stored = await keep(stored);

@@ -36,6 +36,13 @@ export interface NoteKey {
     | 'task'
     | 'task_step'
     | 'task_session'
+    | 'task_state'
+    | 'task_end'
+    | 'task_number'
+    | 'owner_task'
+    | 'last_task'
+    | 'task_call'
+    | 'call_number'
     | 'call_claim'
     | 'call_release'
     | 'call_result';

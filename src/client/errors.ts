@@ -25,7 +25,7 @@ export class EventTooLargeError extends Error {
   }
 }
 
-/** Holdfast has refused to say or to note whether a tool is to be run, or could not be reached. Then it must not be run. */
+/** Holdfast has refused what was asked about a task or one of its tool calls, or could not be reached. Then the tool must not be run. */
 export class LedgerError extends Error {
   override readonly name = 'LedgerError';
   /** Of Holdfast's error; undefined where no replica has answered. */

@@ -1,10 +1,10 @@
-import { CallRequests, type LedgerPlace } from './call-requests.ts';
 import { Endpoints } from './endpoints.ts';
 import { LedgerError, ResultNotKeptError, UnknownCallError } from './errors.ts';
 import { type ResumableOptions, readOptions } from './options.ts';
 import { randomName } from './random-name.ts';
 import { resumable } from './resumable.ts';
 import { sleep } from './retry-budget.ts';
+import { type LedgerPlace, type TaskDocument, TaskRequests } from './task-requests.ts';
 import { type ToolCall, toolCallOf } from './tool-call.ts';
 import { wireAt } from './wires.ts';
 
@@ -50,6 +50,18 @@ export interface Task {
     run: Tool<Result, Args>,
     options?: ToolOptions,
   ): Promise<Result>;
+  /**
+   * How far the task has come. Of this and the following, each rejects with a {@link LedgerError} where Holdfast refuses it or cannot be asked,
+   * and can be called once a request was made with {@link fetch}.
+   */
+  show(): Promise<TaskDocument>;
+  /** It has no new steps until it is resumed, in no process. Its requests get a 423, unless their steps were answered. */
+  pause(reason?: string): Promise<TaskDocument>;
+  resume(): Promise<TaskDocument>;
+  /** It has no new steps any more. */
+  complete(reason?: string): Promise<TaskDocument>;
+  /** The same, and its answers that are under way are cancelled. */
+  cancel(reason?: string): Promise<TaskDocument>;
 }
 
 const NAME_CHARACTERS_MAX = 256;
@@ -69,7 +81,7 @@ const POLL_MS = 500;
 export function task(id: string, options: TaskOptions = {}): Task {
   const { session = randomName(), ...rest } = options;
   const settings = readOptions(rest);
-  const requests = new CallRequests(nameOf('id', id), settings, new Endpoints(settings.endpoints));
+  const requests = new TaskRequests(nameOf('id', id), settings, new Endpoints(settings.endpoints));
   return new SteppedTask(id, nameOf('session', session), resumable(rest), requests);
 }
 
@@ -85,7 +97,7 @@ class SteppedTask implements Task {
   readonly session: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: typeof globalThis.fetch;
-  readonly #requests: CallRequests;
+  readonly #requests: TaskRequests;
   /** Where the last request went, and with which credential. */
   #place: LedgerPlace | undefined;
   /** By the digest of what a call says: which of those that say the same are taken. */
@@ -93,7 +105,7 @@ class SteppedTask implements Task {
   /** The claims of calls whose tools have thrown, by their keys. */
   readonly #thrown = new Map<string, string>();
 
-  constructor(id: string, session: string, send: typeof globalThis.fetch, requests: CallRequests) {
+  constructor(id: string, session: string, send: typeof globalThis.fetch, requests: TaskRequests) {
     this.id = id;
     this.session = session;
     this.headers = { 'holdfast-task': id, 'holdfast-task-session': session };
@@ -125,7 +137,7 @@ class SteppedTask implements Task {
       const key = await digestOf([said, nth]);
       const context = { idempotencyKey: await digestOf([this.id, key]) };
       if (repeat === 'always') return await run(args as Args, context);
-      const claimed = { place: this.#placeFor(name), key, claim: randomName() };
+      const claimed = { place: this.#placeFor(`run the tool '${name}'`), key, claim: randomName() };
       const told = await this.#claim(name, claimed, { hold_ms, repeat });
       if (told) return told.result as Result;
       return await this.#run(claimed, () => run(args as Args, context), repeat);
@@ -133,6 +145,30 @@ class SteppedTask implements Task {
       taken[nth] = false;
       throw error;
     }
+  }
+
+  async show(): Promise<TaskDocument> {
+    return this.#requests.show(this.#placeFor('show the task'));
+  }
+
+  pause(reason?: string): Promise<TaskDocument> {
+    return this.#say('pause', reason);
+  }
+
+  resume(): Promise<TaskDocument> {
+    return this.#say('resume');
+  }
+
+  complete(reason?: string): Promise<TaskDocument> {
+    return this.#say('complete', reason);
+  }
+
+  cancel(reason?: string): Promise<TaskDocument> {
+    return this.#say('cancel', reason);
+  }
+
+  async #say(verb: string, reason?: string): Promise<TaskDocument> {
+    return this.#requests.say(this.#placeFor(`${verb} the task`), verb, reason);
   }
 
   /** Undefined where the tool is to be run. */
@@ -194,9 +230,9 @@ class SteppedTask implements Task {
     });
   }
 
-  #placeFor(name: string): LedgerPlace {
+  #placeFor(what: string): LedgerPlace {
     if (this.#place) return this.#place;
-    throw new TypeError(`make the request that '${name}' was called in with the fetch of the task`);
+    throw new TypeError(`to ${what}, make a request with the fetch of the task first`);
   }
 }
 

@@ -66,11 +66,84 @@ export async function askForRun(
   method: 'GET' | 'DELETE' = 'GET',
 ): Promise<RunStatusDocument> {
   const document = await api.json(`/holdfast/v1/runs/${run}`, method);
-  if (
-    document.object !== 'holdfast.run' ||
-    !Array.isArray(document.segments) ||
-    !document.segments.every(isObject)
-  )
-    throw new Error(`${api.root} describes the run in a format that this release does not know`);
+  const { object, segments } = document;
+  requireObject(
+    object === 'holdfast.run' && Array.isArray(segments) && segments.every(isObject),
+    'the run',
+    api,
+  );
   return document as unknown as RunStatusDocument;
+}
+
+/** What the commands read of a task as its owner is shown it. */
+export interface TaskDocument {
+  readonly id: string;
+  readonly status: string;
+  readonly status_since: number | null;
+  readonly reason: string | null;
+  readonly created_at: number | null;
+  readonly steps: number;
+  readonly last_step: StepDocument | null;
+}
+
+export interface StepDocument {
+  readonly number: number;
+  readonly run: {
+    readonly id: string;
+    readonly status: string;
+    readonly model: string | null;
+    readonly created_at: number | null;
+    readonly end: { readonly at: number; readonly cause: string | null } | null;
+  } | null;
+}
+
+/** One page of tasks, or of the steps of a task. */
+export interface ListDocument<Entry> {
+  readonly data: readonly Entry[];
+  readonly has_more: boolean;
+  readonly next: string | null;
+}
+
+const TASKS = '/holdfast/v1/tasks';
+
+/** `verb`: what to do with it first. */
+export async function askForTask(
+  api: ReplicaPort,
+  task: string,
+  verb?: { readonly verb: string; readonly reason: string | undefined },
+): Promise<TaskDocument> {
+  const path = `${TASKS}/${encodeURIComponent(task)}`;
+  const { reason } = verb ?? {};
+  const document = verb
+    ? await api.json(`${path}/${verb.verb}`, 'POST', { ...(reason !== undefined && { reason }) })
+    : await api.json(path);
+  requireObject(document.object === 'holdfast.task', 'the task', api);
+  return document as unknown as TaskDocument;
+}
+
+export async function deleteTask(api: ReplicaPort, task: string): Promise<Record<string, unknown>> {
+  return api.json(`${TASKS}/${encodeURIComponent(task)}`, 'DELETE');
+}
+
+/** `query`: as the API takes it. */
+export async function listTasks(api: ReplicaPort, query: string): Promise<ListDocument<TaskDocument>> {
+  return listIn(api, `${TASKS}${query}`);
+}
+
+export async function listSteps(
+  api: ReplicaPort,
+  task: string,
+  query: string,
+): Promise<ListDocument<StepDocument>> {
+  return listIn(api, `${TASKS}/${encodeURIComponent(task)}/steps${query}`);
+}
+
+async function listIn<Entry>(api: ReplicaPort, path: string): Promise<ListDocument<Entry>> {
+  const document = await api.json(path);
+  requireObject(document.object === 'list' && Array.isArray(document.data), 'its tasks', api);
+  return document as unknown as ListDocument<Entry>;
+}
+
+function requireObject(isKnown: boolean, what: string, { root }: ReplicaPort): void {
+  if (!isKnown) throw new Error(`${root} describes ${what} in a format that this release does not know`);
 }

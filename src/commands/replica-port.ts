@@ -37,9 +37,14 @@ export class ReplicaPort {
     this.#headers = headers;
   }
 
-  /** The JSON object it answers with. `path`: below its root. */
-  async json(path: string, method: 'GET' | 'DELETE' = 'GET'): Promise<Record<string, unknown>> {
-    const response = await this.open(path, { method });
+  /** The JSON object it answers with. `path`: below its root. `body`: of a `POST`. */
+  async json(
+    path: string,
+    method: 'GET' | 'DELETE' | 'POST' = 'GET',
+    body?: object,
+  ): Promise<Record<string, unknown>> {
+    const sent = body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+    const response = await this.open(path, { method, ...sent });
     let text: string;
     try {
       text = await response.text();
@@ -123,7 +128,9 @@ function rootOf(text: string, source: string): string {
 }
 
 const STANDARD_INPUT = 0;
-export const KEY_VARIABLE = 'HOLDFAST_API_KEY';
+const KEY_VARIABLE = 'HOLDFAST_API_KEY';
+/** What to do where the owner has to be known. */
+export const GIVE_THE_KEY = `put the key in ${KEY_VARIABLE} or in a file named by --key-file`;
 
 /** Throws a {@link UsageError} for what cannot be the id of a run. */
 export function runOperand({ operands }: Invocation): RunId {

@@ -1,5 +1,6 @@
 import type { RunDetail, RunSummary } from '../status/snapshot.ts';
 import { type Invocation, UsageError } from './command.ts';
+import { type Fact, factLines, type Paint, timeText } from './facts.ts';
 import {
   askForRun,
   type RunStatusDocument,
@@ -7,9 +8,9 @@ import {
   readRun,
   readRuns,
 } from './replica-documents.ts';
-import { KEY_VARIABLE, ownerHeaders, ReplicaPort, runOperand } from './replica-port.ts';
+import { GIVE_THE_KEY, ownerHeaders, ReplicaPort, runOperand } from './replica-port.ts';
 import { durationText, stateOf, timelineLine } from './run-text.ts';
-import { painter, printable, printableLines, printJson, type Style, widthOfOutput } from './terminal.ts';
+import { painter, printable, printableLines, printJson, widthOfOutput } from './terminal.ts';
 import { type Column, textTable } from './text-table.ts';
 
 const COLUMNS: readonly Column[] = [
@@ -57,11 +58,6 @@ function rowOf(summary: RunSummary, now_ms: number): string[] {
 /** What was wrong last, and what was done about it. */
 const lastOf = ({ cause, plan }: RunSummary): string =>
   printable([cause, plan].filter((word) => word !== undefined).join(' '));
-
-type Fact = readonly [name: string, value: string];
-type Paint = (text: string, style: Style) => string;
-
-const NAME_WIDTH = 12;
 
 /** `holdfast runs show`: as the replica that delivers it knows it, or as its owner may see it. */
 export async function showRun(invocation: Invocation): Promise<void> {
@@ -125,9 +121,6 @@ function statusLines(status: RunStatusDocument, paint: Paint): string[] {
   ];
 }
 
-const factLines = (facts: readonly Fact[], paint: Paint): string[] =>
-  facts.map(([name, value]) => `${paint(name.padEnd(NAME_WIDTH), 'dim')}${printable(value)}`);
-
 function segmentLine({ attempt, upstream, model, mode, plan, cause, characters }: RunStatusSegment): string {
   const said = Object.values(characters).reduce((sum, count) => sum + count, 0);
   const why = [cause, plan].filter((word) => word !== null).join(' ');
@@ -138,15 +131,13 @@ function segmentLine({ attempt, upstream, model, mode, plan, cause, characters }
 const textLines = (text: string, paint: Paint): string[] =>
   text === '' ? [] : ['', paint('text', 'bold'), printableLines(text)];
 
-const timeText = (time_s: number): string => new Date(time_s * 1000).toISOString();
-
 /** `holdfast runs cancel` */
 export async function cancelRun(invocation: Invocation): Promise<void> {
   const id = runOperand(invocation);
   const owner = ownerHeaders(invocation, process.env);
   if (!owner) {
     throw new UsageError(
-      `only the owner of a run can cancel it: put the key in ${KEY_VARIABLE} or in a file named by --key-file, or say --anonymous if the run was begun without one.`,
+      `only the owner of a run can cancel it: ${GIVE_THE_KEY}, or say --anonymous if the run was begun without one.`,
     );
   }
   const status = await askForRun(new ReplicaPort('api', invocation, process.env, owner), id, 'DELETE');

@@ -1,4 +1,4 @@
-import type { CommandDescription } from './command.ts';
+import type { CommandDescription, OptionDescription } from './command.ts';
 import {
   ADMIN_OPTION,
   assignmentsOf,
@@ -9,6 +9,25 @@ import {
 } from './options.ts';
 
 const RUN = { name: 'ID', required: true } as const;
+const TASK = { name: 'TASK', required: true } as const;
+
+/** Callers without a key have no tasks of their own. */
+const TASK_OPTIONS = [...OWNER_OPTIONS.filter(({ name }) => name !== 'anonymous'), JSON_OPTION];
+const REASON_OPTION: OptionDescription = {
+  name: 'reason',
+  value: 'TEXT',
+  says: 'why, for those who look at the task',
+};
+
+/** A command that says something of a task. */
+const taskCommand = (verb: string, says: string, details: readonly string[]): CommandDescription => ({
+  name: `tasks ${verb}`,
+  operand: TASK,
+  says,
+  details,
+  options: [...TASK_OPTIONS, ...(verb === 'resume' ? [] : [REASON_OPTION])],
+  load: async () => ({ run: (await import('./tasks.ts')).changeTask(verb) }),
+});
 
 /** Every command. The help, the completions and docs/cli.md are made of this. */
 export const COMMANDS: readonly CommandDescription[] = [
@@ -103,6 +122,47 @@ export const COMMANDS: readonly CommandDescription[] = [
     details: ['Prints the result: a run that had ended before stays as it was.'],
     options: [...OWNER_OPTIONS, JSON_OPTION],
     load: async () => ({ run: (await import('./runs.ts')).cancelRun }),
+  },
+  {
+    name: 'tasks list',
+    says: 'the tasks of a key, the last one first',
+    details: ['See [tasks.md](tasks.md). Shows the last hundred.'],
+    options: [
+      {
+        name: 'status',
+        value: 'STATUS',
+        says: 'only those that are running, failed, paused, completed or cancelled',
+        completes: ['running', 'failed', 'paused', 'completed', 'cancelled'],
+      },
+      ...TASK_OPTIONS,
+    ],
+    load: async () => ({ run: (await import('./tasks.ts')).listOwnTasks }),
+  },
+  {
+    name: 'tasks show',
+    operand: TASK,
+    says: 'one task and its last steps',
+    details: [
+      'With `--json`, the document is that of the API, with `last_steps` beside it: the last twenty.',
+    ],
+    options: TASK_OPTIONS,
+    load: async () => ({ run: (await import('./tasks.ts')).showTask }),
+  },
+  taskCommand('pause', 'have a task make no new steps', [
+    'Its next request gets a 423 at every replica. The step that is under way ends, and steps that were answered are still replayed.',
+  ]),
+  taskCommand('resume', 'have a paused task go on', ['A task that has ended cannot be resumed.']),
+  taskCommand('complete', 'say that a task is done', ['It has no new steps after that.']),
+  taskCommand('cancel', 'end a task, and the answers of it that are under way', [
+    'It has no new steps after that.',
+  ]),
+  {
+    name: 'tasks delete',
+    operand: TASK,
+    says: 'forget a task: its steps, their runs, and the results of its tools',
+    details: ['What is under way of it is cancelled. The name begins another task after that.'],
+    options: TASK_OPTIONS,
+    load: async () => ({ run: (await import('./tasks.ts')).purgeTask }),
   },
   {
     name: 'completion',

@@ -8,6 +8,9 @@ interface ErrorDescription {
 /** How long a client should wait before it asks again, here or at another replica. */
 const RETRY_AFTER_MS = 1000;
 
+/** The same for a task that its owner has paused: nothing says for how long. */
+const PAUSED_RETRY_AFTER_MS = 30_000;
+
 /**
  * Every error Holdfast itself answers with: `code` → status, OpenAI error type and message template.
  * Messages say what to do about it. Errors of a provider are passed on as they came and are not listed here.
@@ -78,6 +81,19 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message:
       'There is no such task, or it has expired: a task begins with the answer to a request with its name as `Holdfast-Task`.',
+  },
+  task_paused: {
+    status: 423,
+    type: 'invalid_request_error',
+    message:
+      'The task is paused, and this request would be a new step of it; send it again once the task was resumed (POST /holdfast/v1/tasks/…/resume).',
+    retry_after_ms: PAUSED_RETRY_AFTER_MS,
+  },
+  task_ended: {
+    status: 410,
+    type: 'invalid_request_error',
+    message:
+      'The task is {status}, which stays, and has no new steps; give what is to be done another name as `Holdfast-Task`, or delete the task.',
   },
   cursor_ahead: {
     status: 409,

@@ -84,6 +84,16 @@ export class Metrics {
     'Second targets asked beside a silent one, by whether they gave the answer; denied were over the share that is allowed.',
     { outcome: values.HEDGES },
   );
+  readonly tasks = this.#families.counter(
+    'holdfast_tasks_total',
+    'Tasks that began, were resumed or paused, or have ended.',
+    { status: values.TASKS },
+  );
+  readonly steps = this.#families.counter(
+    'holdfast_steps_total',
+    'Requests that are steps of tasks, by what they got.',
+    { outcome: values.STEPS },
+  );
   readonly toolClaims = this.#families.counter(
     'holdfast_tool_claims_total',
     'Tool calls of tasks that clients were about to run, by what they were told.',
@@ -142,7 +152,7 @@ export class Metrics {
   );
   readonly tokens = this.#families.counter(
     'holdfast_tokens_total',
-    'Tokens as reported by providers; kind="repaid" were paid for twice because of a recovery, and are estimated.',
+    'Tokens as reported by providers; kind="repaid" were paid for twice because of a recovery, and are estimated; kind="saved" were not, because the step of a task was replayed.',
     { kind: values.TOKENS },
   );
   readonly clientDisconnects = this.#families.counter(

@@ -15,14 +15,16 @@ import { PassThrough } from '../proxy/api/passthrough.ts';
 import { continueUnattended } from '../proxy/api/return.ts';
 import { follow } from '../proxy/resume/follow.ts';
 import { RunLookup } from '../proxy/resume/run-lookup.ts';
-import { TaskRecords } from '../proxy/resume/task-records.ts';
-import { TaskSteps } from '../proxy/resume/task-steps.ts';
 import { AnswerIds } from '../proxy/run/answer-ids.ts';
 import type { Relay, RunContext } from '../proxy/run/context/run-context.ts';
 import { observers, type RunObserver } from '../proxy/run/context/run-observer.ts';
 import { NoticeBoard } from '../proxy/run/notices/notice-board.ts';
 import { RunRegistry } from '../proxy/run/run-registry.ts';
 import { createRunSalvage } from '../proxy/run/run-salvage.ts';
+import { CallLedger } from '../proxy/tasks/call-ledger.ts';
+import { TaskRecords } from '../proxy/tasks/task-records.ts';
+import { TaskStates } from '../proxy/tasks/task-states.ts';
+import { TaskSteps } from '../proxy/tasks/task-steps.ts';
 import { MaskingTransport } from '../proxy/upstream/masking-transport.ts';
 import { RouteTable } from '../proxy/upstream/route-table.ts';
 import { StreamRefusals } from '../proxy/upstream/stream-refusals.ts';
@@ -136,6 +138,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     random,
   };
   const lookup = new RunLookup(context, registry);
+  const taskStates = new TaskStates(context);
   const apiContext: ApiContext = {
     ...context,
     relay: dependencies.relay,
@@ -145,8 +148,10 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     registry,
     memory,
     lookup,
-    steps: new TaskSteps(context, lookup),
+    steps: new TaskSteps(context, lookup, taskStates),
     tasks: new TaskRecords(context),
+    taskStates,
+    ledger: new CallLedger(store.notes, time, configuration.checkpoint.ttl_s * 1000),
     notices: new NoticeBoard(context),
     answerIds: new AnswerIds(context),
     passThrough,

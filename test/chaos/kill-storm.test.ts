@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
@@ -10,6 +8,7 @@ import { Deployment, type Listen } from '../e2e/deployment.ts';
 import type { HoldfastProcess } from '../e2e/holdfast-process.ts';
 import { callTo } from '../e2e/situations.ts';
 import { fetchRun } from '../e2e/talk.ts';
+import { keptPort } from '../kept-port.ts';
 import { needs } from '../needs.ts';
 import type { Part, Plan } from '../provider/script.ts';
 import { redisBinary } from '../redis/binaries.ts';
@@ -80,7 +79,8 @@ class Storm {
 
   static async over(deployment: Deployment): Promise<Storm> {
     const listens: Listen[] = [];
-    while (listens.length < REPLICAS) listens.push({ port: await keptPort(listens), admin_port: 0 });
+    while (listens.length < REPLICAS)
+      listens.push({ port: await keptPort(listens.map(({ port }) => port)), admin_port: 0 });
     const storm = new Storm(deployment, listens);
     await Promise.all(listens.map((_, slot) => storm.#start(slot)));
     return storm;
@@ -127,21 +127,6 @@ const storyOf = (run: string, { replicas }: Deployment): string =>
     .map((line) => JSON.stringify(line).slice(0, STORY_LINE_MAX))
     .toSorted()
     .join('\n');
-
-/** A free port that the system gives to no one else while its replica is away. */
-async function keptPort(taken: readonly Listen[]): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 10_000);
-    if (taken.some((listen) => listen.port === port)) continue;
-    const server = createServer().listen(port, '127.0.0.1');
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    );
-    server.close();
-    if (isFree) return port;
-  }
-}
 
 describe(`a storm that kills replicas, with Redis (seed ${SEED})`, needs(redis), () => {
   test.each(['interval', 'write_ahead'] as const)(

@@ -11,9 +11,10 @@ function claiming(...stored: string[]) {
   const complaints: string[] = [];
   const reader = new NoteReader(undefined, ({ message }) => complaints.push(message));
   const replaced: (string | undefined)[] = [];
-  const claim = reader.claimed(DIGEST, KEY.kind, async (in_place_of?: string) => {
+  const own = { digest: DIGEST, kind: KEY.kind, value: 'ours', text: note('ours') };
+  const claim = reader.claimed(own, async (in_place_of?: string) => {
     replaced.push(in_place_of);
-    return stored.shift() ?? note('ours');
+    return stored.shift() ?? own.text;
   });
   return { claim, replaced, complaints };
 }

@@ -25,7 +25,7 @@ async function taskWith(answer: (asked: Asked) => Response | Promise<Response>, 
     const url = String(input);
     const headers = new Headers(init.headers);
     if (!url.includes('/holdfast/')) return Response.json({ headers: Object.fromEntries(headers) });
-    const body = JSON.parse(String(init.body)) as Asked['body'];
+    const body = JSON.parse(String(init.body ?? 'null')) as Asked['body'];
     const one = { url, method: init.method, headers, body };
     asked.push(one);
     return answer(one);
@@ -275,5 +275,47 @@ describe('a call', () => {
     await expect(made.tool(call as never, vi.fn())).rejects.toThrow(TypeError);
     await expect(made.tool(call as never, vi.fn())).rejects.toThrow(word);
     expect(asked).toEqual([]);
+  });
+});
+
+describe('what is said of a task', () => {
+  const document = { id: 'T23', object: 'holdfast.task', status: 'paused', reason: 'lunch', steps: 2 };
+
+  test('goes where its requests went, with their credential', async () => {
+    const { made, asked, paths } = await taskWith(() => Response.json(document));
+    expect(await made.show()).toEqual(document);
+    expect(await made.pause('lunch')).toEqual(document);
+    await made.resume();
+    await made.complete('done');
+    await made.cancel();
+    const path = 'http://127.0.0.1:1/holdfast/v1/tasks/T23';
+    expect(paths()).toEqual([
+      `GET ${path}`,
+      `POST ${path}/pause`,
+      `POST ${path}/resume`,
+      `POST ${path}/complete`,
+      `POST ${path}/cancel`,
+    ]);
+    expect(asked.map(({ body }) => body)).toEqual([null, { reason: 'lunch' }, {}, { reason: 'done' }, {}]);
+    for (const { headers } of asked) expect(headers.get('authorization')).toBe('Bearer sk-1');
+  });
+
+  test('is refused where Holdfast refuses it, and said again where Holdfast is away', async () => {
+    const { made } = await taskWith(() => refusal(410, 'task_ended'));
+    await expect(made.pause()).rejects.toMatchObject({ name: 'LedgerError', code: 'task_ended' });
+    let asked = 0;
+    const away = await taskWith(() => (++asked < 3 ? refusal(503, 'away') : Response.json(document)), {
+      give_up_ms: 5000,
+    });
+    expect(await away.made.pause()).toEqual(document);
+    expect(asked).toBe(3);
+  });
+
+  test('needs a request before it', async () => {
+    const made = task('T23');
+    await expect(made.pause()).rejects.toThrow(
+      'to pause the task, make a request with the fetch of the task first',
+    );
+    await expect(made.show()).rejects.toThrow('to show the task, make a request');
   });
 });

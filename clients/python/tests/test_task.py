@@ -73,16 +73,21 @@ class Asked:
         if "/holdfast/" not in request.url.path:
             return httpx.Response(200, json=dict(request.headers))
         self.requests.append(request)
-        return self.answer(request, json.loads(request.content))
+        return self.answer(request, json.loads(request.content or b"null"))
 
     def tool(self, call: object, run: Callable[[Any, ToolContext], Any], **options: Any) -> Any:
         if not self.is_async:
             return self.task.tool(call, run, **options)
         return asyncio.run(self.task.async_tool(call, run, **options))
 
+    def say(self, verb: str, *reason: str) -> dict[str, Any]:
+        if not self.is_async:
+            return getattr(self.task, verb)(*reason)  # type: ignore[no-any-return]
+        return asyncio.run(getattr(self.task, f"async_{verb}")(*reason))
+
     @property
-    def bodies(self) -> list[dict[str, Any]]:
-        return [json.loads(request.content) for request in self.requests]
+    def bodies(self) -> list[Any]:
+        return [json.loads(request.content or b"null") for request in self.requests]
 
     @property
     def actions(self) -> list[str]:
@@ -346,3 +351,30 @@ def release(one: Asked, error: UnknownCallError) -> None:
         asyncio.run(release_now())
     else:
         error.release()
+
+
+def test_what_is_said_of_a_task_goes_where_its_requests_went(asked: Callable[..., Asked]) -> None:
+    one = asked(says(id="T 23", status="paused", reason="lunch", steps=2))
+    assert one.say("show") == {"id": "T 23", "status": "paused", "reason": "lunch", "steps": 2}
+    assert one.say("pause", "lunch")["status"] == "paused"
+    one.say("resume")
+    one.say("complete", "done")
+    one.say("cancel")
+    assert [f"{request.method} {request.url}" for request in one.requests] == [
+        "GET http://a:1/holdfast/v1/tasks/T%2023",
+        "POST http://a:1/holdfast/v1/tasks/T%2023/pause",
+        "POST http://a:1/holdfast/v1/tasks/T%2023/resume",
+        "POST http://a:1/holdfast/v1/tasks/T%2023/complete",
+        "POST http://a:1/holdfast/v1/tasks/T%2023/cancel",
+    ]
+    assert one.bodies == [None, {"reason": "lunch"}, {}, {"reason": "done"}, {}]
+    assert {request.headers["authorization"] for request in one.requests} == {"Bearer key"}
+
+
+def test_what_is_said_of_a_task_may_be_refused(asked: Callable[..., Asked]) -> None:
+    one = asked(lambda _request, _fields: refusal(410, "task_ended"))
+    with pytest.raises(LedgerError) as raised:
+        one.say("pause")
+    assert raised.value.code == "task_ended"
+    with pytest.raises(TypeError, match="to pause the task, make a request"):
+        Task("T").pause()

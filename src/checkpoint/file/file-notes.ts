@@ -29,7 +29,9 @@ export class FileNotes implements Notes {
 
   async claim(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<string> {
     const note = this.#encode(owner, key, value, ttl_ms);
-    return this.#reader.claimed(note.digest, key.kind, (in_place_of?: string) =>
+    const { digest, text } = note;
+    const { kind } = key;
+    return this.#reader.claimed({ digest, kind, value, text }, (in_place_of?: string) =>
       this.#writer.request('claim_note', { ...note, ...(in_place_of !== undefined && { in_place_of }) }),
     );
   }

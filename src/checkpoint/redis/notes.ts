@@ -32,7 +32,8 @@ export class RedisNotes implements Notes {
     const digest = digestOfNote(owner, key);
     const [stored, text] = [noteKey(digest), encodeNote(digest, value, this.#seal)];
     const ttl = Math.ceil(ttl_ms);
-    return this.#reader.claimed(digest, key.kind, async (in_place_of?: Buffer) => {
+    const { kind } = key;
+    return this.#reader.claimed({ digest, kind, value, text }, async (in_place_of?: Buffer) => {
       const kept = await this.#connection.ask((client) =>
         in_place_of === undefined
           ? client.setBuffer(stored, text, 'PX', ttl, 'NX', 'GET')

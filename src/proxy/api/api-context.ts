@@ -5,12 +5,14 @@ import type { Outcome } from '../../plans/outcome.ts';
 import type { Client } from '../downstream/client.ts';
 import type { Reader } from '../resume/reader.ts';
 import type { RunLookup } from '../resume/run-lookup.ts';
-import type { TaskRecords } from '../resume/task-records.ts';
-import type { TaskSteps } from '../resume/task-steps.ts';
 import type { AnswerIds } from '../run/answer-ids.ts';
 import type { Relay, RunContext } from '../run/context/run-context.ts';
 import type { NoticeBoard } from '../run/notices/notice-board.ts';
 import type { RunRegistry } from '../run/run-registry.ts';
+import type { CallLedger } from '../tasks/call-ledger.ts';
+import type { TaskRecords } from '../tasks/task-records.ts';
+import type { TaskStates } from '../tasks/task-states.ts';
+import type { TaskSteps } from '../tasks/task-steps.ts';
 import type { RouteTable } from '../upstream/route-table.ts';
 import type { StreamRefusals } from '../upstream/stream-refusals.ts';
 import type { HealthRegistry } from '../upstream/target-health.ts';
@@ -43,6 +45,8 @@ export interface ApiContext extends RunContext {
   readonly lookup: RunLookup;
   readonly steps: TaskSteps;
   readonly tasks: TaskRecords;
+  readonly taskStates: TaskStates;
+  readonly ledger: CallLedger;
   readonly notices: NoticeBoard;
   readonly answerIds: AnswerIds;
 }

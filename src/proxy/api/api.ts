@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { newRunId } from '../../checkpoint/owner.ts';
-import type { RunId } from '../../checkpoint/store.ts';
+import type { RunId, StoredRun } from '../../checkpoint/store.ts';
 import type { UpstreamConfiguration } from '../../config/configuration.ts';
 import { apiError } from '../../lib/errors.ts';
 import { type JsonBody, readJsonBody } from '../../lib/json-body.ts';
@@ -12,6 +12,7 @@ import type { Run } from '../run/context/run.ts';
 import { wantsNotices } from '../run/notices/notice-board.ts';
 import { NoticeForm, noticedRelay } from '../run/notices/noticed-relay.ts';
 import { cachedConversation, compressionOfRun, targetsOfRun } from '../run/targets/targets-of-run.ts';
+import { countReturn } from '../tasks/step-returns.ts';
 import { streamRequestHeaders } from '../upstream/headers.ts';
 import type { RouteTable } from '../upstream/route-table.ts';
 import type { Target } from '../upstream/target.ts';
@@ -179,12 +180,15 @@ async function streamAnswer(
     const asker: Ask = { owner, digest, fresh, signal, isJoinable };
     // A client that names its run comes back to a step that it has begun.
     const isStep = task && options.run === undefined;
-    const step = isStep ? await beforehand(steps.noteOf(asker, task), reply, active) : undefined;
-    const note = step ?? (key === undefined ? undefined : keyNote(key));
+    const step = isStep ? await beforehand(steps.stepOf(asker, task), reply, active) : undefined;
+    const note = step?.note ?? (key === undefined ? undefined : keyNote(key));
     const ask: Ask = note ? { ...asker, note } : asker;
+    const ofTask = task && step && { owner, task: task.task, era: step.era };
+    // Beside the look-up, so that a new step waits for the store once less.
+    const numbering = ofTask && step?.note && context.tasks.numberOf(ofTask, step.note);
     const onOpen = (run: RunId) => {
       lookup.remember(ask, run);
-      if (task) context.tasks.answered(owner, task.task);
+      if (ofTask) context.tasks.answered(ofTask);
     };
     const known = options.run ?? (await beforehand(lookup.find(ask), reply, active));
     if (known !== undefined) {
@@ -203,12 +207,13 @@ async function streamAnswer(
         active,
         onOpen,
         onLeft,
+        ...(step && { onFound: (stored: StoredRun) => countReturn(stored, context.metrics) }),
         ...wanted,
       };
       return await returnToRun(back, reply, context);
     }
-    const number =
-      task && step && (await beforehand(context.tasks.numberOf(owner, task.task, step), reply, active));
+    if (step) context.metrics.steps.inc({ outcome: 'new' });
+    const number = numbering && (await beforehand(numbering, reply, active));
     const headersFor = (upstream: UpstreamConfiguration) => streamRequestHeaders(headers, upstream, wire);
     const all = models.targets(asked.model);
     const cached = cachedConversation({ owner, thread: thread?.name }, asked.model, context);

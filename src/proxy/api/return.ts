@@ -55,6 +55,8 @@ export interface Return {
   readonly active: ActiveRun;
   /** Set where the client is to have the whole answer as one document. */
   readonly document?: WantedDocument;
+  /** Called with what there is of the run, or of the one that continues what is left of it, before it is delivered. */
+  onFound?(stored: StoredRun): void;
   /** Called when the answer begins, of this run or of the one that continues what is left of it. */
   onOpen(run: RunId): void;
   /** Called when the client has gone before it had all of the answer. */
@@ -90,6 +92,7 @@ export async function returnToRun(back: Return, reply: FastifyReply, context: Ap
   if (successor !== undefined) return returnToRun(asOf(successor, back), reply, context);
   if (isLate(stored, reader) || !reachable(stored, reader)) throw unreachable(stored, reader);
   if (isUnknown(stored, reader)) throw apiError('not_resumable');
+  back.onFound?.(stored);
   await attend(
     {
       run,

@@ -37,8 +37,13 @@ export function runStatus(run: RunId, stored: StoredRun, held?: HeldCalls): obje
   };
 }
 
+export interface RunSummary {
+  readonly status: RunStatus;
+  readonly [field: string]: unknown;
+}
+
 /** The same without anything of what it says. What a damaged journal has lost of the header is `null`. */
-export function runSummary(run: RunId, stored: StoredRun): object {
+export function runSummary(run: RunId, stored: StoredRun): RunSummary {
   const header = stored.records[0]?.header;
   return {
     id: run,

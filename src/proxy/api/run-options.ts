@@ -5,8 +5,8 @@ import { type ApiError, apiError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import type { Fields } from '../../lib/json-body.ts';
 import { runOfLastEvent } from '../resume/reader.ts';
-import type { TaskSession } from '../resume/task-steps.ts';
 import type { Run } from '../run/context/run.ts';
+import type { TaskSession } from '../tasks/task-steps.ts';
 import type { EventsMode } from '../wires/common/wire.ts';
 
 /** Whether calls are shown when they are proven closed, or as they come. */

@@ -6,24 +6,16 @@ import { excessIn, FIELDS_MAX, isObject, NESTING_MAX, VALUES_MAX } from '../../l
 import { type Fields, readJsonBody } from '../../lib/json-body.ts';
 import { inTime } from '../../lib/time.ts';
 import { lastEventOf, NO_EVENTS, startingAfter } from '../resume/reader.ts';
-import { answerOf, cancelStored, makeKnown, readRun, runOfKey } from '../resume/stored-runs.ts';
-import type { RunContext } from '../run/context/run-context.ts';
-import { forgetHeldCalls, readHeldCalls } from '../run/notices/held-calls.ts';
-import { lostCallKey } from '../run/notices/lost-calls.ts';
-import { withdrawThreadNote } from '../run/notices/thread-notice.ts';
+import { answerOf, makeKnown, readRun, runOfKey } from '../resume/stored-runs.ts';
+import { readHeldCalls } from '../run/notices/held-calls.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
 import { ownOwnerOf } from './caller.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { type RepeatedRequest, type Return, returnToRun } from './return.ts';
 import { listQuery, runList, runStatus } from './run-documents.ts';
+import { cancelRun, END_MS_MAX, purgeRun } from './run-ends.ts';
 import { runOptions } from './run-options.ts';
-
-/**
- * How long a run that is delivered here may take to end: before it is fenced where it is cancelled, and before it is shown
- * as running where its client has the whole answer.
- */
-const END_MS_MAX = 2000;
 
 /** What a client has of a run when it comes back. */
 type Possession = Pick<Return, 'last' | 'tail' | 'repeated'>;
@@ -71,7 +63,7 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
     await readRun(run, owner, context);
     const state = await cancel(run, owner, context);
     if (purge === undefined) return reply.headers(PRIVATE).send(state);
-    await purgeStored(run, owner, context);
+    await purgeRun(run, owner, context);
     return reply.headers(PRIVATE).send({ id: run, object: 'holdfast.run', purged: true });
   });
 
@@ -138,10 +130,9 @@ async function resume(
   }
 }
 
-/** Cancels a run of this owner, whichever replica delivers it. Returns its state after that. */
+/** Cancels a run, and returns its state after that. */
 async function cancel(run: RunId, owner: Owner, context: ApiContext): Promise<object> {
-  await cancelHere(run, context);
-  return statusOf(run, owner, await cancelStored(run, owner, context), context);
+  return statusOf(run, owner, await cancelRun(run, owner, context), context);
 }
 
 async function statusOf(run: RunId, owner: Owner, stored: StoredRun, context: ApiContext): Promise<object> {
@@ -154,33 +145,6 @@ async function statusOf(run: RunId, owner: Owner, stored: StoredRun, context: Ap
 async function endStored(run: RunId, owner: Owner, { registry, time }: ApiContext): Promise<void> {
   const active = registry.holder(run);
   if (active?.owner === owner && active.isAnswered) await inTime(active.ended, time, END_MS_MAX);
-}
-
-async function cancelHere(run: RunId, { registry, time }: ApiContext): Promise<void> {
-  const active = registry.holder(run);
-  if (!active) return;
-  active.cancel();
-  await inTime(active.ended, time, END_MS_MAX);
-}
-
-/**
- * Forgets a run that has ended, and what is noted of what it said: the end of a partial answer, and the names of calls.
- * Other notes name a run, without its content; a run that continues this one is a run of its own.
- * Throws `store_unavailable`.
- */
-async function purgeStored(run: RunId, owner: Owner, context: RunContext): Promise<void> {
-  const { store, configuration, log } = context;
-  const { records } = await readRun(run, owner, context);
-  const thread = records[0]?.header?.thread;
-  const ttl_ms = configuration.checkpoint.ttl_s * 1000;
-  const notes = [
-    store.notes.consume(owner, lostCallKey(run)),
-    forgetHeldCalls(store.notes, owner, run),
-    ...(thread === undefined ? [] : [withdrawThreadNote(store.notes, owner, thread, run, ttl_ms)]),
-  ];
-  await answerOf(Promise.all(notes), context);
-  await answerOf(store.purge(run, owner), context);
-  log.info({ run }, 'run purged');
 }
 
 /** What a client brings that may be ahead of the checkpoint. */

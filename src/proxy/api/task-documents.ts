@@ -1,30 +1,111 @@
+import type { NoteKey } from '../../checkpoint/notes.ts';
 import type { Owner } from '../../checkpoint/store.ts';
-import { apiError } from '../../lib/errors.ts';
+import { type ApiError, apiError } from '../../lib/errors.ts';
 import { knownRunIn } from '../resume/run-lookup.ts';
 import { answerOf } from '../resume/stored-runs.ts';
-import { type NumberedStep, STEPS_MAX, type TaskRecord } from '../resume/task-records.ts';
+import type { NumberedName } from '../tasks/numbered-names.ts';
+import { STEPS_MAX, TASKS_LISTED_MAX, type TaskEra, type TaskRecord } from '../tasks/task-records.ts';
+import type { OwnedTask, TaskState } from '../tasks/task-states.ts';
 import type { ApiContext } from './api-context.ts';
-import { limitOf, READ_AT_ONCE, runSummary, seconds } from './run-documents.ts';
+import { limitOf, READ_AT_ONCE, type RunSummary, runSummary, seconds } from './run-documents.ts';
 
-export interface OwnedTask {
-  readonly owner: Owner;
-  readonly task: string;
+/** All there is to tell of a task, except for its runs. */
+export interface FoundTask extends TaskEra {
+  readonly state: TaskState;
+  readonly record: TaskRecord;
+}
+
+/** Undefined where the owner has no such task. Throws `store_unavailable`. */
+export async function findTask(task: OwnedTask, context: ApiContext): Promise<FoundTask | undefined> {
+  const state = await answerOf(context.taskStates.of(task), context);
+  const { era } = state;
+  const record = await answerOf(context.tasks.find({ ...task, era }), context);
+  return record && { ...task, era, state, record };
+}
+
+/** `failed`: it goes on, and its last step had no answer. */
+const STATUSES = ['running', 'failed', 'paused', 'completed', 'cancelled'] as const;
+
+interface TaskDocument {
+  readonly status: (typeof STATUSES)[number];
+  readonly [field: string]: unknown;
 }
 
 /** A task as its owner is shown it. */
-export async function taskDocument(
-  { owner, task }: OwnedTask,
-  { created_at_ms, steps }: TaskRecord,
-  context: ApiContext,
-): Promise<object> {
-  const [last] = steps === 0 ? [] : await stepsOf({ owner, task }, steps, steps, context);
+export async function taskDocument(found: FoundTask, context: ApiContext): Promise<TaskDocument> {
+  const { status, since_ms, reason } = found.state;
+  const { created_at_ms, steps } = found.record;
+  const [last] = steps === 0 ? [] : await stepsOf(found, steps, steps, context);
+  const hasFailed = status === 'running' && last?.run?.status === 'failed';
   return {
-    id: task,
+    id: found.task,
     object: 'holdfast.task',
+    status: hasFailed ? 'failed' : status,
+    status_since: since_ms === undefined ? null : seconds(since_ms),
+    reason: reason ?? null,
     created_at: created_at_ms === undefined ? null : seconds(created_at_ms),
     steps,
     last_step: last ?? null,
   };
+}
+
+/** Which tasks of an owner are asked for. */
+interface TaskQuery {
+  readonly status?: TaskDocument['status'];
+  readonly limit: number;
+  /** The number of the last task that the page before has looked at. */
+  readonly after?: number;
+}
+
+/** `?status=…&limit=…&after=…`. Throws `invalid_field`. */
+export function taskQuery({ status, limit, after }: Readonly<Record<string, unknown>>): TaskQuery {
+  return {
+    limit: limitOf(limit),
+    ...(status !== undefined && { status: statusOf(status) }),
+    ...(after !== undefined && { after: numberOf(after, Number.MAX_SAFE_INTEGER) }),
+  };
+}
+
+function statusOf(value: unknown): TaskDocument['status'] {
+  const status = STATUSES.find((known) => known === value);
+  if (status === undefined) throw invalid('status', `one of ${STATUSES.join(', ')}`);
+  return status;
+}
+
+/** Numbers that one page looks into, whether there are still tasks that have them or not. */
+const LOOKED_INTO_MAX = 400;
+
+/**
+ * One page of the owner's tasks, the last one first, with their states of now. A page may hold fewer than `limit` although there
+ * are more: `next` says so. Throws `store_unavailable`.
+ */
+export async function taskList(owner: Owner, query: TaskQuery, context: ApiContext): Promise<object> {
+  const { limit, status, after = Number.POSITIVE_INFINITY } = query;
+  const last = await answerOf(context.tasks.lastTask(owner), context);
+  const oldest = Math.max(1, last - TASKS_LISTED_MAX + 1);
+  const data: TaskDocument[] = [];
+  let next = Math.min(after - 1, last);
+  const stop = Math.max(oldest, next - LOOKED_INTO_MAX + 1);
+  while (next >= stop && data.length < limit) {
+    const first = Math.max(stop, next - Math.min(READ_AT_ONCE, limit - data.length) + 1);
+    const numbered = await answerOf(context.tasks.tasks(owner, first, next), context);
+    const documents = await Promise.all(numbered.map((each) => listed(owner, each, context)));
+    for (const document of documents.toReversed())
+      if (document && (status === undefined || document.status === status)) data.push(document);
+    next = first - 1;
+  }
+  const has_more = next >= oldest;
+  return { object: 'list', data, has_more, next: has_more ? String(next + 1) : null };
+}
+
+/** Undefined for a task that is no longer known, or has another number by now. */
+async function listed(
+  owner: Owner,
+  { number, name }: NumberedName,
+  context: ApiContext,
+): Promise<TaskDocument | undefined> {
+  const found = await findTask({ owner, task: name }, context);
+  return found?.record.number === number ? taskDocument(found, context) : undefined;
 }
 
 /** Which of the steps of a task are asked for. */
@@ -35,47 +116,60 @@ interface StepQuery {
 }
 
 /** `?limit=…&after=…`. Throws `invalid_field`. */
-export function stepQuery({ limit, after = '0' }: Readonly<Record<string, unknown>>): StepQuery {
-  const number = typeof after === 'string' && /^\d{1,5}$/.test(after) ? Number(after) : Number.NaN;
-  if (!(number <= STEPS_MAX))
-    throw apiError('invalid_field', { param: 'after', expected: 'the `next` of the page before' });
-  return { limit: limitOf(limit), after: number };
+export const stepQuery = ({ limit, after = '0' }: Readonly<Record<string, unknown>>): StepQuery => ({
+  limit: limitOf(limit),
+  after: numberOf(after, STEPS_MAX),
+});
+
+function numberOf(value: unknown, number_max: number): number {
+  const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN;
+  if (number <= number_max) return number;
+  throw invalid('after', 'the `next` of the page before');
 }
+
+const invalid = (param: string, expected: string): ApiError => apiError('invalid_field', { param, expected });
 
 /** One page of the steps, in their order. What is known no longer is left out, so a page may be shorter than `limit`. */
 export async function stepList(
-  task: OwnedTask,
-  steps: number,
+  found: FoundTask,
   { limit, after }: StepQuery,
   context: ApiContext,
 ): Promise<object> {
+  const { steps } = found.record;
   const last = Math.min(after + limit, steps);
-  const data = await stepsOf(task, after + 1, last, context);
+  const data = await stepsOf(found, after + 1, last, context);
   const has_more = last < steps;
   return { object: 'list', data, has_more, next: has_more ? String(last) : null };
 }
 
+interface StepDocument {
+  readonly object: 'holdfast.step';
+  readonly number: number;
+  /** `null` when it is gone, or was never begun. */
+  readonly run: RunSummary | null;
+}
+
 async function stepsOf(
-  { owner, task }: OwnedTask,
+  task: FoundTask,
   first: number,
   last: number,
   context: ApiContext,
-): Promise<readonly object[]> {
-  const documents: object[] = [];
+): Promise<readonly StepDocument[]> {
+  const documents: StepDocument[] = [];
   for (let start = first; start <= last; start += READ_AT_ONCE) {
     const end = Math.min(start + READ_AT_ONCE - 1, last);
-    const steps = await answerOf(context.tasks.steps(owner, task, start, end), context);
-    documents.push(...(await Promise.all(steps.map((step) => stepDocument(owner, step, context)))));
+    const steps = await answerOf(context.tasks.steps(task, start, end), context);
+    documents.push(...(await Promise.all(steps.map((step) => stepDocument(task.owner, step, context)))));
   }
   return documents;
 }
 
-/** `run`: `null` when it is gone, or was never begun. */
 async function stepDocument(
   owner: Owner,
-  { number, note }: NumberedStep,
+  { number, name }: NumberedName,
   context: ApiContext,
-): Promise<object> {
+): Promise<StepDocument> {
+  const note: NoteKey = { kind: 'step', name };
   const noted = await answerOf(context.store.notes.get(owner, note), context);
   const known = noted === undefined ? undefined : knownRunIn(noted);
   const stored = known && (await answerOf(context.store.read(known.run, owner, 0), context));

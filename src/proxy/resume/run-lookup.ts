@@ -94,6 +94,13 @@ export class RunLookup {
     return this.#hasLeft(ask, note, known.run);
   }
 
+  /** Whether the run that is noted there is a whole answer, or under way. */
+  async isAnswered(owner: Owner, note: NoteKey): Promise<boolean> {
+    const known = await this.#found({ owner }, note);
+    const stored = known && (await this.#state(known.run, owner));
+    return stored?.status === 'complete' || stored?.status === 'running';
+  }
+
   /** The answer to this request has begun to be delivered: a repetition may need the rest. */
   remember(ask: Ask, run: RunId): void {
     const active = this.#registry.holder(run);
@@ -246,7 +253,7 @@ export class RunLookup {
     }
   }
 
-  async #found({ owner }: Ask, note: NoteKey): Promise<KnownRun | undefined> {
+  async #found({ owner }: Pick<Ask, 'owner'>, note: NoteKey): Promise<KnownRun | undefined> {
     const found = await this.#patience.answerOf(this.#context.store.notes.get(owner, note));
     return found === undefined ? undefined : knownRunIn(found);
   }

@@ -8,10 +8,11 @@ import { task, UnknownCallError } from '../../../src/client/index.ts';
  * `stock`: it knows nothing of tasks.
  */
 
-const [base = '', name = '', mailbox = '', place = '0', manner = 'ledger'] = process.argv.slice(2);
-const invitations = task(name);
+const [bases = '', name = '', mailbox = '', place = '0', manner = 'ledger'] = process.argv.slice(2);
+const endpoints = bases.split(',');
+const invitations = task(name, { endpoints });
 const client = new OpenAI({
-  baseURL: base,
+  baseURL: endpoints[0],
   apiKey: 'sk-agent',
   ...(manner === 'ledger' && { fetch: invitations.fetch }),
 });

@@ -1,6 +1,6 @@
 """The agent of `ledger-agent.ts`, in Python: see there.
 
-    python ledger_agent.py BASE_URL TASK MAILBOX PLACE
+    python ledger_agent.py BASE_URLS TASK MAILBOX PLACE
 """
 
 import json
@@ -14,10 +14,12 @@ from openai import OpenAI
 from holdfast_client import Task, UnknownCallError
 from holdfast_client.httpx2 import ResumableTransport
 
-base_url, name, mailbox, place = sys.argv[1:5]
+base_urls, name, mailbox, place = sys.argv[1:5]
+endpoints = base_urls.split(",")
 invitations = Task(name)
-http_client = httpx2.Client(transport=ResumableTransport(task=invitations), timeout=20)
-client = OpenAI(base_url=base_url, api_key="sk-agent", http_client=http_client)
+transport = ResumableTransport(task=invitations, endpoints=endpoints)
+http_client = httpx2.Client(transport=transport, timeout=20)
+client = OpenAI(base_url=endpoints[0], api_key="sk-agent", http_client=http_client)
 parameters = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
 tools = [{"type": "function", "function": {"name": "send_mail", "parameters": parameters}}]
 messages = [{"role": "user", "content": f"Invite them both. {name}"}]

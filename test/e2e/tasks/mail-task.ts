@@ -1,4 +1,6 @@
+import { EventEmitter } from 'node:events';
 import { onTestFinished } from 'vitest';
+import { keptPort } from '../../kept-port.ts';
 import { startProvider } from '../../provider/provider.ts';
 import type { RecordedRequest } from '../../provider/recorded-request.ts';
 import type { Part } from '../../provider/script.ts';
@@ -22,26 +24,37 @@ export const turnOf = ({ body }: RecordedRequest): number => {
   return messages.filter(({ role }) => role === 'tool').length;
 };
 
-/** A replica with this store, or several, and what their provider was asked. */
-export async function deployMailTask(store: string, replicas: number) {
+/** A replica with this store, or several, and what their provider was asked. `delay_ms`: between two of its tokens. */
+export async function deployMailTask(store: string, replicas: number, delay_ms = 2) {
   const provider = await startProvider();
   const requests: RecordedRequest[] = [];
+  const arrivals = new EventEmitter<{ request: [RecordedRequest] }>();
   provider.respond((request) => {
     requests.push(request);
-    return { parts: TURNS[turnOf(request)] ?? [], delay_ms: 2 };
+    arrivals.emit('request', request);
+    return { parts: TURNS[turnOf(request)] ?? [], delay_ms };
   });
-  const start = () =>
+  const ports: number[] = [];
+  while (ports.length < replicas) ports.push(await keptPort(ports));
+  const start = (port: number) =>
     HoldfastProcess.start({
       secret: 'the secret of all replicas',
+      listen: { port, admin_port: 0 },
       upstreams: { provider: { base_url: provider.url } },
       recovery: { backoff_ms: 1 },
       checkpoint: { store, lease_ms: LEASE_MS },
     });
-  const processes = await Promise.all(Array.from({ length: replicas }, start));
+  const processes = await Promise.all(ports.map(start));
   onTestFinished(async () => {
     await Promise.all(processes.map((replica) => replica.close()));
     await provider.close();
   });
-  const ofTask = (task: string) => requests.filter(({ body }) => JSON.stringify(body).includes(task));
-  return { urls: processes.map(({ url }) => url), ofTask };
+  /** Kills a replica. Resolves once another one listens in its place. */
+  const replace = async (slot: number) => {
+    await processes[slot]?.kill('SIGKILL');
+    processes[slot] = await start(ports[slot] ?? 0);
+  };
+  const isOf = (task: string, { body }: RecordedRequest) => JSON.stringify(body).includes(task);
+  const ofTask = (task: string) => requests.filter((request) => isOf(task, request));
+  return { urls: processes.map(({ url }) => url), ofTask, isOf, arrivals, replace };
 }

@@ -1,40 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { relay } from '../../../src/proxy/run/relay.ts';
-import { startProvider, streamOneWord } from '../../http-peer.ts';
-import { type Replica, startReplica, upstreamsAt } from '../../replica.ts';
+import type { Replica } from '../../replica.ts';
 import { BODY, CREDENTIAL, errorOf, postChat, STRANGER } from '../run-deployment.ts';
+import { answerSteps, askTasks, deployTasks } from './task-deployment.ts';
 
-/** A replica before a provider that answers everything with one word. */
-async function deploy(): Promise<Replica> {
-  const root = await startProvider((request, response) => {
-    request.resume();
-    streamOneWord(response, 'kelp');
-  });
-  return startReplica(upstreamsAt(`${root}/v1`), { relay });
-}
+const deploy = async (): Promise<Replica> => (await deployTasks()).replica;
 
-const read = (replica: Replica, path: string, headers: Record<string, string> = CREDENTIAL) =>
-  fetch(`${replica.api}/holdfast/v1/tasks/T23${path}`, { headers });
-
-/** Answers to so many requests of the task that differ, one after the other. */
-async function answers(replica: Replica, count: number): Promise<readonly Response[]> {
-  const all: Response[] = [];
-  for (let index = 1; index <= count; index++) {
-    const body = BODY.replace('"hi"', `"hi ${index}"`);
-    const answer = await postChat(replica, { ...CREDENTIAL, 'holdfast-task': 'T23' }, body);
-    expect(answer.status).toBe(200);
-    await answer.text();
-    all.push(answer);
-  }
-  return all;
-}
+const read = (replica: Replica, path: string, headers?: Record<string, string>) =>
+  askTasks(replica, 'GET', `/T23${path}`, undefined, headers);
 
 describe('the steps of a task', () => {
   it('are named in a header of their answers, and named alike when those are replayed', async () => {
     const replica = await deploy();
-    const first = await answers(replica, 3);
+    const first = await answerSteps(replica, 3);
     expect(first.map(({ headers }) => headers.get('holdfast-step'))).toEqual(['1', '2', '3']);
-    const again = await answers(replica, 3);
+    const again = await answerSteps(replica, 3);
     expect(again.map(({ headers }) => headers.get('holdfast-step'))).toEqual(['1', '2', '3']);
     expect(again.every(({ headers }) => headers.get('holdfast-replayed') === 'true')).toBe(true);
     const other = await postChat(replica, CREDENTIAL);
@@ -56,7 +35,7 @@ describe('the steps of a task', () => {
   it('are shown with their runs, page by page', async () => {
     const replica = await deploy();
     const before_s = Math.floor(Date.now() / 1000);
-    const runs = (await answers(replica, 5)).map(({ headers }) => headers.get('holdfast-run-id'));
+    const runs = (await answerSteps(replica, 5)).map(({ headers }) => headers.get('holdfast-run-id'));
     const task = (await (await read(replica, '')).json()) as Record<string, unknown>;
     expect(task).toMatchObject({
       id: 'T23',
@@ -84,7 +63,7 @@ describe('the steps of a task', () => {
 
   it('whose runs are purged have none', async () => {
     const replica = await deploy();
-    const [answer] = await answers(replica, 1);
+    const [answer] = await answerSteps(replica, 1);
     const run = answer?.headers.get('holdfast-run-id');
     const purged = await fetch(`${replica.api}/holdfast/v1/runs/${run}?purge=true`, {
       method: 'DELETE',
@@ -97,7 +76,7 @@ describe('the steps of a task', () => {
 
   it('are hidden from other credentials', async () => {
     const replica = await deploy();
-    await answers(replica, 1);
+    await answerSteps(replica, 1);
     for (const path of ['', '/steps']) {
       expect(await errorOf(await read(replica, path, STRANGER))).toMatchObject({
         status: 404,
@@ -121,7 +100,7 @@ describe('the steps of a task', () => {
     ['after=1.5', 'after'],
   ])('are not paged by %s', async (query, param) => {
     const replica = await deploy();
-    await answers(replica, 1);
+    await answerSteps(replica, 1);
     const response = await read(replica, `/steps?${query}`);
     expect(await errorOf(response)).toMatchObject({ status: 400, code: 'invalid_field', param });
   });

@@ -1,136 +1,275 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Replica } from '../../replica.ts';
-import { CREDENTIAL, deploy, errorOf, postChat, STRANGER } from '../run-deployment.ts';
+import { BODY, CREDENTIAL, errorOf, fetchRun, postChat, STRANGER } from '../run-deployment.ts';
+import { answerSteps, askStep, askTasks, deployTasks } from './task-deployment.ts';
 
-const CALLS = '/holdfast/v1/tasks/T23/calls';
+type Document = Record<string, unknown>;
 
-async function ask(
-  { api }: Replica,
-  method: string,
-  path: string,
-  body: unknown,
-  headers: Record<string, string> = CREDENTIAL,
-) {
-  return fetch(`${api}${path}`, {
-    method,
-    headers: { 'content-type': 'application/json', ...headers },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-  });
+async function set(replica: Replica, word: string, body?: unknown): Promise<Document> {
+  const response = await askTasks(replica, 'POST', `/T23/${word}`, body);
+  expect([response.status, response.headers.get('cache-control')]).toEqual([
+    200,
+    'private, no-cache, no-store',
+  ]);
+  return (await response.json()) as Document;
 }
 
-/** A replica that has answered a request of the task. */
-async function begin(owners: readonly Record<string, string>[] = [CREDENTIAL]): Promise<Replica> {
-  const { replica } = await deploy();
-  for (const owner of owners) {
-    const answer = await postChat(replica, { ...owner, 'holdfast-task': 'T23' });
-    expect(answer.status).toBe(200);
-    await answer.text();
-  }
-  return replica;
+const show = async (replica: Replica): Promise<Document> =>
+  (await (await askTasks(replica, 'GET', '/T23')).json()) as Document;
+
+interface Page {
+  readonly data: readonly { readonly id: string }[];
+  readonly has_more: boolean;
+  readonly next: string | null;
 }
 
-const claim = async (replica: Replica, name: string, more: object = {}, headers?: Record<string, string>) => {
-  const response = await ask(replica, 'POST', `${CALLS}/c1/claim`, { claim: name, ...more }, headers);
+async function list(replica: Replica, query = '', headers?: Record<string, string>): Promise<Page> {
+  const response = await askTasks(replica, 'GET', query, undefined, headers);
   expect(response.status).toBe(200);
-  expect(response.headers.get('cache-control')).toContain('no-store');
-  return (await response.json()) as Record<string, unknown>;
-};
+  return (await response.json()) as Page;
+}
 
-describe('the tool calls of a task', () => {
-  it('are run by the one that claims them first, and done for all others', async () => {
-    const replica = await begin();
-    expect(await claim(replica, 'first')).toEqual({ outcome: 'run' });
-    expect(await claim(replica, 'second')).toMatchObject({ outcome: 'busy' });
-    const result = { claim: 'first', result: { sent: true, at: null } };
-    const kept = await ask(replica, 'PUT', `${CALLS}/c1/result`, result);
-    expect([kept.status, await kept.json()]).toEqual([200, { outcome: 'done', result: result.result }]);
-    expect(await claim(replica, 'second')).toEqual({ outcome: 'done', result: result.result });
-    const counted = await replica.metrics.registry.metrics();
-    for (const [outcome, count] of Object.entries({ run: 1, busy: 1, done: 1, unknown: 0 }))
-      expect(counted).toContain(`holdfast_tool_claims_total{outcome="${outcome}"} ${count}`);
-  });
+const idsOf = ({ data }: Page) => data.map(({ id }) => id);
 
-  it('are unknown after the time that their claim has named, and run again where they may be', async () => {
-    const replica = await begin();
-    await claim(replica, 'first', { hold_ms: 1 });
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    const unknown = await claim(replica, 'second');
-    expect(unknown).toEqual({
-      outcome: 'unknown',
-      claim: 'first',
-      claimed_at_ms: expect.any(Number) as number,
-    });
-    expect(await claim(replica, 'third', { repeat: 'with_key' })).toEqual({ outcome: 'run' });
-    const release = () => ask(replica, 'POST', `${CALLS}/c1/release`, { claim: 'third' });
-    for (const released of [await release(), await release()])
-      expect([released.status, await released.json()]).toEqual([200, { outcome: 'released' }]);
-    const late = await ask(replica, 'POST', `${CALLS}/c1/claim`, { claim: 'third' });
-    expect(await errorOf(late)).toMatchObject({ status: 409, code: 'claim_released' });
-    expect(await claim(replica, 'fourth')).toEqual({ outcome: 'run' });
-  });
+/** The task is noted behind its answer. */
+const noted = (replica: Replica, ...ids: string[]) =>
+  vi.waitFor(async () => expect(idsOf(await list(replica))).toEqual(ids));
 
-  it('belong to the credential that they come with', async () => {
-    const replica = await begin([CREDENTIAL, STRANGER]);
-    await claim(replica, 'first');
-    await ask(replica, 'PUT', `${CALLS}/c1/result`, { claim: 'first', result: 'a secret' });
-    expect(await claim(replica, 'second', {}, STRANGER)).toEqual({ outcome: 'run' });
-  });
-
-  it('are none where no request of the task was answered for that credential', async () => {
-    const replica = await begin();
-    for (const [task, owner] of [['T23', STRANGER] as const, ['T24', CREDENTIAL] as const]) {
-      const path = `/holdfast/v1/tasks/${task}/calls/c1/claim`;
-      const response = await ask(replica, 'POST', path, { claim: 'first' }, owner);
-      expect(await errorOf(response)).toMatchObject({ status: 404, code: 'task_not_found' });
+describe('the tasks of an owner', () => {
+  it('are listed with the last one first, page by page', async () => {
+    const { replica, other } = await deployTasks();
+    for (let nth = 1; nth <= 5; nth++) {
+      await answerSteps(replica, nth, `T${nth}`);
+      await vi.waitFor(async () => expect((await list(other)).data).toHaveLength(nth));
     }
+    const pages: Page[] = [];
+    for (let next: string | null = '6'; next !== null; next = pages.at(-1)?.next ?? null)
+      pages.push(await list(other, `?limit=2&after=${next}`));
+    expect(pages.map(idsOf)).toEqual([['T5', 'T4'], ['T3', 'T2'], ['T1']]);
+    expect(pages.map(({ has_more }) => has_more)).toEqual([true, true, false]);
+    expect((await list(other)).data[0]).toMatchObject({
+      id: 'T5',
+      object: 'holdfast.task',
+      status: 'running',
+      status_since: null,
+      reason: null,
+      steps: 5,
+      last_step: { number: 5 },
+    });
   });
 
-  it.each<[string, string, string, unknown, object]>([
-    ['no claim', 'POST', 'c1/claim', {}, { code: 'missing_field', param: 'claim' }],
-    ['a release of nothing', 'POST', 'c1/release', {}, { code: 'missing_field', param: 'claim' }],
-    ['a claim that is no name', 'POST', 'c1/claim', { claim: 7 }, { code: 'invalid_field', param: 'claim' }],
-    ['an empty claim', 'POST', 'c1/claim', { claim: '' }, { code: 'invalid_field', param: 'claim' }],
-    [
-      'a long claim',
-      'PUT',
-      'c1/result',
-      { claim: 'x'.repeat(257) },
-      { code: 'invalid_field', param: 'claim' },
-    ],
-    ['a hold of nothing', 'POST', 'c1/claim', { claim: 'a', hold_ms: 0 }, { param: 'hold_ms' }],
-    [
-      'a hold of more than a day',
-      'POST',
-      'c1/claim',
-      { claim: 'a', hold_ms: 86_400_001 },
-      { param: 'hold_ms' },
-    ],
-    ['half a hold', 'POST', 'c1/claim', { claim: 'a', hold_ms: 1.5 }, { param: 'hold_ms' }],
-    ['another repeat', 'POST', 'c1/claim', { claim: 'a', repeat: 'always' }, { param: 'repeat' }],
-    ['a long key', 'POST', `${'k'.repeat(257)}/claim`, { claim: 'a' }, { param: 'key' }],
-    ['no JSON', 'POST', 'c1/claim', '{', { code: 'invalid_json' }],
-    ['no object', 'POST', 'c1/claim', '[]', { code: 'invalid_json' }],
-  ])('are refused: %s', async (_, method, path, body, refusal) => {
-    const { replica } = await deploy();
-    const response = await ask(replica, method, `${CALLS}/${path}`, body);
-    expect(await errorOf(response)).toMatchObject({ status: 400, ...refusal });
+  it('are those of one status where one is asked for', async () => {
+    const { replica } = await deployTasks();
+    for (const task of ['T22', 'T23']) await answerSteps(replica, 1, task);
+    await vi.waitFor(async () => expect((await list(replica)).data).toHaveLength(2));
+    await set(replica, 'pause');
+    expect(idsOf(await list(replica, '?status=paused'))).toEqual(['T23']);
+    expect(idsOf(await list(replica, '?status=running'))).toEqual(['T22']);
   });
 
-  it('are refused what cannot be noted: the result of a call that was not claimed, and one that is too long', async () => {
-    const replica = await begin();
-    const result = `${CALLS}/c1/result`;
-    const early = await ask(replica, 'PUT', result, { claim: 'first', result: 1 });
-    expect(await errorOf(early)).toMatchObject({ status: 409, code: 'call_not_claimed' });
-    await claim(replica, 'first');
-    const long = await ask(replica, 'PUT', result, { claim: 'first', result: 'x'.repeat(20_000) });
-    expect(await errorOf(long)).toMatchObject({ status: 413, code: 'result_too_large' });
-    const huge = await ask(replica, 'PUT', result, { claim: 'first', result: 'x'.repeat(10_000_000) });
-    expect(await errorOf(huge)).toMatchObject({ status: 413, code: 'result_too_large' });
-    const another = await ask(replica, 'POST', `${CALLS}/c1/release`, { claim: 'second' });
-    expect(await errorOf(another)).toMatchObject({ status: 409, code: 'call_not_claimed' });
-    const kept = await ask(replica, 'PUT', result, { claim: 'first' });
-    expect(await kept.json()).toEqual({ outcome: 'done' });
-    const late = await ask(replica, 'POST', `${CALLS}/c1/release`, { claim: 'first' });
-    expect(await errorOf(late)).toMatchObject({ status: 409, code: 'call_done' });
+  it('are hidden from other credentials, and from callers without one', async () => {
+    const { replica } = await deployTasks();
+    await answerSteps(replica, 1);
+    await noted(replica, 'T23');
+    expect((await list(replica, '', STRANGER)).data).toEqual([]);
+    expect(await errorOf(await askTasks(replica, 'GET', '', undefined, {}))).toMatchObject({
+      status: 400,
+      param: 'Authorization',
+    });
+  });
+
+  it.each([
+    ['status=lost', 'status'],
+    ['status=paused&status=running', 'status'],
+    ['limit=0', 'limit'],
+    ['after=x', 'after'],
+    ['after=99999999999999999', 'after'],
+  ])('are not listed by %s', async (query, param) => {
+    const { replica } = await deployTasks();
+    const refused = await askTasks(replica, 'GET', `?${query}`);
+    expect(await errorOf(refused)).toEqual({ status: 400, code: 'invalid_field', param });
+  });
+});
+
+describe('a task that is paused', () => {
+  it('has no new steps at any replica until it is resumed, and answers those that it has', async () => {
+    const { replica, other, provider } = await deployTasks();
+    await answerSteps(replica, 2);
+    await noted(replica, 'T23');
+    expect(await set(replica, 'pause', { reason: 'the budget is spent' })).toMatchObject({
+      status: 'paused',
+      reason: 'the budget is spent',
+      steps: 2,
+    });
+    for (const each of [replica, other]) {
+      const refused = await askStep(each, 3);
+      expect(refused.headers.get('retry-after')).toBe('30');
+      expect(await errorOf(refused)).toEqual({ status: 423, code: 'task_paused', param: null });
+      const replayed = await askStep(each, 2);
+      expect([replayed.status, replayed.headers.get('holdfast-replayed')]).toEqual([200, 'true']);
+      expect(await replayed.text()).toContain('kelp');
+    }
+    const document = BODY.replace('"stream":true', '"stream":false');
+    const refused = await postChat(other, { ...CREDENTIAL, 'holdfast-task': 'T23' }, document);
+    expect((await errorOf(refused)).code).toBe('task_paused');
+    expect(provider.requests).toBe(2);
+    expect(await set(other, 'resume')).toMatchObject({ status: 'running', reason: null });
+    const next = await askStep(replica, 3);
+    expect([next.status, next.headers.get('holdfast-step')]).toEqual([200, '3']);
+    await next.text();
+  });
+
+  it('has the step that is under way end', async () => {
+    const { replica, provider } = await deployTasks();
+    provider.manner = 'begins';
+    const answer = await askStep(replica, 1);
+    await noted(replica, 'T23');
+    expect(await set(replica, 'pause')).toMatchObject({
+      status: 'paused',
+      last_step: { run: { status: 'running' } },
+    });
+    await answer.body?.cancel();
+  });
+});
+
+describe('a task that has ended', () => {
+  it.each([
+    ['complete', 'completed', 'cancel'],
+    ['cancel', 'cancelled', 'complete'],
+  ])('after %s has no new steps, and stays %s', async (word, status, otherwise) => {
+    const { replica, other } = await deployTasks();
+    await answerSteps(replica, 1);
+    await noted(replica, 'T23');
+    expect(await set(other, word, { reason: 'done' })).toMatchObject({ status, reason: 'done' });
+    expect(await set(replica, word)).toMatchObject({ status, reason: 'done' });
+    expect(await errorOf(await askStep(replica, 2))).toMatchObject({ status: 410, code: 'task_ended' });
+    for (const each of ['pause', 'resume', otherwise]) {
+      const refused = await askTasks(replica, 'POST', `/T23/${each}`);
+      expect(await errorOf(refused)).toMatchObject({ status: 410, code: 'task_ended' });
+    }
+    const replayed = await askStep(other, 1);
+    expect([replayed.status, replayed.headers.get('holdfast-replayed')]).toEqual([200, 'true']);
+    await replayed.text();
+    expect(await show(replica)).toMatchObject({ status });
+  });
+
+  it('because it was cancelled has its answers cancelled that were under way', async () => {
+    const { replica, other, provider } = await deployTasks();
+    provider.manner = 'begins';
+    const answers = [await askStep(replica, 1), await askStep(other, 2)];
+    await noted(replica, 'T23');
+    expect(await set(replica, 'cancel')).toMatchObject({ status: 'cancelled', steps: 2 });
+    expect(await answers[0]?.text()).toContain('run_cancelled');
+    for (const answer of answers) {
+      const run = answer.headers.get('holdfast-run-id');
+      expect(await (await fetchRun(replica, String(run))).json()).toMatchObject({ status: 'cancelled' });
+    }
+    expect(await errorOf(await askStep(other, 1))).toMatchObject({ status: 410, code: 'task_ended' });
+    // Its replica finds out with the next event of the provider, which has none here.
+    await answers[1]?.body?.cancel();
+  });
+});
+
+describe('a task whose last step had no answer', () => {
+  it('has failed, until it has another one', async () => {
+    const { replica, provider } = await deployTasks();
+    await answerSteps(replica, 1);
+    provider.manner = 'refuses';
+    expect((await askStep(replica, 2)).status).toBe(400);
+    expect(await show(replica)).toMatchObject({
+      status: 'failed',
+      steps: 2,
+      last_step: { run: { end: { cause: 'invalid_request' } } },
+    });
+    provider.manner = 'word';
+    await (await askStep(replica, 2)).text();
+    expect(await show(replica)).toMatchObject({ status: 'running', steps: 2 });
+  });
+});
+
+describe('a task that is deleted', () => {
+  it('leaves nothing of what it said, and its name begins another one at every replica', async () => {
+    const { replica, other, provider, runs } = await deployTasks();
+    const first = await answerSteps(replica, 3);
+    await answerSteps(other, 1);
+    await noted(other, 'T23');
+    const claim = { claim: 'first', result: 'a secret' };
+    const call = async (at: Replica) =>
+      (await askTasks(at, 'POST', '/T23/calls/c1/claim', claim)).json() as Promise<Document>;
+    expect(await call(replica)).toEqual({ outcome: 'run' });
+    expect((await askTasks(replica, 'PUT', '/T23/calls/c1/result', claim)).status).toBe(200);
+    const deleted = await askTasks(other, 'DELETE', '/T23');
+    expect(await deleted.json()).toEqual({ id: 'T23', object: 'holdfast.task', purged: true });
+    for (const { headers } of first)
+      expect((await fetchRun(replica, String(headers.get('holdfast-run-id')))).status).toBe(404);
+    expect(await errorOf(await askTasks(replica, 'GET', '/T23'))).toMatchObject({ code: 'task_not_found' });
+    expect((await list(replica)).data).toEqual([]);
+    // That the task was purged, and how many tasks its owner had.
+    expect([...runs.notes.values()].map(({ value }) => value)).toEqual([
+      '1',
+      expect.stringContaining('"era"'),
+    ]);
+    provider.requests = 0;
+    for (const each of [replica, other]) {
+      const again = await answerSteps(each, 2);
+      expect(again.map(({ headers }) => headers.get('holdfast-step'))).toEqual(['1', '2']);
+    }
+    expect(provider.requests).toBe(2);
+    await noted(replica, 'T23');
+    expect(await show(replica)).toMatchObject({ status: 'running', steps: 2 });
+    expect(await call(other)).toEqual({ outcome: 'run' });
+  });
+
+  it('has its answers cancelled that were under way', async () => {
+    const { replica, provider } = await deployTasks();
+    provider.manner = 'begins';
+    const answer = await askStep(replica, 1);
+    await noted(replica, 'T23');
+    expect((await askTasks(replica, 'DELETE', '/T23')).status).toBe(200);
+    expect(await answer.text()).toContain('run_cancelled');
+  });
+});
+
+describe('what is asked of a task', () => {
+  const requests = [
+    ['POST', '/pause'],
+    ['POST', '/resume'],
+    ['POST', '/complete'],
+    ['POST', '/cancel'],
+    ['DELETE', ''],
+  ] as const;
+
+  it.each(requests)('by %s %s is refused to others than its owner', async (method, path) => {
+    const { replica } = await deployTasks();
+    await answerSteps(replica, 1);
+    await noted(replica, 'T23');
+    const stranger = await askTasks(replica, method, `/T23${path}`, undefined, STRANGER);
+    expect(await errorOf(stranger)).toMatchObject({ status: 404, code: 'task_not_found' });
+    const nameless = await askTasks(replica, method, `/T23${path}`, undefined, {});
+    expect(await errorOf(nameless)).toMatchObject({ status: 400, param: 'Authorization' });
+    expect(await show(replica)).toMatchObject({ status: 'running', steps: 1 });
+  });
+
+  it.each(requests)('by %s %s is refused while the store is away', async (method, path) => {
+    const { replica } = await deployTasks();
+    await answerSteps(replica, 1);
+    await noted(replica, 'T23');
+    replica.store.fault = new Error('away');
+    const refused = await askTasks(replica, method, `/T23${path}`);
+    expect(await errorOf(refused)).toMatchObject({ status: 503, code: 'store_unavailable' });
+  });
+
+  it.each([
+    ['{"reason":', 'invalid_json', null],
+    ['{"reason":1}', 'invalid_field', 'reason'],
+    ['{"reason":""}', 'invalid_field', 'reason'],
+    [JSON.stringify({ reason: 'x'.repeat(257) }), 'invalid_field', 'reason'],
+  ])('is refused with the body %s', async (body, code, param) => {
+    const { replica } = await deployTasks();
+    await answerSteps(replica, 1);
+    await noted(replica, 'T23');
+    const refused = await askTasks(replica, 'POST', '/T23/pause', body);
+    expect(await errorOf(refused)).toEqual({ status: 400, code, param });
+    expect(await show(replica)).toMatchObject({ status: 'running' });
   });
 });

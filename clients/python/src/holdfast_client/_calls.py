@@ -1,4 +1,4 @@
-"""What Holdfast is asked about one tool call of a task."""
+"""What Holdfast is asked about a task and its tool calls."""
 
 from __future__ import annotations
 
@@ -68,41 +68,49 @@ class Caller:
         raise NotImplementedError
 
 
-class CallRequests:
+class TaskRequests:
     """Each request may be sent several times: it means the same every time. All of them raise `LedgerError`."""
 
-    def __init__(self, place: Place, task: str, key: str, caller: Caller) -> None:
+    def __init__(self, place: Place, task: str, caller: Caller) -> None:
         self.caller = caller
         self._place = place
-        self._path = f"/holdfast/v1/tasks/{quote(task, safe='')}/calls/{key}"
+        self._path = f"/holdfast/v1/tasks/{quote(task, safe='')}"
 
-    async def claim(self, claim: Claim) -> Mapping[str, Any]:
+    async def show(self) -> dict[str, Any]:
+        return await self._ask("GET", "", None)
+
+    async def say(self, verb: str, reason: str | None) -> dict[str, Any]:
+        """`verb`: as it is in the path."""
+        return await self._ask("POST", f"/{verb}", {} if reason is None else {"reason": reason})
+
+    async def claim(self, key: str, claim: Claim) -> Mapping[str, Any]:
         hold_ms = round(claim.hold_s * 1000)
-        return await self._ask(
-            "POST", "claim", {"claim": claim.name, "hold_ms": hold_ms, "repeat": claim.repeat}
-        )
+        fields = {"claim": claim.name, "hold_ms": hold_ms, "repeat": claim.repeat}
+        return await self._ask("POST", f"/calls/{key}/claim", fields)
 
-    async def keep_result(self, claim: str, result: Mapping[str, Any]) -> None:
-        await self._ask("PUT", "result", {"claim": claim, **result})
+    async def keep_result(self, key: str, claim: str, result: Mapping[str, Any]) -> None:
+        await self._ask("PUT", f"/calls/{key}/result", {"claim": claim, **result})
 
-    async def release(self, claim: str) -> None:
-        await self._ask("POST", "release", {"claim": claim})
+    async def release(self, key: str, claim: str) -> None:
+        await self._ask("POST", f"/calls/{key}/release", {"claim": claim})
 
-    async def _ask(self, method: str, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _ask(self, method: str, path: str, fields: Mapping[str, Any] | None) -> dict[str, Any]:
         transport = self._place.transport
         endpoints, options, library = transport._endpoints, transport._options, transport._library
         budget = Budget(options, time.monotonic, random)
         limits_s = dict.fromkeys(("connect", "read", "write", "pool"), options.idle_s)
-        headers = [*self._place.headers, (b"content-type", b"application/json")]
+        headers = list(self._place.headers)
+        if fields is not None:
+            headers.append((b"content-type", b"application/json"))
         root = endpoints.first(self._place.root)
         while True:
             asked_again_s: float | None = None
             cause: Exception | None = None
             request = library.request(
                 method,
-                f"{root}{self._path}/{action}",
+                f"{root}{self._path}{path}",
                 headers=headers,
-                content=json.dumps(fields).encode(),
+                content=b"" if fields is None else json.dumps(fields).encode(),
                 extensions={"timeout": limits_s},
             )
             try:
@@ -122,7 +130,7 @@ class CallRequests:
             endpoints.failed(root)
             wait_s = budget.next_s(asked_again_s, is_closed_door=True)
             if wait_s is None:
-                raise LedgerError("Holdfast could not be asked about the tool call.") from cause
+                raise LedgerError("Holdfast could not be asked about the task.") from cause
             await self.caller.wait(wait_s)
             root = endpoints.after(root)
 
@@ -134,7 +142,7 @@ def _refusal(status: int, fields: Mapping[str, Any]) -> LedgerError:
     return LedgerError(str(error.get("message")), error.get("code"))
 
 
-def _fields_of(body: bytes) -> Mapping[str, Any]:
+def _fields_of(body: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(body)
     except ValueError:

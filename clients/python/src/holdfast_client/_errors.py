@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 
 class LedgerError(Exception):
-    """Holdfast has refused to say or to note whether a tool is to be run, or could not be reached.
+    """Holdfast has refused what was asked about a task or one of its tool calls, or could not be reached.
 
     Then the tool must not be run. `code` is that of Holdfast's error; None where no replica has answered.
     """

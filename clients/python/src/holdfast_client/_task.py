@@ -15,7 +15,7 @@ import anyio
 import httpx
 
 from ._at_once import run_at_once
-from ._calls import Caller, CallRequests, Claim, Place, Repeat
+from ._calls import Caller, Claim, Place, Repeat, TaskRequests
 from ._errors import LedgerError, ResultNotKeptError, UnknownCallError
 from ._tool_call import ToolCall, digest_of
 
@@ -107,6 +107,50 @@ class Task:
 
         return await self._tool(ToolCall.of(call), run_async, repeat, hold_s, _AsyncCaller())
 
+    def show(self) -> dict[str, Any]:
+        """How far the task has come: the document of docs/tasks.md.
+
+        Of this and the following, each raises a `LedgerError` where Holdfast refuses it or cannot be asked, and can be called
+        once a request was made with a transport that has the task.
+        """
+        return run_at_once(self._requests("show the task", _SyncCaller()).show())
+
+    def pause(self, reason: str | None = None) -> dict[str, Any]:
+        """It has no new steps until it is resumed, in no process. Its requests get a 423, unless their steps were answered."""
+        return self._say("pause", reason)
+
+    def resume(self) -> dict[str, Any]:
+        return self._say("resume", None)
+
+    def complete(self, reason: str | None = None) -> dict[str, Any]:
+        """It has no new steps any more."""
+        return self._say("complete", reason)
+
+    def cancel(self, reason: str | None = None) -> dict[str, Any]:
+        """The same, and its answers that are under way are cancelled."""
+        return self._say("cancel", reason)
+
+    async def async_show(self) -> dict[str, Any]:
+        return await self._requests("show the task", _AsyncCaller()).show()
+
+    async def async_pause(self, reason: str | None = None) -> dict[str, Any]:
+        return await self._async_say("pause", reason)
+
+    async def async_resume(self) -> dict[str, Any]:
+        return await self._async_say("resume", None)
+
+    async def async_complete(self, reason: str | None = None) -> dict[str, Any]:
+        return await self._async_say("complete", reason)
+
+    async def async_cancel(self, reason: str | None = None) -> dict[str, Any]:
+        return await self._async_say("cancel", reason)
+
+    def _say(self, verb: str, reason: str | None) -> dict[str, Any]:
+        return run_at_once(self._requests(f"{verb} the task", _SyncCaller()).say(verb, reason))
+
+    async def _async_say(self, verb: str, reason: str | None) -> dict[str, Any]:
+        return await self._requests(f"{verb} the task", _AsyncCaller()).say(verb, reason)
+
     def _join(self, transport: Transport[Any], request: httpx.Request) -> None:
         """The request is a step of the task."""
         self._place = Place.of(transport, request) or self._place
@@ -126,7 +170,7 @@ class Task:
             context = ToolContext(digest_of([self.id, key]))
             if repeat == "always":
                 return await run(call.args, context)
-            requests = self._requests(call.name, key, caller)
+            requests = self._requests(f"run the tool {call.name!r}", caller)
             claim = Claim(secrets.token_hex(16), hold_s, repeat)
             done = await self._claim(call.name, key, claim, requests)
             if done is not None:
@@ -145,20 +189,18 @@ class Task:
             taken[nth : nth + 1] = [True]
             return nth
 
-    def _requests(self, name: str, key: str, caller: Caller) -> CallRequests:
+    def _requests(self, what: str, caller: Caller) -> TaskRequests:
         if self._place is None:
-            raise TypeError(
-                f"make the request that {name!r} was called in with a transport that has the task"
-            )
-        return CallRequests(self._place, self.id, key, caller)
+            raise TypeError(f"to {what}, make a request with a transport that has the task first")
+        return TaskRequests(self._place, self.id, caller)
 
-    async def _claim(self, name: str, key: str, claim: Claim, requests: CallRequests) -> tuple[Any] | None:
+    async def _claim(self, name: str, key: str, claim: Claim, requests: TaskRequests) -> tuple[Any] | None:
         """The result of a call that was run; None where the tool is to be run."""
         raised = self._raised.get(key)
         if raised is not None:
             raise self._unknown(name, key, raised)
         while True:
-            answer = await requests.claim(claim)
+            answer = await requests.claim(key, claim)
             outcome = answer.get("outcome")
             if outcome == "run":
                 return None
@@ -174,7 +216,7 @@ class Task:
         self,
         key: str,
         claim: Claim,
-        requests: CallRequests,
+        requests: TaskRequests,
         run: Callable[[], Awaitable[Result]],
     ) -> Result:
         try:
@@ -185,21 +227,21 @@ class Task:
             else:
                 # If it cannot be released, other processes wait until the claim lapses.
                 with suppress(LedgerError):
-                    await requests.release(claim.name)
+                    await requests.release(key, claim.name)
             raise
         try:
-            await requests.keep_result(claim.name, {"result": result})
+            await requests.keep_result(key, claim.name, {"result": result})
         except LedgerError as error:
             # The tool has run, and its result is right. Where that cannot be noted, the call is unknown to others.
             if error.code == "result_too_large":
                 with suppress(LedgerError):
-                    await requests.keep_result(claim.name, {})
+                    await requests.keep_result(key, claim.name, {})
         return result
 
     def _unknown(self, name: str, key: str, claim: str) -> UnknownCallError:
         async def release(caller: Caller) -> None:
             try:
-                await self._requests(name, key, caller).release(claim)
+                await self._requests(f"release {name!r}", caller).release(key, claim)
             except LedgerError as error:
                 # It has run after all, so there is a result, and nothing to release.
                 if error.code != "call_done":

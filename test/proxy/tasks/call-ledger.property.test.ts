@@ -4,7 +4,7 @@ import { MemoryStore } from '../../../src/checkpoint/memory/store.ts';
 import type { Notes } from '../../../src/checkpoint/notes.ts';
 import { ApiError } from '../../../src/lib/errors.ts';
 import { systemTime } from '../../../src/lib/time.ts';
-import { CallLedger, type ClaimAnswer, type LedgerCall } from '../../../src/proxy/resume/call-ledger.ts';
+import { CallLedger, type ClaimAnswer, type LedgerCall } from '../../../src/proxy/tasks/call-ledger.ts';
 import { caseShare, END_ON_FAILURE, PROPERTY_MAX_MS, seedOr } from '../../cases.ts';
 import { newRunId, OWNER } from '../../checkpoint/fixtures.ts';
 import { storeDeployments } from '../../checkpoint/store-deployments.ts';

@@ -5,7 +5,7 @@ import type { Settings } from './options.ts';
 import { RetryBudget, sleep } from './retry-budget.ts';
 import { fieldsOf } from './wires.ts';
 
-/** Whom to ask about the calls of a task, with which headers. */
+/** Where Holdfast is asked about a task, with which headers. */
 export interface LedgerPlace {
   readonly root: string;
   readonly headers: Headers;
@@ -25,8 +25,18 @@ interface Claim {
   readonly repeat: 'never' | 'with_key';
 }
 
-/** Asks Holdfast about the tool calls of one task. Each request may be sent several times: it means the same every time. */
-export class CallRequests {
+/** What Holdfast says of a task. There is more than these: see docs/tasks.md. */
+export interface TaskDocument {
+  readonly id: string;
+  /** `failed`: it is running, and its last step had no answer. */
+  readonly status: 'running' | 'failed' | 'paused' | 'completed' | 'cancelled';
+  readonly reason: string | null;
+  readonly steps: number;
+  readonly [field: string]: unknown;
+}
+
+/** Asks Holdfast about one task and its tool calls. Each request may be sent several times: it means the same every time. */
+export class TaskRequests {
   readonly #task: string;
   readonly #settings: Settings;
   readonly #endpoints: Endpoints;
@@ -38,26 +48,35 @@ export class CallRequests {
   }
 
   claim(place: LedgerPlace, key: string, claim: Claim): Promise<ClaimAnswer> {
-    return this.#ask(place, 'POST', `${key}/claim`, claim);
+    return this.#ask(place, 'POST', `/calls/${key}/claim`, claim);
   }
 
   async keepResult(place: LedgerPlace, key: string, claim: string, result: { readonly result?: unknown }) {
-    await this.#ask(place, 'PUT', `${key}/result`, { claim, ...result });
+    await this.#ask(place, 'PUT', `/calls/${key}/result`, { claim, ...result });
   }
 
   async release(place: LedgerPlace, key: string, claim: string): Promise<void> {
-    await this.#ask(place, 'POST', `${key}/release`, { claim });
+    await this.#ask(place, 'POST', `/calls/${key}/release`, { claim });
+  }
+
+  show(place: LedgerPlace): Promise<TaskDocument> {
+    return this.#ask(place, 'GET', '');
+  }
+
+  /** `verb`: as it is in the path. */
+  say(place: LedgerPlace, verb: string, reason?: string): Promise<TaskDocument> {
+    return this.#ask(place, 'POST', `/${verb}`, { ...(reason !== undefined && { reason }) });
   }
 
   /** Rejects with a {@link LedgerError}. */
-  async #ask(place: LedgerPlace, method: string, path: string, body: object): Promise<ClaimAnswer> {
+  async #ask<Answer>(place: LedgerPlace, method: string, path: string, body?: object): Promise<Answer> {
     const { fetch, idle_ms } = this.#settings;
     const budget = new RetryBudget(this.#settings);
     const headers = new Headers(place.headers);
-    headers.set('content-type', 'application/json');
-    const init = { method, headers, body: JSON.stringify(body) };
+    if (body) headers.set('content-type', 'application/json');
+    const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
     for (let root = this.#endpoints.first(place.root); ; root = this.#endpoints.after(root)) {
-      const url = `${root}/holdfast/v1/tasks/${encodeURIComponent(this.#task)}/calls/${path}`;
+      const url = `${root}/holdfast/v1/tasks/${encodeURIComponent(this.#task)}${path}`;
       let cause: unknown;
       let retry_after_ms: number | undefined;
       try {
@@ -65,7 +84,7 @@ export class CallRequests {
         const fields = fieldsOf(await response.text());
         if (response.ok && fields) {
           this.#endpoints.answered(root);
-          return fields as ClaimAnswer;
+          return fields as Answer;
         }
         cause = refusalOf(response, fields);
         if (!isUnavailable(response.status)) throw cause;
@@ -77,7 +96,7 @@ export class CallRequests {
       this.#endpoints.failed(root);
       const wait_ms = budget.next({ isClosedDoor: true, retry_after_ms });
       if (wait_ms === undefined)
-        throw new LedgerError('Holdfast could not be asked about the tool call.', { cause });
+        throw new LedgerError('Holdfast could not be asked about the task.', { cause });
       await sleep(wait_ms);
     }
   }

@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { NoteKey } from '../../../src/checkpoint/notes.ts';
 import type { Lease } from '../../../src/checkpoint/store.ts';
 import type { Ask } from '../../../src/proxy/resume/run-lookup.ts';
-import { type TaskSession, TaskSteps } from '../../../src/proxy/resume/task-steps.ts';
+import { type TaskEnd, TaskStates } from '../../../src/proxy/tasks/task-states.ts';
+import { type TaskSession, TaskSteps } from '../../../src/proxy/tasks/task-steps.ts';
 import { HEADER_RECORD, OWNER, STRANGER, textRecord } from '../../checkpoint/fixtures.ts';
-import { finish, LEASE_MS, lookupOf } from './lookup-setting.ts';
+import { finish, LEASE_MS, lookupOf } from '../resume/lookup-setting.ts';
 
 const T1: TaskSession = { task: 'T23', session: 'first process' };
 const T2: TaskSession = { task: 'T23', session: 'second process' };
@@ -12,20 +13,21 @@ const T2: TaskSession = { task: 'T23', session: 'second process' };
 function tasks() {
   const setting = lookupOf();
   const { time, lookup, context, ask } = setting;
-  const steps = new TaskSteps(context, lookup);
-  const noteOf = (session: TaskSession, asked: Partial<Ask> = {}) =>
-    time.drive(steps.noteOf(ask(asked), session));
+  const states = new TaskStates(context);
+  const steps = new TaskSteps(context, lookup, states);
+  const noteOf = async (session: TaskSession, asked: Partial<Ask> = {}) =>
+    (await time.drive(steps.stepOf(ask(asked), session))).note;
   /** A request that is sent, and the run that is begun for it by another replica. */
   const send = async (session: TaskSession, asked: Partial<Ask> = {}): Promise<Sent> => {
     const sent = ask(asked);
-    const note = await time.drive(steps.noteOf(sent, session));
+    const { note } = await time.drive(steps.stepOf(sent, session));
     if (!note) throw new Error('the request is no step');
     expect(await setting.find({ ...sent, note })).toBeUndefined();
     const lease = await setting.other.acquire(sent.fresh, OWNER);
     await setting.other.append(lease, [HEADER_RECORD, textRecord(0, 'Hello')]);
     return { note, lease, asked: { ...sent, note } };
   };
-  return { ...setting, steps, noteOf, send };
+  return { ...setting, states, steps, noteOf, send };
 }
 
 interface Sent {
@@ -52,7 +54,7 @@ describe('a request of a task', () => {
     const stranger = tasks();
     await stranger.send(T1);
     const asked = stranger.ask({ owner: STRANGER });
-    const foreign = await stranger.time.drive(stranger.steps.noteOf(asked, T2));
+    const { note: foreign } = await stranger.time.drive(stranger.steps.stepOf(asked, T2));
     expect(await stranger.find({ ...asked, ...(foreign && { note: foreign }) })).toBeUndefined();
   });
 
@@ -127,5 +129,74 @@ describe('a request of a task', () => {
     const { noteOf, store } = tasks();
     store.notes.claim = () => Promise.reject(new Error('away'));
     expect(await noteOf(T1)).toBeUndefined();
+  });
+});
+
+const TASK = { owner: OWNER, task: 'T23' };
+
+describe('a request of a task that has no new steps', () => {
+  const refusals = [
+    ['paused', 'task_paused'],
+    ['completed', 'task_ended'],
+    ['cancelled', 'task_ended'],
+  ] as const;
+  const set = (states: TaskStates, status: 'paused' | TaskEnd) =>
+    status === 'paused' ? states.pause(TASK) : states.end(TASK, status);
+
+  it.each(refusals)('is refused where it would be a new step: the task is %s', async (status, code) => {
+    const { noteOf, send, other, states } = tasks();
+    const { lease } = await send(T1);
+    await finish(other, lease, 'complete');
+    await set(states, status);
+    await expect(noteOf(T1)).rejects.toMatchObject({ code });
+    await expect(noteOf(T2, { digest: 'another' })).rejects.toMatchObject({ code });
+  });
+
+  it.each(refusals)('is answered where its step was: the task is %s', async (status) => {
+    const { noteOf, send, other, states } = tasks();
+    const { note, lease } = await send(T1);
+    await finish(other, lease, 'complete');
+    await set(states, status);
+    expect(await noteOf(T2)).toEqual(note);
+  });
+
+  it('is answered where its step is under way', async () => {
+    const { noteOf, send, states } = tasks();
+    const { note } = await send(T1);
+    await states.pause(TASK);
+    expect(await noteOf(T2)).toEqual(note);
+  });
+
+  it('is refused where its step was cut, and continued once the task is resumed', async () => {
+    const { noteOf, send, other, states } = tasks();
+    const { note, lease } = await send(T1);
+    await finish(other, lease, 'recovered_from_partial');
+    await states.pause(TASK);
+    await expect(noteOf(T2)).rejects.toMatchObject({ code: 'task_paused' });
+    await states.resume(TASK);
+    expect(await noteOf(T2)).toEqual(note);
+  });
+
+  it('is the step that it was when it was refused', async () => {
+    const { noteOf, states, send } = tasks();
+    await states.pause(TASK);
+    await expect(noteOf(T1)).rejects.toMatchObject({ code: 'task_paused' });
+    await states.resume(TASK);
+    const { note } = await send(T1);
+    expect(note.name).toBe(JSON.stringify(['T23', tasks().ask().digest, 0]));
+  });
+
+  it('is another matter for other tasks and owners', async () => {
+    const { noteOf, states } = tasks();
+    await states.pause(TASK);
+    expect(await noteOf({ task: 'T24' })).toBeDefined();
+    expect(await noteOf({ task: 'T23' }, { owner: STRANGER })).toBeDefined();
+  });
+
+  it('is answered while the store does not say so', async () => {
+    const { noteOf, states, store } = tasks();
+    await states.pause(TASK);
+    store.notes.get = () => new Promise(() => {});
+    expect(await noteOf({ task: 'T23' })).toBeDefined();
   });
 });

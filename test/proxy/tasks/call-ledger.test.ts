@@ -7,7 +7,7 @@ import {
   type ClaimTerms,
   type LedgerCall,
   RESULT_CHARACTERS_MAX,
-} from '../../../src/proxy/resume/call-ledger.ts';
+} from '../../../src/proxy/tasks/call-ledger.ts';
 import { newRunId, OWNER, STRANGER } from '../../checkpoint/fixtures.ts';
 import { storeDeployments } from '../../checkpoint/store-deployments.ts';
 import { needs } from '../../needs.ts';

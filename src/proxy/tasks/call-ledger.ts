@@ -117,6 +117,17 @@ export class CallLedger {
     if (!released.some((each) => each.claim === claim)) throw apiError('call_not_claimed');
   }
 
+  /** Forgets that the call was claimed, and its result. */
+  async forget(call: LedgerCall): Promise<void> {
+    const { owner } = call;
+    await this.#notes.consume(owner, resultNote(call));
+    for (let number = 0; number <= RELEASES_MAX; number++) {
+      const held = await this.#notes.consume(owner, claimNote(call, number));
+      if (held === undefined) return;
+      await this.#notes.consume(owner, releaseNote(call, number));
+    }
+  }
+
   /** In the order in which they were made: the last one stands until it is released. */
   async #claims(
     call: LedgerCall,

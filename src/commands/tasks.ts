@@ -1,0 +1,124 @@
+import { type Invocation, UsageError } from './command.ts';
+import { type Fact, factLines, timeText } from './facts.ts';
+import {
+  askForTask,
+  deleteTask,
+  listSteps,
+  listTasks,
+  type StepDocument,
+  type TaskDocument,
+} from './replica-documents.ts';
+import { GIVE_THE_KEY, ownerHeaders, ReplicaPort } from './replica-port.ts';
+import { durationText } from './run-text.ts';
+import { painter, printable, printJson, widthOfOutput } from './terminal.ts';
+import { type Column, textTable } from './text-table.ts';
+
+/** Of one answer of the API. */
+const TASKS_SHOWN_MAX = 100;
+const STEPS_SHOWN_MAX = 20;
+
+const TASK_COLUMNS: readonly Column[] = [
+  { title: 'TASK', width_min: 8 },
+  { title: 'STATUS' },
+  { title: 'STEPS', align: 'right' },
+  { title: 'MODEL', width_min: 6, expendable: 1 },
+  { title: 'AGE', align: 'right', expendable: 2 },
+  { title: 'REASON', width_min: 6, expendable: 3 },
+];
+
+const STEP_COLUMNS: readonly Column[] = [
+  { title: 'STEP', align: 'right' },
+  { title: 'RUN', expendable: 1 },
+  { title: 'STATUS' },
+  { title: 'MODEL', width_min: 6, expendable: 2 },
+  { title: 'CAUSE', width_min: 6, expendable: 3 },
+];
+
+/** `holdfast tasks list` */
+export async function listOwnTasks(invocation: Invocation): Promise<void> {
+  const { status } = invocation.values;
+  const wanted = status === undefined ? '' : `&status=${encodeURIComponent(status)}`;
+  const document = await listTasks(portOf(invocation), `?limit=${TASKS_SHOWN_MAX}${wanted}`);
+  if (invocation.switches.has('json')) return printJson(document);
+  const { data, has_more } = document;
+  if (data.length === 0 && !has_more) return void process.stdout.write('no tasks\n');
+  const rows = data.map((task) => taskRow(task, Date.now()));
+  printTable(TASK_COLUMNS, rows, has_more ? ['older tasks are left out'] : []);
+}
+
+function taskRow(task: TaskDocument, now_ms: number): string[] {
+  const { id, status, steps, created_at, reason, last_step } = task;
+  return [
+    printable(id),
+    status,
+    String(steps),
+    printable(last_step?.run?.model ?? ''),
+    created_at === null ? '' : durationText(now_ms - created_at * 1000),
+    printable(reason ?? ''),
+  ];
+}
+
+/** `holdfast tasks show` */
+export async function showTask(invocation: Invocation): Promise<void> {
+  const id = taskOperand(invocation);
+  const api = portOf(invocation);
+  const task = await askForTask(api, id);
+  const after = Math.max(0, task.steps - STEPS_SHOWN_MAX);
+  const steps = await listSteps(api, id, `?limit=${STEPS_SHOWN_MAX}&after=${after}`);
+  if (invocation.switches.has('json')) return printJson({ ...task, last_steps: steps.data });
+  process.stdout.write(`${taskLines(task).join('\n')}\n\n`);
+  const omission = after > 0 ? [`the ${after} steps before these are left out`] : [];
+  printTable(STEP_COLUMNS, steps.data.map(stepRow), omission);
+}
+
+function stepRow({ number, run }: StepDocument): string[] {
+  return [
+    String(number),
+    printable(run?.id ?? ''),
+    run?.status ?? 'gone',
+    printable(run?.model ?? ''),
+    printable(run?.end?.cause ?? ''),
+  ];
+}
+
+function taskLines({ id, status, status_since, reason, created_at, steps }: TaskDocument): string[] {
+  const facts: Fact[] = [
+    ['task', id],
+    ['status', status_since === null ? status : `${status} since ${timeText(status_since)}`],
+    ...(reason === null ? [] : [['reason', reason] as const]),
+    ['created', created_at === null ? 'unknown' : timeText(created_at)],
+    ['steps', String(steps)],
+  ];
+  return factLines(facts, painter(process.stdout, process.env));
+}
+
+/** `holdfast tasks pause`, `resume`, `complete` and `cancel` */
+export const changeTask = (verb: string) => async (invocation: Invocation) => {
+  const id = taskOperand(invocation);
+  const task = await askForTask(portOf(invocation), id, { verb, reason: invocation.values.reason });
+  if (invocation.switches.has('json')) return printJson(task);
+  process.stdout.write(`${printable(task.id)} ${task.status}, ${task.steps} steps\n`);
+};
+
+/** `holdfast tasks delete` */
+export async function purgeTask(invocation: Invocation): Promise<void> {
+  const id = taskOperand(invocation);
+  const deleted = await deleteTask(portOf(invocation), id);
+  if (invocation.switches.has('json')) return printJson(deleted);
+  process.stdout.write(`${printable(id)} deleted\n`);
+}
+
+function printTable(columns: readonly Column[], rows: readonly string[][], remarks: readonly string[]): void {
+  const [titles = '', ...lines] = textTable(columns, rows, widthOfOutput(process.stdout));
+  const paint = painter(process.stdout, process.env);
+  const shown = [paint(titles, 'bold'), ...lines, ...remarks.map((remark) => paint(remark, 'dim'))];
+  process.stdout.write(`${shown.join('\n')}\n`);
+}
+
+const taskOperand = ({ operands: [task = ''] }: Invocation): string => task;
+
+function portOf(invocation: Invocation): ReplicaPort {
+  const owner = ownerHeaders(invocation, process.env);
+  if (!owner) throw new UsageError(`tasks are shown to their owner alone: ${GIVE_THE_KEY}.`);
+  return new ReplicaPort('api', invocation, process.env, owner);
+}

@@ -1,0 +1,79 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { apiError } from '../../lib/errors.ts';
+import { type Fields, readJsonBody } from '../../lib/json-body.ts';
+import { answerOf } from '../resume/stored-runs.ts';
+import type { CallResult, ClaimTerms, LedgerCall } from '../tasks/call-ledger.ts';
+import type { ApiContext } from './api-context.ts';
+import { holdingBody, takeBody } from './request-bodies.ts';
+import { NAME_CHARACTERS_MAX } from './run-options.ts';
+import { nameOf, PRIVATE, TASK_PATH } from './task-requests.ts';
+
+const CALL = `${TASK_PATH}/calls/:key`;
+const HOLD_MS_DEFAULT = 60_000;
+const HOLD_MS_MAX = 86_400_000;
+
+/** `/holdfast/v1/tasks/{task}/calls`: which tool calls of a task were run. */
+export function taskCallRoutes(api: FastifyInstance, context: ApiContext): void {
+  const { metrics, tasks, taskStates, ledger } = context;
+
+  api.post(`${CALL}/claim`, (request, reply) =>
+    holdingBody(request, async () => {
+      const call = callOf(request);
+      const terms = claimTerms(fieldsOf(request));
+      const known = Promise.all([tasks.has(call), taskStates.of(call)]);
+      const [isTask, { era }] = await answerOf(known, context);
+      if (!isTask) throw apiError('task_not_found');
+      await answerOf(tasks.noteCall({ ...call, era }, call.key), context);
+      const answer = await answerOf(ledger.claim(call, terms), context);
+      metrics.toolClaims.inc({ outcome: answer.outcome });
+      return reply.headers(PRIVATE).send(answer);
+    }),
+  );
+
+  api.put(`${CALL}/result`, (request, reply) =>
+    holdingBody(request, async () => {
+      const call = callOf(request);
+      const fields = fieldsOf(request);
+      const { result } = fields;
+      const kept: CallResult = result === undefined ? {} : { result };
+      await answerOf(ledger.keepResult(call, claimIn(fields), kept), context);
+      return reply.headers(PRIVATE).send({ outcome: 'done', ...kept });
+    }),
+  );
+
+  api.post(`${CALL}/release`, (request, reply) =>
+    holdingBody(request, async () => {
+      const call = callOf(request);
+      await answerOf(ledger.release(call, claimIn(fieldsOf(request))), context);
+      return reply.headers(PRIVATE).send({ outcome: 'released' });
+    }),
+  );
+}
+
+function callOf({ params, owner }: FastifyRequest): LedgerCall {
+  const { task, key } = params as { task: string; key: string };
+  return { owner, task: nameOf('task', task), key: nameOf('key', key) };
+}
+
+const fieldsOf = (request: FastifyRequest): Fields => readJsonBody(takeBody(request)).fields;
+
+/** `{claim, hold_ms, repeat}` */
+function claimTerms(fields: Fields): ClaimTerms {
+  const { hold_ms = HOLD_MS_DEFAULT, repeat = 'never' } = fields;
+  const isDuration =
+    Number.isInteger(hold_ms) && (hold_ms as number) >= 1 && (hold_ms as number) <= HOLD_MS_MAX;
+  if (!isDuration)
+    throw apiError('invalid_field', {
+      param: 'hold_ms',
+      expected: `a whole number of milliseconds from 1 to ${HOLD_MS_MAX}`,
+    });
+  if (repeat !== 'never' && repeat !== 'with_key')
+    throw apiError('invalid_field', { param: 'repeat', expected: 'never or with_key' });
+  return { claim: claimIn(fields), hold_ms: hold_ms as number, repeats: repeat === 'with_key' };
+}
+
+function claimIn({ claim }: Fields): string {
+  const expected = `a random name that you give this claim, of 1 to ${NAME_CHARACTERS_MAX} characters`;
+  if (claim === undefined) throw apiError('missing_field', { param: 'claim', expected });
+  return nameOf('claim', claim, expected);
+}

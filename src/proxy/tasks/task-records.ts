@@ -1,0 +1,213 @@
+import { BestEffortStore } from '../../checkpoint/best-effort-store.ts';
+import type { NoteKey, Notes } from '../../checkpoint/notes.ts';
+import type { Owner } from '../../checkpoint/store.ts';
+import { remember } from '../../lib/bounded-map.ts';
+import { isObject, parsedJson } from '../../lib/json.ts';
+import type { RunContext } from '../run/context/run-context.ts';
+import { type NumberedList, type NumberedName, NumberedNames } from './numbered-names.ts';
+import type { OwnedTask } from './task-states.ts';
+
+/** How many steps of a task are numbered. What comes after them is answered all the same. */
+export const STEPS_MAX = 10_000;
+/** How many tasks of an owner are listed: the last ones. */
+export const TASKS_LISTED_MAX = 10_000;
+/** Tasks whose records this replica has at hand. */
+const TASKS_MAX = 10_000;
+/** A task outlives its last step, whose age when the task was noted is at most this share of it. */
+const NOTED_SHARE = 0.1;
+
+/** A task as it is since it was purged last, if it ever was. */
+export interface TaskEra extends OwnedTask {
+  /** See `TaskState`. */
+  readonly era: string;
+}
+
+/** What is noted of a task: nothing is, before one of its requests was answered. */
+export interface TaskRecord {
+  /** When its first answer began; unknown of what older versions have noted. */
+  readonly created_at_ms?: number;
+  /** Its place in the list of its owner's tasks. */
+  readonly number?: number;
+  /** The number of its last step, or of one shortly before that. */
+  readonly steps: number;
+}
+
+/** Which tasks there are, and which steps and claimed tool calls they have. */
+export class TaskRecords {
+  readonly #context: Pick<RunContext, 'log' | 'time' | 'metrics'>;
+  readonly #notes: Notes;
+  readonly #ttl_ms: number;
+  readonly #patience: BestEffortStore;
+  readonly #tasks: NumberedNames;
+  readonly #steps: NumberedNames;
+  readonly #calls: NumberedNames;
+  readonly #records = new Map<string, TaskRecord>();
+  /** When they were noted here, by the clock that only runs forward. */
+  readonly #noted_ms = new Map<string, number>();
+
+  constructor({ configuration, store, log, time, metrics }: RunContext) {
+    const { notes } = store;
+    const ttl_ms = configuration.checkpoint.ttl_s * 1000;
+    this.#context = { log, time, metrics };
+    this.#notes = notes;
+    this.#ttl_ms = ttl_ms;
+    this.#patience = new BestEffortStore({ log, time }, 'steps of tasks are not numbered');
+    this.#tasks = new NumberedNames({
+      notes,
+      // A task is noted again while it has answers, which its number has to outlive.
+      ttl_ms: (1 + NOTED_SHARE) * ttl_ms,
+      kinds: { number: 'owner_task', turn: 'task_number' },
+      numbers_max: Number.MAX_SAFE_INTEGER,
+    });
+    this.#steps = new NumberedNames({
+      notes,
+      ttl_ms,
+      kinds: { number: 'task_step', turn: 'step_number' },
+      numbers_max: STEPS_MAX,
+    });
+    this.#calls = new NumberedNames({
+      notes,
+      ttl_ms,
+      kinds: { number: 'task_call', turn: 'call_number' },
+      numbers_max: Number.MAX_SAFE_INTEGER,
+    });
+  }
+
+  /** A request of the task is being answered. */
+  answered(task: TaskEra): void {
+    const { log, time } = this.#context;
+    const key = keyOf(task);
+    const noted_ms = this.#noted_ms.get(key) ?? Number.NEGATIVE_INFINITY;
+    if (time.now() - noted_ms < NOTED_SHARE * this.#ttl_ms) return;
+    remember(this.#noted_ms, key, time.now(), TASKS_MAX);
+    this.#note(task).catch((error: unknown) => {
+      this.#noted_ms.delete(key);
+      log.warn(
+        { err: error },
+        'a task could not be noted: its tool calls cannot be claimed before its next step',
+      );
+    });
+  }
+
+  /** Rejects where the store does not answer, as the following do. */
+  async has(task: OwnedTask): Promise<boolean> {
+    return (await this.#notes.get(task.owner, taskNote(task))) !== undefined;
+  }
+
+  /** Undefined where the owner has no such task. */
+  async find(task: TaskEra): Promise<TaskRecord | undefined> {
+    const noted = await this.#notes.get(task.owner, taskNote(task));
+    if (noted === undefined) return undefined;
+    const record = recordIn(noted);
+    return { ...record, steps: await this.#steps.lastOf(stepsOf(task), record.steps) };
+  }
+
+  /** The number of a step, which is noted there; `undefined` where it has none, or the store does not say. Never rejects. */
+  async numberOf(task: TaskEra, { name }: NoteKey): Promise<number | undefined> {
+    if (this.#patience.isResting) return undefined;
+    const list = stepsOf(task);
+    const known = this.#steps.seen(list) === undefined ? this.#recall(task) : undefined;
+    const number = (async () => this.#steps.numberOf(list, name, (await known)?.steps ?? 0))();
+    return this.#patience.answerOf(number);
+  }
+
+  /** Those of the steps from `first` to `last` that are still known. Their names are those of their notes. */
+  steps(task: TaskEra, first: number, last: number): Promise<readonly NumberedName[]> {
+    return this.#steps.names(stepsOf(task), first, last);
+  }
+
+  /** A tool call of the task is about to be claimed by this key. */
+  async noteCall(task: TaskEra, key: string): Promise<void> {
+    await this.#calls.numberOf(callsOf(task), key, 0);
+  }
+
+  /** The number of the last call. */
+  lastCall(task: TaskEra): Promise<number> {
+    return this.#calls.lastOf(callsOf(task), 0);
+  }
+
+  /** Those of the calls from `first` to `last` that are still known. Their names are their keys. */
+  calls(task: TaskEra, first: number, last: number): Promise<readonly NumberedName[]> {
+    return this.#calls.names(callsOf(task), first, last);
+  }
+
+  /** The number of the last task of an owner; 0 where it has none. */
+  async lastTask(owner: Owner): Promise<number> {
+    return this.#tasks.lastOf(tasksOf(owner), await this.#lastNoted(owner));
+  }
+
+  /** Those of the tasks from `first` to `last` that are still known. */
+  tasks(owner: Owner, first: number, last: number): Promise<readonly NumberedName[]> {
+    return this.#tasks.names(tasksOf(owner), first, last);
+  }
+
+  async forgetStep(task: TaskEra, step: NumberedName): Promise<void> {
+    await this.#steps.remove(stepsOf(task), step);
+  }
+
+  async forgetCall(task: TaskEra, call: NumberedName): Promise<void> {
+    await this.#calls.remove(callsOf(task), call);
+  }
+
+  /** Forgets the task, once its steps and calls are forgotten. */
+  async forget({ owner, task }: OwnedTask, { number }: TaskRecord): Promise<void> {
+    if (number !== undefined) await this.#tasks.remove(tasksOf(owner), { number, name: task });
+    await this.#notes.consume(owner, taskNote({ owner, task }));
+  }
+
+  async #recall(task: TaskEra): Promise<TaskRecord> {
+    const known = this.#records.get(keyOf(task));
+    if (known) return known;
+    const noted = await this.#notes.get(task.owner, taskNote(task));
+    const record =
+      noted === undefined ? { created_at_ms: this.#context.time.wall(), steps: 0 } : recordIn(noted);
+    remember(this.#records, keyOf(task), record, TASKS_MAX);
+    return record;
+  }
+
+  async #note(task: TaskEra): Promise<void> {
+    const { owner } = task;
+    const noted = await this.#notes.get(owner, taskNote(task));
+    const known = noted === undefined ? await this.#recall(task) : recordIn(noted);
+    const number = await this.#listed(task, known);
+    const steps = Math.max(known.steps, this.#steps.seen(stepsOf(task)) ?? 0);
+    const record: TaskRecord = { ...known, steps, ...(number !== undefined && { number }) };
+    remember(this.#records, keyOf(task), record, TASKS_MAX);
+    if (noted === undefined) this.#context.metrics.tasks.inc({ status: 'running' });
+    await this.#notes.put(owner, taskNote(task), JSON.stringify(record), (1 + NOTED_SHARE) * this.#ttl_ms);
+  }
+
+  /** Its number in the list of its owner's tasks, where it stays for as long as it is noted. */
+  async #listed({ owner, task }: OwnedTask, { number: known }: TaskRecord): Promise<number | undefined> {
+    const list = tasksOf(owner);
+    const last = await this.#lastNoted(owner);
+    const isKept = known !== undefined && (await this.#tasks.keep(list, { number: known, name: task }));
+    const number = isKept ? known : await this.#tasks.numberOf(list, task, last);
+    if (number === undefined) return undefined;
+    const ttl_ms = (1 + NOTED_SHARE) * this.#ttl_ms;
+    await this.#notes.put(owner, LAST_TASK, String(Math.max(last, number)), ttl_ms);
+    return number;
+  }
+
+  /** The number of the last task of the owner, or of one shortly before that. */
+  async #lastNoted(owner: Owner): Promise<number> {
+    const last = Number(await this.#notes.get(owner, LAST_TASK));
+    return Number.isSafeInteger(last) ? last : 0;
+  }
+}
+
+/** What an older version has noted, or a strange hand, says only that there is a task. */
+function recordIn(noted: string): TaskRecord {
+  const record = parsedJson(noted);
+  if (!isObject(record) || !Number.isSafeInteger(record.steps)) return { steps: 0 };
+  return record as unknown as TaskRecord;
+}
+
+const keyOf = ({ owner, task, era }: TaskEra): string => JSON.stringify([owner, task, era]);
+const stepsOf = ({ owner, task, era }: TaskEra): NumberedList => ({ owner, name: task, era });
+const callsOf = stepsOf;
+const tasksOf = (owner: Owner): NumberedList => ({ owner, name: '', era: '' });
+
+const taskNote = ({ task }: OwnedTask): NoteKey => ({ kind: 'task', name: task });
+/** The number of the last task of an owner. */
+const LAST_TASK: NoteKey = { kind: 'last_task', name: '' };

@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto';
+import { BestEffortStore } from '../../checkpoint/best-effort-store.ts';
+import type { NoteKey, Notes } from '../../checkpoint/notes.ts';
+import type { Owner } from '../../checkpoint/store.ts';
+import { apiError } from '../../lib/errors.ts';
+import { isObject, parsedJson } from '../../lib/json.ts';
+import type { Time } from '../../lib/time.ts';
+import type { RunContext } from '../run/context/run-context.ts';
+
+/** A task, and whose it is. */
+export interface OwnedTask {
+  readonly owner: Owner;
+  readonly task: string;
+}
+
+export type TaskEnd = 'completed' | 'cancelled';
+
+/** What was said about a task, other than by its requests. */
+export interface TaskState {
+  readonly status: 'running' | 'paused' | TaskEnd;
+  /** Since when; absent while nothing was said. */
+  readonly since_ms?: number;
+  /** As its owner put it. */
+  readonly reason?: string;
+  /** Another one once the task was purged: empty until then. */
+  readonly era: string;
+}
+
+const NOTHING_SAID: TaskState = { status: 'running', era: '' };
+const ERA_BYTES = 9;
+
+/**
+ * Whether tasks may have new steps. An end is a note of its own that is never changed. The state is another one, so that a request
+ * is admitted by a single question; each change of it looks for an end afterwards, and writes that again where there is one.
+ */
+export class TaskStates {
+  readonly #notes: Notes;
+  readonly #time: Time;
+  readonly #ttl_ms: number;
+  readonly #patience: BestEffortStore;
+
+  constructor({ store, time, log, configuration }: RunContext) {
+    this.#notes = store.notes;
+    this.#time = time;
+    this.#ttl_ms = configuration.checkpoint.ttl_s * 1000;
+    this.#patience = new BestEffortStore({ log, time }, 'tasks are not paused or ended');
+  }
+
+  /** Rejects where the store does not answer. */
+  async of(task: OwnedTask): Promise<TaskState> {
+    const noted = await this.#notes.get(task.owner, stateNote(task));
+    return noted === undefined ? NOTHING_SAID : stateIn(noted);
+  }
+
+  /** The same for a request that is not to wait: `undefined` where the store does not say. */
+  async known(task: OwnedTask): Promise<TaskState | undefined> {
+    return this.#patience.isResting ? undefined : this.#patience.answerOf(this.of(task));
+  }
+
+  /** It has no new steps until it is resumed. Throws `task_ended`. */
+  pause(task: OwnedTask, reason?: string): Promise<TaskState> {
+    return this.#set(task, 'paused', reason);
+  }
+
+  /** Throws `task_ended`. */
+  resume(task: OwnedTask): Promise<TaskState> {
+    return this.#set(task, 'running');
+  }
+
+  /** It has no new steps any more. Throws `task_ended` where it has ended otherwise. */
+  async end(task: OwnedTask, status: TaskEnd, reason?: string): Promise<TaskState> {
+    const { owner } = task;
+    const { era } = await this.of(task);
+    const own: TaskState = { ...this.#said(status, reason), era };
+    const end = stateIn(await this.#notes.claim(owner, endNote(task), JSON.stringify(own), this.#ttl_ms));
+    await this.#write(task, end);
+    if (end.status !== status) throw apiError('task_ended', { status: end.status });
+    return end;
+  }
+
+  /** What was said of it is forgotten, and its name begins another task. */
+  async forget(task: OwnedTask): Promise<void> {
+    await this.#notes.consume(task.owner, endNote(task));
+    await this.#write(task, { status: 'running', era: randomBytes(ERA_BYTES).toString('base64url') });
+  }
+
+  async #set(task: OwnedTask, status: 'running' | 'paused', reason?: string): Promise<TaskState> {
+    await this.#assertGoesOn(task);
+    const { era } = await this.of(task);
+    const state: TaskState = { ...this.#said(status, reason), era };
+    await this.#write(task, state);
+    // An end that came meanwhile may have been written before this.
+    await this.#assertGoesOn(task);
+    return state;
+  }
+
+  async #assertGoesOn(task: OwnedTask): Promise<void> {
+    const noted = await this.#notes.get(task.owner, endNote(task));
+    if (noted === undefined) return;
+    const end = stateIn(noted);
+    await this.#write(task, end);
+    throw apiError('task_ended', { status: end.status });
+  }
+
+  #said(status: TaskState['status'], reason?: string): Omit<TaskState, 'era'> {
+    return { status, since_ms: this.#time.wall(), ...(reason !== undefined && { reason }) };
+  }
+
+  #write(task: OwnedTask, state: TaskState): Promise<void> {
+    return this.#notes.put(task.owner, stateNote(task), JSON.stringify(state), this.#ttl_ms);
+  }
+}
+
+const STATUSES: readonly unknown[] = [
+  'running',
+  'paused',
+  'completed',
+  'cancelled',
+] satisfies TaskState['status'][];
+
+/** What a strange hand has noted says nothing. */
+function stateIn(noted: string): TaskState {
+  const state = parsedJson(noted);
+  const isState = isObject(state) && STATUSES.includes(state.status) && typeof state.era === 'string';
+  return isState ? (state as unknown as TaskState) : NOTHING_SAID;
+}
+
+const stateNote = ({ task }: OwnedTask): NoteKey => ({ kind: 'task_state', name: task });
+const endNote = ({ task }: OwnedTask): NoteKey => ({ kind: 'task_end', name: task });

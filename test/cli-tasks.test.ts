@@ -1,0 +1,82 @@
+import { expect, it, vi } from 'vitest';
+import { runCli, startReplicaProcess } from './cli-process.ts';
+import { startProvider, streamOneWord } from './http-peer.ts';
+
+/** Each of these starts several processes, on a machine that may have others to run. */
+vi.setConfig({ testTimeout: 60_000 });
+
+const OWNER = { HOLDFAST_API_KEY: 'sk-the-owner-of-the-task' };
+
+/** A replica that has answered so many requests of the task. */
+async function deploy(task: string, steps: number) {
+  const root = await startProvider((request, response) => {
+    request.resume();
+    streamOneWord(response, 'kelp');
+  });
+  const { api } = await startReplicaProcess(['--upstream', `${root}/v1`, '--store', 'memory']);
+  const ask = async (nth: number) => {
+    const response = await fetch(`${api}/v1/chat/completions`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        authorization: `Bearer ${OWNER.HOLDFAST_API_KEY}`,
+        'holdfast-task': task,
+      },
+      body: JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: `hi ${nth}` }] }),
+    });
+    await response.text();
+    return response.status;
+  };
+  for (let nth = 1; nth <= steps; nth++) await ask(nth);
+  const tasks = (...words: string[]) => runCli(['tasks', ...words, '--api', api], OWNER);
+  return { api, ask, tasks };
+}
+
+it('tasks list and show: how far the tasks of a key have come', async () => {
+  const { tasks } = await deploy('invitations', 22);
+  const list = await tasks('list');
+  expect(list.stdout).toMatch(
+    /^TASK +STATUS +STEPS +MODEL +AGE +REASON\ninvitations +running +22 +m +\S+ *\n$/,
+  );
+  const show = await tasks('show', 'invitations');
+  expect(show.stdout).toContain('status      running\n');
+  expect(show.stdout).toContain('steps       22\n');
+  expect(show.stdout).toMatch(/\n +22 +run_\S+ +complete +m *\nthe 2 steps before these are left out\n$/);
+  const json = JSON.parse((await tasks('show', 'invitations', '--json')).stdout);
+  expect(json).toMatchObject({ id: 'invitations', steps: 22 });
+  expect(json.last_steps).toHaveLength(20);
+  expect(await tasks('list', '--status', 'paused')).toMatchObject({ status: 0, stdout: 'no tasks\n' });
+});
+
+it('tasks pause, resume, complete, cancel and delete: what is said of it holds', async () => {
+  const { ask, tasks } = await deploy('mails to/Ann', 1);
+  const said = async (...words: string[]) => (await tasks(...words)).stdout;
+  expect(await said('pause', 'mails to/Ann', '--reason', 'lunch')).toBe('mails to/Ann paused, 1 steps\n');
+  expect(await ask(2)).toBe(423);
+  expect(await said('show', 'mails to/Ann')).toMatch(/status +paused since 20\S+\n.*reason +lunch\n/s);
+  expect(await said('resume', 'mails to/Ann')).toBe('mails to/Ann running, 1 steps\n');
+  expect(await ask(2)).toBe(200);
+  expect(JSON.parse(await said('complete', 'mails to/Ann', '--json'))).toMatchObject({ status: 'completed' });
+  expect(await tasks('cancel', 'mails to/Ann')).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('The task is completed'),
+  });
+  expect(await said('delete', 'mails to/Ann')).toBe('mails to/Ann deleted\n');
+  expect(await tasks('show', 'mails to/Ann')).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('There is no such task'),
+  });
+});
+
+it('says what is wrong with what it asks', async () => {
+  const { api, tasks } = await deploy('invitations', 1);
+  expect(await runCli(['tasks', 'list', '--api', api])).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('tasks are shown to their owner alone: put the key in HOLDFAST_API_KEY'),
+  });
+  expect(await tasks('show')).toMatchObject({ status: 2, stderr: expect.stringContaining('TASK') });
+  expect(await tasks('list', '--status', 'lost')).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining("Invalid value for 'status'"),
+  });
+});

@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { describe, expect, it, test } from 'vitest';
+import type { ApiError } from '../../../src/lib/errors.ts';
+import { type OwnedTask, type TaskState, TaskStates } from '../../../src/proxy/tasks/task-states.ts';
+import { CASES } from '../../cases.ts';
+import { OWNER, STRANGER } from '../../checkpoint/fixtures.ts';
+import { lookupOf } from '../resume/lookup-setting.ts';
+
+const TASK: OwnedTask = { owner: OWNER, task: 'T23' };
+
+function replicas() {
+  const { context, store, time } = lookupOf();
+  return { states: new TaskStates(context), other: new TaskStates(context), store, time };
+}
+
+describe('a task', () => {
+  it('is running unless something else was said', async () => {
+    const { states, other, time } = replicas();
+    expect(await states.of(TASK)).toEqual({ status: 'running', era: '' });
+    time.skip(1000);
+    await states.pause(TASK, 'lunch');
+    const paused = { status: 'paused', since_ms: time.wall(), reason: 'lunch', era: '' };
+    expect(await other.of(TASK)).toEqual(paused);
+    expect(await other.of({ ...TASK, task: 'T24' })).toMatchObject({ status: 'running' });
+    expect(await other.of({ ...TASK, owner: STRANGER })).toMatchObject({ status: 'running' });
+    time.skip(1000);
+    await other.resume(TASK);
+    expect(await states.of(TASK)).toEqual({ status: 'running', since_ms: time.wall(), era: '' });
+  });
+
+  it.each([
+    ['completed', 'cancelled'],
+    ['cancelled', 'completed'],
+  ] as const)('that is %s stays so', async (status, otherwise) => {
+    const { states, other, time } = replicas();
+    const end = await states.end(TASK, status, 'enough');
+    time.skip(1000);
+    const ended = { code: 'task_ended', message: expect.stringContaining(status) };
+    await expect(other.pause(TASK)).rejects.toMatchObject(ended);
+    await expect(other.resume(TASK)).rejects.toMatchObject(ended);
+    await expect(other.end(TASK, otherwise)).rejects.toMatchObject(ended);
+    // It may be said again, because the answer was lost.
+    expect(await other.end(TASK, status)).toEqual(end);
+    expect(await states.of(TASK)).toEqual(end);
+  });
+
+  it('is told nothing of it once it is forgotten, and is of another era', async () => {
+    const { states, other } = replicas();
+    await states.end(TASK, 'cancelled');
+    await states.forget(TASK);
+    const { era, ...rest } = await other.of(TASK);
+    expect([rest, era.length > 0]).toEqual([{ status: 'running' }, true]);
+    expect(await other.pause(TASK)).toMatchObject({ status: 'paused', era });
+    await other.end(TASK, 'completed');
+    await other.forget(TASK);
+    expect((await states.of(TASK)).era).not.toBe(era);
+  });
+
+  it('is as it was where a strange hand has written what is no state', async () => {
+    const { states, store } = replicas();
+    for (const value of ['', '[]', '{"status":"lost","era":""}', '{"status":"paused"}']) {
+      await store.notes.put(OWNER, { kind: 'task_state', name: 'T23' }, value, 1000);
+      expect(await states.of(TASK)).toEqual({ status: 'running', era: '' });
+    }
+  });
+});
+
+test('a task that has ended has one end, which its state says, whatever replicas say at the same time', async () => {
+  const words = fc.array(fc.constantFrom('pause', 'resume', 'completed', 'cancelled'), {
+    minLength: 2,
+    maxLength: 6,
+  });
+  let overtaken = 0;
+  await fc.assert(
+    fc.asyncProperty(words, fc.scheduler(), async (said, scheduler) => {
+      const { states, store } = replicas();
+      const { notes } = store;
+      for (const method of ['claim', 'get', 'put'] as const) {
+        const real = notes[method].bind(notes) as (...words: unknown[]) => Promise<never>;
+        notes[method] = async (...words: unknown[]) => {
+          await scheduler.schedule(Promise.resolve(), method);
+          return real(...words);
+        };
+      }
+      const say = (word: string): Promise<TaskState> => {
+        if (word === 'pause') return states.pause(TASK);
+        if (word === 'resume') return states.resume(TASK);
+        return states.end(TASK, word as 'completed' | 'cancelled');
+      };
+      const saying = said.map((word) =>
+        say(word).then(
+          ({ status }) => status,
+          (error: unknown) => (error as ApiError).code,
+        ),
+      );
+      const answers = await scheduler.waitFor(Promise.all(saying));
+      const { status } = await scheduler.waitFor(states.of(TASK));
+      const ends = new Set(answers.filter((answer) => answer === 'completed' || answer === 'cancelled'));
+      const hasEnded = said.includes('completed') || said.includes('cancelled');
+      expect([...ends]).toEqual(hasEnded ? [status] : []);
+      if (hasEnded && answers.includes('paused')) overtaken++;
+    }),
+    { numRuns: CASES },
+  );
+  expect(overtaken).toBeGreaterThan(CASES / 20);
+});
