@@ -110,13 +110,16 @@ class Task:
     def show(self) -> dict[str, Any]:
         """How far the task has come: the document of docs/tasks.md.
 
-        Of this and the following, each raises a `LedgerError` where Holdfast refuses it or cannot be asked, and can be called
-        once a request was made with a transport that has the task.
+        Of this and the following, each raises a `LedgerError` where Holdfast refuses it or cannot be asked, and can be
+        called once a request was made with a transport that has the task.
         """
         return run_at_once(self._requests("show the task", _SyncCaller()).show())
 
     def pause(self, reason: str | None = None) -> dict[str, Any]:
-        """It has no new steps until it is resumed, in no process. Its requests get a 423, unless their steps were answered."""
+        """It has no new steps until it is resumed, in no process.
+
+        Its requests get a 423, unless their steps were answered.
+        """
         return self._say("pause", reason)
 
     def resume(self) -> dict[str, Any]:
