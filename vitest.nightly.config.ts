@@ -11,6 +11,7 @@ const {
   HOLDFAST_HOSTILE = '200',
   HOLDFAST_STORM_RUNS = '200',
   HOLDFAST_LOSSES = '60',
+  HOLDFAST_AGENT_KILLS = '350',
   HOLDFAST_ABSENCES = '120',
 } = process.env;
 
@@ -35,6 +36,7 @@ export default defineConfig({
       HOLDFAST_HOSTILE,
       HOLDFAST_STORM_RUNS,
       HOLDFAST_LOSSES,
+      HOLDFAST_AGENT_KILLS,
       HOLDFAST_ABSENCES,
     },
     testTimeout: 4 * 3_600_000,

@@ -17,6 +17,9 @@ import type { RunContext } from '../run/context/run-context.ts';
 import { unfinishedCalls } from '../run/notices/held-calls.ts';
 import { NAME_CHARACTERS_MAX } from './run-options.ts';
 
+/** Headers of what an owner is shown. */
+export const PRIVATE = { 'cache-control': 'private, no-cache, no-store' };
+
 /**
  * A stored run as its owner is shown it. Only calls that are proven closed are listed with their arguments: half a call
  * is of no use except for its name. `held`: as noted.

@@ -13,7 +13,7 @@ import type { ApiContext } from './api-context.ts';
 import { ownOwnerOf } from './caller.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { type RepeatedRequest, type Return, returnToRun } from './return.ts';
-import { listQuery, runList, runStatus } from './run-documents.ts';
+import { listQuery, PRIVATE, runList, runStatus } from './run-documents.ts';
 import { cancelRun, END_MS_MAX, purgeRun } from './run-ends.ts';
 import { runOptions } from './run-options.ts';
 
@@ -85,7 +85,6 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
 
 const THE_KEY = 'that of the request whose run is to be cancelled';
 const THE_CREDENTIAL = 'the credential with which the runs were made';
-const PRIVATE = { 'cache-control': 'private, no-cache, no-store' };
 
 /** Nothing is missing of the run: not even its store would be needed to continue it. */
 const isAll = ({ last, tail, repeated }: Possession): boolean =>

@@ -5,8 +5,9 @@ import { answerOf } from '../resume/stored-runs.ts';
 import type { CallResult, ClaimTerms, LedgerCall } from '../tasks/call-ledger.ts';
 import type { ApiContext } from './api-context.ts';
 import { holdingBody, takeBody } from './request-bodies.ts';
+import { PRIVATE } from './run-documents.ts';
 import { NAME_CHARACTERS_MAX } from './run-options.ts';
-import { nameOf, PRIVATE, TASK_PATH } from './task-requests.ts';
+import { nameOf, TASK_PATH } from './task-requests.ts';
 
 const CALL = `${TASK_PATH}/calls/:key`;
 const HOLD_MS_DEFAULT = 60_000;
@@ -20,10 +21,10 @@ export function taskCallRoutes(api: FastifyInstance, context: ApiContext): void 
     holdingBody(request, async () => {
       const call = callOf(request);
       const terms = claimTerms(fieldsOf(request));
-      const known = Promise.all([tasks.has(call), taskStates.of(call)]);
-      const [isTask, { era }] = await answerOf(known, context);
-      if (!isTask) throw apiError('task_not_found');
-      await answerOf(tasks.noteCall({ ...call, era }, call.key), context);
+      const known = Promise.all([tasks.noted(call), taskStates.of(call)]);
+      const [record, { era }] = await answerOf(known, context);
+      if (!record) throw apiError('task_not_found');
+      await answerOf(tasks.noteCall({ ...call, era }, record, call.key), context);
       const answer = await answerOf(ledger.claim(call, terms), context);
       metrics.toolClaims.inc({ outcome: answer.outcome });
       return reply.headers(PRIVATE).send(answer);

@@ -1,12 +1,17 @@
 import type { NoteKey } from '../../checkpoint/notes.ts';
-import { ApiError } from '../../lib/errors.ts';
+import { isRunId, type Owner, type RunId } from '../../checkpoint/store.ts';
+import { ApiError, apiError } from '../../lib/errors.ts';
 import { knownRunIn } from '../resume/run-lookup.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import type { NumberedName } from '../tasks/numbered-names.ts';
+import type { OwnedTask } from '../tasks/task-states.ts';
 import type { ApiContext } from './api-context.ts';
 import { READ_AT_ONCE } from './run-documents.ts';
 import { cancelRun, purgeRun } from './run-ends.ts';
-import type { FoundTask } from './task-documents.ts';
+import { type FoundTask, findTask } from './task-documents.ts';
+
+/** A run that was cut may have been continued by another one, and that by the next. */
+const RUNS_OF_STEP_MAX = 64;
 
 type Removal = 'cancel' | 'purge';
 
@@ -17,16 +22,31 @@ export async function cancelSteps(task: FoundTask, context: ApiContext): Promise
 
 /**
  * Forgets the task, its steps with their runs, and the results of its tool calls. It counts as cancelled meanwhile, and where this is
- * interrupted: it may be purged again. Throws `store_unavailable`.
+ * interrupted: it may be purged again. Throws `task_not_found` and `store_unavailable`.
  */
-export async function purgeTask(task: FoundTask, context: ApiContext): Promise<void> {
-  const { tasks, taskStates, ledger } = context;
-  const { status } = task.state;
-  if (status === 'running' || status === 'paused') await answerOf(taskStates.end(task, 'cancelled'), context);
-  await removeSteps(task, 'purge', context);
-  const calls = await answerOf(tasks.lastCall(task), context);
+export async function purgeTask(task: OwnedTask, context: ApiContext): Promise<void> {
+  const { tasks, taskStates } = context;
+  const state = await answerOf(taskStates.of(task), context);
+  const goesOn = state.status === 'running' || state.status === 'paused';
+  const found = await findTask(task, context);
+  // An earlier attempt may have come to everything but its end.
+  if (!found && goesOn) throw apiError('task_not_found');
+  if (goesOn) await answerOf(taskStates.end(task, 'cancelled'), context);
+  if (found) {
+    await removeSteps(found, 'purge', context);
+    await forgetCalls(found, context);
+    await answerOf(tasks.forget(task, found.record), context);
+  }
+  await answerOf(taskStates.forget(task), context);
+  context.log.info({ task: task.task }, 'task purged');
+}
+
+async function forgetCalls(task: FoundTask, context: ApiContext): Promise<void> {
+  const { tasks, ledger } = context;
+  const { calls = 0 } = task.record;
   for (let first = 1; first <= calls; first += READ_AT_ONCE) {
-    const some = await answerOf(tasks.calls(task, first, first + READ_AT_ONCE - 1), context);
+    const last = Math.min(first + READ_AT_ONCE - 1, calls);
+    const some = await answerOf(tasks.calls(task, first, last), context);
     await Promise.all(
       some.map(async (call) => {
         await answerOf(ledger.forget({ ...task, key: call.name }), context);
@@ -34,9 +54,6 @@ export async function purgeTask(task: FoundTask, context: ApiContext): Promise<v
       }),
     );
   }
-  await answerOf(tasks.forget(task, task.record), context);
-  await answerOf(taskStates.forget(task), context);
-  context.log.info({ task: task.task }, 'task purged');
 }
 
 async function removeSteps(task: FoundTask, removal: Removal, context: ApiContext): Promise<void> {
@@ -59,16 +76,29 @@ async function removeStep(
   const note: NoteKey = { kind: 'step', name: step.name };
   const noted = await answerOf(notes.get(owner, note), context);
   const known = noted === undefined ? undefined : knownRunIn(noted);
-  if (known) {
-    try {
-      await cancelRun(known.run, owner, context);
-      if (removal === 'purge') await purgeRun(known.run, owner, context);
-    } catch (error) {
-      // It was never begun, or is known no longer.
-      if (!(error instanceof ApiError && error.code === 'run_not_found')) throw error;
-    }
-  }
+  let run = known?.run;
+  for (let removed = 0; run !== undefined && removed < RUNS_OF_STEP_MAX; removed++)
+    run = await removeRun(run, owner, removal, context);
   if (removal === 'cancel') return;
   await answerOf(notes.consume(owner, note), context);
   await answerOf(context.tasks.forgetStep(task, step), context);
+}
+
+/** Returns the run that it continues, if it does. */
+async function removeRun(
+  run: RunId,
+  owner: Owner,
+  removal: Removal,
+  context: ApiContext,
+): Promise<RunId | undefined> {
+  try {
+    const { records } = await cancelRun(run, owner, context);
+    if (removal === 'purge') await purgeRun(run, owner, context);
+    const { continues = '' } = records[0]?.header ?? {};
+    return isRunId(continues) ? continues : undefined;
+  } catch (error) {
+    // It was never begun, or is known no longer.
+    if (error instanceof ApiError && error.code === 'run_not_found') return undefined;
+    throw error;
+  }
 }

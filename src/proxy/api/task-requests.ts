@@ -3,9 +3,6 @@ import { NAME_CHARACTERS_MAX } from './run-options.ts';
 
 export const TASK_PATH = '/holdfast/v1/tasks/:task';
 
-/** Of answers to an owner. */
-export const PRIVATE = { 'cache-control': 'private, no-cache, no-store' };
-
 /** A name that the client makes up. Throws `invalid_field`. */
 export function nameOf(
   param: string,

@@ -6,6 +6,7 @@ import type { OwnedTask, TaskState } from '../tasks/task-states.ts';
 import type { ApiContext } from './api-context.ts';
 import { ownOwnerOf } from './caller.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
+import { PRIVATE } from './run-documents.ts';
 import { taskCallRoutes } from './task-calls-api.ts';
 import {
   type FoundTask,
@@ -17,7 +18,7 @@ import {
   taskQuery,
 } from './task-documents.ts';
 import { cancelSteps, purgeTask } from './task-ends.ts';
-import { nameOf, PRIVATE, TASK_PATH } from './task-requests.ts';
+import { nameOf, TASK_PATH } from './task-requests.ts';
 
 /** `/holdfast/v1/tasks`: what tasks there are, how far they have come, and whether they go on, for their owner. */
 export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
@@ -62,7 +63,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
 
   api.delete(TASK_PATH, async (request, reply) => {
     const task = taskOf(request);
-    await purgeTask(await find(task, context), context);
+    await purgeTask(task, context);
     return reply.headers(PRIVATE).send({ id: task.task, object: 'holdfast.task', purged: true });
   });
 }

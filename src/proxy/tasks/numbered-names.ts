@@ -53,8 +53,8 @@ export class NumberedNames {
   }
 
   /**
-   * The number of the name; `undefined` where the list is full. `known`: a number that was given, or 0, where this replica has
-   * not seen the list.
+   * The number of the name; `undefined` where the list is full. `known`: a number that was given, or 0, for a replica that has
+   * not seen the list, or not for long.
    *
    * In each turn, all callers that number this name at the same time agree on a number for it, and on the name that has the
    * number: this one, or another one that was a moment ahead.
@@ -62,7 +62,7 @@ export class NumberedNames {
   async numberOf(list: NumberedList, name: string, known: number): Promise<number | undefined> {
     const { owner } = list;
     const claim = (note: NoteKey, value: string) => this.#notes.claim(owner, note, value, this.#ttl_ms);
-    let last = this.seen(list) ?? known;
+    let last = Math.max(known, this.seen(list) ?? 0);
     for (let turn = 0; turn < TURNS_MAX; turn++) {
       const number = Number(await claim(this.#turnNote(list, name, turn), String(last + 1)));
       if (number > this.#numbers_max) return undefined;

@@ -30,6 +30,8 @@ export interface TaskRecord {
   readonly number?: number;
   /** The number of its last step, or of one shortly before that. */
   readonly steps: number;
+  /** The same of its tool calls; 0 where it is absent. */
+  readonly calls?: number;
 }
 
 /** Which tasks there are, and which steps and claimed tool calls they have. */
@@ -89,17 +91,16 @@ export class TaskRecords {
     });
   }
 
-  /** Rejects where the store does not answer, as the following do. */
-  async has(task: OwnedTask): Promise<boolean> {
-    return (await this.#notes.get(task.owner, taskNote(task))) !== undefined;
+  /** As it was noted last; undefined where the owner has no such task. Rejects where the store does not answer, as the following do. */
+  async noted({ owner, task }: OwnedTask): Promise<TaskRecord | undefined> {
+    const noted = await this.#notes.get(owner, taskNote(task));
+    return noted === undefined ? undefined : recordIn(noted);
   }
 
-  /** Undefined where the owner has no such task. */
+  /** The same with all steps and calls that there are by now. */
   async find(task: TaskEra): Promise<TaskRecord | undefined> {
-    const noted = await this.#notes.get(task.owner, taskNote(task));
-    if (noted === undefined) return undefined;
-    const record = recordIn(noted);
-    return { ...record, steps: await this.#steps.lastOf(stepsOf(task), record.steps) };
+    const record = await this.noted(task);
+    return record && { ...record, ...(await this.#counts(task, record)) };
   }
 
   /** The number of a step, which is noted there; `undefined` where it has none, or the store does not say. Never rejects. */
@@ -117,13 +118,8 @@ export class TaskRecords {
   }
 
   /** A tool call of the task is about to be claimed by this key. */
-  async noteCall(task: TaskEra, key: string): Promise<void> {
-    await this.#calls.numberOf(callsOf(task), key, 0);
-  }
-
-  /** The number of the last call. */
-  lastCall(task: TaskEra): Promise<number> {
-    return this.#calls.lastOf(callsOf(task), 0);
+  async noteCall(task: TaskEra, { calls = 0 }: TaskRecord, key: string): Promise<void> {
+    await this.#calls.numberOf(callsOf(task), key, calls);
   }
 
   /** Those of the calls from `first` to `last` that are still known. Their names are their keys. */
@@ -152,29 +148,42 @@ export class TaskRecords {
   /** Forgets the task, once its steps and calls are forgotten. */
   async forget({ owner, task }: OwnedTask, { number }: TaskRecord): Promise<void> {
     if (number !== undefined) await this.#tasks.remove(tasksOf(owner), { number, name: task });
-    await this.#notes.consume(owner, taskNote({ owner, task }));
+    await this.#notes.consume(owner, taskNote(task));
+  }
+
+  async #counts(
+    task: TaskEra,
+    { steps, calls = 0 }: TaskRecord,
+  ): Promise<Pick<TaskRecord, 'steps' | 'calls'>> {
+    return {
+      steps: await this.#steps.lastOf(stepsOf(task), steps),
+      calls: await this.#calls.lastOf(callsOf(task), calls),
+    };
   }
 
   async #recall(task: TaskEra): Promise<TaskRecord> {
     const known = this.#records.get(keyOf(task));
     if (known) return known;
-    const noted = await this.#notes.get(task.owner, taskNote(task));
-    const record =
-      noted === undefined ? { created_at_ms: this.#context.time.wall(), steps: 0 } : recordIn(noted);
+    const record = (await this.noted(task)) ?? { created_at_ms: this.#context.time.wall(), steps: 0 };
     remember(this.#records, keyOf(task), record, TASKS_MAX);
     return record;
   }
 
   async #note(task: TaskEra): Promise<void> {
     const { owner } = task;
-    const noted = await this.#notes.get(owner, taskNote(task));
-    const known = noted === undefined ? await this.#recall(task) : recordIn(noted);
+    const noted = await this.noted(task);
+    const known = noted ?? (await this.#recall(task));
     const number = await this.#listed(task, known);
-    const steps = Math.max(known.steps, this.#steps.seen(stepsOf(task)) ?? 0);
-    const record: TaskRecord = { ...known, steps, ...(number !== undefined && { number }) };
+    const counts = await this.#counts(task, known);
+    const record: TaskRecord = { ...known, ...counts, ...(number !== undefined && { number }) };
     remember(this.#records, keyOf(task), record, TASKS_MAX);
     if (noted === undefined) this.#context.metrics.tasks.inc({ status: 'running' });
-    await this.#notes.put(owner, taskNote(task), JSON.stringify(record), (1 + NOTED_SHARE) * this.#ttl_ms);
+    await this.#notes.put(
+      owner,
+      taskNote(task.task),
+      JSON.stringify(record),
+      (1 + NOTED_SHARE) * this.#ttl_ms,
+    );
   }
 
   /** Its number in the list of its owner's tasks, where it stays for as long as it is noted. */
@@ -208,6 +217,6 @@ const stepsOf = ({ owner, task, era }: TaskEra): NumberedList => ({ owner, name:
 const callsOf = stepsOf;
 const tasksOf = (owner: Owner): NumberedList => ({ owner, name: '', era: '' });
 
-const taskNote = ({ task }: OwnedTask): NoteKey => ({ kind: 'task', name: task });
+const taskNote = (task: string): NoteKey => ({ kind: 'task', name: task });
 /** The number of the last task of an owner. */
 const LAST_TASK: NoteKey = { kind: 'last_task', name: '' };

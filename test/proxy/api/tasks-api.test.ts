@@ -220,6 +220,43 @@ describe('a task that is deleted', () => {
     expect(await call(other)).toEqual({ outcome: 'run' });
   });
 
+  it('leaves nothing of a step that was cut and continued either', async () => {
+    const { replica, provider } = await deployTasks();
+    provider.manner = 'begins';
+    const cut = await askStep(replica, 1);
+    await noted(replica, 'T23');
+    await cut.body?.cancel();
+    provider.manner = 'word';
+    const rest = await askStep(replica, 1);
+    expect(await rest.text()).toContain('[DONE]');
+    const runs = [cut, rest].map(({ headers }) => String(headers.get('holdfast-run-id')));
+    const stored = async () => Promise.all(runs.map(async (run) => (await fetchRun(replica, run)).status));
+    expect([new Set(runs).size, await stored()]).toEqual([2, [200, 200]]);
+    expect((await askTasks(replica, 'DELETE', '/T23')).status).toBe(200);
+    expect(await stored()).toEqual([404, 404]);
+  });
+
+  it('is deleted by a second request where the first one was interrupted', async () => {
+    const { replica } = await deployTasks();
+    await answerSteps(replica, 2);
+    await noted(replica, 'T23');
+    const { notes } = replica.store;
+    const consume = notes.consume.bind(notes);
+    for (const kind of ['step', 'task_end'] as const) {
+      notes.consume = async (owner, key) => {
+        if (key.kind === kind) throw new Error('away');
+        return consume(owner, key);
+      };
+      expect((await askTasks(replica, 'DELETE', '/T23')).status).toBe(503);
+      expect(await errorOf(await askStep(replica, 3))).toMatchObject({ code: 'task_ended' });
+    }
+    notes.consume = consume;
+    expect((await askTasks(replica, 'DELETE', '/T23')).status).toBe(200);
+    expect((await askTasks(replica, 'DELETE', '/T23')).status).toBe(404);
+    const [again] = await answerSteps(replica, 1);
+    expect(again?.headers.get('holdfast-step')).toBe('1');
+  });
+
   it('has its answers cancelled that were under way', async () => {
     const { replica, provider } = await deployTasks();
     provider.manner = 'begins';

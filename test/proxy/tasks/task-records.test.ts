@@ -26,11 +26,11 @@ function replica() {
 describe('a task', () => {
   it('is known at every replica once it had an answer, to its owner alone', async () => {
     const { tasks, other } = replica();
-    expect(await other.has(taskOf())).toBe(false);
+    expect(await other.noted(taskOf())).toBeUndefined();
     tasks.answered(taskOf());
-    await vi.waitFor(async () => expect(await other.has(taskOf())).toBe(true));
-    expect(await other.has(taskOf(OWNER, 'T24'))).toBe(false);
-    expect(await other.has(taskOf(STRANGER))).toBe(false);
+    await vi.waitFor(async () => expect(await other.noted(taskOf())).toBeDefined());
+    expect(await other.noted(taskOf(OWNER, 'T24'))).toBeUndefined();
+    expect(await other.noted(taskOf(STRANGER))).toBeUndefined();
     expect(await other.find(taskOf(STRANGER))).toBeUndefined();
   });
 
@@ -41,7 +41,7 @@ describe('a task', () => {
     time.skip(ttl_ms / 10 - 1);
     tasks.answered(taskOf());
     time.skip(ttl_ms);
-    expect(await tasks.has(taskOf())).toBe(true);
+    expect(await tasks.noted(taskOf())).toBeDefined();
     expect(noted()).toBe(1);
     tasks.answered(taskOf());
     await vi.waitFor(() => expect(noted()).toBe(2));
@@ -53,7 +53,7 @@ describe('a task', () => {
     tasks.answered(taskOf());
     await vi.waitFor(async () => {
       tasks.answered(taskOf());
-      expect(await tasks.has(taskOf())).toBe(true);
+      expect(await tasks.noted(taskOf())).toBeDefined();
     });
   });
 
@@ -65,17 +65,17 @@ describe('a task', () => {
     await vi.waitFor(() => expect(noted()).toBe(1));
     time.skip(ttl_ms / 2);
     for (const name of ['b', 'c']) await number(name);
-    expect(await other.find(taskOf())).toEqual({ created_at_ms, steps: 3, number: 1 });
+    expect(await other.find(taskOf())).toEqual({ created_at_ms, steps: 3, calls: 0, number: 1 });
     other.answered(taskOf());
     await vi.waitFor(() => expect(noted()).toBe(2));
-    expect(await other.find(taskOf())).toEqual({ created_at_ms, steps: 3, number: 1 });
+    expect(await other.find(taskOf())).toEqual({ created_at_ms, steps: 3, calls: 0, number: 1 });
   });
 
   it('that an older version has noted has steps all the same', async () => {
     const { tasks, number, store, ttl_ms } = replica();
     await store.notes.put(OWNER, { kind: 'task', name: 'T23' }, '', ttl_ms);
     expect(await number('a')).toBe(1);
-    expect(await tasks.find(taskOf())).toEqual({ steps: 1 });
+    expect(await tasks.find(taskOf())).toEqual({ steps: 1, calls: 0 });
   });
 });
 
@@ -128,5 +128,30 @@ describe('the steps of a task', () => {
     // The second one is not even asked for.
     expect(time.now() - began_ms).toBe(250);
     expect(claim).toHaveBeenCalledOnce();
+  });
+});
+
+describe('the tool calls of a task', () => {
+  it('are all found, however old the first of them are', async () => {
+    const { tasks, number, other, noted, time, ttl_ms } = replica();
+    const claim = async (at: TaskRecords, key: string) => {
+      const record = await at.noted(taskOf());
+      if (!record) throw new Error('there is no such task');
+      await at.noteCall(taskOf(), record, key);
+    };
+    await number('a');
+    tasks.answered(taskOf());
+    await vi.waitFor(() => expect(noted()).toBe(1));
+    for (const key of ['one', 'two', 'three']) await claim(tasks, key);
+    time.skip(0.6 * ttl_ms);
+    for (const key of ['four', 'five']) await claim(other, key);
+    // One replica claims, and another one answers.
+    tasks.answered(taskOf());
+    await vi.waitFor(() => expect(noted()).toBe(2));
+    time.skip(0.6 * ttl_ms);
+    await claim(tasks, 'six');
+    const calls = (await other.find(taskOf()))?.calls ?? 0;
+    const listed = await other.calls(taskOf(), 1, calls);
+    expect(listed.map(({ name }) => name)).toEqual(['four', 'five', 'six']);
   });
 });
