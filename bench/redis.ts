@@ -14,6 +14,8 @@ export interface Redis {
   figure(name: string): Promise<number>;
   /** Calls of the commands of these names, of all commands, and the time that those of these names took. */
   calls(...names: string[]): Promise<readonly [named: number, all: number, named_us: number]>;
+  /** How many there are. */
+  keys(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -62,6 +64,9 @@ export async function startRedis(program: string, directory: string): Promise<Re
         named_us += Number(usec);
       }
       return [named, all, named_us];
+    },
+    async keys() {
+      return Number(/^db0:keys=(\d+)/m.exec(await info(port))?.[1] ?? 0);
     },
     stop: () => running.stop(),
   };

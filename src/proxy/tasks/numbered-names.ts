@@ -2,8 +2,8 @@ import type { NoteKey, Notes } from '../../checkpoint/notes.ts';
 import type { Owner } from '../../checkpoint/store.ts';
 import { remember } from '../../lib/bounded-map.ts';
 
-/** How many times another name may be a moment ahead. */
-const TURNS_MAX = 16;
+/** How many times the name of another replica may be a moment ahead. */
+const TURNS_MAX = 64;
 /** Lists whose ends this replica has at hand. */
 const LISTS_MAX = 10_000;
 
@@ -39,6 +39,8 @@ export class NumberedNames {
   readonly #ttl_ms: number;
   readonly #numbers_max: number;
   readonly #last = new Map<string, number>();
+  /** Of each list that is added to here, the name that is numbered last: those of one replica would only be in each other's way. */
+  readonly #queues = new Map<string, Promise<unknown>>();
 
   constructor({ notes, kinds, ttl_ms, numbers_max }: NumberedNamesOptions) {
     this.#notes = notes;
@@ -55,11 +57,27 @@ export class NumberedNames {
   /**
    * The number of the name; `undefined` where the list is full. `known`: a number that was given, or 0, for a replica that has
    * not seen the list, or not for long.
-   *
-   * In each turn, all callers that number this name at the same time agree on a number for it, and on the name that has the
-   * number: this one, or another one that was a moment ahead.
    */
   async numberOf(list: NumberedList, name: string, known: number): Promise<number | undefined> {
+    const key = keyOf(list);
+    const before = this.#queues.get(key);
+    const numbering = (async () => {
+      await before?.catch(() => {});
+      return this.#claimNumber(list, name, known);
+    })();
+    this.#queues.set(key, numbering);
+    try {
+      return await numbering;
+    } finally {
+      if (this.#queues.get(key) === numbering) this.#queues.delete(key);
+    }
+  }
+
+  /**
+   * In each turn, all replicas that number this name at the same time agree on a number for it, and on the name that has the
+   * number: this one, or another one that was a moment ahead.
+   */
+  async #claimNumber(list: NumberedList, name: string, known: number): Promise<number | undefined> {
     const { owner } = list;
     const claim = (note: NoteKey, value: string) => this.#notes.claim(owner, note, value, this.#ttl_ms);
     let last = Math.max(known, this.seen(list) ?? 0);

@@ -177,6 +177,8 @@ export class TaskRecords {
     const counts = await this.#counts(task, known);
     const record: TaskRecord = { ...known, ...counts, ...(number !== undefined && { number }) };
     remember(this.#records, keyOf(task), record, TASKS_MAX);
+    // With the next answer it is tried again.
+    if (number === undefined) this.#noted_ms.delete(keyOf(task));
     if (noted === undefined) this.#context.metrics.tasks.inc({ status: 'running' });
     await this.#notes.put(
       owner,

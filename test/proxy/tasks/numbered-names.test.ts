@@ -1,5 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, it, test, vi } from 'vitest';
 import { MemoryStore } from '../../../src/checkpoint/memory/store.ts';
 import { type NumberedList, NumberedNames } from '../../../src/proxy/tasks/numbered-names.ts';
 import { CASES } from '../../cases.ts';
@@ -33,6 +34,32 @@ describe('a list of names', () => {
       { number: 3, name: 'c' },
     ]);
     expect(await names.numberOf(LIST, 'b', 0)).toBe(4);
+  });
+
+  it('numbers all names that three replicas add at once', async () => {
+    const { notes, replicaOf } = replicas();
+    const random = fc.sample(fc.nat({ max: 3 }), { seed: 1, numRuns: 100_000 }).values();
+    const claim = notes.claim.bind(notes);
+    // As long as networks take, no replica is always the first one.
+    notes.claim = async (...words) => {
+      for (let turns = random.next().value ?? 0; turns > 0; turns--) await setImmediate();
+      return claim(...words);
+    };
+    const three = [replicaOf(), replicaOf(), replicaOf()];
+    const adding = Array.from({ length: 300 }, (_, nth) => three[nth % 3]?.numberOf(LIST, `name ${nth}`, 0));
+    const numbers = await Promise.all(adding);
+    expect(numbers.toSorted((one, other) => Number(one) - Number(other))).toEqual(
+      Array.from({ length: 300 }, (_, index) => index + 1),
+    );
+  });
+
+  it('goes on where one name could not be numbered', async () => {
+    const { notes, replicaOf } = replicas();
+    const names = replicaOf();
+    vi.spyOn(notes, 'claim').mockRejectedValueOnce(new Error('away'));
+    const refused = expect(names.numberOf(LIST, 'a', 0)).rejects.toThrow('away');
+    expect(await names.numberOf(LIST, 'b', 0)).toBe(1);
+    await refused;
   });
 
   it('that was emptied begins anew at a replica that knows it by its new era', async () => {
