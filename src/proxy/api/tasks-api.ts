@@ -57,7 +57,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
       }),
     );
   change('pause', (task, reason) => taskStates.pause(task, reason));
-  change('resume', (task) => taskStates.resume(task));
+  change('resume', (task, reason) => taskStates.resume(task, reason));
   change('complete', (task, reason) => taskStates.end(task, 'completed', reason));
   change('cancel', (task, reason) => taskStates.end(task, 'cancelled', reason));
 

@@ -63,8 +63,8 @@ export class TaskStates {
   }
 
   /** Throws `task_ended`. */
-  resume(task: OwnedTask): Promise<TaskState> {
-    return this.#set(task, 'running');
+  resume(task: OwnedTask, reason?: string): Promise<TaskState> {
+    return this.#set(task, 'running', reason);
   }
 
   /** It has no new steps any more. Throws `task_ended` where it has ended otherwise. */

@@ -40,10 +40,15 @@ async function runAgent(url: string, task: string, chunks = Infinity): Promise<r
   return said;
 }
 
+const askOf = (url: string, task: string, path: string, method = 'GET'): Promise<Response> =>
+  fetch(new URL(`/holdfast/v1/tasks/${task}${path}`, url), {
+    method,
+    headers: { authorization: 'Bearer sk-agent' },
+  });
+
 /** As Holdfast lists them. `step`: what the run says that it is. */
 async function stepsOf(url: string, task: string): Promise<readonly object[]> {
-  const path = new URL(`/holdfast/v1/tasks/${task}/steps`, url);
-  const response = await fetch(path, { headers: { authorization: 'Bearer sk-agent' } });
+  const response = await askOf(url, task, '/steps');
   const { data } = (await response.json()) as {
     data: readonly { number: number; run: { status: string; step: number } }[];
   };
@@ -79,6 +84,29 @@ async function beginAnew(store: string, replicas: number): Promise<void> {
       { number: 3, status: 'complete', step: 3 },
     ]);
   }
+  // What is said of a task at one replica holds at the other.
+  expect((await askOf(first, 'task-uncut', '/pause', 'POST')).status).toBe(200);
+  const replayed = await runAgent(second, 'task-uncut');
+  expect(transcriptOf(replayed, 'task-uncut')).toBe(transcriptOf(whole, 'task-uncut'));
+  expect(ofTask('task-uncut')).toHaveLength(3);
+  const refused = await fetch(`${second}/chat/completions`, {
+    method: 'POST',
+    headers: {
+      authorization: 'Bearer sk-agent',
+      'content-type': 'application/json',
+      'holdfast-task': 'task-uncut',
+    },
+    body: JSON.stringify({
+      model: 'model',
+      stream: true,
+      messages: [{ role: 'user', content: 'And Cleo?' }],
+    }),
+  });
+  expect(refused.status).toBe(423);
+  expect((await askOf(second, 'task-uncut', '', 'DELETE')).status).toBe(200);
+  expect((await askOf(first, 'task-uncut', '')).status).toBe(404);
+  await runAgent(first, 'task-uncut');
+  expect(ofTask('task-uncut').map(turnOf)).toEqual([0, 1, 2, 0, 1, 2]);
 }
 
 const redis = await redisBinary();

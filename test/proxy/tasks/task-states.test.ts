@@ -44,7 +44,7 @@ describe('a task', () => {
     expect(await states.of(TASK)).toEqual(end);
   });
 
-  it('is told nothing of it once it is forgotten, and is of another era', async () => {
+  it('is running again once it is forgotten, and of another era', async () => {
     const { states, other } = replicas();
     await states.end(TASK, 'cancelled');
     await states.forget(TASK);
