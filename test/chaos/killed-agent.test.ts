@@ -89,7 +89,9 @@ const bytesOf = (requests: readonly RecordedRequest[]): number =>
   requests.reduce((sum, { sent }) => sum + sent.bytes, 0);
 
 async function campaign(title: string, { store, replicas, manner, agent }: Row): Promise<void> {
-  const { urls, ofTask, isOf, arrivals, replace } = await deployMailTask(store, replicas, TOKEN_MS);
+  const { urls, ofTask, isOf, arrivals, replace } = await deployMailTask(store, replicas, {
+    delay_ms: TOKEN_MS,
+  });
   const mailboxes = temporaryDirectory();
   const mailboxOf = (task: string) => join(mailboxes, task);
   const run = (task: string, place = 0) =>

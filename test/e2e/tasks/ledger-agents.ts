@@ -4,22 +4,31 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import type { Place } from './mail-tool.ts';
 
-const AGENT = fileURLToPath(new URL('ledger-agent.ts', import.meta.url));
-const PYTHON_AGENT = fileURLToPath(new URL('ledger_agent.py', import.meta.url));
 const PYTHON_CLIENT = fileURLToPath(new URL('../../../clients/python/src', import.meta.url));
 
 /** A program with its first words. */
 export type Agent = readonly [program: string, ...words: string[]];
 
-export const NODE_AGENT: Agent = [process.execPath, '--disable-warning=ExperimentalWarning', AGENT];
-export const pythonAgent = (interpreter: string): Agent => [interpreter, PYTHON_AGENT];
+/** `program`: a file of this folder. */
+export const nodeAgent = (program: string): Agent => [
+  process.execPath,
+  '--disable-warning=ExperimentalWarning',
+  fileURLToPath(new URL(program, import.meta.url)),
+];
+export const NODE_AGENT = nodeAgent('ledger-agent.ts');
+/** `program`: a file of this folder. */
+export const pythonAgent = (interpreter: string, program = 'ledger_agent.py'): Agent => [
+  interpreter,
+  fileURLToPath(new URL(program, import.meta.url)),
+];
 
 /** What an agent has that came to the end of its task. */
 export interface End {
   readonly messages: readonly object[];
   /** Where it might have been lost, in order. */
-  readonly places: readonly ('chunk' | 'tool')[];
+  readonly places: readonly Place[];
 }
 
 export interface Errand {

@@ -8,14 +8,16 @@ import {
   type Agent,
   mailsIn,
   NODE_AGENT,
+  nodeAgent,
   pythonAgent,
   runAgent,
   temporaryDirectory,
 } from './ledger-agents.ts';
-import { deployMailTask, turnOf } from './mail-task.ts';
+import { deployMailTask, type MailTaskOptions, turnOf } from './mail-task.ts';
 
-/** A prime, so that the places are different ones in every step. */
+/** Primes, so that the places are different ones in every step. A framework takes seconds to start. */
 const CHUNKS_BETWEEN_KILLS = 11;
+const CHUNKS_BETWEEN_KILLS_OF_A_FRAMEWORK = 29;
 /** A few dozen processes, one after the other. */
 const PATIENCE_MS = 240_000;
 
@@ -25,8 +27,10 @@ async function beginAnew(
   replicas: number,
   manner: 'ledger' | 'stock',
   agent: Agent = NODE_AGENT,
+  chunks_between = CHUNKS_BETWEEN_KILLS,
+  options: MailTaskOptions = {},
 ): Promise<void> {
-  const { urls, ofTask } = await deployMailTask(store, replicas);
+  const { urls, ofTask } = await deployMailTask(store, replicas, options);
   const [first = '', second = first] = urls;
   const mailboxes = temporaryDirectory();
   const run = (url: string, task: string, place = 0) =>
@@ -35,7 +39,7 @@ async function beginAnew(
   if (!uncut) throw new Error('the agent was lost');
   expect(mailsIn(join(mailboxes, 'task-uncut'))).toEqual(['ann@kelp.test', 'bob@kelp.test']);
   const places = uncut.places.flatMap((at, index) =>
-    at === 'tool' || index % CHUNKS_BETWEEN_KILLS === 0 ? [index + 1] : [],
+    at === 'tool' || index % chunks_between === 0 ? [index + 1] : [],
   );
   let repeated = 0;
   for (const place of places) {
@@ -75,6 +79,27 @@ describe('the tools of an agent that is lost anywhere and begins anew have their
 
   if ('missing' in python) test('an agent in Python', needs(python), () => {});
   else test('an agent in Python', () => beginAnew('memory', 1, 'ledger', pythonAgent(python.interpreter)));
+
+  const ofFramework = (agent: Agent, options?: MailTaskOptions) =>
+    beginAnew('memory', 1, 'ledger', agent, CHUNKS_BETWEEN_KILLS_OF_A_FRAMEWORK, options);
+
+  /** The OpenAI Agents SDK refuses an id that it has seen before. */
+  const own_ids: MailTaskOptions = { call_ids: ['call_1', 'call_2'] };
+
+  test('a loop of the AI SDK', () => ofFramework(nodeAgent('ai-sdk-loop.ts')));
+
+  test('a loop of the OpenAI Agents SDK', () => ofFramework(nodeAgent('openai-agents-loop.ts'), own_ids));
+
+  const loops: readonly (readonly [framework: string, program: string, options?: MailTaskOptions])[] = [
+    ['the OpenAI Agents SDK', 'openai_agents_loop.py', own_ids],
+    ['Pydantic AI', 'pydantic_ai_loop.py'],
+    ['LangGraph', 'langgraph_loop.py'],
+  ];
+  for (const [framework, program, options] of loops)
+    test(`a loop of ${framework} for Python`, needs(python), async () => {
+      if ('missing' in python) return;
+      await ofFramework(pythonAgent(python.interpreter, program), options);
+    });
 
   test("without Holdfast's ledger, they do not", () => beginAnew('memory', 1, 'stock'));
 });

@@ -8,14 +8,19 @@ import { HoldfastProcess } from '../holdfast-process.ts';
 
 const LEASE_MS = 1000;
 
-const mailTo = (to: string): Part => ({
-  // Some providers give the same id to the first call of every answer.
-  tool: { id: 'call_1', name: 'send_mail', arguments: JSON.stringify({ to }) },
+const mailTo = (to: string, id: string): Part => ({
+  tool: { id, name: 'send_mail', arguments: JSON.stringify({ to }) },
 });
 /** What the model says after that many mails. */
-const TURNS: readonly (readonly Part[])[] = [
-  [{ text: 'I will write to Ann first, since she has the longer way to come.' }, mailTo('ann@kelp.test')],
-  [{ text: 'Ann is invited, and Bob comes next, who lives around the corner.' }, mailTo('bob@kelp.test')],
+const turns = ([first = '', second = '']: readonly string[]): readonly (readonly Part[])[] => [
+  [
+    { text: 'I will write to Ann first, since she has the longer way to come.' },
+    mailTo('ann@kelp.test', first),
+  ],
+  [
+    { text: 'Ann is invited, and Bob comes next, who lives around the corner.' },
+    mailTo('bob@kelp.test', second),
+  ],
   [{ text: 'Both of them are invited, and neither of them has had more than one mail.' }],
 ];
 
@@ -24,15 +29,26 @@ export const turnOf = ({ body }: RecordedRequest): number => {
   return messages.filter(({ role }) => role === 'tool').length;
 };
 
-/** A replica with this store, or several, and what their provider was asked. `delay_ms`: between two of its tokens. */
-export async function deployMailTask(store: string, replicas: number, delay_ms = 2) {
+export interface MailTaskOptions {
+  /** Between two tokens. Default 2. */
+  readonly delay_ms?: number;
+  /** Of the two tool calls. By default they have the same: some providers give it to the first call of every answer. */
+  readonly call_ids?: readonly [string, string];
+}
+
+/** A replica with this store, or several, and what their provider was asked. */
+export async function deployMailTask(
+  store: string,
+  replicas: number,
+  { delay_ms = 2, call_ids = ['call_1', 'call_1'] }: MailTaskOptions = {},
+) {
   const provider = await startProvider();
   const requests: RecordedRequest[] = [];
   const arrivals = new EventEmitter<{ request: [RecordedRequest] }>();
   provider.respond((request) => {
     requests.push(request);
     arrivals.emit('request', request);
-    return { parts: TURNS[turnOf(request)] ?? [], delay_ms };
+    return { parts: turns(call_ids)[turnOf(request)] ?? [], delay_ms };
   });
   const ports: number[] = [];
   while (ports.length < replicas) ports.push(await keptPort(ports));
