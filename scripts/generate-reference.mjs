@@ -1,7 +1,7 @@
 // Writes holdfast.schema.json and docs/configuration.md from the schema in src/config/, the one place where the
 // configuration is described, and repeats it in the schema of the chart's values; docs/providers.md from the dialects;
-// and the names of the dialects from their registry, which the configuration must not import. With --check it writes
-// nothing and fails when one of them is out of date.
+// and the names of the dialects from their registry, which the configuration must not import; holdfast.openapi.json from
+// the routes of src/proxy/api/. With --check it writes nothing and fails when one of them is out of date.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -48,6 +48,7 @@ export type DialectName = (typeof DIALECT_NAMES)[number];
 const { ENVIRONMENT_KEYS } = await import('../src/config/environment.ts');
 const { CONFIGURATION_SCHEMA } = await import('../src/config/schema.ts');
 const { COMMANDS } = await import('../src/commands/table.ts');
+const { openApiText } = await import('./openapi.mjs');
 
 const variables = (path) =>
   [...ENVIRONMENT_KEYS]
@@ -114,6 +115,7 @@ upstreams:
 ${sections.join('\n')}`;
 
 write('docs/configuration.md', reference);
+write('holdfast.openapi.json', await openApiText());
 write('holdfast.schema.json', `${JSON.stringify(CONFIGURATION_SCHEMA, undefined, 2)}\n`);
 write('docs/providers.md', providersPage(DIALECTS));
 write('docs/cli.md', cliPage(COMMANDS));

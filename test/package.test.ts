@@ -37,7 +37,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 describe('the tarball', () => {
   const ALLOWED = [
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|holdfast\.schema\.json)$/,
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|holdfast\.(openapi|schema)\.json)$/,
     /^docs\/[\w-]+\.(md|svg)$/,
     /^dist\/.+\.js$/,
     // The client is all that is imported from the package, once as ES modules and once as CommonJS.
@@ -50,7 +50,13 @@ describe('the tarball', () => {
   it('has nothing but what runs, the types of the client, and documents', () => {
     expect(packed.files.filter((path) => !ALLOWED.some((rule) => rule.test(path)))).toEqual([]);
     expect(packed.files).toEqual(
-      expect.arrayContaining(['LICENSE', 'README.md', 'CHANGELOG.md', 'holdfast.schema.json']),
+      expect.arrayContaining([
+        'LICENSE',
+        'README.md',
+        'CHANGELOG.md',
+        'holdfast.openapi.json',
+        'holdfast.schema.json',
+      ]),
     );
   });
 

@@ -339,6 +339,8 @@ export interface ErrorObject {
 
 export const errorStatus = (code: ErrorCode): number => ERRORS[code].status;
 
+export const errorCodes = (): readonly ErrorCode[] => Object.keys(ERRORS) as ErrorCode[];
+
 export const isErrorCode = (code: unknown): code is ErrorCode =>
   typeof code === 'string' && Object.hasOwn(ERRORS, code);
 

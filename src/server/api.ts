@@ -12,6 +12,7 @@ import { passThroughRoutes, wireRoutes } from '../proxy/api/api.ts';
 import type { ActiveWork, ApiContext } from '../proxy/api/api-context.ts';
 import { underV1 } from '../proxy/api/azure-path.ts';
 import { Callers } from '../proxy/api/caller.ts';
+import { openApiRoute } from '../proxy/api/openapi.ts';
 import { runRoutes } from '../proxy/api/runs-api.ts';
 import { taskRoutes } from '../proxy/api/tasks-api.ts';
 import { loopGuard, namesIn } from '../proxy/upstream/headers.ts';
@@ -94,6 +95,7 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
   api.setNotFoundHandler(({ method, url }, reply) =>
     sendError(apiError('not_found', { method, path: url }), reply),
   );
+  openApiRoute(api);
   // Each in a scope of its own, because they read bodies differently.
   for (const routes of [wireRoutes, runRoutes, taskRoutes, passThroughRoutes]) {
     api.register((scope, _options, done) => {

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { LedgerError, ResultNotKeptError, UnknownCallError } from '../../src/client/errors.ts';
 import { type TaskOptions, task } from '../../src/client/task.ts';
+import { operationOf } from '../openapi-requests.ts';
 
 const BASE = 'http://127.0.0.1:1/v1';
 const CALL = {
@@ -318,4 +319,28 @@ describe('what is said of a task', () => {
     );
     await expect(made.show()).rejects.toThrow('to show the task, make a request');
   });
+});
+
+test('what a task asks is what the OpenAPI document describes', async () => {
+  const { made, asked } = await taskWith(({ url }) =>
+    url.endsWith('/claim') ? Response.json({ outcome: 'unknown', claim: 'lost' }) : Response.json({}),
+  );
+  const unknown = await made.tool(CALL, () => 'sent').catch((error: unknown) => error);
+  await (unknown as UnknownCallError).release();
+  const other = await taskWith(runs);
+  await other.made.tool(CALL, () => ({ sent: true }), { hold_ms: 5, repeat: 'with_key' });
+  await made.show();
+  await made.pause('lunch');
+  await made.resume();
+  await made.complete();
+  await made.cancel('enough');
+  const operations = [...asked, ...other.asked].map(({ method = 'GET', url, body }) =>
+    operationOf(method, url, body ?? undefined),
+  );
+  expect(new Set(operations)).toEqual(
+    new Set([
+      ...['claimCall', 'keepResult', 'releaseCall'],
+      ...['showTask', 'pauseTask', 'resumeTask', 'completeTask', 'cancelTask'],
+    ]),
+  );
 });

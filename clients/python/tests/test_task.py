@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable
 
@@ -378,3 +379,44 @@ def test_what_is_said_of_a_task_may_be_refused(asked: Callable[..., Asked]) -> N
     assert raised.value.code == "task_ended"
     with pytest.raises(TypeError, match="to pause the task, make a request"):
         Task("T").pause()
+
+
+def test_what_a_task_asks_is_what_the_openapi_document_describes(asked: Callable[..., Asked]) -> None:
+    document = json.loads((Path(__file__).parents[3] / "holdfast.openapi.json").read_text())
+    lost = asked(says(outcome="unknown", claim="lost"))
+    with pytest.raises(UnknownCallError) as unknown:
+        lost.tool(CALL, never)
+    if lost.is_async:
+        asyncio.run(unknown.value.async_release())
+    else:
+        unknown.value.release()
+    one = asked(runs)
+    one.tool(CALL, lambda _args, _context: {"sent": True}, repeat="with_key", hold_s=5)
+    for verb in ("show", "pause", "resume", "complete", "cancel"):
+        one.say(verb)
+    operations = set()
+    for request in [*lost.requests, *one.requests]:
+        path = request.url.path.split("/")
+        for template, described in document["paths"].items():
+            parts = template.split("/")
+            is_same = len(parts) == len(path) and all(
+                part == given or part.startswith("{") for part, given in zip(parts, path)
+            )
+            operation = described.get(request.method.lower()) if is_same else None
+            if operation is None:
+                continue
+            operations.add(operation["operationId"])
+            if "requestBody" in operation:
+                schema = operation["requestBody"]["content"]["application/json"]["schema"]
+                fields = json.loads(request.content)
+                assert set(schema.get("required", [])) <= set(fields) <= set(schema["properties"])
+    assert operations == {
+        "claimCall",
+        "keepResult",
+        "releaseCall",
+        "showTask",
+        "pauseTask",
+        "resumeTask",
+        "completeTask",
+        "cancelTask",
+    }

@@ -11,6 +11,14 @@ import { readHeldCalls } from '../run/notices/held-calls.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
 import { ownOwnerOf } from './caller.ts';
+import {
+  CANCEL_KEYED_RUN,
+  DELETE_RUN,
+  LIST_RUNS,
+  RESUME_RUN,
+  SHOW_RUN,
+  STREAM_RUN,
+} from './openapi-operations.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { type RepeatedRequest, type Return, returnToRun } from './return.ts';
 import { listQuery, PRIVATE, runList, runStatus } from './run-documents.ts';
@@ -25,7 +33,7 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
   takeJsonBodies(api, context.memory);
   const path = '/holdfast/v1/runs/:id';
 
-  api.get(path, { exposeHeadRoute: false }, async (request, reply) => {
+  api.get(path, { exposeHeadRoute: false, config: { operation: SHOW_RUN } }, async (request, reply) => {
     const run = runOf(request);
     const { owner } = request;
     await endStored(run, owner, context);
@@ -33,28 +41,35 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
     return reply.headers(PRIVATE).send(await statusOf(run, owner, stored, context));
   });
 
-  api.get(`${path}/stream`, { exposeHeadRoute: false }, async (request, reply) => {
-    const run = runOf(request);
-    const { starting_after } = request.query as Record<string, unknown>;
-    // A page that reconnects by itself asks for the same URL again; its header knows better.
-    const last = lastEventOf(request.headers, run) ?? startingAfter(starting_after) ?? NO_EVENTS;
-    await context.work.track(resume(run, { last, tail: [] }, request, reply, context));
-  });
+  api.get(
+    `${path}/stream`,
+    { exposeHeadRoute: false, config: { operation: STREAM_RUN } },
+    async (request, reply) => {
+      const run = runOf(request);
+      const { starting_after } = request.query as Record<string, unknown>;
+      // A page that reconnects by itself asks for the same URL again; its header knows better.
+      const last = lastEventOf(request.headers, run) ?? startingAfter(starting_after) ?? NO_EVENTS;
+      await context.work.track(resume(run, { last, tail: [] }, request, reply, context));
+    },
+  );
 
   const { limits } = context.configuration;
   // In a string, with its quotes escaped, a request may be twice as large, and the tail comes besides.
-  api.post(`${path}/resume`, { bodyLimit: 3 * limits.body_bytes }, (request, reply) =>
-    holdingBody(request, async () => {
-      const run = runOf(request);
-      const { fields } = readJsonBody(takeBody(request));
-      const { cursor, ...brought } = resumeBody(fields, limits);
-      const { epoch } = lastEventOf(request.headers, run) ?? NO_EVENTS;
-      const last = { seq: cursor, ...(epoch !== undefined && { epoch }) };
-      await context.work.track(resume(run, { last, ...brought }, request, reply, context));
-    }),
+  api.post(
+    `${path}/resume`,
+    { bodyLimit: 3 * limits.body_bytes, config: { operation: RESUME_RUN } },
+    (request, reply) =>
+      holdingBody(request, async () => {
+        const run = runOf(request);
+        const { fields } = readJsonBody(takeBody(request));
+        const { cursor, ...brought } = resumeBody(fields, limits);
+        const { epoch } = lastEventOf(request.headers, run) ?? NO_EVENTS;
+        const last = { seq: cursor, ...(epoch !== undefined && { epoch }) };
+        await context.work.track(resume(run, { last, ...brought }, request, reply, context));
+      }),
   );
 
-  api.delete(path, async (request, reply) => {
+  api.delete(path, { config: { operation: DELETE_RUN } }, async (request, reply) => {
     const run = runOf(request);
     const { owner } = request;
     const { purge } = request.query as Record<string, unknown>;
@@ -67,20 +82,28 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
     return reply.headers(PRIVATE).send({ id: run, object: 'holdfast.run', purged: true });
   });
 
-  api.get('/holdfast/v1/runs', { exposeHeadRoute: false }, async (request, reply) => {
-    const owner = ownOwnerOf(request, THE_CREDENTIAL);
-    const wanted = listQuery(request.query as Record<string, unknown>);
-    const list = await runList(wanted, owner, context);
-    return reply.headers(PRIVATE).send(list);
-  });
+  api.get(
+    '/holdfast/v1/runs',
+    { exposeHeadRoute: false, config: { operation: LIST_RUNS } },
+    async (request, reply) => {
+      const owner = ownOwnerOf(request, THE_CREDENTIAL);
+      const wanted = listQuery(request.query as Record<string, unknown>);
+      const list = await runList(wanted, owner, context);
+      return reply.headers(PRIVATE).send(list);
+    },
+  );
 
   // Before its answer begins, all that a client knows of its run is the key of its request.
-  api.delete('/holdfast/v1/runs', async ({ headers, owner }, reply) => {
-    const { key } = runOptions(headers);
-    if (key === undefined) throw apiError('missing_field', { param: 'Idempotency-Key', expected: THE_KEY });
-    const run = await runOfKey(key, owner, context);
-    return reply.headers(PRIVATE).send(await cancel(run, owner, context));
-  });
+  api.delete(
+    '/holdfast/v1/runs',
+    { config: { operation: CANCEL_KEYED_RUN } },
+    async ({ headers, owner }, reply) => {
+      const { key } = runOptions(headers);
+      if (key === undefined) throw apiError('missing_field', { param: 'Idempotency-Key', expected: THE_KEY });
+      const run = await runOfKey(key, owner, context);
+      return reply.headers(PRIVATE).send(await cancel(run, owner, context));
+    },
+  );
 }
 
 const THE_KEY = 'that of the request whose run is to be cancelled';

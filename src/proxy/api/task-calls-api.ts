@@ -4,6 +4,7 @@ import { type Fields, readJsonBody } from '../../lib/json-body.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import type { CallResult, ClaimTerms, LedgerCall } from '../tasks/call-ledger.ts';
 import type { ApiContext } from './api-context.ts';
+import { CLAIM_CALL, KEEP_RESULT, RELEASE_CALL } from './openapi-operations.ts';
 import { holdingBody, takeBody } from './request-bodies.ts';
 import { PRIVATE } from './run-documents.ts';
 import { NAME_CHARACTERS_MAX } from './run-options.ts';
@@ -17,7 +18,7 @@ const HOLD_MS_MAX = 86_400_000;
 export function taskCallRoutes(api: FastifyInstance, context: ApiContext): void {
   const { metrics, tasks, taskStates, ledger } = context;
 
-  api.post(`${CALL}/claim`, (request, reply) =>
+  api.post(`${CALL}/claim`, { config: { operation: CLAIM_CALL } }, (request, reply) =>
     holdingBody(request, async () => {
       const call = callOf(request);
       const terms = claimTerms(fieldsOf(request));
@@ -31,7 +32,7 @@ export function taskCallRoutes(api: FastifyInstance, context: ApiContext): void 
     }),
   );
 
-  api.put(`${CALL}/result`, (request, reply) =>
+  api.put(`${CALL}/result`, { config: { operation: KEEP_RESULT } }, (request, reply) =>
     holdingBody(request, async () => {
       const call = callOf(request);
       const fields = fieldsOf(request);
@@ -42,7 +43,7 @@ export function taskCallRoutes(api: FastifyInstance, context: ApiContext): void 
     }),
   );
 
-  api.post(`${CALL}/release`, (request, reply) =>
+  api.post(`${CALL}/release`, { config: { operation: RELEASE_CALL } }, (request, reply) =>
     holdingBody(request, async () => {
       const call = callOf(request);
       await answerOf(ledger.release(call, claimIn(fieldsOf(request))), context);

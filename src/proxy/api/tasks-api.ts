@@ -5,6 +5,14 @@ import { answerOf } from '../resume/stored-runs.ts';
 import type { OwnedTask, TaskState } from '../tasks/task-states.ts';
 import type { ApiContext } from './api-context.ts';
 import { ownOwnerOf } from './caller.ts';
+import {
+  type Change,
+  changeTask,
+  DELETE_TASK,
+  LIST_STEPS,
+  LIST_TASKS,
+  SHOW_TASK,
+} from './openapi-operations.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { PRIVATE } from './run-documents.ts';
 import { taskCallRoutes } from './task-calls-api.ts';
@@ -26,26 +34,34 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
   taskCallRoutes(api, context);
   const { taskStates } = context;
 
-  api.get('/holdfast/v1/tasks', { exposeHeadRoute: false }, async (request, reply) => {
-    const owner = ownOwnerOf(request, THE_CREDENTIAL);
-    const wanted = taskQuery(request.query as Record<string, unknown>);
-    return reply.headers(PRIVATE).send(await taskList(owner, wanted, context));
-  });
+  api.get(
+    '/holdfast/v1/tasks',
+    { exposeHeadRoute: false, config: { operation: LIST_TASKS } },
+    async (request, reply) => {
+      const owner = ownOwnerOf(request, THE_CREDENTIAL);
+      const wanted = taskQuery(request.query as Record<string, unknown>);
+      return reply.headers(PRIVATE).send(await taskList(owner, wanted, context));
+    },
+  );
 
-  api.get(TASK_PATH, { exposeHeadRoute: false }, async (request, reply) => {
+  api.get(TASK_PATH, { exposeHeadRoute: false, config: { operation: SHOW_TASK } }, async (request, reply) => {
     const found = await find(taskOf(request), context);
     return reply.headers(PRIVATE).send(await taskDocument(found, context));
   });
 
-  api.get(`${TASK_PATH}/steps`, { exposeHeadRoute: false }, async (request, reply) => {
-    const task = taskOf(request);
-    const wanted = stepQuery(request.query as Record<string, unknown>);
-    return reply.headers(PRIVATE).send(await stepList(await find(task, context), wanted, context));
-  });
+  api.get(
+    `${TASK_PATH}/steps`,
+    { exposeHeadRoute: false, config: { operation: LIST_STEPS } },
+    async (request, reply) => {
+      const task = taskOf(request);
+      const wanted = stepQuery(request.query as Record<string, unknown>);
+      return reply.headers(PRIVATE).send(await stepList(await find(task, context), wanted, context));
+    },
+  );
 
   /** `set`: throws `task_ended`. */
-  const change = (verb: string, set: (task: OwnedTask, reason?: string) => Promise<TaskState>) =>
-    api.post(`${TASK_PATH}/${verb}`, (request, reply) =>
+  const change = (verb: Change, set: (task: OwnedTask, reason?: string) => Promise<TaskState>) =>
+    api.post(`${TASK_PATH}/${verb}`, { config: { operation: changeTask(verb) } }, (request, reply) =>
       holdingBody(request, async () => {
         const task = taskOf(request);
         const reason = reasonIn(request);
@@ -61,7 +77,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
   change('complete', (task, reason) => taskStates.end(task, 'completed', reason));
   change('cancel', (task, reason) => taskStates.end(task, 'cancelled', reason));
 
-  api.delete(TASK_PATH, async (request, reply) => {
+  api.delete(TASK_PATH, { config: { operation: DELETE_TASK } }, async (request, reply) => {
     const task = taskOf(request);
     await purgeTask(task, context);
     return reply.headers(PRIVATE).send({ id: task.task, object: 'holdfast.task', purged: true });

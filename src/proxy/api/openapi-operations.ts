@@ -1,0 +1,223 @@
+import { FINAL_STATUSES } from '../../checkpoint/store.ts';
+import { ref, type Schema } from './openapi-schemas.ts';
+import { NAME_CHARACTERS_MAX } from './run-options.ts';
+
+interface Parameter {
+  readonly name: string;
+  readonly in: 'query' | 'header';
+  readonly description: string;
+  readonly schema: Schema;
+}
+
+/** What one route does, as OpenAPI has it. Its path parameters are those of the route. */
+export interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly tags: readonly ['runs' | 'tasks'];
+  readonly parameters?: readonly Parameter[];
+  /** Of a JSON body. */
+  readonly body?: { readonly schema: Schema; readonly required: boolean };
+  /** Of a 200: the schema of its JSON, or the stream that it is. */
+  readonly answer: Schema | 'text/event-stream';
+  /** The statuses of its errors. */
+  readonly errors: readonly number[];
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Of a route that the OpenAPI document describes. */
+    operation?: Operation;
+  }
+}
+
+const text = { type: 'string' };
+const name = { type: 'string', minLength: 1, maxLength: NAME_CHARACTERS_MAX };
+
+const query = (of: string, description: string, schema: Schema = text): Parameter => ({
+  name: of,
+  in: 'query',
+  description,
+  schema,
+});
+const header = (of: string, description: string): Parameter => ({
+  name: of,
+  in: 'header',
+  description,
+  schema: text,
+});
+
+const LIMIT = query('limit', 'How many at most.', { type: 'integer', minimum: 1, maximum: 100, default: 20 });
+const AFTER = query('after', 'The `next` of the page before.');
+const LAST_EVENT = header('Last-Event-ID', 'The id of the last event that the client has.');
+
+const RUNS = ['runs'] as const;
+const TASKS = ['tasks'] as const;
+
+export const LIST_RUNS: Operation = {
+  operationId: 'listRuns',
+  summary: 'Lists the runs of the credential, newest first',
+  tags: RUNS,
+  parameters: [
+    query('thread', 'Only those of this `Holdfast-Thread`.', name),
+    query('state', 'Only those in this state.', { enum: ['running', ...FINAL_STATUSES] }),
+    LIMIT,
+    AFTER,
+  ],
+  answer: ref('RunList'),
+  errors: [400, 503],
+};
+export const CANCEL_KEYED_RUN: Operation = {
+  operationId: 'cancelRunOfKey',
+  summary: 'Cancels the run of a request whose answer has not begun',
+  tags: RUNS,
+  parameters: [header('Idempotency-Key', 'That of the request.')],
+  answer: ref('Run'),
+  errors: [400, 404, 503],
+};
+export const SHOW_RUN: Operation = {
+  operationId: 'showRun',
+  summary: 'Shows a run, and what it has said',
+  tags: RUNS,
+  answer: ref('Run'),
+  errors: [404, 503],
+};
+export const STREAM_RUN: Operation = {
+  operationId: 'streamRun',
+  summary: 'Streams a run from a cursor on, and its rest as it comes',
+  tags: RUNS,
+  parameters: [
+    query('starting_after', 'How many events the client has.', { type: 'integer', minimum: 0, default: 0 }),
+    LAST_EVENT,
+  ],
+  answer: 'text/event-stream',
+  errors: [400, 404, 409, 503],
+};
+export const RESUME_RUN: Operation = {
+  operationId: 'resumeRun',
+  summary: 'Streams the rest of a run to a client that is ahead of what is stored',
+  tags: RUNS,
+  parameters: [LAST_EVENT],
+  body: {
+    required: true,
+    schema: {
+      type: 'object',
+      required: ['cursor'],
+      properties: {
+        cursor: { type: 'integer', minimum: 0, description: 'How many events the client has.' },
+        tail: { type: 'array', items: text, description: 'The payloads of the last of them.' },
+        request: {
+          type: 'object',
+          description: 'The request of the run, which need not have been stored.',
+          required: ['path', 'body'],
+          properties: { path: text, body: text },
+        },
+      },
+    },
+  },
+  answer: 'text/event-stream',
+  errors: [400, 404, 409, 503],
+};
+export const DELETE_RUN: Operation = {
+  operationId: 'cancelRun',
+  summary: 'Cancels a run, and with `purge` forgets it',
+  tags: RUNS,
+  parameters: [query('purge', 'Whether it is forgotten, too.', { enum: ['true'] })],
+  answer: { anyOf: [ref('Run'), ref('PurgedRun')] },
+  errors: [400, 404, 503],
+};
+
+export const LIST_TASKS: Operation = {
+  operationId: 'listTasks',
+  summary: 'Lists the tasks of the credential, the last one first',
+  tags: TASKS,
+  parameters: [
+    query('status', 'Only those with this status.', {
+      enum: ['running', 'failed', 'paused', 'completed', 'cancelled'],
+    }),
+    LIMIT,
+    AFTER,
+  ],
+  answer: ref('TaskList'),
+  errors: [400, 503],
+};
+export const SHOW_TASK: Operation = {
+  operationId: 'showTask',
+  summary: 'Shows how far a task has come',
+  tags: TASKS,
+  answer: ref('Task'),
+  errors: [400, 404, 503],
+};
+export const LIST_STEPS: Operation = {
+  operationId: 'listSteps',
+  summary: 'Lists the steps of a task with their runs, in their order',
+  tags: TASKS,
+  parameters: [LIMIT, AFTER],
+  answer: ref('StepList'),
+  errors: [400, 404, 503],
+};
+export const DELETE_TASK: Operation = {
+  operationId: 'deleteTask',
+  summary: 'Forgets a task, its runs, and the results of its tools',
+  tags: TASKS,
+  answer: ref('PurgedTask'),
+  errors: [400, 404, 503],
+};
+
+const CHANGES = {
+  pause: 'Has a task make no new steps until it is resumed',
+  resume: 'Has a paused task go on',
+  complete: 'Ends a task, which is done',
+  cancel: 'Ends a task, and its answers that are under way',
+} as const;
+
+export type Change = keyof typeof CHANGES;
+
+export const changeTask = (verb: Change): Operation => ({
+  operationId: `${verb}Task`,
+  summary: CHANGES[verb],
+  tags: TASKS,
+  body: { required: false, schema: { type: 'object', properties: { reason: name } } },
+  answer: ref('Task'),
+  errors: [400, 404, 410, 503],
+});
+
+const CLAIM = { ...name, description: 'Random; names one attempt at the call.' };
+
+export const CLAIM_CALL: Operation = {
+  operationId: 'claimCall',
+  summary: 'Asks whether a tool is to be run',
+  tags: TASKS,
+  body: {
+    required: true,
+    schema: {
+      type: 'object',
+      required: ['claim'],
+      properties: {
+        claim: CLAIM,
+        hold_ms: { type: 'integer', minimum: 1, maximum: 86_400_000, default: 60_000 },
+        repeat: { enum: ['never', 'with_key'], default: 'never' },
+      },
+    },
+  },
+  answer: ref('ClaimAnswer'),
+  errors: [400, 404, 409, 503],
+};
+export const KEEP_RESULT: Operation = {
+  operationId: 'keepResult',
+  summary: 'Says that the tool has run, and what it has returned',
+  tags: TASKS,
+  body: {
+    required: true,
+    schema: { type: 'object', required: ['claim'], properties: { claim: CLAIM, result: {} } },
+  },
+  answer: ref('KeptResult'),
+  errors: [400, 409, 413, 503],
+};
+export const RELEASE_CALL: Operation = {
+  operationId: 'releaseCall',
+  summary: 'Says that the tool has not run by this claim',
+  tags: TASKS,
+  body: { required: true, schema: { type: 'object', required: ['claim'], properties: { claim: CLAIM } } },
+  answer: ref('Release'),
+  errors: [400, 409, 503],
+};

@@ -1,0 +1,120 @@
+import { FINAL_STATUSES } from '../../checkpoint/store.ts';
+import { errorCodes } from '../../lib/errors.ts';
+
+/** A schema of OpenAPI 3.1, which is JSON Schema 2020-12. */
+export type Schema = Readonly<Record<string, unknown>>;
+
+export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
+
+const text = { type: 'string' };
+const count = { type: 'integer', minimum: 0 };
+const time = { type: 'integer', description: 'Seconds since the Unix epoch.' };
+
+const nullable = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
+
+/** All fields are there; others may come in later versions. */
+const object = (properties: Readonly<Record<string, Schema>>, more: Schema = {}): Schema => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+  ...more,
+});
+
+const list = (entry: Schema): Schema =>
+  object({
+    object: { const: 'list' },
+    data: { type: 'array', items: entry },
+    has_more: { type: 'boolean' },
+    next: nullable({ ...text, description: 'The `after` of the next page.' }),
+  });
+
+const RUN_STATUS = { enum: ['running', ...FINAL_STATUSES] };
+const NAMED_CALL = object({ id: text, name: text });
+
+const SUMMARY = {
+  id: { ...text, pattern: '^run_' },
+  object: { const: 'holdfast.run' },
+  wire: nullable({ enum: ['chat_completions', 'completions', 'messages', 'responses'] }),
+  status: RUN_STATUS,
+  created_at: nullable(time),
+  model: nullable(text),
+  upstream: nullable(text),
+  thread: nullable(text),
+  task: nullable(text),
+  step: nullable(count),
+  continues: nullable(text),
+  cursor: { ...count, description: 'How many events are stored.' },
+  epoch: count,
+  takeovers: count,
+  holder: { enum: ['alive', 'lost', 'released'] },
+  partial: { type: 'boolean' },
+  end: nullable(object({ status: { enum: [...FINAL_STATUSES] }, at: time, cause: nullable(text) })),
+};
+
+const SEGMENT = object({
+  attempt: nullable(count),
+  epoch: count,
+  upstream: nullable(text),
+  model: nullable(text),
+  mode: text,
+  plan: nullable(text),
+  cause: nullable(text),
+  compressed: {},
+  from: count,
+  to: count,
+  characters: { type: 'object', additionalProperties: count },
+  discarded: { type: 'boolean' },
+});
+
+/** What the operations refer to, by name. */
+export const SCHEMAS: Readonly<Record<string, Schema>> = {
+  Error: object({
+    error: object({
+      message: text,
+      type: text,
+      param: nullable({ ...text, description: 'The field or header at fault.' }),
+      code: { enum: errorCodes() },
+    }),
+  }),
+  RunSummary: object(SUMMARY),
+  Run: object({
+    ...SUMMARY,
+    text,
+    reasoning: text,
+    tool_calls: { type: 'array', items: object({ id: text, name: text, arguments: text }) },
+    unfinished_calls: { type: 'array', items: NAMED_CALL },
+    parts: { type: 'array', items: object({ type: text }) },
+    segments: { type: 'array', items: SEGMENT },
+    finish_reason: nullable(text),
+  }),
+  RunList: list(ref('RunSummary')),
+  PurgedRun: object({ id: text, object: { const: 'holdfast.run' }, purged: { const: true } }),
+  Task: object({
+    id: text,
+    object: { const: 'holdfast.task' },
+    status: { enum: ['running', 'failed', 'paused', 'completed', 'cancelled'] },
+    status_since: nullable(time),
+    reason: nullable(text),
+    created_at: nullable(time),
+    steps: count,
+    last_step: nullable(ref('Step')),
+  }),
+  TaskList: list(ref('Task')),
+  PurgedTask: object({ id: text, object: { const: 'holdfast.task' }, purged: { const: true } }),
+  Step: object({
+    object: { const: 'holdfast.step' },
+    number: { type: 'integer', minimum: 1 },
+    run: nullable(ref('RunSummary')),
+  }),
+  StepList: list(ref('Step')),
+  ClaimAnswer: {
+    oneOf: [
+      object({ outcome: { const: 'run' } }),
+      object({ outcome: { const: 'done' } }),
+      object({ outcome: { const: 'busy' }, retry_after_ms: { type: 'integer', minimum: 1 } }),
+      object({ outcome: { const: 'unknown' }, claim: text, claimed_at_ms: { type: 'integer' } }),
+    ],
+  },
+  KeptResult: object({ outcome: { const: 'done' } }),
+  Release: object({ outcome: { const: 'released' } }),
+};

@@ -1,0 +1,86 @@
+import type { FastifyInstance } from 'fastify';
+import { VERSION } from '../../lib/version.ts';
+import type { Operation } from './openapi-operations.ts';
+import { ref, SCHEMAS } from './openapi-schemas.ts';
+
+/** Where the document is served. */
+export const OPENAPI_PATH = '/holdfast/v1/openapi.json';
+
+interface DescribedRoute {
+  readonly method: string;
+  /** As Fastify has it, with `:name` for a parameter. */
+  readonly url: string;
+  readonly operation: Operation;
+}
+
+/** Serves an OpenAPI document of the routes that have an operation, whichever scope they are added in after this. */
+export function openApiRoute(api: FastifyInstance): void {
+  const routes: DescribedRoute[] = [];
+  api.addHook('onRoute', ({ method, url, config }) => {
+    const operation = config?.operation;
+    if (operation) routes.push({ method: String(method), url, operation });
+  });
+  api.get(OPENAPI_PATH, { exposeHeadRoute: false }, () => openApiDocument(routes));
+}
+
+function openApiDocument(routes: readonly DescribedRoute[]): object {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const { method, url, operation } of routes) {
+    const path = url.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operationObject(operation, url) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Holdfast',
+      version: VERSION,
+      description:
+        'Runs and tasks, for the credential that their requests were made with. Beside this, /v1 serves the APIs of OpenAI and Anthropic.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    security: [{ bearer: [] }, { key: [] }],
+    tags: [
+      { name: 'runs', description: 'One answer each.' },
+      { name: 'tasks', description: 'What several requests work on, which are its steps.' },
+    ],
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer' },
+        key: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+      },
+      schemas: SCHEMAS,
+    },
+  };
+}
+
+function operationObject({ body, answer, errors, parameters = [], ...rest }: Operation, url: string): object {
+  const ofPath = [...url.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
+  const content =
+    answer === 'text/event-stream'
+      ? { 'text/event-stream': { schema: { type: 'string' } } }
+      : { 'application/json': { schema: answer } };
+  const refusal = (description: string) => ({
+    description,
+    content: { 'application/json': { schema: ref('Error') } },
+  });
+  const refusals = errors.map((status) => [String(status), refusal('An error of this operation.')]);
+  return {
+    ...rest,
+    parameters: [...ofPath, ...parameters],
+    ...(body && {
+      requestBody: { required: body.required, content: { 'application/json': { schema: body.schema } } },
+    }),
+    responses: {
+      '200': { description: 'What was asked for.', content },
+      ...Object.fromEntries(refusals),
+      default: refusal('An error that any request may have.'),
+    },
+  };
+}
