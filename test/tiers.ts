@@ -8,7 +8,7 @@ interface Globs {
 
 /** Open sockets, or start processes of this repository. They use what else the machine has installed, if it has. */
 const INTEGRATION = [
-  'test/{admin-host,cli,cli-completion,cli-runs,cli-tasks,cli-terminal}.test.ts',
+  'test/{admin-host,cli,cli-completion,cli-runs,cli-terminal}.test.ts',
   'test/checkpoint/{run-index-contract,store-contract,salvage-processes}.test.ts',
   'test/checkpoint/file/{kill,torture}.test.ts',
   'test/client/{leaving,resumable,resumable-wires,resumable.exhaustive,standards,whole-answer}.test.ts',
@@ -32,6 +32,7 @@ const SYSTEM = [
   'test/chaos/**/*.test.ts',
   'test/checkpoint/file/file-processes.test.ts',
   'test/checkpoint/redis/redis-!(address).test.ts',
+  'test/cli-tasks.test.ts',
   'test/client/unstored-run.test.ts',
   'test/client-python/**/*.test.ts',
   'test/docker/**/*.test.ts',
