@@ -3,15 +3,9 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { seedOr } from '../cases.ts';
+import { temporaryDirectory } from '../cli-process.ts';
 import { pythonEnvironment } from '../e2e/python/environment.ts';
-import {
-  type Agent,
-  mailsIn,
-  NODE_AGENT,
-  pythonAgent,
-  runAgent,
-  temporaryDirectory,
-} from '../e2e/tasks/ledger-agents.ts';
+import { type Agent, mailsIn, NODE_AGENT, pythonAgent, runAgent } from '../e2e/tasks/ledger-agents.ts';
 import { deployMailTask, turnOf } from '../e2e/tasks/mail-task.ts';
 import { needs } from '../needs.ts';
 import type { RecordedRequest } from '../provider/recorded-request.ts';

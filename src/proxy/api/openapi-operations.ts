@@ -1,6 +1,8 @@
-import { FINAL_STATUSES } from '../../checkpoint/store.ts';
 import { ref, type Schema } from './openapi-schemas.ts';
+import { LIMIT_DEFAULT, LIMIT_MAX, RUN_STATES } from './run-documents.ts';
 import { NAME_CHARACTERS_MAX } from './run-options.ts';
+import { TASK_STATUSES } from './task-documents.ts';
+import { HOLD_MS_DEFAULT, HOLD_MS_MAX } from './task-requests.ts';
 
 interface Parameter {
   readonly name: string;
@@ -46,7 +48,12 @@ const header = (of: string, description: string): Parameter => ({
   schema: text,
 });
 
-const LIMIT = query('limit', 'How many at most.', { type: 'integer', minimum: 1, maximum: 100, default: 20 });
+const LIMIT = query('limit', 'How many at most.', {
+  type: 'integer',
+  minimum: 1,
+  maximum: LIMIT_MAX,
+  default: LIMIT_DEFAULT,
+});
 const AFTER = query('after', 'The `next` of the page before.');
 const LAST_EVENT = header('Last-Event-ID', 'The id of the last event that the client has.');
 
@@ -59,7 +66,7 @@ export const LIST_RUNS: Operation = {
   tags: RUNS,
   parameters: [
     query('thread', 'Only those of this `Holdfast-Thread`.', name),
-    query('state', 'Only those in this state.', { enum: ['running', ...FINAL_STATUSES] }),
+    query('state', 'Only those in this state.', { enum: RUN_STATES }),
     LIMIT,
     AFTER,
   ],
@@ -130,13 +137,7 @@ export const LIST_TASKS: Operation = {
   operationId: 'listTasks',
   summary: 'Lists the tasks of the credential, the last one first',
   tags: TASKS,
-  parameters: [
-    query('status', 'Only those with this status.', {
-      enum: ['running', 'failed', 'paused', 'completed', 'cancelled'],
-    }),
-    LIMIT,
-    AFTER,
-  ],
+  parameters: [query('status', 'Only those with this status.', { enum: TASK_STATUSES }), LIMIT, AFTER],
   answer: ref('TaskList'),
   errors: [400, 503],
 };
@@ -194,7 +195,7 @@ export const CLAIM_CALL: Operation = {
       required: ['claim'],
       properties: {
         claim: CLAIM,
-        hold_ms: { type: 'integer', minimum: 1, maximum: 86_400_000, default: 60_000 },
+        hold_ms: { type: 'integer', minimum: 1, maximum: HOLD_MS_MAX, default: HOLD_MS_DEFAULT },
         repeat: { enum: ['never', 'with_key'], default: 'never' },
       },
     },

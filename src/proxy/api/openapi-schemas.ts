@@ -1,5 +1,8 @@
 import { FINAL_STATUSES } from '../../checkpoint/store.ts';
 import { errorCodes } from '../../lib/errors.ts';
+import { WIRES } from '../wires/registry.ts';
+import { RUN_STATES } from './run-documents.ts';
+import { TASK_STATUSES } from './task-documents.ts';
 
 /** A schema of OpenAPI 3.1, which is JSON Schema 2020-12. */
 export type Schema = Readonly<Record<string, unknown>>;
@@ -28,14 +31,13 @@ const list = (entry: Schema): Schema =>
     next: nullable({ ...text, description: 'The `after` of the next page.' }),
   });
 
-const RUN_STATUS = { enum: ['running', ...FINAL_STATUSES] };
 const NAMED_CALL = object({ id: text, name: text });
 
 const SUMMARY = {
   id: { ...text, pattern: '^run_' },
   object: { const: 'holdfast.run' },
-  wire: nullable({ enum: ['chat_completions', 'completions', 'messages', 'responses'] }),
-  status: RUN_STATUS,
+  wire: nullable({ enum: Object.keys(WIRES) }),
+  status: { enum: RUN_STATES },
   created_at: nullable(time),
   model: nullable(text),
   upstream: nullable(text),
@@ -48,7 +50,7 @@ const SUMMARY = {
   takeovers: count,
   holder: { enum: ['alive', 'lost', 'released'] },
   partial: { type: 'boolean' },
-  end: nullable(object({ status: { enum: [...FINAL_STATUSES] }, at: time, cause: nullable(text) })),
+  end: nullable(object({ status: { enum: FINAL_STATUSES }, at: time, cause: nullable(text) })),
 };
 
 const SEGMENT = object({
@@ -92,7 +94,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   Task: object({
     id: text,
     object: { const: 'holdfast.task' },
-    status: { enum: ['running', 'failed', 'paused', 'completed', 'cancelled'] },
+    status: { enum: TASK_STATUSES },
     status_since: nullable(time),
     reason: nullable(text),
     created_at: nullable(time),

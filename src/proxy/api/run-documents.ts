@@ -88,9 +88,10 @@ const endOf = ({ status, at_ms, cause }: RunEnd) => ({ status, at: seconds(at_ms
 
 export const seconds = (time_ms: number): number => Math.floor(time_ms / 1000);
 
-const LIMIT_DEFAULT = 20;
-const LIMIT_MAX = 100;
-const STATES: readonly RunStatus[] = ['running', ...FINAL_STATUSES];
+/** Of a page. */
+export const LIMIT_DEFAULT = 20;
+export const LIMIT_MAX = 100;
+export const RUN_STATES: readonly RunStatus[] = ['running', ...FINAL_STATUSES];
 
 /** Which of an owner's runs are asked for. */
 interface ListQuery {
@@ -122,8 +123,8 @@ function threadOf(value: unknown): string {
 }
 
 function stateOf(value: unknown): RunStatus {
-  const state = STATES.find((known) => known === value);
-  if (state === undefined) throw invalid('state', `one of ${STATES.join(', ')}`);
+  const state = RUN_STATES.find((known) => known === value);
+  if (state === undefined) throw invalid('state', `one of ${RUN_STATES.join(', ')}`);
   return state;
 }
 

@@ -8,11 +8,9 @@ import { CLAIM_CALL, KEEP_RESULT, RELEASE_CALL } from './openapi-operations.ts';
 import { holdingBody, takeBody } from './request-bodies.ts';
 import { PRIVATE } from './run-documents.ts';
 import { NAME_CHARACTERS_MAX } from './run-options.ts';
-import { nameOf, TASK_PATH } from './task-requests.ts';
+import { HOLD_MS_DEFAULT, HOLD_MS_MAX, nameOf, TASK_PATH } from './task-requests.ts';
 
 const CALL = `${TASK_PATH}/calls/:key`;
-const HOLD_MS_DEFAULT = 60_000;
-const HOLD_MS_MAX = 86_400_000;
 
 /** `/holdfast/v1/tasks/{task}/calls`: which tool calls of a task were run. */
 export function taskCallRoutes(api: FastifyInstance, context: ApiContext): void {

@@ -17,17 +17,25 @@ export interface FoundTask extends TaskEra {
 
 /** Undefined where the owner has no such task. Throws `store_unavailable`. */
 export async function findTask(task: OwnedTask, context: ApiContext): Promise<FoundTask | undefined> {
-  const state = await answerOf(context.taskStates.of(task), context);
+  return foundIn(await answerOf(context.taskStates.of(task), context), task, context);
+}
+
+/** The same where the state is known. */
+export async function foundIn(
+  state: TaskState,
+  task: OwnedTask,
+  context: ApiContext,
+): Promise<FoundTask | undefined> {
   const { era } = state;
   const record = await answerOf(context.tasks.find({ ...task, era }), context);
   return record && { ...task, era, state, record };
 }
 
 /** `failed`: it goes on, and its last step had no answer. */
-const STATUSES = ['running', 'failed', 'paused', 'completed', 'cancelled'] as const;
+export const TASK_STATUSES = ['running', 'failed', 'paused', 'completed', 'cancelled'] as const;
 
 interface TaskDocument {
-  readonly status: (typeof STATUSES)[number];
+  readonly status: (typeof TASK_STATUSES)[number];
   readonly [field: string]: unknown;
 }
 
@@ -67,8 +75,8 @@ export function taskQuery({ status, limit, after }: Readonly<Record<string, unkn
 }
 
 function statusOf(value: unknown): TaskDocument['status'] {
-  const status = STATUSES.find((known) => known === value);
-  if (status === undefined) throw invalid('status', `one of ${STATUSES.join(', ')}`);
+  const status = TASK_STATUSES.find((known) => known === value);
+  if (status === undefined) throw invalid('status', `one of ${TASK_STATUSES.join(', ')}`);
   return status;
 }
 
@@ -149,19 +157,25 @@ interface StepDocument {
   readonly run: RunSummary | null;
 }
 
-async function stepsOf(
-  task: FoundTask,
-  first: number,
-  last: number,
-  context: ApiContext,
-): Promise<readonly StepDocument[]> {
-  const documents: StepDocument[] = [];
+const stepsOf = (task: FoundTask, first: number, last: number, context: ApiContext) =>
+  eachNumbered(
+    [first, last],
+    (start, end) => answerOf(context.tasks.steps(task, start, end), context),
+    (step) => stepDocument(task.owner, step, context),
+  );
+
+/** Does `work` for all that are still known in a range of numbers, in their order, a few at a time. */
+export async function eachNumbered<Result>(
+  [first, last]: readonly [first: number, last: number],
+  read: (first: number, last: number) => Promise<readonly NumberedName[]>,
+  work: (each: NumberedName) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
   for (let start = first; start <= last; start += READ_AT_ONCE) {
-    const end = Math.min(start + READ_AT_ONCE - 1, last);
-    const steps = await answerOf(context.tasks.steps(task, start, end), context);
-    documents.push(...(await Promise.all(steps.map((step) => stepDocument(task.owner, step, context)))));
+    const some = await read(start, Math.min(start + READ_AT_ONCE - 1, last));
+    results.push(...(await Promise.all(some.map(work))));
   }
-  return documents;
+  return results;
 }
 
 async function stepDocument(

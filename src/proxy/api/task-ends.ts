@@ -6,9 +6,8 @@ import { answerOf } from '../resume/stored-runs.ts';
 import type { NumberedName } from '../tasks/numbered-names.ts';
 import type { OwnedTask } from '../tasks/task-states.ts';
 import type { ApiContext } from './api-context.ts';
-import { READ_AT_ONCE } from './run-documents.ts';
 import { cancelRun, purgeRun } from './run-ends.ts';
-import { type FoundTask, findTask } from './task-documents.ts';
+import { eachNumbered, type FoundTask, foundIn } from './task-documents.ts';
 
 /** A run that was cut may have been continued by another one, and that by the next. */
 const RUNS_OF_STEP_MAX = 64;
@@ -28,7 +27,7 @@ export async function purgeTask(task: OwnedTask, context: ApiContext): Promise<v
   const { tasks, taskStates } = context;
   const state = await answerOf(taskStates.of(task), context);
   const goesOn = state.status === 'running' || state.status === 'paused';
-  const found = await findTask(task, context);
+  const found = await foundIn(state, task, context);
   // An earlier attempt may have come to everything but its end.
   if (!found && goesOn) throw apiError('task_not_found');
   if (goesOn) await answerOf(taskStates.end(task, 'cancelled'), context);
@@ -43,26 +42,22 @@ export async function purgeTask(task: OwnedTask, context: ApiContext): Promise<v
 
 async function forgetCalls(task: FoundTask, context: ApiContext): Promise<void> {
   const { tasks, ledger } = context;
-  const { calls = 0 } = task.record;
-  for (let first = 1; first <= calls; first += READ_AT_ONCE) {
-    const last = Math.min(first + READ_AT_ONCE - 1, calls);
-    const some = await answerOf(tasks.calls(task, first, last), context);
-    await Promise.all(
-      some.map(async (call) => {
-        await answerOf(ledger.forget({ ...task, key: call.name }), context);
-        await answerOf(tasks.forgetCall(task, call), context);
-      }),
-    );
-  }
+  await eachNumbered(
+    [1, task.record.calls ?? 0],
+    (first, last) => answerOf(tasks.calls(task, first, last), context),
+    async (call) => {
+      await answerOf(ledger.forget({ ...task, key: call.name }), context);
+      await answerOf(tasks.forgetCall(task, call), context);
+    },
+  );
 }
 
 async function removeSteps(task: FoundTask, removal: Removal, context: ApiContext): Promise<void> {
-  const { steps } = task.record;
-  for (let first = 1; first <= steps; first += READ_AT_ONCE) {
-    const last = Math.min(first + READ_AT_ONCE - 1, steps);
-    const some = await answerOf(context.tasks.steps(task, first, last), context);
-    await Promise.all(some.map((step) => removeStep(task, step, removal, context)));
-  }
+  await eachNumbered(
+    [1, task.record.steps],
+    (first, last) => answerOf(context.tasks.steps(task, first, last), context),
+    (step) => removeStep(task, step, removal, context),
+  );
 }
 
 async function removeStep(

@@ -3,6 +3,10 @@ import { NAME_CHARACTERS_MAX } from './run-options.ts';
 
 export const TASK_PATH = '/holdfast/v1/tasks/:task';
 
+/** How long a tool may take, unless its claim says otherwise, and at most. */
+export const HOLD_MS_DEFAULT = 60_000;
+export const HOLD_MS_MAX = 86_400_000;
+
 /** A name that the client makes up. Throws `invalid_field`. */
 export function nameOf(
   param: string,

@@ -106,7 +106,7 @@ export class TaskRecords {
   /** The number of a step, which is noted there; `undefined` where it has none, or the store does not say. Never rejects. */
   async numberOf(task: TaskEra, { name }: NoteKey): Promise<number | undefined> {
     if (this.#patience.isResting) return undefined;
-    const list = stepsOf(task);
+    const list = listOf(task);
     const known = this.#steps.seen(list) === undefined ? this.#recall(task) : undefined;
     const number = (async () => this.#steps.numberOf(list, name, (await known)?.steps ?? 0))();
     return this.#patience.answerOf(number);
@@ -114,17 +114,17 @@ export class TaskRecords {
 
   /** Those of the steps from `first` to `last` that are still known. Their names are those of their notes. */
   steps(task: TaskEra, first: number, last: number): Promise<readonly NumberedName[]> {
-    return this.#steps.names(stepsOf(task), first, last);
+    return this.#steps.names(listOf(task), first, last);
   }
 
   /** A tool call of the task is about to be claimed by this key. */
   async noteCall(task: TaskEra, { calls = 0 }: TaskRecord, key: string): Promise<void> {
-    await this.#calls.numberOf(callsOf(task), key, calls);
+    await this.#calls.numberOf(listOf(task), key, calls);
   }
 
   /** Those of the calls from `first` to `last` that are still known. Their names are their keys. */
   calls(task: TaskEra, first: number, last: number): Promise<readonly NumberedName[]> {
-    return this.#calls.names(callsOf(task), first, last);
+    return this.#calls.names(listOf(task), first, last);
   }
 
   /** The number of the last task of an owner; 0 where it has none. */
@@ -138,11 +138,11 @@ export class TaskRecords {
   }
 
   async forgetStep(task: TaskEra, step: NumberedName): Promise<void> {
-    await this.#steps.remove(stepsOf(task), step);
+    await this.#steps.remove(listOf(task), step);
   }
 
   async forgetCall(task: TaskEra, call: NumberedName): Promise<void> {
-    await this.#calls.remove(callsOf(task), call);
+    await this.#calls.remove(listOf(task), call);
   }
 
   /** Forgets the task, once its steps and calls are forgotten. */
@@ -156,8 +156,8 @@ export class TaskRecords {
     { steps, calls = 0 }: TaskRecord,
   ): Promise<Pick<TaskRecord, 'steps' | 'calls'>> {
     return {
-      steps: await this.#steps.lastOf(stepsOf(task), steps),
-      calls: await this.#calls.lastOf(callsOf(task), calls),
+      steps: await this.#steps.lastOf(listOf(task), steps),
+      calls: await this.#calls.lastOf(listOf(task), calls),
     };
   }
 
@@ -215,8 +215,7 @@ function recordIn(noted: string): TaskRecord {
 }
 
 const keyOf = ({ owner, task, era }: TaskEra): string => JSON.stringify([owner, task, era]);
-const stepsOf = ({ owner, task, era }: TaskEra): NumberedList => ({ owner, name: task, era });
-const callsOf = stepsOf;
+const listOf = ({ owner, task, era }: TaskEra): NumberedList => ({ owner, name: task, era });
 const tasksOf = (owner: Owner): NumberedList => ({ owner, name: '', era: '' });
 
 const taskNote = (task: string): NoteKey => ({ kind: 'task', name: task });

@@ -1,9 +1,6 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
 import type { Place } from './mail-tool.ts';
 
 const PYTHON_CLIENT = fileURLToPath(new URL('../../../clients/python/src', import.meta.url));
@@ -59,9 +56,3 @@ export function runAgent([program, ...first]: Agent, errand: Errand): Promise<En
 
 export const mailsIn = (mailbox: string): readonly string[] =>
   existsSync(mailbox) ? readFileSync(mailbox, 'utf8').trim().split('\n') : [];
-
-export function temporaryDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), 'holdfast-ledger-'));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
-  return directory;
-}

@@ -1,18 +1,11 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { temporaryDirectory } from '../../cli-process.ts';
 import { needs } from '../../needs.ts';
 import { redisBinary } from '../../redis/binaries.ts';
 import { RedisServer } from '../../redis/redis-server.ts';
 import { pythonEnvironment } from '../python/environment.ts';
-import {
-  type Agent,
-  mailsIn,
-  NODE_AGENT,
-  nodeAgent,
-  pythonAgent,
-  runAgent,
-  temporaryDirectory,
-} from './ledger-agents.ts';
+import { type Agent, mailsIn, NODE_AGENT, nodeAgent, pythonAgent, runAgent } from './ledger-agents.ts';
 import { deployMailTask, type MailTaskOptions, turnOf } from './mail-task.ts';
 
 /** Primes, so that the places are different ones in every step. A framework takes seconds to start. */
