@@ -48,6 +48,32 @@ it('tasks list and show: how far the tasks of a key have come', async () => {
   expect(await tasks('list', '--status', 'paused')).toMatchObject({ status: 0, stdout: 'no tasks\n' });
 });
 
+it('tasks list and show: what a task is, and how far it may go', async () => {
+  const { api, tasks } = await deploy('invitations', 1);
+  const put = async (task: string, terms: object) => {
+    const headers = {
+      authorization: `Bearer ${OWNER.HOLDFAST_API_KEY}`,
+      'content-type': 'application/json',
+    };
+    const init = { method: 'PUT', headers, body: JSON.stringify(terms) };
+    expect((await fetch(`${api}/holdfast/v1/tasks/${task}`, init)).status).toBe(200);
+  };
+  const deadline_at = Math.floor(Date.now() / 1000) + 3600;
+  await put('invitations', {
+    description: 'Invite them all.',
+    steps_total: 7,
+    deadline_at,
+    budget_tokens: 100,
+  });
+  await put('later', {});
+  expect((await tasks('show', 'invitations')).stdout).toMatch(
+    /^task +invitations\nabout +Invite them all\.\nstatus +running\ncreated .*\ndeadline +20\S+\nsteps +1 of 7\ntokens +1 of 100\n/,
+  );
+  expect((await tasks('list', '--status', 'pending')).stdout).toMatch(/\nlater +pending +0 /);
+  expect((await tasks('list')).stdout).toMatch(/\ninvitations +running +1 of 7 /);
+  expect((await tasks('list', '--parent', 'invitations')).stdout).toBe('no tasks\n');
+});
+
 it('tasks pause, resume, complete, cancel and delete: what is said of it holds', async () => {
   const { ask, tasks } = await deploy('mails to/Ann', 1);
   const said = async (...words: string[]) => (await tasks(...words)).stdout;

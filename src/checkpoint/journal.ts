@@ -46,6 +46,8 @@ export type WireName = 'chat_completions' | 'completions' | 'messages' | 'respon
 export interface StepOfTask {
   readonly task: string;
   readonly number: number;
+  /** What the client calls it. */
+  readonly name?: string;
 }
 
 /** What a replay, and a replica that takes the run over, need besides the events. */

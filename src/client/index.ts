@@ -9,5 +9,5 @@ export {
 export type { Fetch, ResumableOptions } from './options.ts';
 export { resumable } from './resumable.ts';
 export { type Task, type TaskOptions, type Tool, type ToolContext, type ToolOptions, task } from './task.ts';
-export type { TaskDocument } from './task-requests.ts';
+export type { TaskDocument, TaskTerms } from './task-requests.ts';
 export type { ToolCall } from './tool-call.ts';

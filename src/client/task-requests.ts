@@ -28,11 +28,24 @@ interface Claim {
 /** What Holdfast says of a task. There is more than these: see docs/tasks.md. */
 export interface TaskDocument {
   readonly id: string;
-  /** `failed`: it is running, and its last step had no answer. */
-  readonly status: 'running' | 'failed' | 'paused' | 'completed' | 'cancelled';
+  /** `pending`: it has no steps yet; `failed`: it is running, and its last step had no answer. */
+  readonly status: 'pending' | 'running' | 'failed' | 'paused' | 'completed' | 'cancelled';
   readonly reason: string | null;
   readonly steps: number;
+  readonly steps_total: number | null;
   readonly [field: string]: unknown;
+}
+
+/** What a task is, and how far it may go. */
+export interface TaskTerms {
+  /** For people; at most 1000 characters. */
+  readonly description?: string | null;
+  /** How many steps it takes, as far as you know. */
+  readonly steps_total?: number | null;
+  /** Until when it has new steps, in seconds since the Unix epoch. */
+  readonly deadline_at?: number | null;
+  /** It has no new steps once its answers, with their prompts, have taken so many. */
+  readonly budget_tokens?: number | null;
 }
 
 /** Asks Holdfast about one task and its tool calls. Each request may be sent several times: it means the same every time. */
@@ -66,6 +79,10 @@ export class TaskRequests {
   /** `verb`: as it is in the path. */
   say(place: LedgerPlace, verb: string, reason?: string): Promise<TaskDocument> {
     return this.#ask(place, 'POST', `/${verb}`, { ...(reason !== undefined && { reason }) });
+  }
+
+  setTerms(place: LedgerPlace, terms: TaskTerms): Promise<TaskDocument> {
+    return this.#ask(place, 'PUT', '', terms);
   }
 
   /** Rejects with a {@link LedgerError}. */

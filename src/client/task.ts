@@ -4,13 +4,22 @@ import { type ResumableOptions, readOptions } from './options.ts';
 import { randomName } from './random-name.ts';
 import { resumable } from './resumable.ts';
 import { sleep } from './retry-budget.ts';
-import { type LedgerPlace, type TaskDocument, TaskRequests } from './task-requests.ts';
+import { onSignals } from './signals.ts';
+import { type LedgerPlace, type TaskDocument, TaskRequests, type TaskTerms } from './task-requests.ts';
 import { type ToolCall, toolCallOf } from './tool-call.ts';
 import { wireAt } from './wires.ts';
 
 export interface TaskOptions extends ResumableOptions {
   /** Names this process, of all that work on the task. A random name when absent. */
   readonly session?: string;
+  /** The task that this one is a part of. */
+  readonly parent?: string;
+  /** How many steps it takes, as far as you know. Of this and the following, what the first request of the task says holds for all. */
+  readonly steps_total?: number;
+  /** For how long after its first request it has new steps. */
+  readonly deadline_ms?: number;
+  /** It has no new steps once its answers, with their prompts, have taken so many. */
+  readonly budget_tokens?: number;
 }
 
 export interface ToolOptions {
@@ -62,8 +71,16 @@ export interface Task {
   complete(reason?: string): Promise<TaskDocument>;
   /** The same, and its answers that are under way are cancelled. */
   cancel(reason?: string): Promise<TaskDocument>;
+  /** Puts these terms in the place of all that it has. */
+  setTerms(terms: TaskTerms): Promise<TaskDocument>;
+  /**
+   * Pauses the task on a signal, `SIGINT` and `SIGTERM` unless you name others, and ends the process by the signal then, unless
+   * something else listens for it. Returns what takes this back. Throws a `TypeError` in a browser.
+   */
+  pauseOnSignals(...signals: string[]): () => void;
 }
 
+const SIGNALS = ['SIGINT', 'SIGTERM'];
 const NAME_CHARACTERS_MAX = 256;
 const HOLD_MS = 60_000;
 /** Another process runs the tool: whether it has ended is asked this often. */
@@ -79,10 +96,20 @@ const POLL_MS = 500;
  * const sent = await invitations.tool(call, (args, { idempotencyKey }) => sendMail(args, idempotencyKey));
  */
 export function task(id: string, options: TaskOptions = {}): Task {
-  const { session = randomName(), ...rest } = options;
+  const { session = randomName(), parent, steps_total, deadline_ms, budget_tokens, ...rest } = options;
   const settings = readOptions(rest);
   const requests = new TaskRequests(nameOf('id', id), settings, new Endpoints(settings.endpoints));
-  return new SteppedTask(id, nameOf('session', session), resumable(rest), requests);
+  const headers = {
+    'holdfast-task': id,
+    'holdfast-task-session': nameOf('session', session),
+    ...(parent !== undefined && { 'holdfast-parent-task': nameOf('parent', parent) }),
+    ...(steps_total !== undefined && { 'holdfast-task-steps-total': countOf('steps_total', steps_total) }),
+    ...(deadline_ms !== undefined && { 'holdfast-task-deadline-ms': countOf('deadline_ms', deadline_ms) }),
+    ...(budget_tokens !== undefined && {
+      'holdfast-task-budget-tokens': countOf('budget_tokens', budget_tokens),
+    }),
+  };
+  return new SteppedTask({ id, session, headers }, resumable(rest), requests);
 }
 
 /** A tool that is about to run, where Holdfast was asked for it. */
@@ -105,10 +132,14 @@ class SteppedTask implements Task {
   /** The claims of calls whose tools have thrown, by their keys. */
   readonly #thrown = new Map<string, string>();
 
-  constructor(id: string, session: string, send: typeof globalThis.fetch, requests: TaskRequests) {
+  constructor(
+    { id, session, headers }: Pick<Task, 'id' | 'session' | 'headers'>,
+    send: typeof globalThis.fetch,
+    requests: TaskRequests,
+  ) {
     this.id = id;
     this.session = session;
-    this.headers = { 'holdfast-task': id, 'holdfast-task-session': session };
+    this.headers = headers;
     this.#requests = requests;
     this.fetch = (input, init) => {
       const request = typeof input === 'object' && 'url' in input ? input : undefined;
@@ -165,6 +196,14 @@ class SteppedTask implements Task {
 
   cancel(reason?: string): Promise<TaskDocument> {
     return this.#say('cancel', reason);
+  }
+
+  async setTerms(terms: TaskTerms): Promise<TaskDocument> {
+    return this.#requests.setTerms(this.#placeFor('set the terms of the task'), terms);
+  }
+
+  pauseOnSignals(...signals: string[]): () => void {
+    return onSignals(signals.length > 0 ? signals : SIGNALS, (signal) => this.pause(signal));
   }
 
   async #say(verb: string, reason?: string): Promise<TaskDocument> {
@@ -253,6 +292,11 @@ function placeOf(address: string, given: Headers): LedgerPlace | undefined {
 function nameOf(option: string, value: unknown): string {
   if (typeof value === 'string' && value !== '' && value.length <= NAME_CHARACTERS_MAX) return value;
   throw new TypeError(`${option} must be a text of 1 to ${NAME_CHARACTERS_MAX} characters`);
+}
+
+function countOf(option: string, value: unknown): string {
+  if (Number.isSafeInteger(value) && (value as number) >= 1) return String(value);
+  throw new TypeError(`${option} must be a whole number from 1 on`);
 }
 
 async function digestOf(value: unknown): Promise<string> {

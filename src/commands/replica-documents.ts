@@ -82,7 +82,14 @@ export interface TaskDocument {
   readonly status_since: number | null;
   readonly reason: string | null;
   readonly created_at: number | null;
+  readonly parent: string | null;
+  readonly description: string | null;
+  readonly deadline_at: number | null;
+  readonly budget_tokens: number | null;
   readonly steps: number;
+  readonly steps_total: number | null;
+  /** Not of tasks in a list. */
+  readonly usage?: { readonly total_tokens: number };
   readonly last_step: StepDocument | null;
 }
 

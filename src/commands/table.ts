@@ -131,9 +131,10 @@ export const COMMANDS: readonly CommandDescription[] = [
       {
         name: 'status',
         value: 'STATUS',
-        says: 'only those that are running, failed, paused, completed or cancelled',
-        completes: ['running', 'failed', 'paused', 'completed', 'cancelled'],
+        says: 'only those that are pending, running, failed, paused, completed or cancelled',
+        completes: ['pending', 'running', 'failed', 'paused', 'completed', 'cancelled'],
       },
+      { name: 'parent', value: 'TASK', says: 'only those that are a part of this task' },
       ...TASK_OPTIONS,
     ],
     load: async () => ({ run: (await import('./tasks.ts')).listOwnTasks }),

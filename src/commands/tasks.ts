@@ -36,9 +36,11 @@ const STEP_COLUMNS: readonly Column[] = [
 
 /** `holdfast tasks list` */
 export async function listOwnTasks(invocation: Invocation): Promise<void> {
-  const { status } = invocation.values;
-  const wanted = status === undefined ? '' : `&status=${encodeURIComponent(status)}`;
-  const document = await listTasks(portOf(invocation), `?limit=${TASKS_SHOWN_MAX}${wanted}`);
+  const { status, parent } = invocation.values;
+  const query = new URLSearchParams({ limit: String(TASKS_SHOWN_MAX) });
+  if (status !== undefined) query.set('status', status);
+  if (parent !== undefined) query.set('parent', parent);
+  const document = await listTasks(portOf(invocation), `?${query}`);
   if (invocation.switches.has('json')) return printJson(document);
   const { data, has_more } = document;
   if (data.length === 0 && !has_more) return void process.stdout.write('no tasks\n');
@@ -47,11 +49,11 @@ export async function listOwnTasks(invocation: Invocation): Promise<void> {
 }
 
 function taskRow(task: TaskDocument, now_ms: number): string[] {
-  const { id, status, steps, created_at, reason, last_step } = task;
+  const { id, status, created_at, reason, last_step } = task;
   return [
     printable(id),
     status,
-    String(steps),
+    stepsText(task),
     printable(last_step?.run?.model ?? ''),
     created_at === null ? '' : durationText(now_ms - created_at * 1000),
     printable(reason ?? ''),
@@ -81,13 +83,24 @@ function stepRow({ number, run }: StepDocument): string[] {
   ];
 }
 
-function taskLines({ id, status, status_since, reason, created_at, steps }: TaskDocument): string[] {
+/** `3`, or `3 of 7` where it is known how many there will be. */
+const stepsText = ({ steps, steps_total }: TaskDocument): string =>
+  steps_total === null ? String(steps) : `${steps} of ${steps_total}`;
+
+function taskLines(task: TaskDocument): string[] {
+  const { id, parent, description, status, status_since, reason, created_at, deadline_at, budget_tokens } =
+    task;
+  const spent = task.usage?.total_tokens ?? 0;
   const facts: Fact[] = [
     ['task', id],
+    ...(description === null ? [] : [['about', description] as const]),
+    ...(parent === null ? [] : [['part of', parent] as const]),
     ['status', status_since === null ? status : `${status} since ${timeText(status_since)}`],
     ...(reason === null ? [] : [['reason', reason] as const]),
     ['created', created_at === null ? 'unknown' : timeText(created_at)],
-    ['steps', String(steps)],
+    ...(deadline_at === null ? [] : [['deadline', timeText(deadline_at)] as const]),
+    ['steps', stepsText(task)],
+    ['tokens', budget_tokens === null ? String(spent) : `${spent} of ${budget_tokens}`],
   ];
   return factLines(facts, painter(process.stdout, process.env));
 }

@@ -95,6 +95,18 @@ export const ERRORS = {
     message:
       'The task is {status}, which stays, and has no new steps; give what is to be done another name as `Holdfast-Task`, or delete the task.',
   },
+  task_deadline_passed: {
+    status: 403,
+    type: 'invalid_request_error',
+    message:
+      'The deadline of the task has passed, and this request would be a new step of it; put a later one (PUT /holdfast/v1/tasks/…).',
+  },
+  task_budget_spent: {
+    status: 402,
+    type: 'invalid_request_error',
+    message:
+      'The task has spent {spent} of its {budget} tokens, and this request would be a new step of it; put a larger budget (PUT /holdfast/v1/tasks/…).',
+  },
   cursor_ahead: {
     status: 409,
     type: 'invalid_request_error',

@@ -30,7 +30,7 @@ export const TOOL_CLAIMS = ['run', 'done', 'busy', 'unknown'] as const;
 /** What a request that is a step of a task gets: `new` is asked of a provider, `attached` is under way already. */
 export const STEPS = ['new', 'attached', 'continued', 'replayed', 'refused'] as const;
 /** What a task is by what was said of it; `running`: a first request was answered, or it was resumed. */
-export const TASKS = ['running', 'paused', 'completed', 'cancelled'] as const;
+export const TASKS = ['pending', 'running', 'paused', 'completed', 'cancelled'] as const;
 export const RENEWALS = ['renewed', 'failed'] as const;
 export const TOKENS = ['prompt', 'completion', 'repaid', 'saved'] as const;
 export const ATTEMPTS = ['complete', 'interrupted'] as const;

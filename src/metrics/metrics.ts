@@ -86,7 +86,7 @@ export class Metrics {
   );
   readonly tasks = this.#families.counter(
     'holdfast_tasks_total',
-    'Tasks that began, were resumed or paused, or have ended.',
+    'Tasks that were announced, began, were resumed or paused, or have ended.',
     { status: values.TASKS },
   );
   readonly steps = this.#families.counter(

@@ -21,10 +21,12 @@ import { observers, type RunObserver } from '../proxy/run/context/run-observer.t
 import { NoticeBoard } from '../proxy/run/notices/notice-board.ts';
 import { RunRegistry } from '../proxy/run/run-registry.ts';
 import { createRunSalvage } from '../proxy/run/run-salvage.ts';
+import { AgreedTerms } from '../proxy/tasks/agreed-terms.ts';
 import { CallLedger } from '../proxy/tasks/call-ledger.ts';
 import { TaskRecords } from '../proxy/tasks/task-records.ts';
 import { TaskStates } from '../proxy/tasks/task-states.ts';
-import { TaskSteps } from '../proxy/tasks/task-steps.ts';
+import { type TaskRules, TaskSteps } from '../proxy/tasks/task-steps.ts';
+import { TaskUsage } from '../proxy/tasks/task-usage.ts';
 import { MaskingTransport } from '../proxy/upstream/masking-transport.ts';
 import { RouteTable } from '../proxy/upstream/route-table.ts';
 import { StreamRefusals } from '../proxy/upstream/stream-refusals.ts';
@@ -138,7 +140,12 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     random,
   };
   const lookup = new RunLookup(context, registry);
-  const taskStates = new TaskStates(context);
+  const tasks = new TaskRecords(context);
+  const taskRules: TaskRules = {
+    states: new TaskStates(context),
+    terms: new AgreedTerms(context),
+    usage: new TaskUsage(context, tasks),
+  };
   const apiContext: ApiContext = {
     ...context,
     relay: dependencies.relay,
@@ -148,9 +155,9 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     registry,
     memory,
     lookup,
-    steps: new TaskSteps(context, lookup, taskStates),
-    tasks: new TaskRecords(context),
-    taskStates,
+    steps: new TaskSteps(context, lookup, taskRules),
+    tasks,
+    taskRules,
     ledger: new CallLedger(store.notes, time, configuration.checkpoint.ttl_s * 1000),
     notices: new NoticeBoard(context),
     answerIds: new AnswerIds(context),

@@ -53,6 +53,21 @@ const keysOf = (asked: readonly Asked[]) =>
 const runs = ({ url }: Asked) =>
   Response.json(url.endsWith('/claim') ? { outcome: 'run' } : { outcome: 'done' });
 
+test('a request of a task names its terms where there are any', async () => {
+  const terms = { parent: 'T1', steps_total: 7, deadline_ms: 60_000, budget_tokens: 100 };
+  const { headers } = await taskWith(runs, terms);
+  expect(headers).toMatchObject({
+    'holdfast-parent-task': 'T1',
+    'holdfast-task-steps-total': '7',
+    'holdfast-task-deadline-ms': '60000',
+    'holdfast-task-budget-tokens': '100',
+  });
+  expect(() => task('T23', { parent: '' })).toThrow('parent must be a text of 1 to 256 characters');
+  for (const option of ['steps_total', 'deadline_ms', 'budget_tokens'])
+    for (const value of [0, 1.5, '7'])
+      expect(() => task('T23', { [option]: value })).toThrow(`${option} must be a whole number from 1 on`);
+});
+
 describe('a request that is made with the fetch of a task', () => {
   test('is a step of it, of this session', async () => {
     const { headers, made } = await taskWith(runs);
@@ -289,6 +304,7 @@ describe('what is said of a task', () => {
     await made.resume();
     await made.complete('done');
     await made.cancel();
+    await made.setTerms({ steps_total: 7 });
     const path = 'http://127.0.0.1:1/holdfast/v1/tasks/T23';
     expect(paths()).toEqual([
       `GET ${path}`,
@@ -296,8 +312,16 @@ describe('what is said of a task', () => {
       `POST ${path}/resume`,
       `POST ${path}/complete`,
       `POST ${path}/cancel`,
+      `PUT ${path}`,
     ]);
-    expect(asked.map(({ body }) => body)).toEqual([null, { reason: 'lunch' }, {}, { reason: 'done' }, {}]);
+    expect(asked.map(({ body }) => body)).toEqual([
+      null,
+      { reason: 'lunch' },
+      {},
+      { reason: 'done' },
+      {},
+      { steps_total: 7 },
+    ]);
     for (const { headers } of asked) expect(headers.get('authorization')).toBe('Bearer sk-1');
   });
 
@@ -334,13 +358,14 @@ test('what a task asks is what the OpenAPI document describes', async () => {
   await made.resume();
   await made.complete();
   await made.cancel('enough');
+  await made.setTerms({ description: 'x', steps_total: 7, deadline_at: 1_800_000_000, budget_tokens: null });
   const operations = [...asked, ...other.asked].map(({ method = 'GET', url, body }) =>
     operationOf(method, url, body ?? undefined),
   );
   expect(new Set(operations)).toEqual(
     new Set([
       ...['claimCall', 'keepResult', 'releaseCall'],
-      ...['showTask', 'pauseTask', 'resumeTask', 'completeTask', 'cancelTask'],
+      ...['showTask', 'pauseTask', 'resumeTask', 'completeTask', 'cancelTask', 'putTask'],
     ]),
   );
 });

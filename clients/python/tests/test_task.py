@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable
@@ -85,6 +89,11 @@ class Asked:
         if not self.is_async:
             return getattr(self.task, verb)(*reason)  # type: ignore[no-any-return]
         return asyncio.run(getattr(self.task, f"async_{verb}")(*reason))
+
+    def set_terms(self, **terms: Any) -> dict[str, Any]:
+        if not self.is_async:
+            return self.task.set_terms(**terms)
+        return asyncio.run(self.task.async_set_terms(**terms))
 
     @property
     def bodies(self) -> list[Any]:
@@ -333,6 +342,11 @@ def test_what_is_no_call_is_refused(call: object, error: type[Exception], words:
         ({"id": "x" * 257}, ValueError),
         ({"id": 7}, TypeError),
         ({"session": ""}, ValueError),
+        ({"parent": ""}, ValueError),
+        ({"steps_total": 0}, ValueError),
+        ({"steps_total": 1.5}, TypeError),
+        ({"deadline_s": 0.0}, ValueError),
+        ({"budget_tokens": True}, TypeError),
     ],
 )
 def test_names_are_checked(options: dict[str, Any], error: type[Exception]) -> None:
@@ -361,14 +375,16 @@ def test_what_is_said_of_a_task_goes_where_its_requests_went(asked: Callable[...
     one.say("resume")
     one.say("complete", "done")
     one.say("cancel")
+    one.set_terms(steps_total=7)
     assert [f"{request.method} {request.url}" for request in one.requests] == [
         "GET http://a:1/holdfast/v1/tasks/T%2023",
         "POST http://a:1/holdfast/v1/tasks/T%2023/pause",
         "POST http://a:1/holdfast/v1/tasks/T%2023/resume",
         "POST http://a:1/holdfast/v1/tasks/T%2023/complete",
         "POST http://a:1/holdfast/v1/tasks/T%2023/cancel",
+        "PUT http://a:1/holdfast/v1/tasks/T%2023",
     ]
-    assert one.bodies == [None, {"reason": "lunch"}, {}, {"reason": "done"}, {}]
+    assert one.bodies == [None, {"reason": "lunch"}, {}, {"reason": "done"}, {}, {"steps_total": 7}]
     assert {request.headers["authorization"] for request in one.requests} == {"Bearer key"}
 
 
@@ -394,6 +410,7 @@ def test_what_a_task_asks_is_what_the_openapi_document_describes(asked: Callable
     one.tool(CALL, lambda _args, _context: {"sent": True}, repeat="with_key", hold_s=5)
     for verb in ("show", "pause", "resume", "complete", "cancel"):
         one.say(verb)
+    one.set_terms(description="x", steps_total=7, deadline_at=1_800_000_000, budget_tokens=100)
     operations = set()
     for request in [*lost.requests, *one.requests]:
         path = request.url.path.split("/")
@@ -419,4 +436,65 @@ def test_what_a_task_asks_is_what_the_openapi_document_describes(asked: Callable
         "resumeTask",
         "completeTask",
         "cancelTask",
+        "putTask",
     }
+
+
+def test_a_request_of_a_task_names_its_terms() -> None:
+    one = Task("T", session="s", parent="T1", steps_total=7, deadline_s=0.5, budget_tokens=100)
+    assert one.headers == {
+        "Holdfast-Task": "T",
+        "Holdfast-Task-Session": "s",
+        "Holdfast-Parent-Task": "T1",
+        "Holdfast-Task-Steps-Total": "7",
+        "Holdfast-Task-Deadline-Ms": "500",
+        "Holdfast-Task-Budget-Tokens": "100",
+    }
+
+
+SIGNALLED = """
+import asyncio, time
+import httpx
+from holdfast_client import AsyncResumableTransport, ResumableTransport, Task
+
+def answer(request):
+    print(request.method, request.url.path, request.content.decode(), flush=True)
+    return httpx.Response(200, json={"id": "T", "object": "holdfast.task"})
+
+task = Task("T")
+step = "http://a:1/v1/chat/completions"
+"""
+SYNC = """
+with httpx.Client(transport=ResumableTransport(transport=httpx.MockTransport(answer), task=task)) as client:
+    client.post(step, json={})
+    task.pause_on_signals()
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+ASYNC = """
+async def main():
+    transport = AsyncResumableTransport(transport=httpx.MockTransport(answer), task=task)
+    async with httpx.AsyncClient(transport=transport) as client:
+        await client.post(step, json={})
+        task.async_pause_on_signals()
+        print("ready", flush=True)
+        await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_process_that_a_signal_ends_has_paused_its_task_before(
+    number: signal.Signals, *, is_async: bool
+) -> None:
+    source = SIGNALLED + (ASYNC if is_async else SYNC)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, env=environment) as agent:
+        assert agent.stdout
+        assert b"ready\n" in iter(agent.stdout.readline, b"")
+        agent.send_signal(number)
+        said = agent.stdout.read().decode()
+        assert said == f'POST /holdfast/v1/tasks/T/pause {{"reason": "{number.name}"}}\n'
+        assert agent.wait() == -number

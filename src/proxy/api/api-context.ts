@@ -11,8 +11,7 @@ import type { NoticeBoard } from '../run/notices/notice-board.ts';
 import type { RunRegistry } from '../run/run-registry.ts';
 import type { CallLedger } from '../tasks/call-ledger.ts';
 import type { TaskRecords } from '../tasks/task-records.ts';
-import type { TaskStates } from '../tasks/task-states.ts';
-import type { TaskSteps } from '../tasks/task-steps.ts';
+import type { TaskRules, TaskSteps } from '../tasks/task-steps.ts';
 import type { RouteTable } from '../upstream/route-table.ts';
 import type { StreamRefusals } from '../upstream/stream-refusals.ts';
 import type { HealthRegistry } from '../upstream/target-health.ts';
@@ -45,7 +44,7 @@ export interface ApiContext extends RunContext {
   readonly lookup: RunLookup;
   readonly steps: TaskSteps;
   readonly tasks: TaskRecords;
-  readonly taskStates: TaskStates;
+  readonly taskRules: TaskRules;
   readonly ledger: CallLedger;
   readonly notices: NoticeBoard;
   readonly answerIds: AnswerIds;

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { StepOfTask } from '../../checkpoint/journal.ts';
 import { newRunId } from '../../checkpoint/owner.ts';
 import type { RunId, StoredRun } from '../../checkpoint/store.ts';
 import type { UpstreamConfiguration } from '../../config/configuration.ts';
@@ -13,6 +14,7 @@ import { wantsNotices } from '../run/notices/notice-board.ts';
 import { NoticeForm, noticedRelay } from '../run/notices/noticed-relay.ts';
 import { cachedConversation, compressionOfRun, targetsOfRun } from '../run/targets/targets-of-run.ts';
 import { countReturn } from '../tasks/step-returns.ts';
+import type { TaskSession } from '../tasks/task-steps.ts';
 import { streamRequestHeaders } from '../upstream/headers.ts';
 import type { RouteTable } from '../upstream/route-table.ts';
 import type { Target } from '../upstream/target.ts';
@@ -148,6 +150,12 @@ async function documentAnswer(
   if (reply.raw.headersSent && reply.raw.statusCode < 300) remember(left);
 }
 
+const stepOf = ({ task, step: name }: TaskSession, number: number): StepOfTask => ({
+  task,
+  number,
+  ...(name !== undefined && { name }),
+});
+
 /** Continues the run of an earlier request, if this one repeats it; otherwise begins a new run. */
 async function streamAnswer(
   wire: Wire,
@@ -188,7 +196,7 @@ async function streamAnswer(
     const numbering = ofTask && step?.note && context.tasks.numberOf(ofTask, step.note);
     const onOpen = (run: RunId) => {
       lookup.remember(ask, run);
-      if (ofTask) context.tasks.answered(ofTask);
+      if (ofTask) context.tasks.answered(ofTask, task);
     };
     const known = options.run ?? (await beforehand(lookup.find(ask), reply, active));
     if (known !== undefined) {
@@ -234,7 +242,7 @@ async function streamAnswer(
       ...profileOf(headers, configuration),
       ...(options.deadline_ms !== undefined && { deadline_ms: options.deadline_ms }),
       ...(thread && { thread: thread.name }),
-      ...(task && number !== undefined && { step: { task: task.task, number } }),
+      ...(task && number !== undefined && { step: stepOf(task, number) }),
       memory,
       signal,
     };

@@ -1,8 +1,9 @@
-import { ref, type Schema } from './openapi-schemas.ts';
+import { NAME_CHARACTERS_MAX } from './header-fields.ts';
+import { nullable, ref, type Schema } from './openapi-schemas.ts';
 import { LIMIT_DEFAULT, LIMIT_MAX, RUN_STATES } from './run-documents.ts';
-import { NAME_CHARACTERS_MAX } from './run-options.ts';
 import { TASK_STATUSES } from './task-documents.ts';
-import { HOLD_MS_DEFAULT, HOLD_MS_MAX } from './task-requests.ts';
+import { BUDGET_TOKENS_MAX, STEPS_TOTAL_MAX } from './task-options.ts';
+import { DESCRIPTION_CHARACTERS_MAX, HOLD_MS_DEFAULT, HOLD_MS_MAX } from './task-requests.ts';
 
 interface Parameter {
   readonly name: string;
@@ -137,7 +138,12 @@ export const LIST_TASKS: Operation = {
   operationId: 'listTasks',
   summary: 'Lists the tasks of the credential, the last one first',
   tags: TASKS,
-  parameters: [query('status', 'Only those with this status.', { enum: TASK_STATUSES }), LIMIT, AFTER],
+  parameters: [
+    query('status', 'Only those with this status.', { enum: TASK_STATUSES }),
+    query('parent', 'Only those that are a part of this task.', name),
+    LIMIT,
+    AFTER,
+  ],
   answer: ref('TaskList'),
   errors: [400, 503],
 };
@@ -147,6 +153,29 @@ export const SHOW_TASK: Operation = {
   tags: TASKS,
   answer: ref('Task'),
   errors: [400, 404, 503],
+};
+export const PUT_TASK: Operation = {
+  operationId: 'putTask',
+  summary: 'Says what a task is, and how far it may go, in place of what was said before',
+  tags: TASKS,
+  body: {
+    required: true,
+    schema: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        description: nullable({ ...text, maxLength: DESCRIPTION_CHARACTERS_MAX }),
+        steps_total: nullable({ type: 'integer', minimum: 1, maximum: STEPS_TOTAL_MAX }),
+        deadline_at: nullable({
+          type: 'number',
+          description: 'In seconds since the Unix epoch; within a year.',
+        }),
+        budget_tokens: nullable({ type: 'integer', minimum: 1, maximum: BUDGET_TOKENS_MAX }),
+      },
+    },
+  },
+  answer: ref('Task'),
+  errors: [400, 410, 503],
 };
 export const LIST_STEPS: Operation = {
   operationId: 'listSteps',

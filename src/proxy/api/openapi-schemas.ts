@@ -13,7 +13,7 @@ const text = { type: 'string' };
 const count = { type: 'integer', minimum: 0 };
 const time = { type: 'integer', description: 'Seconds since the Unix epoch.' };
 
-const nullable = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
+export const nullable = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
 
 /** All fields are there; others may come in later versions. */
 const object = (properties: Readonly<Record<string, Schema>>, more: Schema = {}): Schema => ({
@@ -44,6 +44,7 @@ const SUMMARY = {
   thread: nullable(text),
   task: nullable(text),
   step: nullable(count),
+  step_name: nullable(text),
   continues: nullable(text),
   cursor: { ...count, description: 'How many events are stored.' },
   epoch: count,
@@ -68,6 +69,23 @@ const SEGMENT = object({
   discarded: { type: 'boolean' },
 });
 
+const TASK_SUMMARY = {
+  id: text,
+  object: { const: 'holdfast.task' },
+  status: { enum: TASK_STATUSES },
+  status_since: nullable(time),
+  reason: nullable(text),
+  created_at: nullable(time),
+  parent: nullable(text),
+  description: nullable(text),
+  deadline_at: nullable(time),
+  budget_tokens: nullable(count),
+  sessions: { ...count, description: 'How many processes have worked on it.' },
+  steps: count,
+  steps_total: nullable(count),
+  last_step: nullable(ref('Step')),
+};
+
 /** What the operations refer to, by name. */
 export const SCHEMAS: Readonly<Record<string, Schema>> = {
   Error: object({
@@ -91,17 +109,12 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   }),
   RunList: list(ref('RunSummary')),
   PurgedRun: object({ id: text, object: { const: 'holdfast.run' }, purged: { const: true } }),
+  TaskSummary: object(TASK_SUMMARY),
   Task: object({
-    id: text,
-    object: { const: 'holdfast.task' },
-    status: { enum: TASK_STATUSES },
-    status_since: nullable(time),
-    reason: nullable(text),
-    created_at: nullable(time),
-    steps: count,
-    last_step: nullable(ref('Step')),
+    ...TASK_SUMMARY,
+    usage: object({ prompt_tokens: count, completion_tokens: count, total_tokens: count }),
   }),
-  TaskList: list(ref('Task')),
+  TaskList: list(ref('TaskSummary')),
   PurgedTask: object({ id: text, object: { const: 'holdfast.task' }, purged: { const: true } }),
   Step: object({
     object: { const: 'holdfast.step' },

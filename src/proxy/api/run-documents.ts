@@ -15,7 +15,7 @@ import type { HeldCalls } from '../../plans/tool-call.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 import { unfinishedCalls } from '../run/notices/held-calls.ts';
-import { NAME_CHARACTERS_MAX } from './run-options.ts';
+import { NAME_CHARACTERS_MAX } from './header-fields.ts';
 
 /** Headers of what an owner is shown. */
 export const PRIVATE = { 'cache-control': 'private, no-cache, no-store' };
@@ -59,6 +59,7 @@ export function runSummary(run: RunId, stored: StoredRun): RunSummary {
     thread: header?.thread ?? null,
     task: header?.step?.task ?? null,
     step: header?.step?.number ?? null,
+    step_name: header?.step?.name ?? null,
     continues: header?.continues ?? null,
     cursor: stored.seq,
     epoch: stored.epoch,

@@ -1,13 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isRunId, type RunId } from '../../checkpoint/store.ts';
 import type { Configuration } from '../../config/configuration.ts';
-import { type ApiError, apiError } from '../../lib/errors.ts';
+import { apiError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import type { Fields } from '../../lib/json-body.ts';
 import { runOfLastEvent } from '../resume/reader.ts';
 import type { Run } from '../run/context/run.ts';
 import type { TaskSession } from '../tasks/task-steps.ts';
 import type { EventsMode } from '../wires/common/wire.ts';
+import { invalid, NAME_CHARACTERS_MAX, named, numberIn, single } from './header-fields.ts';
+import { taskOptions } from './task-options.ts';
 
 /** Whether calls are shown when they are proven closed, or as they come. */
 export type ToolCallsMode = Configuration['delivery']['tool_calls'];
@@ -26,7 +28,7 @@ export interface RunOptions {
   readonly run?: RunId;
   /** `Idempotency-Key` */
   readonly key?: string;
-  /** `Holdfast-Task` and `Holdfast-Task-Session` */
+  /** `Holdfast-Task` and the headers beside it */
   readonly task?: TaskSession;
 }
 
@@ -34,16 +36,14 @@ const EVENTS_MODES: readonly EventsMode[] = ['none', 'chunks', 'comments'];
 const TOOL_CALLS: readonly ToolCallsMode[] = ['held', 'live'];
 /** As `recovery.deadline_ms` may be. */
 const DEADLINE_MS_MAX = 2 ** 31 - 1;
-/** Of threads, tasks and their sessions. */
-export const NAME_CHARACTERS_MAX = 256;
 
 /** `tool_calls`: without a word about it. Throws `invalid_field`, and `run_not_found` for what cannot be the id of a run. A header that is empty counts as one that is not there. */
 export function runOptions(headers: IncomingHttpHeaders, tool_calls: ToolCallsMode = 'held'): RunOptions {
   const thread = named('Holdfast-Thread', headers);
   const run = single(headers['holdfast-run-id']) ?? runOfLastEvent(headers);
   const key = single(headers['idempotency-key']);
-  const deadline_ms = deadlineOf(headers);
-  const task = taskOf(headers);
+  const deadline_ms = numberIn('Holdfast-Deadline-Ms', headers, 'milliseconds', DEADLINE_MS_MAX);
+  const task = taskOptions(headers);
   if (run !== undefined && !isRunId(run)) throw apiError('run_not_found');
   return {
     events: eventsMode(headers, tool_calls),
@@ -56,39 +56,11 @@ export function runOptions(headers: IncomingHttpHeaders, tool_calls: ToolCallsMo
   };
 }
 
-/** `Holdfast-Task`, with `Holdfast-Task-Session` beside it. */
-function taskOf(headers: IncomingHttpHeaders): TaskSession | undefined {
-  const task = named('Holdfast-Task', headers);
-  const session = named('Holdfast-Task-Session', headers);
-  if (task === undefined && session !== undefined)
-    throw invalid('Holdfast-Task-Session', 'beside Holdfast-Task');
-  if (task === undefined) return undefined;
-  return { task, ...(session !== undefined && { session }) };
-}
-
-/** A name that the client makes up. */
-function named(header: string, headers: IncomingHttpHeaders): string | undefined {
-  const name = single(headers[header.toLowerCase()]);
-  if (name !== undefined && name.length > NAME_CHARACTERS_MAX)
-    throw invalid(header, `at most ${NAME_CHARACTERS_MAX} characters`);
-  return name;
-}
-
 /** `Holdfast-Resume: 1`. */
 function asksToResume(headers: IncomingHttpHeaders): boolean {
   const resume = single(headers['holdfast-resume']);
   if (resume !== undefined && resume !== '1') throw invalid('Holdfast-Resume', '1');
   return resume === '1';
-}
-
-/** `Holdfast-Deadline-Ms`. */
-function deadlineOf(headers: IncomingHttpHeaders): number | undefined {
-  const deadline = single(headers['holdfast-deadline-ms']);
-  if (deadline === undefined) return undefined;
-  const deadline_ms = /^\d{1,10}$/.test(deadline) ? Number(deadline) : 0;
-  if (deadline_ms < 1 || deadline_ms > DEADLINE_MS_MAX)
-    throw invalid('Holdfast-Deadline-Ms', `a number of milliseconds, from 1 to ${DEADLINE_MS_MAX}`);
-  return deadline_ms;
 }
 
 /** `Holdfast-Events`, and `Holdfast-Tool-Calls`. */
@@ -117,11 +89,6 @@ export const profileOf = (
   const isCodex = [originator, agent].some((name) => CODEX.test(String(name)));
   return isCodex && delivery.client_profiles ? { failsWhenFull: true } : {};
 };
-
-const single = (header: string | string[] | undefined): string | undefined =>
-  header === undefined || header === '' ? undefined : String(header);
-
-const invalid = (param: string, expected: string): ApiError => apiError('invalid_field', { param, expected });
 
 /** The conversation that a request belongs to. */
 export interface Thread {

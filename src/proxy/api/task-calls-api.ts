@@ -4,23 +4,23 @@ import { type Fields, readJsonBody } from '../../lib/json-body.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import type { CallResult, ClaimTerms, LedgerCall } from '../tasks/call-ledger.ts';
 import type { ApiContext } from './api-context.ts';
+import { NAME_CHARACTERS_MAX } from './header-fields.ts';
 import { CLAIM_CALL, KEEP_RESULT, RELEASE_CALL } from './openapi-operations.ts';
 import { holdingBody, takeBody } from './request-bodies.ts';
 import { PRIVATE } from './run-documents.ts';
-import { NAME_CHARACTERS_MAX } from './run-options.ts';
 import { HOLD_MS_DEFAULT, HOLD_MS_MAX, nameOf, TASK_PATH } from './task-requests.ts';
 
 const CALL = `${TASK_PATH}/calls/:key`;
 
 /** `/holdfast/v1/tasks/{task}/calls`: which tool calls of a task were run. */
 export function taskCallRoutes(api: FastifyInstance, context: ApiContext): void {
-  const { metrics, tasks, taskStates, ledger } = context;
+  const { metrics, tasks, taskRules, ledger } = context;
 
   api.post(`${CALL}/claim`, { config: { operation: CLAIM_CALL } }, (request, reply) =>
     holdingBody(request, async () => {
       const call = callOf(request);
       const terms = claimTerms(fieldsOf(request));
-      const known = Promise.all([tasks.noted(call), taskStates.of(call)]);
+      const known = Promise.all([tasks.noted(call), taskRules.states.of(call)]);
       const [record, { era }] = await answerOf(known, context);
       if (!record) throw apiError('task_not_found');
       await answerOf(tasks.noteCall({ ...call, era }, record, call.key), context);

@@ -1,13 +1,14 @@
-import type { NoteKey } from '../../checkpoint/notes.ts';
 import type { Owner } from '../../checkpoint/store.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
-import { knownRunIn } from '../resume/run-lookup.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import type { NumberedName } from '../tasks/numbered-names.ts';
+import { storedStep } from '../tasks/step-runs.ts';
 import { STEPS_MAX, TASKS_LISTED_MAX, type TaskEra, type TaskRecord } from '../tasks/task-records.ts';
 import type { OwnedTask, TaskState } from '../tasks/task-states.ts';
+import { tokensOf } from '../tasks/task-usage.ts';
 import type { ApiContext } from './api-context.ts';
 import { limitOf, READ_AT_ONCE, type RunSummary, runSummary, seconds } from './run-documents.ts';
+import { nameOf } from './task-requests.ts';
 
 /** All there is to tell of a task, except for its runs. */
 export interface FoundTask extends TaskEra {
@@ -17,7 +18,7 @@ export interface FoundTask extends TaskEra {
 
 /** Undefined where the owner has no such task. Throws `store_unavailable`. */
 export async function findTask(task: OwnedTask, context: ApiContext): Promise<FoundTask | undefined> {
-  return foundIn(await answerOf(context.taskStates.of(task), context), task, context);
+  return foundIn(await answerOf(context.taskRules.states.of(task), context), task, context);
 }
 
 /** The same where the state is known. */
@@ -31,50 +32,80 @@ export async function foundIn(
   return record && { ...task, era, state, record };
 }
 
-/** `failed`: it goes on, and its last step had no answer. */
-export const TASK_STATUSES = ['running', 'failed', 'paused', 'completed', 'cancelled'] as const;
+/** `pending`: none of its requests was answered yet; `failed`: it goes on, and its last step had no answer. */
+export const TASK_STATUSES = ['pending', 'running', 'failed', 'paused', 'completed', 'cancelled'] as const;
 
-interface TaskDocument {
-  readonly status: (typeof TASK_STATUSES)[number];
+type TaskStatus = (typeof TASK_STATUSES)[number];
+
+interface TaskSummary {
+  readonly status: TaskStatus;
+  readonly parent: string | null;
   readonly [field: string]: unknown;
 }
 
-/** A task as its owner is shown it. */
-export async function taskDocument(found: FoundTask, context: ApiContext): Promise<TaskDocument> {
-  const { status, since_ms, reason } = found.state;
-  const { created_at_ms, steps } = found.record;
-  const [last] = steps === 0 ? [] : await stepsOf(found, steps, steps, context);
-  const hasFailed = status === 'running' && last?.run?.status === 'failed';
+/** A task as its owner is shown it. Throws `store_unavailable`, as the following do. */
+export async function taskDocument(found: FoundTask, context: ApiContext): Promise<object> {
+  const [summary, usage] = await Promise.all([
+    taskSummary(found, context),
+    answerOf(context.taskRules.usage.of(found), context),
+  ]);
+  const { prompt_tokens, completion_tokens } = usage;
+  return { ...summary, usage: { prompt_tokens, completion_tokens, total_tokens: tokensOf(usage) } };
+}
+
+/** The same without what takes a look at all of its steps. */
+async function taskSummary(found: FoundTask, context: ApiContext): Promise<TaskSummary> {
+  const { since_ms, reason } = found.state;
+  const { created_at_ms, parent, steps, sessions } = found.record;
+  const [terms, [last]] = await Promise.all([
+    answerOf(context.taskRules.terms.of(found), context),
+    steps === 0 ? [] : stepsOf(found, steps, steps, context),
+  ]);
+  const { description, steps_total, deadline_at_ms, budget_tokens } = terms;
   return {
     id: found.task,
     object: 'holdfast.task',
-    status: hasFailed ? 'failed' : status,
+    status: statusOf(found, last),
     status_since: since_ms === undefined ? null : seconds(since_ms),
     reason: reason ?? null,
     created_at: created_at_ms === undefined ? null : seconds(created_at_ms),
+    parent: parent ?? null,
+    description: description ?? null,
+    deadline_at: deadline_at_ms === undefined ? null : seconds(deadline_at_ms),
+    budget_tokens: budget_tokens ?? null,
+    sessions: sessions ?? 0,
     steps,
+    steps_total: steps_total ?? null,
     last_step: last ?? null,
   };
 }
 
+function statusOf({ state, record }: FoundTask, last: StepDocument | undefined): TaskStatus {
+  if (state.status !== 'running') return state.status;
+  if (record.steps === 0) return 'pending';
+  return last?.run?.status === 'failed' ? 'failed' : 'running';
+}
+
 /** Which tasks of an owner are asked for. */
 interface TaskQuery {
-  readonly status?: TaskDocument['status'];
+  readonly status?: TaskStatus;
+  readonly parent?: string;
   readonly limit: number;
   /** The number of the last task that the page before has looked at. */
   readonly after?: number;
 }
 
-/** `?status=…&limit=…&after=…`. Throws `invalid_field`. */
-export function taskQuery({ status, limit, after }: Readonly<Record<string, unknown>>): TaskQuery {
+/** `?status=…&parent=…&limit=…&after=…`. Throws `invalid_field`. */
+export function taskQuery({ status, parent, limit, after }: Readonly<Record<string, unknown>>): TaskQuery {
   return {
     limit: limitOf(limit),
-    ...(status !== undefined && { status: statusOf(status) }),
+    ...(status !== undefined && { status: wantedStatus(status) }),
+    ...(parent !== undefined && { parent: nameOf('parent', parent) }),
     ...(after !== undefined && { after: numberOf(after, Number.MAX_SAFE_INTEGER) }),
   };
 }
 
-function statusOf(value: unknown): TaskDocument['status'] {
+function wantedStatus(value: unknown): TaskStatus {
   const status = TASK_STATUSES.find((known) => known === value);
   if (status === undefined) throw invalid('status', `one of ${TASK_STATUSES.join(', ')}`);
   return status;
@@ -88,10 +119,10 @@ const LOOKED_INTO_MAX = 400;
  * are more: `next` says so. Throws `store_unavailable`.
  */
 export async function taskList(owner: Owner, query: TaskQuery, context: ApiContext): Promise<object> {
-  const { limit, status, after = Number.POSITIVE_INFINITY } = query;
+  const { limit, after = Number.POSITIVE_INFINITY } = query;
   const last = await answerOf(context.tasks.lastTask(owner), context);
   const oldest = Math.max(1, last - TASKS_LISTED_MAX + 1);
-  const data: TaskDocument[] = [];
+  const data: TaskSummary[] = [];
   let next = Math.min(after - 1, last);
   const stop = Math.max(oldest, next - LOOKED_INTO_MAX + 1);
   while (next >= stop && data.length < limit) {
@@ -99,21 +130,24 @@ export async function taskList(owner: Owner, query: TaskQuery, context: ApiConte
     const numbered = await answerOf(context.tasks.tasks(owner, first, next), context);
     const documents = await Promise.all(numbered.map((each) => listed(owner, each, context)));
     for (const document of documents.toReversed())
-      if (document && (status === undefined || document.status === status)) data.push(document);
+      if (document && isWanted(document, query)) data.push(document);
     next = first - 1;
   }
   const has_more = next >= oldest;
   return { object: 'list', data, has_more, next: has_more ? String(next + 1) : null };
 }
 
+const isWanted = (task: TaskSummary, { status, parent }: TaskQuery): boolean =>
+  (status === undefined || task.status === status) && (parent === undefined || task.parent === parent);
+
 /** Undefined for a task that is no longer known, or has another number by now. */
 async function listed(
   owner: Owner,
   { number, name }: NumberedName,
   context: ApiContext,
-): Promise<TaskDocument | undefined> {
+): Promise<TaskSummary | undefined> {
   const found = await findTask({ owner, task: name }, context);
-  return found?.record.number === number ? taskDocument(found, context) : undefined;
+  return found?.record.number === number ? taskSummary(found, context) : undefined;
 }
 
 /** Which of the steps of a task are asked for. */
@@ -183,9 +217,6 @@ async function stepDocument(
   { number, name }: NumberedName,
   context: ApiContext,
 ): Promise<StepDocument> {
-  const note: NoteKey = { kind: 'step', name };
-  const noted = await answerOf(context.store.notes.get(owner, note), context);
-  const known = noted === undefined ? undefined : knownRunIn(noted);
-  const stored = known && (await answerOf(context.store.read(known.run, owner, 0), context));
-  return { object: 'holdfast.step', number, run: known && stored ? runSummary(known.run, stored) : null };
+  const found = await answerOf(storedStep(context.store, owner, name), context);
+  return { object: 'holdfast.step', number, run: found ? runSummary(found.run, found.stored) : null };
 }

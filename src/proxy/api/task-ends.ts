@@ -1,10 +1,9 @@
-import type { NoteKey } from '../../checkpoint/notes.ts';
 import { isRunId, type Owner, type RunId } from '../../checkpoint/store.ts';
 import { ApiError, apiError } from '../../lib/errors.ts';
-import { knownRunIn } from '../resume/run-lookup.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import type { NumberedName } from '../tasks/numbered-names.ts';
-import type { OwnedTask } from '../tasks/task-states.ts';
+import { runOfStep, stepNote } from '../tasks/step-runs.ts';
+import { isEnded, type OwnedTask } from '../tasks/task-states.ts';
 import type { ApiContext } from './api-context.ts';
 import { cancelRun, purgeRun } from './run-ends.ts';
 import { eachNumbered, type FoundTask, foundIn } from './task-documents.ts';
@@ -16,7 +15,7 @@ type Removal = 'cancel' | 'purge';
 
 /** Cancels the answers of the task that are under way. Throws `store_unavailable`. */
 export async function cancelSteps(task: FoundTask, context: ApiContext): Promise<void> {
-  await removeSteps(task, 'cancel', context);
+  await eachStep(task, context, (step) => removeRuns(task.owner, step, 'cancel', context));
 }
 
 /**
@@ -24,19 +23,22 @@ export async function cancelSteps(task: FoundTask, context: ApiContext): Promise
  * interrupted: it may be purged again. Throws `task_not_found` and `store_unavailable`.
  */
 export async function purgeTask(task: OwnedTask, context: ApiContext): Promise<void> {
-  const { tasks, taskStates } = context;
-  const state = await answerOf(taskStates.of(task), context);
-  const goesOn = state.status === 'running' || state.status === 'paused';
+  const { tasks } = context;
+  const { states, terms, usage } = context.taskRules;
+  const state = await answerOf(states.of(task), context);
+  const goesOn = !isEnded(state);
   const found = await foundIn(state, task, context);
   // An earlier attempt may have come to everything but its end.
   if (!found && goesOn) throw apiError('task_not_found');
-  if (goesOn) await answerOf(taskStates.end(task, 'cancelled'), context);
+  if (goesOn) await answerOf(states.end(task, 'cancelled'), context);
   if (found) {
-    await removeSteps(found, 'purge', context);
+    await purgeSteps(found, context);
     await forgetCalls(found, context);
+    await answerOf(usage.forget(found), context);
     await answerOf(tasks.forget(task, found.record), context);
   }
-  await answerOf(taskStates.forget(task), context);
+  await answerOf(terms.forget(task), context);
+  await answerOf(states.forget(task), context);
   context.log.info({ task: task.task }, 'task purged');
 }
 
@@ -52,31 +54,38 @@ async function forgetCalls(task: FoundTask, context: ApiContext): Promise<void> 
   );
 }
 
-async function removeSteps(task: FoundTask, removal: Removal, context: ApiContext): Promise<void> {
-  await eachNumbered(
-    [1, task.record.steps],
-    (first, last) => answerOf(context.tasks.steps(task, first, last), context),
-    (step) => removeStep(task, step, removal, context),
-  );
+/** With what each session of the task has had of them. */
+async function purgeSteps(task: FoundTask, context: ApiContext): Promise<void> {
+  const { steps, store, tasks } = context;
+  const { owner, record } = task;
+  const sessions = await answerOf(tasks.sessions(task, 1, record.sessions ?? 0), context);
+  await eachStep(task, context, async (step) => {
+    await removeRuns(owner, step, 'purge', context);
+    for (const { name } of sessions) await answerOf(steps.forgetSession(task, name, step), context);
+    await answerOf(store.notes.consume(owner, stepNote(step.name)), context);
+    await answerOf(tasks.forgetStep(task, step), context);
+  });
+  for (const session of sessions) await answerOf(tasks.forgetSession(task, session), context);
 }
 
-async function removeStep(
+async function eachStep(
   task: FoundTask,
+  context: ApiContext,
+  work: (step: NumberedName) => Promise<void>,
+): Promise<void> {
+  const read = (first: number, last: number) => answerOf(context.tasks.steps(task, first, last), context);
+  await eachNumbered([1, task.record.steps], read, work);
+}
+
+async function removeRuns(
+  owner: Owner,
   step: NumberedName,
   removal: Removal,
   context: ApiContext,
 ): Promise<void> {
-  const { notes } = context.store;
-  const { owner } = task;
-  const note: NoteKey = { kind: 'step', name: step.name };
-  const noted = await answerOf(notes.get(owner, note), context);
-  const known = noted === undefined ? undefined : knownRunIn(noted);
-  let run = known?.run;
+  let run = await answerOf(runOfStep(context.store, owner, step.name), context);
   for (let removed = 0; run !== undefined && removed < RUNS_OF_STEP_MAX; removed++)
     run = await removeRun(run, owner, removal, context);
-  if (removal === 'cancel') return;
-  await answerOf(notes.consume(owner, note), context);
-  await answerOf(context.tasks.forgetStep(task, step), context);
 }
 
 /** Returns the run that it continues, if it does. */

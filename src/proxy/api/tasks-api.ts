@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { apiError } from '../../lib/errors.ts';
 import { readJsonBody } from '../../lib/json-body.ts';
 import { answerOf } from '../resume/stored-runs.ts';
-import type { OwnedTask, TaskState } from '../tasks/task-states.ts';
+import { isEnded, type OwnedTask, type TaskState, type TaskStates } from '../tasks/task-states.ts';
 import type { ApiContext } from './api-context.ts';
 import { ownOwnerOf } from './caller.ts';
 import {
@@ -11,6 +11,7 @@ import {
   DELETE_TASK,
   LIST_STEPS,
   LIST_TASKS,
+  PUT_TASK,
   SHOW_TASK,
 } from './openapi-operations.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
@@ -26,13 +27,12 @@ import {
   taskQuery,
 } from './task-documents.ts';
 import { cancelSteps, purgeTask } from './task-ends.ts';
-import { nameOf, TASK_PATH } from './task-requests.ts';
+import { nameOf, TASK_PATH, termsIn } from './task-requests.ts';
 
 /** `/holdfast/v1/tasks`: what tasks there are, how far they have come, and whether they go on, for their owner. */
 export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
   takeJsonBodies(api, context.memory);
   taskCallRoutes(api, context);
-  const { taskStates } = context;
 
   api.get(
     '/holdfast/v1/tasks',
@@ -59,23 +59,40 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
     },
   );
 
+  api.put(TASK_PATH, { config: { operation: PUT_TASK } }, (request, reply) =>
+    holdingBody(request, async () => {
+      const task = taskOf(request);
+      const wanted = termsIn(readJsonBody(takeBody(request)).fields, context.time.wall());
+      const { tasks, taskRules } = context;
+      const { states, terms } = taskRules;
+      const state = await answerOf(states.of(task), context);
+      if (isEnded(state)) throw apiError('task_ended', { status: state.status });
+      await answerOf(tasks.declare({ ...task, era: state.era }), context);
+      await answerOf(terms.put(task, wanted), context);
+      return reply.headers(PRIVATE).send(await taskDocument(await find(task, context), context));
+    }),
+  );
+
   /** `set`: throws `task_ended`. */
-  const change = (verb: Change, set: (task: OwnedTask, reason?: string) => Promise<TaskState>) =>
+  const change = (
+    verb: Change,
+    set: (states: TaskStates, task: OwnedTask, reason?: string) => Promise<TaskState>,
+  ) =>
     api.post(`${TASK_PATH}/${verb}`, { config: { operation: changeTask(verb) } }, (request, reply) =>
       holdingBody(request, async () => {
         const task = taskOf(request);
         const reason = reasonIn(request);
         const found = await find(task, context);
-        const state = await answerOf(set(task, reason), context);
+        const state = await answerOf(set(context.taskRules.states, task, reason), context);
         context.metrics.tasks.inc({ status: state.status });
         if (state.status === 'cancelled') await cancelSteps(found, context);
         return reply.headers(PRIVATE).send(await taskDocument({ ...found, state }, context));
       }),
     );
-  change('pause', (task, reason) => taskStates.pause(task, reason));
-  change('resume', (task, reason) => taskStates.resume(task, reason));
-  change('complete', (task, reason) => taskStates.end(task, 'completed', reason));
-  change('cancel', (task, reason) => taskStates.end(task, 'cancelled', reason));
+  change('pause', (states, task, reason) => states.pause(task, reason));
+  change('resume', (states, task, reason) => states.resume(task, reason));
+  change('complete', (states, task, reason) => states.end(task, 'completed', reason));
+  change('cancel', (states, task, reason) => states.end(task, 'cancelled', reason));
 
   api.delete(TASK_PATH, { config: { operation: DELETE_TASK } }, async (request, reply) => {
     const task = taskOf(request);

@@ -11,8 +11,10 @@ import type { OwnedTask } from './task-states.ts';
 export const STEPS_MAX = 10_000;
 /** How many tasks of an owner are listed: the last ones. */
 export const TASKS_LISTED_MAX = 10_000;
-/** Tasks whose records this replica has at hand. */
+/** Tasks whose records, and their sessions whose names, this replica has at hand. */
 const TASKS_MAX = 10_000;
+/** How many sessions of a task are known by name. */
+const SESSIONS_MAX = 1000;
 /** A task outlives its last step, whose age when the task was noted is at most this share of it. */
 const NOTED_SHARE = 0.1;
 
@@ -22,19 +24,29 @@ export interface TaskEra extends OwnedTask {
   readonly era: string;
 }
 
-/** What is noted of a task: nothing is, before one of its requests was answered. */
+/** What is noted of a task: nothing is, before one of its requests was answered or its terms were put. */
 export interface TaskRecord {
-  /** When its first answer began; unknown of what older versions have noted. */
+  /** When it was noted first; unknown of what older versions have noted. */
   readonly created_at_ms?: number;
+  /** The task that it is a part of, as its first request says. */
+  readonly parent?: string;
   /** Its place in the list of its owner's tasks. */
   readonly number?: number;
   /** The number of its last step, or of one shortly before that. */
   readonly steps: number;
   /** The same of its tool calls; 0 where it is absent. */
   readonly calls?: number;
+  /** The same of its sessions. */
+  readonly sessions?: number;
 }
 
-/** Which tasks there are, and which steps and claimed tool calls they have. */
+/** What a request says of the task that it belongs to. */
+export interface TaskOrigin {
+  readonly session?: string;
+  readonly parent?: string;
+}
+
+/** Which tasks there are, and which steps, claimed tool calls and sessions they have. */
 export class TaskRecords {
   readonly #context: Pick<RunContext, 'log' | 'time' | 'metrics'>;
   readonly #notes: Notes;
@@ -43,9 +55,12 @@ export class TaskRecords {
   readonly #tasks: NumberedNames;
   readonly #steps: NumberedNames;
   readonly #calls: NumberedNames;
+  readonly #sessions: NumberedNames;
   readonly #records = new Map<string, TaskRecord>();
   /** When they were noted here, by the clock that only runs forward. */
   readonly #noted_ms = new Map<string, number>();
+  /** Those that are noted, or are about to be. */
+  readonly #notedSessions = new Map<string, true>();
 
   constructor({ configuration, store, log, time, metrics }: RunContext) {
     const { notes } = store;
@@ -73,16 +88,23 @@ export class TaskRecords {
       kinds: { number: 'task_call', turn: 'call_number' },
       numbers_max: Number.MAX_SAFE_INTEGER,
     });
+    this.#sessions = new NumberedNames({
+      notes,
+      ttl_ms,
+      kinds: { number: 'session_of_task', turn: 'session_number' },
+      numbers_max: SESSIONS_MAX,
+    });
   }
 
   /** A request of the task is being answered. */
-  answered(task: TaskEra): void {
+  answered(task: TaskEra, { session, parent }: TaskOrigin = {}): void {
     const { log, time } = this.#context;
     const key = keyOf(task);
+    if (session !== undefined) this.#noteSession(task, session);
     const noted_ms = this.#noted_ms.get(key) ?? Number.NEGATIVE_INFINITY;
     if (time.now() - noted_ms < NOTED_SHARE * this.#ttl_ms) return;
     remember(this.#noted_ms, key, time.now(), TASKS_MAX);
-    this.#note(task).catch((error: unknown) => {
+    this.#note(task, parent).catch((error: unknown) => {
       this.#noted_ms.delete(key);
       log.warn(
         { err: error },
@@ -91,7 +113,12 @@ export class TaskRecords {
     });
   }
 
-  /** As it was noted last; undefined where the owner has no such task. Rejects where the store does not answer, as the following do. */
+  /** Notes a task that none of whose requests was answered yet. Rejects where the store does not answer, as the following do. */
+  async declare(task: TaskEra): Promise<void> {
+    if (!(await this.noted(task))) await this.#note(task);
+  }
+
+  /** As it was noted last; undefined where the owner has no such task. */
   async noted({ owner, task }: OwnedTask): Promise<TaskRecord | undefined> {
     const noted = await this.#notes.get(owner, taskNote(task));
     return noted === undefined ? undefined : recordIn(noted);
@@ -127,6 +154,11 @@ export class TaskRecords {
     return this.#calls.names(listOf(task), first, last);
   }
 
+  /** Those of the sessions from `first` to `last` that are still known. */
+  sessions(task: TaskEra, first: number, last: number): Promise<readonly NumberedName[]> {
+    return this.#sessions.names(listOf(task), first, last);
+  }
+
   /** The number of the last task of an owner; 0 where it has none. */
   async lastTask(owner: Owner): Promise<number> {
     return this.#tasks.lastOf(tasksOf(owner), await this.#lastNoted(owner));
@@ -145,20 +177,41 @@ export class TaskRecords {
     await this.#calls.remove(listOf(task), call);
   }
 
-  /** Forgets the task, once its steps and calls are forgotten. */
+  async forgetSession(task: TaskEra, session: NumberedName): Promise<void> {
+    await this.#sessions.remove(listOf(task), session);
+    this.#notedSessions.delete(sessionKey(task, session.name));
+  }
+
+  /** Forgets the task, once its steps, calls and sessions are forgotten. */
   async forget({ owner, task }: OwnedTask, { number }: TaskRecord): Promise<void> {
     if (number !== undefined) await this.#tasks.remove(tasksOf(owner), { number, name: task });
     await this.#notes.consume(owner, taskNote(task));
   }
 
+  /** The number of the last step; 0 where there is none. */
+  lastStep(task: TaskEra, known = 0): Promise<number> {
+    return this.#steps.lastOf(listOf(task), known);
+  }
+
   async #counts(
     task: TaskEra,
-    { steps, calls = 0 }: TaskRecord,
-  ): Promise<Pick<TaskRecord, 'steps' | 'calls'>> {
-    return {
-      steps: await this.#steps.lastOf(listOf(task), steps),
-      calls: await this.#calls.lastOf(listOf(task), calls),
-    };
+    { steps, calls = 0, sessions = 0 }: TaskRecord,
+  ): Promise<Pick<TaskRecord, 'steps' | 'calls' | 'sessions'>> {
+    const list = listOf(task);
+    const [lastStep, lastCall, lastSession] = await Promise.all([
+      this.lastStep(task, steps),
+      this.#calls.lastOf(list, calls),
+      this.#sessions.lastOf(list, sessions),
+    ]);
+    return { steps: lastStep, calls: lastCall, sessions: lastSession };
+  }
+
+  #noteSession(task: TaskEra, session: string): void {
+    const key = sessionKey(task, session);
+    if (this.#notedSessions.has(key)) return;
+    remember(this.#notedSessions, key, true, TASKS_MAX);
+    // Behind the answer, and once more with the next one where it fails.
+    this.#sessions.numberOf(listOf(task), session, 0).catch(() => this.#notedSessions.delete(key));
   }
 
   async #recall(task: TaskEra): Promise<TaskRecord> {
@@ -169,17 +222,24 @@ export class TaskRecords {
     return record;
   }
 
-  async #note(task: TaskEra): Promise<void> {
+  async #note(task: TaskEra, parent?: string): Promise<void> {
     const { owner } = task;
     const noted = await this.noted(task);
     const known = noted ?? (await this.#recall(task));
     const number = await this.#listed(task, known);
     const counts = await this.#counts(task, known);
-    const record: TaskRecord = { ...known, ...counts, ...(number !== undefined && { number }) };
+    const record: TaskRecord = {
+      ...(parent !== undefined && { parent }),
+      ...known,
+      ...counts,
+      ...(number !== undefined && { number }),
+    };
     remember(this.#records, keyOf(task), record, TASKS_MAX);
     // With the next answer it is tried again.
     if (number === undefined) this.#noted_ms.delete(keyOf(task));
-    if (noted === undefined) this.#context.metrics.tasks.inc({ status: 'running' });
+    const status = record.steps === 0 ? 'pending' : 'running';
+    if (noted === undefined || (noted.steps === 0 && status === 'running'))
+      this.#context.metrics.tasks.inc({ status });
     await this.#notes.put(
       owner,
       taskNote(task.task),
@@ -215,6 +275,7 @@ function recordIn(noted: string): TaskRecord {
 }
 
 const keyOf = ({ owner, task, era }: TaskEra): string => JSON.stringify([owner, task, era]);
+const sessionKey = (task: TaskEra, session: string): string => JSON.stringify([keyOf(task), session]);
 const listOf = ({ owner, task, era }: TaskEra): NumberedList => ({ owner, name: task, era });
 const tasksOf = (owner: Owner): NumberedList => ({ owner, name: '', era: '' });
 

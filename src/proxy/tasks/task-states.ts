@@ -26,6 +26,10 @@ export interface TaskState {
   readonly era: string;
 }
 
+/** It has no new steps any more. */
+export const isEnded = ({ status }: Pick<TaskState, 'status'>): boolean =>
+  status === 'completed' || status === 'cancelled';
+
 const NOTHING_SAID: TaskState = { status: 'running', era: '' };
 const ERA_BYTES = 9;
 

@@ -1,16 +1,23 @@
 import { BestEffortStore } from '../../checkpoint/best-effort-store.ts';
 import type { NoteKey } from '../../checkpoint/notes.ts';
-import { apiError } from '../../lib/errors.ts';
+import { type ApiError, apiError } from '../../lib/errors.ts';
+import { parsedJson } from '../../lib/json.ts';
 import type { Ask, RunLookup } from '../resume/run-lookup.ts';
 import type { RunContext } from '../run/context/run-context.ts';
-import type { TaskStates } from './task-states.ts';
+import type { AgreedTerms, NamedTerms, TaskTerms } from './agreed-terms.ts';
+import type { NumberedName } from './numbered-names.ts';
+import { stepNote } from './step-runs.ts';
+import type { TaskEra, TaskOrigin } from './task-records.ts';
+import { isEnded, type OwnedTask, type TaskState, type TaskStates } from './task-states.ts';
+import { type TaskUsage, tokensOf } from './task-usage.ts';
 
-/** A task, and the process that works on it. */
-export interface TaskSession {
-  /** `Holdfast-Task` */
+/** A task, and the process that works on it: without a session, a request that is sent again is always the same step. */
+export interface TaskSession extends TaskOrigin {
   readonly task: string;
-  /** `Holdfast-Task-Session`; without one, a request that is sent again is always the same step. */
-  readonly session?: string;
+  /** What the client calls the step. */
+  readonly step?: string;
+  /** Absent where the request names none. */
+  readonly terms?: NamedTerms;
 }
 
 /** What a request is of its task. */
@@ -19,6 +26,13 @@ export interface TaskStep {
   readonly note?: NoteKey;
   /** See `TaskState`; that of a task that was never purged where the store does not say. */
   readonly era: string;
+}
+
+/** What says whether a task may have a new step. */
+export interface TaskRules {
+  readonly states: TaskStates;
+  readonly terms: AgreedTerms;
+  readonly usage: TaskUsage;
 }
 
 /** How many answers to one request a session has of its task. What it sends after that is no step. */
@@ -32,37 +46,83 @@ const SAMPLES_MAX = 64;
 export class TaskSteps {
   readonly #context: RunContext;
   readonly #lookup: RunLookup;
-  readonly #states: TaskStates;
+  readonly #rules: TaskRules;
   readonly #patience: BestEffortStore;
 
-  constructor(context: RunContext, lookup: RunLookup, states: TaskStates) {
+  constructor(context: RunContext, lookup: RunLookup, rules: TaskRules) {
     this.#context = context;
     this.#lookup = lookup;
-    this.#states = states;
+    this.#rules = rules;
     this.#patience = new BestEffortStore(context, 'steps of tasks are not recognised');
   }
 
-  /** Throws `task_paused` and `task_ended` for what would be a new step of such a task, or would continue one that was cut. */
+  /**
+   * Throws `task_paused`, `task_ended`, `task_deadline_passed` and `task_budget_spent` for what would be a new step of such a task,
+   * or would continue one that was cut.
+   */
   async stepOf(ask: Ask, session: TaskSession): Promise<TaskStep> {
     const { owner } = ask;
-    const [note, state] = await Promise.all([
+    const task: OwnedTask = { owner, task: session.task };
+    const [note, state, terms] = await Promise.all([
       this.#noteOf(ask, session),
-      this.#states.known({ owner, task: session.task }),
+      this.#rules.states.known(task),
+      this.#termsOf(task, session.terms),
     ]);
-    const { status = 'running', era = '' } = state ?? {};
-    const step: TaskStep = { era, ...(note && { note }) };
-    if (status === 'running' || (note && (await this.#lookup.isAnswered(owner, note)))) return step;
+    const { era = '' } = state ?? {};
+    const refusal = await this.#refusalOf({ ...task, era }, state, terms);
+    if (!refusal || (note && (await this.#lookup.isAnswered(owner, note))))
+      return { era, ...(note && { note }) };
     this.#context.metrics.steps.inc({ outcome: 'refused' });
-    throw status === 'paused' ? apiError('task_paused') : apiError('task_ended', { status });
+    throw refusal;
+  }
+
+  /** Forgets which of its answers a session of the task has had. */
+  async forgetSession({ owner, task }: OwnedTask, session: string, step: NumberedName): Promise<void> {
+    const parts = parsedJson(step.name);
+    if (!Array.isArray(parts)) return;
+    const [, digest, had] = parts;
+    await this.#context.store.notes.consume(owner, sessionNote(task, session, digest, had));
+  }
+
+  /** Undefined where the store does not say. */
+  #termsOf(task: OwnedTask, named: NamedTerms | undefined): Promise<TaskTerms | undefined> {
+    if (this.#patience.isResting) return Promise.resolve(undefined);
+    const { terms } = this.#rules;
+    return this.#patience.answerOf(named ? terms.agreed(task, named) : terms.of(task));
+  }
+
+  async #refusalOf(
+    task: TaskEra,
+    state: TaskState | undefined,
+    { deadline_at_ms, budget_tokens }: TaskTerms = {},
+  ): Promise<ApiError | undefined> {
+    if (state?.status === 'paused') return apiError('task_paused');
+    if (state && isEnded(state)) return apiError('task_ended', { status: state.status });
+    if (deadline_at_ms !== undefined && this.#context.time.wall() >= deadline_at_ms)
+      return apiError('task_deadline_passed');
+    if (budget_tokens === undefined) return undefined;
+    const spent = await this.#spentBy(task);
+    if (spent === undefined || spent < budget_tokens) return undefined;
+    return apiError('task_budget_spent', { spent, budget: budget_tokens });
+  }
+
+  /** Takes as long as the store does, which has just answered. Undefined where it does not. */
+  async #spentBy(task: TaskEra): Promise<number | undefined> {
+    try {
+      return tokensOf(await this.#rules.usage.of(task));
+    } catch (error) {
+      this.#context.log.warn({ err: error }, 'a task has a step although its budget may be spent');
+      return undefined;
+    }
   }
 
   async #noteOf(ask: Ask, { task, session }: TaskSession): Promise<NoteKey | undefined> {
     const { store, configuration } = this.#context;
     const { owner, digest, fresh } = ask;
     for (let had = 0; had < SAMPLES_MAX; had++) {
-      const step: NoteKey = { kind: 'step', name: JSON.stringify([task, digest, had]) };
+      const step = stepNote(JSON.stringify([task, digest, had]));
       if (session === undefined) return step;
-      const own: NoteKey = { kind: 'task_session', name: JSON.stringify([task, session, digest, had]) };
+      const own = sessionNote(task, session, digest, had);
       const claim = store.notes.claim(owner, own, fresh, configuration.checkpoint.ttl_s * 1000);
       const first = await this.#patience.answerOf(claim);
       if (first === undefined) return undefined;
@@ -71,3 +131,9 @@ export class TaskSteps {
     return undefined;
   }
 }
+
+/** That the session was given the answer. `had`: how many answers to the request it had before. */
+const sessionNote = (task: string, session: string, digest: unknown, had: unknown): NoteKey => ({
+  kind: 'task_session',
+  name: JSON.stringify([task, session, digest, had]),
+});

@@ -209,6 +209,15 @@ const SITUATIONS: Readonly<Record<string, Readonly<Record<string, readonly Situa
     404: [tasks('GET', '/T24')],
     503: [unreachable(tasks('GET', '/T23'))],
   },
+  putTask: {
+    200: [
+      tasks('PUT', '/T23', {}),
+      ofTask('PUT', '', { description: 'x', steps_total: 7, deadline_at: null, budget_tokens: 100 }),
+    ],
+    400: [tasks('PUT', '/T23', { steps_total: 0 }), tasks('PUT', '/T23', {}, {})],
+    410: [ofTask('PUT', '', {}, 'complete')],
+    503: [unreachable(tasks('PUT', '/T23', {}))],
+  },
   listSteps: {
     200: [ofTask('GET', '/steps'), ofTask('GET', '/steps?limit=1&after=0')],
     400: [ofTask('GET', '/steps?after=x')],

@@ -15,6 +15,11 @@ it('nothing is asked for by default, nor by headers that are empty', () => {
     'deadline-ms',
     'task',
     'task-session',
+    'task-step',
+    'task-steps-total',
+    'task-deadline-ms',
+    'task-budget-tokens',
+    'parent-task',
   ].map((name) => `holdfast-${name}`);
   expect(runOptions({})).toEqual(defaults);
   expect(runOptions(Object.fromEntries([...names, 'idempotency-key'].map((name) => [name, ''])))).toEqual(
@@ -43,6 +48,44 @@ it('what headers ask for', () => {
     key: 'key',
     task: { task: 'T23', session: 's'.repeat(256) },
   });
+});
+
+it('a task has a parent, a name for its step, and terms, where they are named', () => {
+  const headers = {
+    'holdfast-task': 'T23',
+    'holdfast-task-step': 'greet',
+    'holdfast-parent-task': 'T1',
+    'holdfast-task-steps-total': '7',
+    'holdfast-task-deadline-ms': '60000',
+    'holdfast-task-budget-tokens': '100',
+  };
+  expect(runOptions(headers).task).toEqual({
+    task: 'T23',
+    step: 'greet',
+    parent: 'T1',
+    terms: { steps_total: 7, deadline_ms: 60_000, budget_tokens: 100 },
+  });
+});
+
+it('a task is no part of itself', () => {
+  expect(() => runOptions({ 'holdfast-task': 'T23', 'holdfast-parent-task': 'T23' })).toThrow(
+    "Invalid value for 'Holdfast-Parent-Task': it must be another task than Holdfast-Task.",
+  );
+});
+
+it.each([
+  ['Holdfast-Task-Steps-Total', 'steps, from 1 to 1000000'],
+  ['Holdfast-Task-Deadline-Ms', 'milliseconds, from 1 to 31622400000'],
+  ['Holdfast-Task-Budget-Tokens', 'tokens, from 1 to 1000000000000'],
+])('%s is a number of %s, beside a task', (header, range) => {
+  const name = header.toLowerCase();
+  for (const value of ['0', '-1', '1.5', 'some', '99999999999999'])
+    expect(() => runOptions({ 'holdfast-task': 'T23', [name]: value })).toThrow(
+      `Invalid value for '${header}': it must be a number of ${range}.`,
+    );
+  expect(() => runOptions({ [name]: '7' })).toThrow(
+    `Invalid value for '${header}': it must be beside Holdfast-Task.`,
+  );
 });
 
 it('a task needs no session', () => {

@@ -67,6 +67,15 @@ describe('the tasks of an owner', () => {
     expect(idsOf(await list(replica, '?status=running'))).toEqual(['T22']);
   });
 
+  it('are those that are a part of one where that is asked for', async () => {
+    const { replica, other } = await deployTasks();
+    await answerSteps(replica, 1, 'T22', { ...CREDENTIAL, 'holdfast-parent-task': 'T1' });
+    await answerSteps(replica, 1, 'T23');
+    await vi.waitFor(async () => expect((await list(other)).data).toHaveLength(2));
+    expect((await list(other, '?parent=T1')).data).toMatchObject([{ id: 'T22', parent: 'T1' }]);
+    expect((await list(other)).data).toMatchObject([{ parent: null }, { parent: 'T1' }]);
+  });
+
   it('are hidden from other credentials, and from callers without one', async () => {
     const { replica } = await deployTasks();
     await answerSteps(replica, 1);
@@ -81,6 +90,7 @@ describe('the tasks of an owner', () => {
   it.each([
     ['status=lost', 'status'],
     ['status=paused&status=running', 'status'],
+    ['parent=', 'parent'],
     ['limit=0', 'limit'],
     ['after=x', 'after'],
     ['after=99999999999999999', 'after'],
@@ -88,6 +98,122 @@ describe('the tasks of an owner', () => {
     const { replica } = await deployTasks();
     const refused = await askTasks(replica, 'GET', `?${query}`);
     expect(await errorOf(refused)).toEqual({ status: 400, code: 'invalid_field', param });
+  });
+});
+
+const put = (replica: Replica, body: unknown, headers?: Record<string, string>) =>
+  askTasks(replica, 'PUT', '/T23', body, headers);
+
+describe('the terms of a task', () => {
+  it('are put before its first request, which they hold for', async () => {
+    const { replica, other, provider } = await deployTasks();
+    const deadline_at = Math.floor(Date.now() / 1000) + 3600;
+    const terms = { description: 'invite them all', steps_total: 2, deadline_at, budget_tokens: 1 };
+    const announced = await put(replica, terms);
+    expect([announced.status, await announced.json()]).toMatchObject([
+      200,
+      { id: 'T23', status: 'pending', ...terms, steps: 0, sessions: 0, usage: { total_tokens: 0 } },
+    ]);
+    expect((await list(other, '?status=pending')).data).toMatchObject([{ id: 'T23', ...terms }]);
+    // Its answer is a word, which is estimated at one token.
+    const [first] = await answerSteps(other, 1);
+    expect(first?.headers.get('holdfast-step')).toBe('1');
+    await vi.waitFor(async () =>
+      expect(await show(replica)).toMatchObject({
+        status: 'running',
+        usage: { prompt_tokens: 0, completion_tokens: 1, total_tokens: 1 },
+      }),
+    );
+    for (const each of [replica, other])
+      expect(await errorOf(await askStep(each, 2))).toEqual({
+        status: 402,
+        code: 'task_budget_spent',
+        param: null,
+      });
+    expect(provider.requests).toBe(1);
+    const replayed = await askStep(replica, 1);
+    expect(replayed.headers.get('holdfast-replayed')).toBe('true');
+    await replayed.text();
+    expect(await (await put(other, { steps_total: 3 })).json()).toMatchObject({
+      steps_total: 3,
+      description: null,
+      deadline_at: null,
+      budget_tokens: null,
+    });
+    await (await askStep(replica, 2)).text();
+  });
+
+  it('are those that its first request names', async () => {
+    const { replica, other, provider } = await deployTasks();
+    const headers = {
+      ...CREDENTIAL,
+      'holdfast-task-session': 'first',
+      'holdfast-task-step': 'greet',
+      'holdfast-task-steps-total': '7',
+      'holdfast-task-deadline-ms': '1',
+      'holdfast-task-budget-tokens': '100',
+    };
+    const first = await askStep(replica, 1, 'T23', { ...headers, 'holdfast-task-deadline-ms': '3600000' });
+    expect(await first.text()).toContain('kelp');
+    await vi.waitFor(async () =>
+      expect(await show(other)).toMatchObject({
+        steps_total: 7,
+        budget_tokens: 100,
+        sessions: 1,
+        last_step: { number: 1, run: { step_name: 'greet' } },
+      }),
+    );
+    // What later ones name counts for nothing.
+    await (await askStep(other, 2, 'T23', headers)).text();
+    await (await askStep(other, 1, 'T24', headers)).text();
+    const answered_ms = Date.now();
+    await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(answered_ms));
+    expect(await errorOf(await askStep(replica, 2, 'T24', headers))).toMatchObject({
+      status: 403,
+      code: 'task_deadline_passed',
+    });
+    expect(provider.requests).toBe(3);
+  });
+
+  it('are not put on a task that has ended', async () => {
+    const { replica } = await deployTasks();
+    await answerSteps(replica, 1);
+    await noted(replica, 'T23');
+    await set(replica, 'complete');
+    expect(await errorOf(await put(replica, {}))).toMatchObject({ status: 410, code: 'task_ended' });
+  });
+
+  it('of another credential are those of another task', async () => {
+    const { replica } = await deployTasks();
+    expect((await put(replica, { steps_total: 7 }, STRANGER)).status).toBe(200);
+    expect(await errorOf(await askTasks(replica, 'GET', '/T23'))).toMatchObject({ code: 'task_not_found' });
+    expect(await errorOf(await put(replica, {}, {}))).toMatchObject({ status: 400, param: 'Authorization' });
+  });
+
+  it.each([
+    ['description', 7],
+    ['description', 'x'.repeat(1001)],
+    ['steps_total', 0],
+    ['steps_total', 1.5],
+    ['steps_total', '7'],
+    ['budget_tokens', -1],
+    ['budget_tokens', 1e13],
+    ['deadline_at', 1_700_000_000],
+    ['deadline_at', 9_999_999_999],
+    ['deadline_at', 'tomorrow'],
+    ['deadline_ms', 1000],
+  ])('are refused with %s: %j', async (param, value) => {
+    const { replica } = await deployTasks();
+    const refused = await put(replica, { [param]: value });
+    expect(await errorOf(refused)).toEqual({ status: 400, code: 'invalid_field', param });
+    expect(await errorOf(await askTasks(replica, 'GET', '/T23'))).toMatchObject({ code: 'task_not_found' });
+  });
+
+  it('are refused while the store is away, or without a body', async () => {
+    const { replica } = await deployTasks();
+    expect(await errorOf(await put(replica, ''))).toMatchObject({ status: 400 });
+    replica.store.fault = new Error('away');
+    expect(await errorOf(await put(replica, {}))).toMatchObject({ status: 503, code: 'store_unavailable' });
   });
 });
 
@@ -190,9 +316,10 @@ describe('a task whose last step had no answer', () => {
 describe('a task that is deleted', () => {
   it('leaves nothing of what it said, and its name begins another one at every replica', async () => {
     const { replica, other, provider, runs } = await deployTasks();
-    const first = await answerSteps(replica, 3);
-    await answerSteps(other, 1);
-    await noted(other, 'T23');
+    const named = { ...CREDENTIAL, 'holdfast-task-session': 'first', 'holdfast-task-budget-tokens': '100' };
+    const first = await answerSteps(replica, 3, 'T23', named);
+    await answerSteps(other, 1, 'T23', { ...named, 'holdfast-task-session': 'second' });
+    await vi.waitFor(async () => expect(await show(other)).toMatchObject({ steps: 3, sessions: 2 }));
     const claim = { claim: 'first', result: 'a secret' };
     const call = async (at: Replica) =>
       (await askTasks(at, 'POST', '/T23/calls/c1/claim', claim)).json() as Promise<Document>;

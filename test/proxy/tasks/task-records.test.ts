@@ -47,6 +47,32 @@ describe('a task', () => {
     await vi.waitFor(() => expect(noted()).toBe(2));
   });
 
+  it('knows its parent, and which sessions have worked on it, once each', async () => {
+    const { tasks, other } = replica();
+    tasks.answered(taskOf(), { session: 'first', parent: 'T1' });
+    await vi.waitFor(async () => expect(await other.find(taskOf())).toMatchObject({ sessions: 1 }));
+    tasks.answered(taskOf(), { session: 'first' });
+    other.answered(taskOf(), { session: 'second', parent: 'T2' });
+    await vi.waitFor(async () =>
+      expect((await tasks.sessions(taskOf(), 1, 9)).map(({ name }) => name)).toEqual(['first', 'second']),
+    );
+    expect(await other.find(taskOf())).toMatchObject({ sessions: 2, parent: 'T1' });
+  });
+
+  it('that is declared is known before its first answer', async () => {
+    const { tasks, other, noted, time } = replica();
+    await tasks.declare(taskOf());
+    const created_at_ms = time.wall();
+    time.skip(1000);
+    await other.declare(taskOf());
+    expect(noted()).toBe(1);
+    expect(await other.find(taskOf())).toMatchObject({ created_at_ms, steps: 0, number: 1 });
+    other.answered(taskOf(), { parent: 'T1' });
+    await vi.waitFor(async () =>
+      expect(await tasks.noted(taskOf())).toMatchObject({ created_at_ms, parent: 'T1' }),
+    );
+  });
+
   it('that could not be noted is noted with its next step', async () => {
     const { tasks, put } = replica();
     put.mockRejectedValueOnce(new Error('the store is down'));
@@ -65,17 +91,17 @@ describe('a task', () => {
     await vi.waitFor(() => expect(noted()).toBe(1));
     time.skip(ttl_ms / 2);
     for (const name of ['b', 'c']) await number(name);
-    expect(await other.find(taskOf())).toEqual({ created_at_ms, steps: 3, calls: 0, number: 1 });
+    expect(await other.find(taskOf())).toEqual({ created_at_ms, steps: 3, calls: 0, sessions: 0, number: 1 });
     other.answered(taskOf());
     await vi.waitFor(() => expect(noted()).toBe(2));
-    expect(await other.find(taskOf())).toEqual({ created_at_ms, steps: 3, calls: 0, number: 1 });
+    expect(await other.find(taskOf())).toEqual({ created_at_ms, steps: 3, calls: 0, sessions: 0, number: 1 });
   });
 
   it('that an older version has noted has steps all the same', async () => {
     const { tasks, number, store, ttl_ms } = replica();
     await store.notes.put(OWNER, { kind: 'task', name: 'T23' }, '', ttl_ms);
     expect(await number('a')).toBe(1);
-    expect(await tasks.find(taskOf())).toEqual({ steps: 1, calls: 0 });
+    expect(await tasks.find(taskOf())).toEqual({ steps: 1, calls: 0, sessions: 0 });
   });
 });
 

@@ -2,8 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { NoteKey } from '../../../src/checkpoint/notes.ts';
 import type { Lease } from '../../../src/checkpoint/store.ts';
 import type { Ask } from '../../../src/proxy/resume/run-lookup.ts';
+import { AgreedTerms } from '../../../src/proxy/tasks/agreed-terms.ts';
+import { TaskRecords } from '../../../src/proxy/tasks/task-records.ts';
 import { type TaskEnd, TaskStates } from '../../../src/proxy/tasks/task-states.ts';
 import { type TaskSession, TaskSteps } from '../../../src/proxy/tasks/task-steps.ts';
+import { TaskUsage } from '../../../src/proxy/tasks/task-usage.ts';
 import { HEADER_RECORD, OWNER, STRANGER, textRecord } from '../../checkpoint/fixtures.ts';
 import { finish, LEASE_MS, lookupOf } from '../resume/lookup-setting.ts';
 
@@ -14,7 +17,9 @@ function tasks() {
   const setting = lookupOf();
   const { time, lookup, context, ask } = setting;
   const states = new TaskStates(context);
-  const steps = new TaskSteps(context, lookup, states);
+  const records = new TaskRecords(context);
+  const terms = new AgreedTerms(context);
+  const steps = new TaskSteps(context, lookup, { states, terms, usage: new TaskUsage(context, records) });
   const noteOf = async (session: TaskSession, asked: Partial<Ask> = {}) =>
     (await time.drive(steps.stepOf(ask(asked), session))).note;
   /** A request that is sent, and the run that is begun for it by another replica. */
@@ -27,7 +32,7 @@ function tasks() {
     await setting.other.append(lease, [HEADER_RECORD, textRecord(0, 'Hello')]);
     return { note, lease, asked: { ...sent, note } };
   };
-  return { ...setting, states, steps, noteOf, send };
+  return { ...setting, states, records, terms, steps, noteOf, send };
 }
 
 interface Sent {
@@ -199,4 +204,81 @@ describe('a request of a task that has no new steps', () => {
     store.notes.get = () => new Promise(() => {});
     expect(await noteOf({ task: 'T23' })).toBeDefined();
   });
+});
+
+describe('a request of a task with a deadline', () => {
+  const within: TaskSession = { ...T1, terms: { deadline_ms: 1000 } };
+
+  it('is refused once that has passed, unless its step was answered', async () => {
+    const { noteOf, send, other, time } = tasks();
+    const { note, lease } = await send(within);
+    await finish(other, lease, 'complete');
+    time.skip(999);
+    expect(await noteOf(within, { digest: 'another' })).toBeDefined();
+    time.skip(1);
+    const passed = { code: 'task_deadline_passed' };
+    await expect(noteOf(within, { digest: 'a third' })).rejects.toMatchObject(passed);
+    // That of the first request holds, whatever another one names.
+    const later: TaskSession = { ...T2, terms: { deadline_ms: 5000 } };
+    await expect(noteOf(later, { digest: 'a third' })).rejects.toMatchObject(passed);
+    await expect(noteOf(T2, { digest: 'a third' })).rejects.toMatchObject(passed);
+    expect(await noteOf(later)).toEqual(note);
+  });
+
+  it('is answered again once a later one was put', async () => {
+    const { noteOf, terms, time } = tasks();
+    await noteOf(within);
+    time.skip(1000);
+    await terms.put(TASK, { deadline_at_ms: time.wall() + 1000 });
+    expect(await noteOf(within, { digest: 'another' })).toBeDefined();
+  });
+});
+
+describe('a request of a task with a budget', () => {
+  /** Of two tokens: each answer says `Hello`, which is estimated at two. */
+  const within = (budget_tokens: number): TaskSession => ({ ...T1, terms: { budget_tokens } });
+
+  async function answeredOnce(budget_tokens: number) {
+    const setting = tasks();
+    const { note, lease } = await setting.send(within(budget_tokens));
+    await setting.records.numberOf({ ...TASK, era: '' }, note);
+    await finish(setting.other, lease, 'complete');
+    return { ...setting, note };
+  }
+
+  it('is refused once that is spent, unless its step was answered', async () => {
+    const { noteOf, note } = await answeredOnce(2);
+    await expect(noteOf(T1, { digest: 'another' })).rejects.toMatchObject({
+      code: 'task_budget_spent',
+      message: expect.stringContaining('2 of its 2 tokens'),
+    });
+    expect(await noteOf(T2)).toEqual(note);
+  });
+
+  it('is answered while some of it is left, and once a larger one was put', async () => {
+    const { noteOf, terms } = await answeredOnce(3);
+    expect(await noteOf(T1, { digest: 'another' })).toBeDefined();
+    await terms.put(TASK, { budget_tokens: 2 });
+    await expect(noteOf(T1, { digest: 'a third' })).rejects.toMatchObject({ code: 'task_budget_spent' });
+    await terms.put(TASK, {});
+    expect(await noteOf(T1, { digest: 'a third' })).toBeDefined();
+  });
+
+  it('is answered where the store does not say what was spent', async () => {
+    const { noteOf, store } = await answeredOnce(2);
+    const { get } = store.notes;
+    store.notes.get = async (owner, key) => {
+      if (key.kind === 'task_usage' || key.kind === 'task_step') throw new Error('away');
+      return get.call(store.notes, owner, key);
+    };
+    expect(await noteOf(T1, { digest: 'another' })).toBeDefined();
+  });
+});
+
+it('a session that is forgotten has had no answers', async () => {
+  const { noteOf, send, other, steps } = tasks();
+  const { note, lease } = await send(T1);
+  await finish(other, lease, 'complete');
+  await steps.forgetSession(TASK, 'first process', { number: 1, name: note.name });
+  expect(await noteOf(T1)).toEqual(note);
 });

@@ -83,6 +83,9 @@ class TaskRequests:
         """`verb`: as it is in the path."""
         return await self._ask("POST", f"/{verb}", {} if reason is None else {"reason": reason})
 
+    async def set_terms(self, terms: Mapping[str, Any]) -> dict[str, Any]:
+        return await self._ask("PUT", "", terms)
+
     async def claim(self, key: str, claim: Claim) -> Mapping[str, Any]:
         hold_ms = round(claim.hold_s * 1000)
         fields = {"claim": claim.name, "hold_ms": hold_ms, "repeat": claim.repeat}

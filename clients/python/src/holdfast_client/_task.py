@@ -9,6 +9,7 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import isawaitable
+from signal import Signals
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 import anyio
@@ -17,6 +18,7 @@ import httpx
 from ._at_once import run_at_once
 from ._calls import Caller, Claim, Place, Repeat, TaskRequests
 from ._errors import LedgerError, ResultNotKeptError, UnknownCallError
+from ._signals import SIGNALS, async_on_signals, on_signals
 from ._tool_call import ToolCall, digest_of
 
 if TYPE_CHECKING:
@@ -46,13 +48,38 @@ class Task:
     Requests of a transport that has the task are its steps; see docs/tasks.md.
     """
 
-    def __init__(self, id: str, *, session: str | None = None) -> None:
+    def __init__(
+        self,
+        id: str,
+        *,
+        session: str | None = None,
+        parent: str | None = None,
+        steps_total: int | None = None,
+        deadline_s: float | None = None,
+        budget_tokens: int | None = None,
+    ) -> None:
         """`session` names this process, of all that work on the task. A random name when absent.
+
+        parent: The task that this one is a part of.
+        steps_total: How many steps it takes, as far as you know. Of this and the following, what the first request of
+            the task says holds for all.
+        deadline_s: For how long after its first request it has new steps.
+        budget_tokens: It has no new steps once its answers, with their prompts, have taken so many.
 
         Raises `TypeError` or `ValueError`, naming the option at fault.
         """
         self.id = _name("id", id)
         self.session = _name("session", secrets.token_hex(16) if session is None else session)
+        self._headers = {"Holdfast-Task": self.id, "Holdfast-Task-Session": self.session}
+        if parent is not None:
+            self._headers["Holdfast-Parent-Task"] = _name("parent", parent)
+        for option, header, value in (
+            ("steps_total", "Steps-Total", steps_total),
+            ("deadline_s", "Deadline-Ms", None if deadline_s is None else round(deadline_s * 1000)),
+            ("budget_tokens", "Budget-Tokens", budget_tokens),
+        ):
+            if value is not None:
+                self._headers[f"Holdfast-Task-{header}"] = _count(option, value)
         self._place: Place | None = None
         self._lock = threading.Lock()
         #: By the digest of what a call says: which of those that say the same are taken.
@@ -63,7 +90,7 @@ class Task:
     @property
     def headers(self) -> dict[str, str]:
         """What makes a request a step of the task, for a client that has no such transport."""
-        return {"Holdfast-Task": self.id, "Holdfast-Task-Session": self.session}
+        return dict(self._headers)
 
     def tool(
         self,
@@ -132,6 +159,41 @@ class Task:
     def cancel(self, reason: str | None = None) -> dict[str, Any]:
         """The same, and its answers that are under way are cancelled."""
         return self._say("cancel", reason)
+
+    def set_terms(
+        self,
+        *,
+        description: str | None = None,
+        steps_total: int | None = None,
+        deadline_at: float | None = None,
+        budget_tokens: int | None = None,
+    ) -> dict[str, Any]:
+        """Puts these terms in the place of all that it has. `deadline_at`: in seconds since the Unix epoch."""
+        terms = _terms(description, steps_total, deadline_at, budget_tokens)
+        return run_at_once(self._requests("set the terms of the task", _SyncCaller()).set_terms(terms))
+
+    def pause_on_signals(self, *signals: Signals) -> None:
+        """Pauses the task on a signal, SIGINT and SIGTERM unless you name others.
+
+        What handled the signal before has it then, and ends the process as a rule. For the main thread of a program
+        whose client is synchronous.
+        """
+        on_signals(signals or SIGNALS, self.pause)
+
+    def async_pause_on_signals(self, *signals: Signals) -> None:
+        """`pause_on_signals` for asynchronous clients. To be called while the event loop of asyncio runs."""
+        async_on_signals(signals or SIGNALS, self.async_pause)
+
+    async def async_set_terms(
+        self,
+        *,
+        description: str | None = None,
+        steps_total: int | None = None,
+        deadline_at: float | None = None,
+        budget_tokens: int | None = None,
+    ) -> dict[str, Any]:
+        terms = _terms(description, steps_total, deadline_at, budget_tokens)
+        return await self._requests("set the terms of the task", _AsyncCaller()).set_terms(terms)
 
     async def async_show(self) -> dict[str, Any]:
         return await self._requests("show the task", _AsyncCaller()).show()
@@ -284,3 +346,23 @@ def _name(option: str, value: object) -> str:
     if not 1 <= len(value) <= _NAME_CHARACTERS_MAX:
         raise ValueError(f"{option} must be a text of 1 to {_NAME_CHARACTERS_MAX} characters")
     return value
+
+
+def _count(option: str, value: object) -> str:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{option} must be a whole number, not {value!r}")
+    if value < 1:
+        raise ValueError(f"{option} must be at least 1")
+    return str(value)
+
+
+def _terms(
+    description: str | None, steps_total: int | None, deadline_at: float | None, budget_tokens: int | None
+) -> dict[str, Any]:
+    terms = {
+        "description": description,
+        "steps_total": steps_total,
+        "deadline_at": deadline_at,
+        "budget_tokens": budget_tokens,
+    }
+    return {name: value for name, value in terms.items() if value is not None}

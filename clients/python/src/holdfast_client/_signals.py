@@ -1,0 +1,53 @@
+"""Last words of a process that a signal ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
+from types import FrameType
+from typing import Any, Callable
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+#: The longest that a process waits for its last words, where it can be doing something else meanwhile.
+_LAST_S_MAX = 5.0
+
+
+def on_signals(signals: Sequence[signal.Signals], last: Callable[[str], object]) -> None:
+    """On the first of these signals calls `last`, and leaves the signal to what handled it before."""
+    before = {each: signal.getsignal(each) for each in signals}
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        with suppress(Exception):
+            last(signal.Signals(number).name)
+        os.kill(os.getpid(), number)
+
+    for each in signals:
+        signal.signal(each, handle)
+
+
+def async_on_signals(signals: Sequence[signal.Signals], last: Callable[[str], Awaitable[Any]]) -> None:
+    """The same in the event loop that runs."""
+    loop = asyncio.get_running_loop()
+    before = {each: signal.getsignal(each) for each in signals}
+    tasks: list[asyncio.Task[None]] = []
+
+    async def end(received: signal.Signals) -> None:
+        with suppress(Exception):
+            await asyncio.wait_for(last(received.name), _LAST_S_MAX)
+        os.kill(os.getpid(), received)
+
+    def handle(received: signal.Signals) -> None:
+        for each, handler in before.items():
+            loop.remove_signal_handler(each)
+            signal.signal(each, handler)
+        # The loop itself keeps no task alive.
+        tasks.append(loop.create_task(end(received)))
+
+    for each in signals:
+        loop.add_signal_handler(each, handle, each)

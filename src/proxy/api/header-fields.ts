@@ -1,0 +1,33 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { type ApiError, apiError } from '../../lib/errors.ts';
+
+/** Of threads, tasks, their sessions and their steps. */
+export const NAME_CHARACTERS_MAX = 256;
+
+/** A name that the client makes up. */
+export function named(header: string, headers: IncomingHttpHeaders): string | undefined {
+  const name = single(headers[header.toLowerCase()]);
+  if (name !== undefined && name.length > NAME_CHARACTERS_MAX)
+    throw invalid(header, `at most ${NAME_CHARACTERS_MAX} characters`);
+  return name;
+}
+
+/** A whole number of `unit` from 1 to `max`. */
+export function numberIn(
+  header: string,
+  headers: IncomingHttpHeaders,
+  unit: string,
+  max: number,
+): number | undefined {
+  const value = single(headers[header.toLowerCase()]);
+  if (value === undefined) return undefined;
+  const number = /^\d{1,16}$/.test(value) ? Number(value) : 0;
+  if (number < 1 || number > max) throw invalid(header, `a number of ${unit}, from 1 to ${max}`);
+  return number;
+}
+
+export const single = (header: string | string[] | undefined): string | undefined =>
+  header === undefined || header === '' ? undefined : String(header);
+
+export const invalid = (param: string, expected: string): ApiError =>
+  apiError('invalid_field', { param, expected });

@@ -1,0 +1,52 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { NamedTerms } from '../tasks/agreed-terms.ts';
+import type { TaskSession } from '../tasks/task-steps.ts';
+import { invalid, named, numberIn, single } from './header-fields.ts';
+
+/** A year: longer than any store is asked to keep a task. */
+export const TASK_DEADLINE_MS_MAX = 31_622_400_000;
+export const STEPS_TOTAL_MAX = 1_000_000;
+export const BUDGET_TOKENS_MAX = 1_000_000_000_000;
+
+const DEADLINE = 'Holdfast-Task-Deadline-Ms';
+const STEPS_TOTAL = 'Holdfast-Task-Steps-Total';
+const BUDGET = 'Holdfast-Task-Budget-Tokens';
+const SESSION = 'Holdfast-Task-Session';
+const STEP = 'Holdfast-Task-Step';
+const PARENT = 'Holdfast-Parent-Task';
+/** They say nothing without a task. */
+const BESIDE_TASK = [SESSION, STEP, PARENT, STEPS_TOTAL, DEADLINE, BUDGET];
+
+/** The task of a request, as its headers name it. Throws `invalid_field`. */
+export function taskOptions(headers: IncomingHttpHeaders): TaskSession | undefined {
+  const task = named('Holdfast-Task', headers);
+  if (task === undefined) {
+    const stray = BESIDE_TASK.find((header) => single(headers[header.toLowerCase()]) !== undefined);
+    if (stray !== undefined) throw invalid(stray, 'beside Holdfast-Task');
+    return undefined;
+  }
+  const session = named(SESSION, headers);
+  const step = named(STEP, headers);
+  const parent = named(PARENT, headers);
+  const terms = termsOf(headers);
+  if (parent === task) throw invalid(PARENT, 'another task than Holdfast-Task');
+  return {
+    task,
+    ...(session !== undefined && { session }),
+    ...(step !== undefined && { step }),
+    ...(parent !== undefined && { parent }),
+    ...(terms && { terms }),
+  };
+}
+
+function termsOf(headers: IncomingHttpHeaders): NamedTerms | undefined {
+  const steps_total = numberIn(STEPS_TOTAL, headers, 'steps', STEPS_TOTAL_MAX);
+  const deadline_ms = numberIn(DEADLINE, headers, 'milliseconds', TASK_DEADLINE_MS_MAX);
+  const budget_tokens = numberIn(BUDGET, headers, 'tokens', BUDGET_TOKENS_MAX);
+  if (steps_total === undefined && deadline_ms === undefined && budget_tokens === undefined) return undefined;
+  return {
+    ...(steps_total !== undefined && { steps_total }),
+    ...(deadline_ms !== undefined && { deadline_ms }),
+    ...(budget_tokens !== undefined && { budget_tokens }),
+  };
+}

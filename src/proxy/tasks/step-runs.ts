@@ -1,0 +1,27 @@
+import type { NoteKey } from '../../checkpoint/notes.ts';
+import type { Owner, RunId, Store, StoredRun } from '../../checkpoint/store.ts';
+import { knownRunIn } from '../resume/run-lookup.ts';
+
+/** Where the run of a step is noted. `name`: that of the step. */
+export const stepNote = (name: string): NoteKey => ({ kind: 'step', name });
+
+/** The run that has answered a step last; undefined where none has, or that is forgotten. Rejects where the store does not answer. */
+export async function runOfStep(
+  store: Pick<Store, 'notes'>,
+  owner: Owner,
+  name: string,
+): Promise<RunId | undefined> {
+  const noted = await store.notes.get(owner, stepNote(name));
+  return noted === undefined ? undefined : knownRunIn(noted)?.run;
+}
+
+/** The same as it is stored. */
+export async function storedStep(
+  store: Store,
+  owner: Owner,
+  name: string,
+): Promise<{ readonly run: RunId; readonly stored: StoredRun } | undefined> {
+  const run = await runOfStep(store, owner, name);
+  const stored = run && (await store.read(run, owner, 0));
+  return run && stored ? { run, stored } : undefined;
+}
