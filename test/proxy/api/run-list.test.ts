@@ -86,6 +86,7 @@ describe('the list of runs', () => {
         thread: 'a thread',
         task: null,
         step: null,
+        step_name: null,
         continues: null,
         cursor: 2,
         epoch: 1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from types import FrameType
@@ -12,7 +13,7 @@ from typing import Any, Callable
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-#: The longest that a process waits for its last words, where it can be doing something else meanwhile.
+#: The longest that a process waits for its last words.
 _LAST_S_MAX = 5.0
 
 
@@ -20,12 +21,21 @@ def on_signals(signals: Sequence[signal.Signals], last: Callable[[str], object])
     """On the first of these signals calls `last`, and leaves the signal to what handled it before."""
     before = {each: signal.getsignal(each) for each in signals}
 
+    def say_last(received: signal.Signals) -> None:
+        with suppress(Exception):
+            last(received.name)
+
+    def end(received: signal.Signals) -> None:
+        words = threading.Thread(target=say_last, args=(received,), daemon=True)
+        words.start()
+        words.join(_LAST_S_MAX)
+        os.kill(os.getpid(), received)
+
     def handle(number: int, _frame: FrameType | None) -> None:
         for each, handler in before.items():
             signal.signal(each, handler)
-        with suppress(Exception):
-            last(signal.Signals(number).name)
-        os.kill(os.getpid(), number)
+        # The main thread was interrupted at any place, and may hold a lock that the last words need.
+        threading.Thread(target=end, args=(signal.Signals(number),)).start()
 
     for each in signals:
         signal.signal(each, handle)
