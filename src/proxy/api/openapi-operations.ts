@@ -1,5 +1,5 @@
-import { NAME_CHARACTERS_MAX } from './header-fields.ts';
 import { nullable, ref, type Schema } from './openapi-schemas.ts';
+import { NAME_CHARACTERS_MAX } from './request-fields.ts';
 import { LIMIT_DEFAULT, LIMIT_MAX, RUN_STATES } from './run-documents.ts';
 import { TASK_STATUSES } from './task-documents.ts';
 import { BUDGET_TOKENS_MAX, STEPS_TOTAL_MAX } from './task-options.ts';

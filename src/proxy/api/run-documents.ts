@@ -9,13 +9,12 @@ import {
   type RunStatus,
   type StoredRun,
 } from '../../checkpoint/store.ts';
-import { apiError } from '../../lib/errors.ts';
 import { partsOf } from '../../plans/outcome.ts';
 import type { HeldCalls } from '../../plans/tool-call.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 import { unfinishedCalls } from '../run/notices/held-calls.ts';
-import { NAME_CHARACTERS_MAX } from './header-fields.ts';
+import { invalid, NAME_CHARACTERS_MAX } from './request-fields.ts';
 
 /** Headers of what an owner is shown. */
 export const PRIVATE = { 'cache-control': 'private, no-cache, no-store' };
@@ -141,8 +140,6 @@ function afterOf(value: unknown): Position {
   if (position === undefined) throw invalid('after', 'the `next` of the page before');
   return position;
 }
-
-const invalid = (param: string, expected: string) => apiError('invalid_field', { param, expected });
 
 /** Runs that one page looks into, however few of them are in the state that is asked for. */
 const LOOKED_INTO_MAX = 100;

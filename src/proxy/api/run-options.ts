@@ -8,7 +8,7 @@ import { runOfLastEvent } from '../resume/reader.ts';
 import type { Run } from '../run/context/run.ts';
 import type { TaskSession } from '../tasks/task-steps.ts';
 import type { EventsMode } from '../wires/common/wire.ts';
-import { invalid, NAME_CHARACTERS_MAX, named, numberIn, single } from './header-fields.ts';
+import { invalid, NAME_CHARACTERS_MAX, named, numberIn, single } from './request-fields.ts';
 import { taskOptions } from './task-options.ts';
 
 /** Whether calls are shown when they are proven closed, or as they come. */

@@ -4,11 +4,11 @@ import { type Fields, readJsonBody } from '../../lib/json-body.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import type { CallResult, ClaimTerms, LedgerCall } from '../tasks/call-ledger.ts';
 import type { ApiContext } from './api-context.ts';
-import { NAME_CHARACTERS_MAX } from './header-fields.ts';
 import { CLAIM_CALL, KEEP_RESULT, RELEASE_CALL } from './openapi-operations.ts';
 import { holdingBody, takeBody } from './request-bodies.ts';
+import { NAME_CHARACTERS_MAX, nameOf } from './request-fields.ts';
 import { PRIVATE } from './run-documents.ts';
-import { HOLD_MS_DEFAULT, HOLD_MS_MAX, nameOf, TASK_PATH } from './task-requests.ts';
+import { HOLD_MS_DEFAULT, HOLD_MS_MAX, TASK_PATH } from './task-requests.ts';
 
 const CALL = `${TASK_PATH}/calls/:key`;
 

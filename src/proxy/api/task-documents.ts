@@ -1,5 +1,4 @@
 import type { Owner } from '../../checkpoint/store.ts';
-import { type ApiError, apiError } from '../../lib/errors.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import type { NumberedName } from '../tasks/numbered-names.ts';
 import { storedStep } from '../tasks/step-runs.ts';
@@ -7,8 +6,8 @@ import { STEPS_MAX, TASKS_LISTED_MAX, type TaskEra, type TaskRecord } from '../t
 import type { OwnedTask, TaskState } from '../tasks/task-states.ts';
 import { tokensOf } from '../tasks/task-usage.ts';
 import type { ApiContext } from './api-context.ts';
+import { invalid, nameOf } from './request-fields.ts';
 import { limitOf, READ_AT_ONCE, type RunSummary, runSummary, seconds } from './run-documents.ts';
-import { nameOf } from './task-requests.ts';
 
 /** All there is to tell of a task, except for its runs. */
 export interface FoundTask extends TaskEra {
@@ -168,8 +167,6 @@ function numberOf(value: unknown, number_max: number): number {
   if (number <= number_max) return number;
   throw invalid('after', 'the `next` of the page before');
 }
-
-const invalid = (param: string, expected: string): ApiError => apiError('invalid_field', { param, expected });
 
 /** One page of the steps, in their order. What is known no longer is left out, so a page may be shorter than `limit`. */
 export async function stepList(

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { NamedTerms } from '../tasks/agreed-terms.ts';
 import type { TaskSession } from '../tasks/task-steps.ts';
-import { invalid, named, numberIn, single } from './header-fields.ts';
+import { invalid, named, numberIn, single } from './request-fields.ts';
 
 /** A year: longer than any store is asked to keep a task. */
 export const TASK_DEADLINE_MS_MAX = 31_622_400_000;

@@ -1,6 +1,6 @@
 import type { Fields } from '../../lib/json-body.ts';
 import type { TaskTerms } from '../tasks/agreed-terms.ts';
-import { invalid, NAME_CHARACTERS_MAX } from './header-fields.ts';
+import { invalid } from './request-fields.ts';
 import { BUDGET_TOKENS_MAX, STEPS_TOTAL_MAX, TASK_DEADLINE_MS_MAX } from './task-options.ts';
 
 export const TASK_PATH = '/holdfast/v1/tasks/:task';
@@ -10,16 +10,6 @@ export const HOLD_MS_DEFAULT = 60_000;
 export const HOLD_MS_MAX = 86_400_000;
 
 export const DESCRIPTION_CHARACTERS_MAX = 1000;
-
-/** A name that the client makes up. Throws `invalid_field`. */
-export function nameOf(
-  param: string,
-  value: unknown,
-  expected = `of 1 to ${NAME_CHARACTERS_MAX} characters`,
-): string {
-  if (typeof value === 'string' && value !== '' && value.length <= NAME_CHARACTERS_MAX) return value;
-  throw invalid(param, expected);
-}
 
 /** `{description, steps_total, deadline_at, budget_tokens}`: what is absent, or `null`, is not agreed on. Throws `invalid_field`. */
 export function termsIn(fields: Fields, now_ms: number): TaskTerms {

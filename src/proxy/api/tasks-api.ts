@@ -15,6 +15,7 @@ import {
   SHOW_TASK,
 } from './openapi-operations.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
+import { nameOf } from './request-fields.ts';
 import { PRIVATE } from './run-documents.ts';
 import { taskCallRoutes } from './task-calls-api.ts';
 import {
@@ -27,7 +28,7 @@ import {
   taskQuery,
 } from './task-documents.ts';
 import { cancelSteps, purgeTask } from './task-ends.ts';
-import { nameOf, TASK_PATH, termsIn } from './task-requests.ts';
+import { TASK_PATH, termsIn } from './task-requests.ts';
 
 /** `/holdfast/v1/tasks`: what tasks there are, how far they have come, and whether they go on, for their owner. */
 export function taskRoutes(api: FastifyInstance, context: ApiContext): void {

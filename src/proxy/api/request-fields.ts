@@ -12,6 +12,16 @@ export function named(header: string, headers: IncomingHttpHeaders): string | un
   return name;
 }
 
+/** The same of a path, a query or a body. */
+export function nameOf(
+  param: string,
+  value: unknown,
+  expected = `of 1 to ${NAME_CHARACTERS_MAX} characters`,
+): string {
+  if (typeof value === 'string' && value !== '' && value.length <= NAME_CHARACTERS_MAX) return value;
+  throw invalid(param, expected);
+}
+
 /** A whole number of `unit` from 1 to `max`. */
 export function numberIn(
   header: string,
