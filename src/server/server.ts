@@ -154,6 +154,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     ledger: new CallLedger(store.notes, time, configuration.checkpoint.ttl_s * 1000),
     notices: new NoticeBoard(context),
     answerIds: new AnswerIds(context),
+    refusing: refusing.signal,
     passThrough,
     models: new RouteTable(configuration),
     healths,
@@ -162,7 +163,6 @@ export function createServer(configuration: Configuration, dependencies: ServerD
   const api = createApiServer({
     ...apiContext,
     draining: () => draining,
-    refusing: () => refusing.signal.aborted,
     closing: () => closing,
     requests,
   });

@@ -15,6 +15,7 @@ interface Parameter {
 export interface Operation {
   readonly operationId: string;
   readonly summary: string;
+  readonly description?: string;
   readonly tags: readonly ['runs' | 'tasks'];
   readonly parameters?: readonly Parameter[];
   /** Of a JSON body. */
@@ -154,6 +155,32 @@ export const LIST_STEPS: Operation = {
   tags: TASKS,
   parameters: [LIMIT, AFTER],
   answer: ref('StepList'),
+  errors: [400, 404, 503],
+};
+export const STREAM_TASK: Operation = {
+  operationId: 'streamTask',
+  summary: 'Streams what happens in a task, until it ends',
+  description:
+    'Events: `task`, a Task, or a PurgedTask as the last one; `step`, a StepEvent; `call`, a CallEvent. Each has an `id`.',
+  tags: TASKS,
+  parameters: [query('after', 'The id of the last event that the client has.'), LAST_EVENT],
+  answer: 'text/event-stream',
+  errors: [400, 404, 503],
+};
+export const SHOW_TRANSCRIPT: Operation = {
+  operationId: 'showTranscript',
+  summary: 'Lists what the steps of a task have said, in their order',
+  tags: TASKS,
+  parameters: [LIMIT, AFTER],
+  answer: ref('Transcript'),
+  errors: [400, 404, 503],
+};
+export const LIST_CALLS: Operation = {
+  operationId: 'listCalls',
+  summary: 'Lists the tool calls of a task with their results',
+  tags: TASKS,
+  parameters: [LIMIT, AFTER],
+  answer: ref('CallList'),
   errors: [400, 404, 503],
 };
 export const DELETE_TASK: Operation = {

@@ -1,5 +1,4 @@
-import type { NoteKey } from '../../checkpoint/notes.ts';
-import type { Owner } from '../../checkpoint/store.ts';
+import type { Owner, RunId } from '../../checkpoint/store.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
 import { knownRunIn } from '../resume/run-lookup.ts';
 import { answerOf } from '../resume/stored-runs.ts';
@@ -116,18 +115,21 @@ async function listed(
   return found?.record.number === number ? taskDocument(found, context) : undefined;
 }
 
-/** Which of the steps of a task are asked for. */
-interface StepQuery {
+/** Which of the steps, or calls, of a task are asked for. */
+export interface NumberQuery {
   readonly limit: number;
-  /** The number of the last step that the page before has looked at. */
+  /** The last number that the page before has looked at. */
   readonly after: number;
 }
 
 /** `?limit=…&after=…`. Throws `invalid_field`. */
-export const stepQuery = ({ limit, after = '0' }: Readonly<Record<string, unknown>>): StepQuery => ({
-  limit: limitOf(limit),
-  after: numberOf(after, STEPS_MAX),
-});
+export const numberQuery = (
+  { limit, after = '0' }: Readonly<Record<string, unknown>>,
+  numbers_max: number,
+): NumberQuery => ({ limit: limitOf(limit), after: numberOf(after, numbers_max) });
+
+export const stepQuery = (query: Readonly<Record<string, unknown>>): NumberQuery =>
+  numberQuery(query, STEPS_MAX);
 
 function numberOf(value: unknown, number_max: number): number {
   const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN;
@@ -140,7 +142,7 @@ const invalid = (param: string, expected: string): ApiError => apiError('invalid
 /** One page of the steps, in their order. What is known no longer is left out, so a page may be shorter than `limit`. */
 export async function stepList(
   found: FoundTask,
-  { limit, after }: StepQuery,
+  { limit, after }: NumberQuery,
   context: ApiContext,
 ): Promise<object> {
   const { steps } = found.record;
@@ -183,9 +185,13 @@ async function stepDocument(
   { number, name }: NumberedName,
   context: ApiContext,
 ): Promise<StepDocument> {
-  const note: NoteKey = { kind: 'step', name };
-  const noted = await answerOf(context.store.notes.get(owner, note), context);
-  const known = noted === undefined ? undefined : knownRunIn(noted);
-  const stored = known && (await answerOf(context.store.read(known.run, owner, 0), context));
-  return { object: 'holdfast.step', number, run: known && stored ? runSummary(known.run, stored) : null };
+  const run = await runOfStep(owner, name, context);
+  const stored = run && (await answerOf(context.store.read(run, owner, 0), context));
+  return { object: 'holdfast.step', number, run: run && stored ? runSummary(run, stored) : null };
+}
+
+/** The run that the last request of a step led to, whether it has begun or not. `name`: see `TaskRecords.steps`. */
+export async function runOfStep(owner: Owner, name: string, context: ApiContext): Promise<RunId | undefined> {
+  const noted = await answerOf(context.store.notes.get(owner, { kind: 'step', name }), context);
+  return noted === undefined ? undefined : knownRunIn(noted)?.run;
 }

@@ -1,13 +1,12 @@
 import type { NoteKey } from '../../checkpoint/notes.ts';
 import { isRunId, type Owner, type RunId } from '../../checkpoint/store.ts';
 import { ApiError, apiError } from '../../lib/errors.ts';
-import { knownRunIn } from '../resume/run-lookup.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import type { NumberedName } from '../tasks/numbered-names.ts';
 import type { OwnedTask } from '../tasks/task-states.ts';
 import type { ApiContext } from './api-context.ts';
 import { cancelRun, purgeRun } from './run-ends.ts';
-import { eachNumbered, type FoundTask, foundIn } from './task-documents.ts';
+import { eachNumbered, type FoundTask, foundIn, runOfStep } from './task-documents.ts';
 
 /** A run that was cut may have been continued by another one, and that by the next. */
 const RUNS_OF_STEP_MAX = 64;
@@ -69,9 +68,7 @@ async function removeStep(
   const { notes } = context.store;
   const { owner } = task;
   const note: NoteKey = { kind: 'step', name: step.name };
-  const noted = await answerOf(notes.get(owner, note), context);
-  const known = noted === undefined ? undefined : knownRunIn(noted);
-  let run = known?.run;
+  let run = await runOfStep(owner, step.name, context);
   for (let removed = 0; run !== undefined && removed < RUNS_OF_STEP_MAX; removed++)
     run = await removeRun(run, owner, removal, context);
   if (removal === 'cancel') return;

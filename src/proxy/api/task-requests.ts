@@ -1,5 +1,10 @@
+import type { FastifyRequest } from 'fastify';
 import { apiError } from '../../lib/errors.ts';
+import type { OwnedTask } from '../tasks/task-states.ts';
+import type { ApiContext } from './api-context.ts';
+import { ownOwnerOf } from './caller.ts';
 import { NAME_CHARACTERS_MAX } from './run-options.ts';
+import { type FoundTask, findTask } from './task-documents.ts';
 
 export const TASK_PATH = '/holdfast/v1/tasks/:task';
 
@@ -15,4 +20,20 @@ export function nameOf(
 ): string {
   if (typeof value === 'string' && value !== '' && value.length <= NAME_CHARACTERS_MAX) return value;
   throw apiError('invalid_field', { param, expected });
+}
+
+export const THE_CREDENTIAL = 'the credential with which the requests of the task were made';
+
+/** The task that a request is about. Throws `missing_field` and `invalid_field`. */
+export function taskOf(request: FastifyRequest): OwnedTask {
+  const owner = ownOwnerOf(request, THE_CREDENTIAL);
+  const { task } = request.params as { task: string };
+  return { owner, task: nameOf('task', task) };
+}
+
+/** Throws `task_not_found` and `store_unavailable`. */
+export async function foundTask(task: OwnedTask, context: ApiContext): Promise<FoundTask> {
+  const found = await findTask(task, context);
+  if (!found) throw apiError('task_not_found');
+  return found;
 }

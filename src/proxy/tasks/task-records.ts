@@ -100,7 +100,18 @@ export class TaskRecords {
   /** The same with all steps and calls that there are by now. */
   async find(task: TaskEra): Promise<TaskRecord | undefined> {
     const record = await this.noted(task);
-    return record && { ...record, ...(await this.#counts(task, record)) };
+    return record && { ...record, ...(await this.counts(task, record)) };
+  }
+
+  /** The numbers of its last step and call. `known`: those that were; where they still are, the store is asked twice. */
+  async counts(
+    task: TaskEra,
+    { steps, calls = 0 }: Pick<TaskRecord, 'steps' | 'calls'>,
+  ): Promise<{ readonly steps: number; readonly calls: number }> {
+    return {
+      steps: await this.#steps.lastOf(listOf(task), steps),
+      calls: await this.#calls.lastOf(listOf(task), calls),
+    };
   }
 
   /** The number of a step, which is noted there; `undefined` where it has none, or the store does not say. Never rejects. */
@@ -151,16 +162,6 @@ export class TaskRecords {
     await this.#notes.consume(owner, taskNote(task));
   }
 
-  async #counts(
-    task: TaskEra,
-    { steps, calls = 0 }: TaskRecord,
-  ): Promise<Pick<TaskRecord, 'steps' | 'calls'>> {
-    return {
-      steps: await this.#steps.lastOf(listOf(task), steps),
-      calls: await this.#calls.lastOf(listOf(task), calls),
-    };
-  }
-
   async #recall(task: TaskEra): Promise<TaskRecord> {
     const known = this.#records.get(keyOf(task));
     if (known) return known;
@@ -174,7 +175,7 @@ export class TaskRecords {
     const noted = await this.noted(task);
     const known = noted ?? (await this.#recall(task));
     const number = await this.#listed(task, known);
-    const counts = await this.#counts(task, known);
+    const counts = await this.counts(task, known);
     const record: TaskRecord = { ...known, ...counts, ...(number !== undefined && { number }) };
     remember(this.#records, keyOf(task), record, TASKS_MAX);
     // With the next answer it is tried again.
