@@ -1,6 +1,8 @@
+import type { Socket } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
-import type { Replica } from '../../replica.ts';
-import { CREDENTIAL, errorOf, STRANGER } from '../run-deployment.ts';
+import { connect, receivedUntil } from '../../http-peer.ts';
+import { type Replica, ReplicaStore } from '../../replica.ts';
+import { CREDENTIAL, errorOf, OWNER, STRANGER } from '../run-deployment.ts';
 import { type EventReader, type TaskEvent, watchTask } from './event-reader.ts';
 import { answerSteps, askStep, askTasks, deployTasks } from './task-deployment.ts';
 
@@ -25,6 +27,17 @@ const saying = (reader: EventReader, ...last: string[]) =>
 
 const post = async (replica: Replica, path: string, body?: unknown) =>
   expect((await askTasks(replica, 'POST', `/T23${path}`, body)).status).toBe(200);
+
+/** A client that asks for the events, and reads none. */
+async function takeNothing({ api }: Replica): Promise<Socket> {
+  const socket = await connect(api);
+  socket.pause();
+  const { authorization } = CREDENTIAL;
+  socket.write(
+    `GET /holdfast/v1/tasks/T23/events HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\n\r\n`,
+  );
+  return socket;
+}
 
 describe('the events of a task', () => {
   it('tell at one replica what the other one answers, until the task ends', async () => {
@@ -177,6 +190,46 @@ describe('the events of a task', () => {
     const looks = kinds.filter((kind) => kind === 'task_state').length;
     expect(kinds.length).toBeLessThanOrEqual(3 * looks + 3);
     expect(runs).not.toHaveBeenCalled();
+  });
+
+  it('wait for a client that takes nothing, which gets all of them afterwards, and is not waited for by a drain', async () => {
+    const { replica, runs } = await deployTasks({ limits: { drain_ms: 120_000 } });
+    await answerSteps(replica, 1);
+    await noted(replica);
+    // More than the buffers of a connection take: 16 MB.
+    const calls = 4000;
+    const keys = Array.from({ length: calls }, (_, index) => `${index + 1}${'c'.repeat(4000)}`);
+    const { notes } = new ReplicaStore(runs);
+    for (const [index, key] of keys.entries()) {
+      await notes.put(OWNER, { kind: 'task_call', name: JSON.stringify(['T23', index + 1]) }, key, 60_000);
+      await notes.put(OWNER, { kind: 'call_result', name: JSON.stringify(['T23', key]) }, '{}', 60_000);
+    }
+    const slow = await takeNothing(replica);
+    const read = vi.spyOn(replica.store.notes, 'get');
+    const quick = await watchTask(replica);
+    const called = ({ events }: EventReader) => events.filter(({ name }) => name === 'call').length;
+    await vi.waitFor(() => expect(called(quick)).toBe(calls), { timeout: 20_000 });
+    const looked = read.mock.calls.filter(([, { kind }]) => kind === 'call_result').length;
+    expect(looked).toBeLessThan(2 * calls);
+    await takeNothing(replica);
+    const text = receivedUntil(slow, `"${keys.at(-1)}","state":"done"}\n`);
+    slow.resume();
+    expect((await text).match(/event: call\n/g)).toHaveLength(calls);
+    await replica.server.drain();
+  }, 60_000);
+
+  it('count among the runs of their owner', async () => {
+    const { replica } = await deployTasks({ limits: { runs_per_owner: 1 } });
+    await answerSteps(replica, 1);
+    await noted(replica);
+    const reader = await watchTask(replica);
+    const refused = await askTasks(replica, 'GET', '/T23/events');
+    expect(await errorOf(refused)).toMatchObject({ status: 429, code: 'too_many_runs' });
+    reader.leave();
+    await vi.waitFor(async () => {
+      const again = await watchTask(replica);
+      await saying(again, 'step 1 complete');
+    });
   });
 
   it('are refused to another credential, to none, and after an id that is none', async () => {
