@@ -74,6 +74,38 @@ it('tasks list and show: what a task is, and how far it may go', async () => {
   expect((await tasks('list', '--parent', 'invitations')).stdout).toBe('no tasks\n');
 });
 
+it('tasks export: the task, its answers and its tool calls, a line each, of all pages', async () => {
+  const { api, tasks } = await deploy('mails to/Ann', 21);
+  const call = `${api}/holdfast/v1/tasks/${encodeURIComponent('mails to/Ann')}/calls/c1`;
+  const say = async (method: string, path: string, result?: string) => {
+    const headers = {
+      'content-type': 'application/json',
+      authorization: `Bearer ${OWNER.HOLDFAST_API_KEY}`,
+    };
+    const body = JSON.stringify({ claim: 'first', result });
+    expect((await fetch(`${call}${path}`, { method, headers, body })).status).toBe(200);
+  };
+  await say('POST', '/claim');
+  await say('PUT', '/result', 'sent');
+  const { status, stdout } = await tasks('export', 'mails to/Ann');
+  const [task, ...rest] = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(status).toBe(0);
+  expect(task).toMatchObject({ object: 'holdfast.task', id: 'mails to/Ann', steps: 21 });
+  expect(rest.slice(0, 21).map(({ number }) => number)).toEqual(
+    Array.from({ length: 21 }, (_, index) => index + 1),
+  );
+  expect(rest[20]).toMatchObject({ object: 'holdfast.answer', answer: { text: 'kelp', status: 'complete' } });
+  expect(rest.slice(21)).toEqual([{ object: 'holdfast.call', key: 'c1', state: 'done', result: 'sent' }]);
+  expect(await tasks('export', 'another')).toMatchObject({
+    status: 1,
+    stdout: '',
+    stderr: expect.stringContaining('There is no such task'),
+  });
+});
+
 it('tasks pause, resume, complete, cancel and delete: what is said of it holds', async () => {
   const { ask, tasks } = await deploy('mails to/Ann', 1);
   const said = async (...words: string[]) => (await tasks(...words)).stdout;

@@ -145,6 +145,22 @@ export async function listSteps(
   return listIn(api, `${TASKS}/${encodeURIComponent(task)}/steps${query}`);
 }
 
+/** All that there is, in order, page by page: of `transcript` the answers of the steps, of `calls` the tool calls. */
+export async function* entriesOf(
+  api: ReplicaPort,
+  task: string,
+  list: 'transcript' | 'calls',
+): AsyncGenerator<object> {
+  for (let after: string | null = '0'; after !== null; ) {
+    const page: ListDocument<object> = await listIn(
+      api,
+      `${TASKS}/${encodeURIComponent(task)}/${list}?after=${after}`,
+    );
+    yield* page.data;
+    after = page.next;
+  }
+}
+
 async function listIn<Entry>(api: ReplicaPort, path: string): Promise<ListDocument<Entry>> {
   const document = await api.json(path);
   requireObject(document.object === 'list' && Array.isArray(document.data), 'its tasks', api);

@@ -12,7 +12,8 @@ const RUN = { name: 'ID', required: true } as const;
 const TASK = { name: 'TASK', required: true } as const;
 
 /** Callers without a key have no tasks of their own. */
-const TASK_OPTIONS = [...OWNER_OPTIONS.filter(({ name }) => name !== 'anonymous'), JSON_OPTION];
+const TASK_OWNER_OPTIONS = OWNER_OPTIONS.filter(({ name }) => name !== 'anonymous');
+const TASK_OPTIONS = [...TASK_OWNER_OPTIONS, JSON_OPTION];
 const REASON_OPTION: OptionDescription = {
   name: 'reason',
   value: 'TEXT',
@@ -148,6 +149,16 @@ export const COMMANDS: readonly CommandDescription[] = [
     ],
     options: TASK_OPTIONS,
     load: async () => ({ run: (await import('./tasks.ts')).showTask }),
+  },
+  {
+    name: 'tasks export',
+    operand: TASK,
+    says: 'one task with its answers and the results of its tools, as JSON lines',
+    details: [
+      'The first line is the task (`holdfast.task`), and each of the others an answer (`holdfast.answer`), in the order of the steps, or a tool call (`holdfast.call`), as [the API](tasks.md#what-was-said) has them.',
+    ],
+    options: TASK_OWNER_OPTIONS,
+    load: async () => ({ run: (await import('./tasks.ts')).exportTask }),
   },
   taskCommand('pause', 'have a task make no new steps', [
     'Its next request gets a 423 at every replica. The step that is under way ends, and steps that were answered are still replayed.',

@@ -1,8 +1,10 @@
+import { once } from 'node:events';
 import { type Invocation, UsageError } from './command.ts';
 import { type Fact, factLines, timeText } from './facts.ts';
 import {
   askForTask,
   deleteTask,
+  entriesOf,
   listSteps,
   listTasks,
   type StepDocument,
@@ -10,7 +12,7 @@ import {
 } from './replica-documents.ts';
 import { GIVE_THE_KEY, ownerHeaders, ReplicaPort } from './replica-port.ts';
 import { durationText } from './run-text.ts';
-import { painter, printable, printJson, widthOfOutput } from './terminal.ts';
+import { painter, printable, printJson, printJsonLine, widthOfOutput } from './terminal.ts';
 import { type Column, textTable } from './text-table.ts';
 
 /** Of one answer of the API. */
@@ -103,6 +105,19 @@ function taskLines(task: TaskDocument): string[] {
     ['tokens', budget_tokens === null ? String(spent) : `${spent} of ${budget_tokens}`],
   ];
   return factLines(facts, painter(process.stdout, process.env));
+}
+
+/** `holdfast tasks export` */
+export async function exportTask(invocation: Invocation): Promise<void> {
+  const id = taskOperand(invocation);
+  const api = portOf(invocation);
+  printJsonLine(await askForTask(api, id));
+  for (const list of ['transcript', 'calls'] as const) {
+    for await (const entry of entriesOf(api, id, list)) {
+      printJsonLine(entry);
+      if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
+    }
+  }
 }
 
 /** `holdfast tasks pause`, `resume`, `complete` and `cancel` */

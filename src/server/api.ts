@@ -27,8 +27,6 @@ const CONNECTION_CHECK_MS_MAX = 1000;
 interface ServerState {
   /** It is about to stop. */
   draining(): boolean;
-  /** It takes no new requests. */
-  refusing(): boolean;
   /** It hands over, and begins nothing any more. */
   closing(): boolean;
   readonly requests: ActiveWork;
@@ -69,7 +67,7 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
     const readable = browsers.admit(headers);
     // Where a stream begins, its own headers come on top.
     if (readable) for (const [name, value] of Object.entries(readable)) reply.raw.setHeader(name, value);
-    if (context.refusing()) throw apiError('shutting_down');
+    if (context.refusing.aborted) throw apiError('shutting_down');
     // Never sent upstream: a provider would let any page in.
     if (method === 'OPTIONS') return void reply.code(204).headers(browsers.preflight(headers)).send();
     void context.requests.track(new Promise<void>((resolve) => reply.raw.once('close', resolve)));

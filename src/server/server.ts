@@ -161,6 +161,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     ledger: new CallLedger(store.notes, time, configuration.checkpoint.ttl_s * 1000),
     notices: new NoticeBoard(context),
     answerIds: new AnswerIds(context),
+    refusing: refusing.signal,
     passThrough,
     models: new RouteTable(configuration),
     healths,
@@ -169,7 +170,6 @@ export function createServer(configuration: Configuration, dependencies: ServerD
   const api = createApiServer({
     ...apiContext,
     draining: () => draining,
-    refusing: () => refusing.signal.aborted,
     closing: () => closing,
     requests,
   });

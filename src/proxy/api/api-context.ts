@@ -48,6 +48,8 @@ export interface ApiContext extends RunContext {
   readonly ledger: CallLedger;
   readonly notices: NoticeBoard;
   readonly answerIds: AnswerIds;
+  /** Aborts when this replica takes no new requests any more. */
+  readonly refusing: AbortSignal;
 }
 
 /** What is under way and has to end before the process may. */

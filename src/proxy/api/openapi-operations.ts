@@ -3,7 +3,8 @@ import { NAME_CHARACTERS_MAX } from './request-fields.ts';
 import { LIMIT_DEFAULT, LIMIT_MAX, RUN_STATES } from './run-documents.ts';
 import { TASK_STATUSES } from './task-documents.ts';
 import { BUDGET_TOKENS_MAX, STEPS_TOTAL_MAX } from './task-options.ts';
-import { DESCRIPTION_CHARACTERS_MAX, HOLD_MS_DEFAULT, HOLD_MS_MAX } from './task-requests.ts';
+import { HOLD_MS_DEFAULT, HOLD_MS_MAX } from './task-requests.ts';
+import { DESCRIPTION_CHARACTERS_MAX } from './task-terms.ts';
 
 interface Parameter {
   readonly name: string;
@@ -16,6 +17,7 @@ interface Parameter {
 export interface Operation {
   readonly operationId: string;
   readonly summary: string;
+  readonly description?: string;
   readonly tags: readonly ['runs' | 'tasks'];
   readonly parameters?: readonly Parameter[];
   /** Of a JSON body. */
@@ -183,6 +185,32 @@ export const LIST_STEPS: Operation = {
   tags: TASKS,
   parameters: [LIMIT, AFTER],
   answer: ref('StepList'),
+  errors: [400, 404, 503],
+};
+export const STREAM_TASK: Operation = {
+  operationId: 'streamTask',
+  summary: 'Streams what happens in a task, until it ends',
+  description:
+    'Events: `task`, a Task, or a PurgedTask as the last one; `step`, a StepEvent; `call`, a CallEvent. Each has an `id`.',
+  tags: TASKS,
+  parameters: [query('after', 'The id of the last event that the client has.'), LAST_EVENT],
+  answer: 'text/event-stream',
+  errors: [400, 404, 503],
+};
+export const SHOW_TRANSCRIPT: Operation = {
+  operationId: 'showTranscript',
+  summary: 'Lists what the steps of a task have said, in their order',
+  tags: TASKS,
+  parameters: [LIMIT, AFTER],
+  answer: ref('Transcript'),
+  errors: [400, 404, 503],
+};
+export const LIST_CALLS: Operation = {
+  operationId: 'listCalls',
+  summary: 'Lists the tool calls of a task with their results',
+  tags: TASKS,
+  parameters: [LIMIT, AFTER],
+  answer: ref('CallList'),
   errors: [400, 404, 503],
 };
 export const DELETE_TASK: Operation = {

@@ -1,5 +1,6 @@
 import { FINAL_STATUSES } from '../../checkpoint/store.ts';
 import { errorCodes } from '../../lib/errors.ts';
+import { CALL_STATES } from '../tasks/call-ledger.ts';
 import { WIRES } from '../wires/registry.ts';
 import { RUN_STATES } from './run-documents.ts';
 import { TASK_STATUSES } from './task-documents.ts';
@@ -54,7 +55,7 @@ const SUMMARY = {
   end: nullable(object({ status: { enum: FINAL_STATUSES }, at: time, cause: nullable(text) })),
 };
 
-const SEGMENT = object({
+const SEGMENT = {
   attempt: nullable(count),
   epoch: count,
   upstream: nullable(text),
@@ -67,7 +68,24 @@ const SEGMENT = object({
   to: count,
   characters: { type: 'object', additionalProperties: count },
   discarded: { type: 'boolean' },
-});
+};
+
+/** Of a segment that continues what was interrupted. */
+const RECOVERY = {
+  attempt: SEGMENT.attempt,
+  upstream: SEGMENT.upstream,
+  mode: SEGMENT.mode,
+  plan: SEGMENT.plan,
+  cause: SEGMENT.cause,
+};
+
+const STEP = {
+  object: { const: 'holdfast.step' },
+  number: { type: 'integer', minimum: 1 },
+  run: nullable(ref('RunSummary')),
+};
+
+const CALL = { object: { const: 'holdfast.call' }, key: text, state: { enum: CALL_STATES } };
 
 const TASK_SUMMARY = {
   id: text,
@@ -104,7 +122,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     tool_calls: { type: 'array', items: object({ id: text, name: text, arguments: text }) },
     unfinished_calls: { type: 'array', items: NAMED_CALL },
     parts: { type: 'array', items: object({ type: text }) },
-    segments: { type: 'array', items: SEGMENT },
+    segments: { type: 'array', items: object(SEGMENT) },
     finish_reason: nullable(text),
   }),
   RunList: list(ref('RunSummary')),
@@ -116,12 +134,29 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   }),
   TaskList: list(ref('TaskSummary')),
   PurgedTask: object({ id: text, object: { const: 'holdfast.task' }, purged: { const: true } }),
-  Step: object({
-    object: { const: 'holdfast.step' },
-    number: { type: 'integer', minimum: 1 },
-    run: nullable(ref('RunSummary')),
-  }),
+  Step: object(STEP),
   StepList: list(ref('Step')),
+  StepEvent: object({
+    ...STEP,
+    recoveries: {
+      type: 'array',
+      items: object(RECOVERY),
+      description: 'How often the answer was interrupted and continued.',
+    },
+  }),
+  CallEvent: object(CALL),
+  Transcript: list(
+    object({
+      object: { const: 'holdfast.answer' },
+      number: STEP.number,
+      run: nullable({ ...text, description: 'The id of the run.' }),
+      answer: nullable(ref('Run')),
+    }),
+  ),
+  CallList: list({
+    ...object(CALL),
+    description: '`result`, any JSON value, is there where one was kept.',
+  }),
   ClaimAnswer: {
     oneOf: [
       object({ outcome: { const: 'run' } }),

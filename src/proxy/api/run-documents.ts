@@ -13,11 +13,23 @@ import { partsOf } from '../../plans/outcome.ts';
 import type { HeldCalls } from '../../plans/tool-call.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import type { RunContext } from '../run/context/run-context.ts';
-import { unfinishedCalls } from '../run/notices/held-calls.ts';
+import { readHeldCalls, unfinishedCalls } from '../run/notices/held-calls.ts';
 import { invalid, NAME_CHARACTERS_MAX } from './request-fields.ts';
 
 /** Headers of what an owner is shown. */
 export const PRIVATE = { 'cache-control': 'private, no-cache, no-store' };
+
+/** See {@link runStatus}, with what is noted of the run beside its journal. Throws `store_unavailable`. */
+export async function runDocument(
+  run: RunId,
+  owner: Owner,
+  stored: StoredRun,
+  context: RunContext,
+): Promise<object> {
+  const isWhole = stored.status === 'complete';
+  const held = isWhole ? undefined : await answerOf(readHeldCalls(context.store.notes, owner, run), context);
+  return runStatus(run, stored, held);
+}
 
 /**
  * A stored run as its owner is shown it. Only calls that are proven closed are listed with their arguments: half a call

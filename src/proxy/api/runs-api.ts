@@ -1,13 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isRunId, type Owner, type RunId, type StoredRun } from '../../checkpoint/store.ts';
+import { isRunId, type Owner, type RunId } from '../../checkpoint/store.ts';
 import type { Limits } from '../../config/configuration.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
 import { excessIn, FIELDS_MAX, isObject, NESTING_MAX, VALUES_MAX } from '../../lib/json.ts';
 import { type Fields, readJsonBody } from '../../lib/json-body.ts';
 import { inTime } from '../../lib/time.ts';
 import { lastEventOf, NO_EVENTS, startingAfter } from '../resume/reader.ts';
-import { answerOf, makeKnown, readRun, runOfKey } from '../resume/stored-runs.ts';
-import { readHeldCalls } from '../run/notices/held-calls.ts';
+import { makeKnown, readRun, runOfKey } from '../resume/stored-runs.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
 import { ownOwnerOf } from './caller.ts';
@@ -21,7 +20,7 @@ import {
 } from './openapi-operations.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { type RepeatedRequest, type Return, returnToRun } from './return.ts';
-import { listQuery, PRIVATE, runList, runStatus } from './run-documents.ts';
+import { listQuery, PRIVATE, runDocument, runList } from './run-documents.ts';
 import { cancelRun, END_MS_MAX, purgeRun } from './run-ends.ts';
 import { runOptions } from './run-options.ts';
 
@@ -38,7 +37,7 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
     const { owner } = request;
     await endStored(run, owner, context);
     const stored = await readRun(run, owner, context);
-    return reply.headers(PRIVATE).send(await statusOf(run, owner, stored, context));
+    return reply.headers(PRIVATE).send(await runDocument(run, owner, stored, context));
   });
 
   api.get(
@@ -154,13 +153,7 @@ async function resume(
 
 /** Cancels a run, and returns its state after that. */
 async function cancel(run: RunId, owner: Owner, context: ApiContext): Promise<object> {
-  return statusOf(run, owner, await cancelRun(run, owner, context), context);
-}
-
-async function statusOf(run: RunId, owner: Owner, stored: StoredRun, context: ApiContext): Promise<object> {
-  const isWhole = stored.status === 'complete';
-  const held = isWhole ? undefined : await answerOf(readHeldCalls(context.store.notes, owner, run), context);
-  return runStatus(run, stored, held);
+  return runDocument(run, owner, await cancelRun(run, owner, context), context);
 }
 
 /** The store is written behind the answer: a client that has the end of it is not told that the run is under way. */

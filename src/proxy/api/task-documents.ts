@@ -43,7 +43,7 @@ interface TaskSummary {
 }
 
 /** A task as its owner is shown it. Throws `store_unavailable`, as the following do. */
-export async function taskDocument(found: FoundTask, context: ApiContext): Promise<object> {
+export async function taskDocument(found: FoundTask, context: ApiContext): Promise<TaskSummary> {
   const [summary, usage] = await Promise.all([
     taskSummary(found, context),
     answerOf(context.taskRules.usage.of(found), context),
@@ -149,18 +149,21 @@ async function listed(
   return found?.record.number === number ? taskSummary(found, context) : undefined;
 }
 
-/** Which of the steps of a task are asked for. */
-interface StepQuery {
+/** Which of the steps, or calls, of a task are asked for. */
+export interface NumberQuery {
   readonly limit: number;
-  /** The number of the last step that the page before has looked at. */
+  /** The last number that the page before has looked at. */
   readonly after: number;
 }
 
 /** `?limit=…&after=…`. Throws `invalid_field`. */
-export const stepQuery = ({ limit, after = '0' }: Readonly<Record<string, unknown>>): StepQuery => ({
-  limit: limitOf(limit),
-  after: numberOf(after, STEPS_MAX),
-});
+export const numberQuery = (
+  { limit, after = '0' }: Readonly<Record<string, unknown>>,
+  numbers_max: number,
+): NumberQuery => ({ limit: limitOf(limit), after: numberOf(after, numbers_max) });
+
+export const stepQuery = (query: Readonly<Record<string, unknown>>): NumberQuery =>
+  numberQuery(query, STEPS_MAX);
 
 function numberOf(value: unknown, number_max: number): number {
   const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN;
@@ -171,7 +174,7 @@ function numberOf(value: unknown, number_max: number): number {
 /** One page of the steps, in their order. What is known no longer is left out, so a page may be shorter than `limit`. */
 export async function stepList(
   found: FoundTask,
-  { limit, after }: StepQuery,
+  { limit, after }: NumberQuery,
   context: ApiContext,
 ): Promise<object> {
   const { steps } = found.record;

@@ -1,7 +1,10 @@
-import type { Fields } from '../../lib/json-body.ts';
-import type { TaskTerms } from '../tasks/agreed-terms.ts';
-import { invalid } from './request-fields.ts';
-import { BUDGET_TOKENS_MAX, STEPS_TOTAL_MAX, TASK_DEADLINE_MS_MAX } from './task-options.ts';
+import type { FastifyRequest } from 'fastify';
+import { apiError } from '../../lib/errors.ts';
+import type { OwnedTask } from '../tasks/task-states.ts';
+import type { ApiContext } from './api-context.ts';
+import { ownOwnerOf } from './caller.ts';
+import { nameOf } from './request-fields.ts';
+import { type FoundTask, findTask } from './task-documents.ts';
 
 export const TASK_PATH = '/holdfast/v1/tasks/:task';
 
@@ -9,38 +12,18 @@ export const TASK_PATH = '/holdfast/v1/tasks/:task';
 export const HOLD_MS_DEFAULT = 60_000;
 export const HOLD_MS_MAX = 86_400_000;
 
-export const DESCRIPTION_CHARACTERS_MAX = 1000;
+export const THE_CREDENTIAL = 'the credential with which the requests of the task were made';
 
-/** `{description, steps_total, deadline_at, budget_tokens}`: what is absent, or `null`, is not agreed on. Throws `invalid_field`. */
-export function termsIn(fields: Fields, now_ms: number): TaskTerms {
-  const { description, steps_total, deadline_at, budget_tokens, ...others } = fields;
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined)
-    throw invalid(unknown, 'absent: there are description, steps_total, deadline_at and budget_tokens');
-  return {
-    ...(isSaid(description) && { description: descriptionOf(description) }),
-    ...(isSaid(steps_total) && { steps_total: countOf('steps_total', steps_total, STEPS_TOTAL_MAX) }),
-    ...(isSaid(deadline_at) && { deadline_at_ms: deadlineOf(deadline_at, now_ms) }),
-    ...(isSaid(budget_tokens) && {
-      budget_tokens: countOf('budget_tokens', budget_tokens, BUDGET_TOKENS_MAX),
-    }),
-  };
+/** The task that a request is about. Throws `missing_field` and `invalid_field`. */
+export function taskOf(request: FastifyRequest): OwnedTask {
+  const owner = ownOwnerOf(request, THE_CREDENTIAL);
+  const { task } = request.params as { task: string };
+  return { owner, task: nameOf('task', task) };
 }
 
-const isSaid = (value: unknown): boolean => value !== undefined && value !== null;
-
-function descriptionOf(value: unknown): string {
-  if (typeof value === 'string' && value.length <= DESCRIPTION_CHARACTERS_MAX) return value;
-  throw invalid('description', `a text of at most ${DESCRIPTION_CHARACTERS_MAX} characters`);
-}
-
-function countOf(param: string, value: unknown, max: number): number {
-  if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= max) return value as number;
-  throw invalid(param, `a whole number from 1 to ${max}`);
-}
-
-function deadlineOf(value: unknown, now_ms: number): number {
-  const deadline_at_ms = typeof value === 'number' ? value * 1000 : Number.NaN;
-  if (deadline_at_ms > now_ms && deadline_at_ms <= now_ms + TASK_DEADLINE_MS_MAX) return deadline_at_ms;
-  throw invalid('deadline_at', 'a time to come within a year, in seconds since the Unix epoch');
+/** Throws `task_not_found` and `store_unavailable`. */
+export async function foundTask(task: OwnedTask, context: ApiContext): Promise<FoundTask> {
+  const found = await findTask(task, context);
+  if (!found) throw apiError('task_not_found');
+  return found;
 }

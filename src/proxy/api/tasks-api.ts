@@ -18,22 +18,19 @@ import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { nameOf } from './request-fields.ts';
 import { PRIVATE } from './run-documents.ts';
 import { taskCallRoutes } from './task-calls-api.ts';
-import {
-  type FoundTask,
-  findTask,
-  stepList,
-  stepQuery,
-  taskDocument,
-  taskList,
-  taskQuery,
-} from './task-documents.ts';
+import { stepList, stepQuery, taskDocument, taskList, taskQuery } from './task-documents.ts';
 import { cancelSteps, purgeTask } from './task-ends.ts';
-import { TASK_PATH, termsIn } from './task-requests.ts';
+import { taskEventRoute } from './task-events-api.ts';
+import { foundTask, TASK_PATH, THE_CREDENTIAL, taskOf } from './task-requests.ts';
+import { termsIn } from './task-terms.ts';
+import { taskTranscriptRoutes } from './task-transcript-api.ts';
 
 /** `/holdfast/v1/tasks`: what tasks there are, how far they have come, and whether they go on, for their owner. */
 export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
   takeJsonBodies(api, context.memory);
   taskCallRoutes(api, context);
+  taskEventRoute(api, context);
+  taskTranscriptRoutes(api, context);
 
   api.get(
     '/holdfast/v1/tasks',
@@ -46,7 +43,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
   );
 
   api.get(TASK_PATH, { exposeHeadRoute: false, config: { operation: SHOW_TASK } }, async (request, reply) => {
-    const found = await find(taskOf(request), context);
+    const found = await foundTask(taskOf(request), context);
     return reply.headers(PRIVATE).send(await taskDocument(found, context));
   });
 
@@ -56,7 +53,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
     async (request, reply) => {
       const task = taskOf(request);
       const wanted = stepQuery(request.query as Record<string, unknown>);
-      return reply.headers(PRIVATE).send(await stepList(await find(task, context), wanted, context));
+      return reply.headers(PRIVATE).send(await stepList(await foundTask(task, context), wanted, context));
     },
   );
 
@@ -70,7 +67,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
       if (isEnded(state)) throw apiError('task_ended', { status: state.status });
       await answerOf(tasks.declare({ ...task, era: state.era }), context);
       await answerOf(terms.put(task, wanted), context);
-      return reply.headers(PRIVATE).send(await taskDocument(await find(task, context), context));
+      return reply.headers(PRIVATE).send(await taskDocument(await foundTask(task, context), context));
     }),
   );
 
@@ -83,7 +80,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
       holdingBody(request, async () => {
         const task = taskOf(request);
         const reason = reasonIn(request);
-        const found = await find(task, context);
+        const found = await foundTask(task, context);
         const state = await answerOf(set(context.taskRules.states, task, reason), context);
         context.metrics.tasks.inc({ status: state.status });
         if (state.status === 'cancelled') await cancelSteps(found, context);
@@ -100,20 +97,6 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
     await purgeTask(task, context);
     return reply.headers(PRIVATE).send({ id: task.task, object: 'holdfast.task', purged: true });
   });
-}
-
-const THE_CREDENTIAL = 'the credential with which the requests of the task were made';
-
-function taskOf(request: FastifyRequest): OwnedTask {
-  const owner = ownOwnerOf(request, THE_CREDENTIAL);
-  const { task } = request.params as { task: string };
-  return { owner, task: nameOf('task', task) };
-}
-
-async function find(task: OwnedTask, context: ApiContext): Promise<FoundTask> {
-  const found = await findTask(task, context);
-  if (!found) throw apiError('task_not_found');
-  return found;
 }
 
 /** `{reason}`. Nothing need be said. */

@@ -18,6 +18,10 @@ export function eventFrame(payload: string, wire: Wire, id?: string): string {
   return id === undefined ? named : `id: ${id}\n${named}`;
 }
 
+/** An event of ours that is part of no answer. `payload`: on one line. */
+export const namedFrame = (name: string, payload: string, id: string): string =>
+  `id: ${id}\nevent: ${name}\ndata: ${payload}\n\n`;
+
 /** Events without ids. `frameOf`: where the client has one of its own. */
 export const eventFrames = (payloads: readonly string[], wire: Wire, frameOf = eventFrame): string =>
   payloads.map((payload) => frameOf(payload, wire)).join('');

@@ -2,10 +2,10 @@ import { type EpochName, epochNameAt } from '../../checkpoint/epoch.ts';
 import { foldJournal } from '../../checkpoint/journal-fold.ts';
 import type { StoredRun, Takeover } from '../../checkpoint/store.ts';
 import { type ApiError, apiError, type ErrorObject, errorObject } from '../../lib/errors.ts';
-import { sleep } from '../../lib/time.ts';
 import type { Outcome } from '../../plans/outcome.ts';
 import type { Client } from '../downstream/client.ts';
-import { eventFrames, KEEP_ALIVE } from '../downstream/event-frame.ts';
+import { eventFrames } from '../downstream/event-frame.ts';
+import { KeptAlive } from '../downstream/kept-alive.ts';
 import { HAND_OVER, type Resumption, type Run } from '../run/context/run.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 import { releaseLease, withLease } from '../run/context/with-lease.ts';
@@ -16,14 +16,10 @@ import { wireIn, wireOf } from '../wires/registry.ts';
 import { agrees, beyond, replacedFrom, unreachable } from './reachable.ts';
 import type { Position, Reader } from './reader.ts';
 import { Replay } from './replay.ts';
+import { StorePoll } from './store-poll.ts';
 import { withEnding } from './stored-ending.ts';
 import { takeOver } from './takeover.ts';
 
-/** How often the store is asked for more: fast while there is some, and ever less often while there is none. */
-const POLL_MS_MIN = 20;
-const POLL_MS_MAX = 200;
-/** A store that cannot be read for so long ends the response: the state of the run is unknown. */
-const STORE_PATIENCE_MS = 30_000;
 /** For how long a reader is taken to be there; it says so again in half the time. */
 const READER_NOTE_MS = 30_000;
 
@@ -53,17 +49,14 @@ class Following {
   readonly #client: Client;
   readonly #context: RunContext;
   readonly #replay: Replay;
+  readonly #poll: StorePoll;
+  readonly #stream: KeptAlive;
   /** Of a run that has no header yet, what its client says, or a guess. */
   #wire: Wire;
   readonly #began_ms: number;
-  readonly #keepalive_ms: number;
   /** Those that are known of. */
   #takeovers: readonly Takeover[];
-  #poll_ms = POLL_MS_MIN;
-  #blocked = false;
-  #written_ms: number;
   #noted_ms = Number.NEGATIVE_INFINITY;
-  #cancelTimer: () => void;
 
   constructor(reader: Reader, stored: StoredRun, client: Client, context: RunContext) {
     this.#reader = reader;
@@ -73,9 +66,9 @@ class Following {
     this.#wire = wireOf(stored, reader.asked);
     this.#takeovers = stored.takeovers;
     this.#began_ms = context.time.now();
-    this.#written_ms = this.#began_ms;
-    this.#keepalive_ms = context.configuration.delivery.keepalive_ms;
-    this.#cancelTimer = context.time.after(this.#keepalive_ms, () => this.#keepAlive());
+    const { keepalive_ms } = context.configuration.delivery;
+    this.#poll = new StorePoll(context, reader.signal, { run: reader.run });
+    this.#stream = new KeptAlive(client, context.time, keepalive_ms, () => this.#noteReader());
   }
 
   async run(first: StoredRun): Promise<Outcome> {
@@ -92,14 +85,14 @@ class Following {
         if (outcome) return outcome;
       }
       await this.#rest();
-      const read = await this.#patiently(() => this.#read(this.#replay.seen));
+      const read = await this.#poll.patiently(() => this.#read(this.#replay.seen));
       if (!read) return this.#reader.signal.aborted ? this.#leave() : this.#breakOff(read);
       stored = read;
     }
   }
 
   close(): void {
-    this.#cancelTimer();
+    this.#stream.close();
   }
 
   /**
@@ -143,18 +136,10 @@ class Following {
       this.#client.write('');
     }
     for (const piece of this.#replay.pieces(records, takeovers)) {
-      this.#poll_ms = POLL_MS_MIN;
-      await this.#write(piece);
+      this.#poll.hurry();
+      await this.#stream.write(piece);
       if (this.#reader.signal.aborted) return;
     }
-  }
-
-  async #write(frames: string): Promise<void> {
-    this.#written_ms = this.#context.time.now();
-    if (this.#client.write(frames)) return;
-    this.#blocked = true;
-    await this.#client.drained();
-    this.#blocked = false;
   }
 
   /** A replica that delivers the run for a client that has left continues while it is read elsewhere. */
@@ -171,30 +156,13 @@ class Following {
 
   async #rest(): Promise<void> {
     this.#noteReader();
-    await sleep(this.#context.time, this.#poll_ms, this.#reader.signal);
-    this.#poll_ms = Math.min(this.#poll_ms * 2, POLL_MS_MAX);
+    await this.#poll.rest();
   }
 
   /** `null`: the run was purged, or has expired. */
   #read(from: number): Promise<StoredRun | null> {
     const { run, owner } = this.#reader;
     return this.#context.store.read(run, owner, from);
-  }
-
-  /** Asks a failing store again and again; undefined when it took too long, or the client has gone meanwhile. */
-  async #patiently<Result>(ask: () => Promise<Result>): Promise<Result | undefined> {
-    const { time, log } = this.#context;
-    const { run, signal } = this.#reader;
-    const until_ms = time.now() + STORE_PATIENCE_MS;
-    for (;;) {
-      try {
-        return await ask();
-      } catch (error) {
-        log.warn({ run, err: error }, 'a run that is followed cannot be read');
-        if (signal.aborted || time.now() >= until_ms) return undefined;
-      }
-      await sleep(time, POLL_MS_MAX, signal);
-    }
   }
 
   /** What is left of the client's own word once it was sent more. */
@@ -211,7 +179,7 @@ class Following {
 
   /** How it continued; undefined if another replica has the run now. */
   async #takeOver(): Promise<Outcome | undefined> {
-    const takeover = await this.#patiently(() => takeOver(this.#reader, this.#position, this.#context));
+    const takeover = await this.#poll.patiently(() => takeOver(this.#reader, this.#position, this.#context));
     if (!takeover) return this.#reader.signal.aborted ? this.#leave() : this.#breakOff(takeover);
     switch (takeover.kind) {
       case 'lost':
@@ -234,14 +202,14 @@ class Following {
     this.#reader.onTakenOver();
     await this.#send(resumption.stored);
     const comments = this.#replay.commentsBehind(beyond(resumption.stored, this.#position));
-    if (comments !== '') await this.#write(comments);
+    if (comments !== '') await this.#stream.write(comments);
     this.close();
     return relay(run, this.#client, this.#context, resumption);
   }
 
   async #end(): Promise<Outcome> {
     if (!this.#replay.ended) {
-      const whole = await this.#patiently(() => this.#read(0));
+      const whole = await this.#poll.patiently(() => this.#read(0));
       if (!whole) return this.#breakOff(whole);
       await this.#send(withEnding(this.#reader.run, whole));
     }
@@ -299,13 +267,5 @@ class Following {
   #reject({ status, headers, body }: ApiError): Outcome {
     this.#client.reject(status, headers, errorBodyOn(this.#wire, body));
     return 'rejected';
-  }
-
-  #keepAlive(): void {
-    const { time } = this.#context;
-    this.#noteReader();
-    const isIdle = time.now() - this.#written_ms >= this.#keepalive_ms;
-    if (this.#client.opened && !this.#blocked && isIdle) void this.#write(KEEP_ALIVE);
-    this.#cancelTimer = time.after(this.#keepalive_ms, () => this.#keepAlive());
   }
 }

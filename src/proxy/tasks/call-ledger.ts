@@ -26,6 +26,16 @@ export interface CallResult {
   readonly result?: unknown;
 }
 
+/** `unknown`: a client was to run its tool, and has said nothing for longer than that may take. */
+export const CALL_STATES = ['claimed', 'done', 'released', 'unknown'] as const;
+
+/** What has come of a call so far, for those that look on. */
+export interface KnownCall extends CallResult {
+  readonly state: (typeof CALL_STATES)[number];
+  /** How many claims it has had, unless it is done. */
+  readonly claims?: number;
+}
+
 export interface ClaimTerms {
   /** The client's own name for this claim. A claim that is repeated with it is the same claim, until it is released. */
   readonly claim: string;
@@ -117,6 +127,19 @@ export class CallLedger {
     if (!released.some((each) => each.claim === claim)) throw apiError('call_not_claimed');
   }
 
+  /** Changes nothing. Undefined for a call that was not claimed, or is known no longer. */
+  async known(call: LedgerCall): Promise<KnownCall | undefined> {
+    const done = await this.#result(call);
+    if (done) return { state: 'done', ...done };
+    const { released, standing } = await this.#claims(call);
+    if (!standing) return released.length === 0 ? undefined : { state: 'released', claims: released.length };
+    const claims = released.length + 1;
+    if (standing.until_ms > this.#time.wall()) return { state: 'claimed', claims };
+    // It may have come meanwhile.
+    const late = await this.#result(call);
+    return late ? { state: 'done', ...late } : { state: 'unknown', claims };
+  }
+
   /** Forgets that the call was claimed, and its result. */
   async forget(call: LedgerCall): Promise<void> {
     const { owner } = call;
@@ -142,8 +165,12 @@ export class CallLedger {
     return { released };
   }
 
+  async #result(call: LedgerCall): Promise<CallResult | undefined> {
+    return this.#read<CallResult>(call, resultNote(call));
+  }
+
   async #done(call: LedgerCall): Promise<Extract<ClaimAnswer, { outcome: 'done' }> | undefined> {
-    const done = await this.#read<CallResult>(call, resultNote(call));
+    const done = await this.#result(call);
     return done && { outcome: 'done', ...done };
   }
 

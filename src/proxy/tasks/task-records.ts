@@ -127,7 +127,21 @@ export class TaskRecords {
   /** The same with all steps and calls that there are by now. */
   async find(task: TaskEra): Promise<TaskRecord | undefined> {
     const record = await this.noted(task);
-    return record && { ...record, ...(await this.#counts(task, record)) };
+    return record && { ...record, ...(await this.counts(task, record)) };
+  }
+
+  /** The numbers of its last step, call and session. `record`: has those that were; where they still are, the store is asked three times. */
+  async counts(
+    task: TaskEra,
+    { steps, calls = 0, sessions = 0 }: Pick<TaskRecord, 'steps' | 'calls' | 'sessions'>,
+  ): Promise<Required<Pick<TaskRecord, 'steps' | 'calls' | 'sessions'>>> {
+    const list = listOf(task);
+    const [lastStep, lastCall, lastSession] = await Promise.all([
+      this.lastStep(task, steps),
+      this.#calls.lastOf(list, calls),
+      this.#sessions.lastOf(list, sessions),
+    ]);
+    return { steps: lastStep, calls: lastCall, sessions: lastSession };
   }
 
   /** The number of a step, which is noted there; `undefined` where it has none, or the store does not say. Never rejects. */
@@ -193,19 +207,6 @@ export class TaskRecords {
     return this.#steps.lastOf(listOf(task), known);
   }
 
-  async #counts(
-    task: TaskEra,
-    { steps, calls = 0, sessions = 0 }: TaskRecord,
-  ): Promise<Pick<TaskRecord, 'steps' | 'calls' | 'sessions'>> {
-    const list = listOf(task);
-    const [lastStep, lastCall, lastSession] = await Promise.all([
-      this.lastStep(task, steps),
-      this.#calls.lastOf(list, calls),
-      this.#sessions.lastOf(list, sessions),
-    ]);
-    return { steps: lastStep, calls: lastCall, sessions: lastSession };
-  }
-
   #noteSession(task: TaskEra, session: string): void {
     const key = sessionKey(task, session);
     if (this.#notedSessions.has(key)) return;
@@ -227,7 +228,7 @@ export class TaskRecords {
     const noted = await this.noted(task);
     const known = noted ?? (await this.#recall(task));
     const number = await this.#listed(task, known);
-    const counts = await this.#counts(task, known);
+    const counts = await this.counts(task, known);
     const record: TaskRecord = {
       ...(parent !== undefined && { parent }),
       ...known,

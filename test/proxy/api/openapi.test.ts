@@ -8,6 +8,7 @@ import { runRoutes } from '../../../src/proxy/api/runs-api.ts';
 import { taskRoutes } from '../../../src/proxy/api/tasks-api.ts';
 import { NO_UPSTREAM_URL, type Replica, upstreamsAt } from '../../replica.ts';
 import { CREDENTIAL, fetchRun, postChat, resume } from '../run-deployment.ts';
+import { watchTask } from './event-reader.ts';
 import { answerSteps, askStep, askTasks, deployTasks, type TaskDeployment } from './task-deployment.ts';
 
 interface Operation {
@@ -224,6 +225,45 @@ const SITUATIONS: Readonly<Record<string, Readonly<Record<string, readonly Situa
     404: [tasks('GET', '/T24/steps')],
     503: [unreachable(tasks('GET', '/T23/steps'))],
   },
+  streamTask: {
+    200: [ofTask('GET', '/events', undefined, 'complete'), ofTask('GET', '/events', undefined, 'cancel')],
+    400: [tasks('GET', '/T23/events', undefined, {}), ofTask('GET', '/events?after=x')],
+    404: [tasks('GET', '/T24/events')],
+    503: [unreachable(tasks('GET', '/T23/events'))],
+  },
+  showTranscript: {
+    200: [
+      ofTask('GET', '/transcript'),
+      ofTask('GET', '/transcript?limit=1&after=0'),
+      async (deployment) => {
+        await begin(deployment);
+        const { data } = (await (await tasks('GET', '/T23/transcript')(deployment)).json()) as {
+          data: { run: string }[];
+        };
+        await fetchRun(deployment.replica, `${data[0]?.run}?purge=true`, { method: 'DELETE' });
+        return tasks('GET', '/T23/transcript')(deployment);
+      },
+    ],
+    400: [ofTask('GET', '/transcript?after=x')],
+    404: [tasks('GET', '/T24/transcript')],
+    503: [unreachable(tasks('GET', '/T23/transcript'))],
+  },
+  listCalls: {
+    200: [
+      ofTask('GET', '/calls'),
+      afterwards([['POST', '/claim', { claim: 'first' }]], tasks('GET', '/T23/calls')),
+      afterwards(
+        [
+          ['POST', '/claim', { claim: 'first' }],
+          ['PUT', '/result', { claim: 'first', result: { sent: true } }],
+        ],
+        tasks('GET', '/T23/calls?limit=1'),
+      ),
+    ],
+    400: [ofTask('GET', '/calls?limit=0')],
+    404: [tasks('GET', '/T24/calls')],
+    503: [unreachable(tasks('GET', '/T23/calls'))],
+  },
   deleteTask: {
     200: [ofTask('DELETE', '')],
     400: [tasks('DELETE', '/T23', undefined, {})],
@@ -339,6 +379,20 @@ test('the OpenAPI document is one, and describes every route', async () => {
   const ids = operationsOf(document).map(({ operationId }) => operationId);
   expect(new Set(ids)).toEqual(new Set(Object.keys(SITUATIONS)));
   expect(new Set(ids).size).toBe(ids.length);
+});
+
+test('the events of a task are what the OpenAPI document says', async () => {
+  const deployment = await deployTasks();
+  const document = await documentOf(deployment.replica);
+  const isValid = validatorOf(document);
+  const schemas: Readonly<Record<string, string>> = { task: 'Task', step: 'StepEvent', call: 'CallEvent' };
+  deployment.provider.manner = 'breaks';
+  await afterwards([['POST', '/claim', { claim: 'first' }]], ofTask('POST', '/complete'))(deployment);
+  const { events, ended } = await watchTask(deployment.other);
+  await ended;
+  for (const { name, data } of events)
+    expect(isValid({ $ref: `#/components/schemas/${schemas[name]}` }, data), JSON.stringify(data)).toBe('');
+  expect(new Set(events.map(({ name }) => name))).toEqual(new Set(Object.keys(schemas)));
 });
 
 describe('every answer that the OpenAPI document promises is given', () => {

@@ -5,19 +5,27 @@ import { chunkEvent, startProvider, streamOneWord } from '../../http-peer.ts';
 import { type Replica, startReplica, upstreamsAt } from '../../replica.ts';
 import { BODY, CREDENTIAL, postChat } from '../run-deployment.ts';
 
-/** What the provider does with the requests that come next: it answers with one word, begins to answer, or refuses. */
-export type Manner = 'word' | 'begins' | 'refuses';
+/**
+ * What the provider does with the requests that come next: it answers with one word, begins to answer, refuses, or breaks off one
+ * answer and continues.
+ */
+export type Manner = 'word' | 'begins' | 'refuses' | 'breaks';
 
 export interface TaskDeployment {
   readonly replica: Replica;
   readonly other: Replica;
   readonly runs: MemoryRuns;
-  readonly provider: { manner: Manner; requests: number };
+  readonly provider: {
+    manner: Manner;
+    requests: number;
+    /** Brings the answer to its end that was begun last. */
+    finish(): void;
+  };
 }
 
-/** Two replicas that share what they store. */
-export async function deployTasks(): Promise<TaskDeployment> {
-  const provider: TaskDeployment['provider'] = { manner: 'word', requests: 0 };
+/** Two replicas that share what they store. `tree`: of their configuration. */
+export async function deployTasks(tree: Record<string, unknown> = {}): Promise<TaskDeployment> {
+  const provider: TaskDeployment['provider'] = { manner: 'word', requests: 0, finish: () => {} };
   const root = await startProvider((request, response) => {
     request.resume();
     provider.requests++;
@@ -26,10 +34,14 @@ export async function deployTasks(): Promise<TaskDeployment> {
     else {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write(chunkEvent({ role: 'assistant', content: 'kel' }));
+      provider.finish = () => void response.end(`${chunkEvent({}, 'stop')}data: [DONE]\n\n`);
+      if (provider.manner !== 'breaks') return;
+      provider.manner = 'word';
+      setImmediate(() => response.destroy());
     }
   });
   const runs = new MemoryRuns();
-  const start = () => startReplica(upstreamsAt(`${root}/v1`), { relay, runs });
+  const start = () => startReplica({ ...upstreamsAt(`${root}/v1`), ...tree }, { relay, runs });
   const [replica, other] = await Promise.all([start(), start()]);
   return { replica, other, runs, provider };
 }

@@ -1,0 +1,69 @@
+import { hash } from 'node:crypto';
+import { apiError } from '../../lib/errors.ts';
+import { parsedJson } from '../../lib/json.ts';
+
+/** What a client has seen of what has numbers: the steps, or the tool calls, of a task. */
+export interface SeenNumbers {
+  /** The highest number it was told of. */
+  readonly last: number;
+  /** Those which may still change, and what it was told of them, see {@link tokenOf}. Ascending. */
+  readonly open: ReadonlyMap<number, string>;
+}
+
+/** How much of what happens in a task a client has been told. Its text is the `id:` of an event. */
+export interface TaskPosition {
+  /** See `TaskState`. Of a task that was deleted, nothing else counts. */
+  readonly era: string;
+  /** Of the task itself; empty before it was told anything. */
+  readonly token: string;
+  readonly steps: SeenNumbers;
+  readonly calls: SeenNumbers;
+}
+
+/** Steps, and calls, of which a position knows that they may still change. Beyond these, the first ones are not watched any more. */
+export const OPEN_MAX = 64;
+/** Of a position with that many of both. */
+const ID_CHARACTERS_MAX = 8192;
+const TOKEN_CHARACTERS = 8;
+
+const NO_NUMBERS: SeenNumbers = { last: 0, open: new Map() };
+
+export const nothingSeen = (era: string): TaskPosition => ({
+  era,
+  token: '',
+  steps: NO_NUMBERS,
+  calls: NO_NUMBERS,
+});
+
+/** Stands for what a client was told. */
+export const tokenOf = (told: readonly unknown[]): string =>
+  hash('sha256', JSON.stringify(told), 'base64url').slice(0, TOKEN_CHARACTERS);
+
+export const positionId = ({ era, token, steps, calls }: TaskPosition): string =>
+  Buffer.from(JSON.stringify([era, token, ...flat(steps), ...flat(calls)])).toString('base64url');
+
+/** `param`: where the id comes from. Throws `invalid_field`. */
+export function positionIn(param: string, id: unknown): TaskPosition {
+  const text = typeof id === 'string' && id.length <= ID_CHARACTERS_MAX ? id : '';
+  const values = parsedJson(Buffer.from(text, 'base64url').toString());
+  const [era, token, ...numbers] = Array.isArray(values) && values.length === 6 ? values : [];
+  const steps = seenIn(numbers[0], numbers[1]);
+  const calls = seenIn(numbers[2], numbers[3]);
+  if (typeof era === 'string' && typeof token === 'string' && steps && calls)
+    return { era, token, steps, calls };
+  throw apiError('invalid_field', { param, expected: 'the id of an event of this task' });
+}
+
+const flat = ({ last, open }: SeenNumbers) => [last, [...open]];
+
+function seenIn(last: unknown, open: unknown): SeenNumbers | undefined {
+  if (!isNumber(last) || !Array.isArray(open) || open.length > OPEN_MAX) return undefined;
+  const entries = open.filter(isEntry);
+  if (entries.length < open.length) return undefined;
+  return { last, open: new Map(entries.toSorted(([one], [other]) => one - other)) };
+}
+
+const isNumber = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+const isEntry = (entry: unknown): entry is [number, string] =>
+  Array.isArray(entry) && entry.length === 2 && isNumber(entry[0]) && typeof entry[1] === 'string';
