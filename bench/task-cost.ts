@@ -134,9 +134,10 @@ async function each(count: number, work: (index: number) => Promise<void>): Prom
   await Promise.all(workers);
 }
 
-function headersOf(kind: Kind, round: number, index: number): Record<string, string> {
+/** Steps of one task come one after the other, and other tasks have theirs between. */
+function headersOf(kind: Kind, round: number, index: number, count: number): Record<string, string> {
   if (kind === 'no step') return {};
-  const task = `${kind} ${round} ${Math.floor(index / STEPS_PER_TASK)}`;
+  const task = `${kind} ${round} ${index % Math.ceil(count / STEPS_PER_TASK)}`;
   return { 'holdfast-task': task, ...(kind === 'step of a session' && { 'holdfast-task-session': 'first' }) };
 }
 
@@ -146,7 +147,7 @@ const costs =
     const cpu_ms = new Map<Kind, number>();
     const round = async (kind: Kind, number: number, count: number) => {
       const before_ms = cpuMilliseconds(holdfast.pid);
-      await each(count, (index) => complete(holdfast, headersOf(kind, number, index)));
+      await each(count, (index) => complete(holdfast, headersOf(kind, number, index, count)));
       return cpuMilliseconds(holdfast.pid) - before_ms;
     };
     for (const kind of KINDS) await round(kind, -1, WARM_UP_REQUESTS);
