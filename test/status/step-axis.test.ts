@@ -45,6 +45,12 @@ describe('an axis of time', () => {
     expect(axis.at(10_000 + night_ms)).toBe(1);
   });
 
+  it('shows one long rest as well among many short ones', () => {
+    const spans = Array.from({ length: 9 }, (_, nth) => ({ from_ms: nth * 1010, to_ms: nth * 1010 + 1000 }));
+    const axis = timeAxis([...spans, { from_ms: 1e9, to_ms: 1e9 + 1000 }]);
+    expect(axis.cuts.map(({ width }) => Math.round(width * 10))).toEqual([2]);
+  });
+
   it('has a place for moments, even for nothing else', () => {
     const axis = timeAxis([7, 7, 90_000].map((ms) => ({ from_ms: ms, to_ms: ms })));
     expect([7, 90_000].map(axis.at)).toEqual([0, 1]);

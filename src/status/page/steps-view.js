@@ -138,6 +138,7 @@ function showCuts(node, { cuts }) {
   for (const [index, { start, width, rest_ms }] of cuts.entries()) {
     const cut = node.children[index] ?? node.appendChild(element('span', { className: 'cut-rest' }));
     write(cut, width >= LABELLED_CUT ? duration(rest_ms) : '');
+    cut.title = duration(rest_ms);
     place(cut, start, width);
   }
 }

@@ -1,4 +1,4 @@
-/** Of the time in which something was done: so long do all rests together appear at most, and one of them by itself. */
+/** Of the time in which something was done: so long do all long rests together appear at most, and one of them by itself. */
 const RESTS_SHARE = 0.5;
 const REST_SHARE = 0.2;
 
@@ -10,7 +10,7 @@ export function timeAxis(spans) {
   const busy = merged(spans);
   const busy_ms = busy.reduce((sum, { from_ms, to_ms }) => sum + to_ms - from_ms, 0);
   const rests = busy.slice(1).map(({ from_ms }, index) => ({ from_ms: busy[index].to_ms, to_ms: from_ms }));
-  const rest_ms_max = Math.max(1, busy_ms * Math.min(REST_SHARE, RESTS_SHARE / Math.max(1, rests.length)));
+  const rest_ms_max = longestShown(rests, busy_ms);
   const stretches = [];
   let shown_ms = 0;
   for (const [index, span] of busy.entries()) {
@@ -38,6 +38,12 @@ export function timeAxis(spans) {
         rest_ms: to_ms - from_ms,
       })),
   };
+}
+
+function longestShown(rests, busy_ms) {
+  const fair_ms = (RESTS_SHARE * busy_ms) / rests.length;
+  const long = rests.filter(({ from_ms, to_ms }) => to_ms - from_ms > fair_ms).length;
+  return Math.max(1, busy_ms * Math.min(REST_SHARE, RESTS_SHARE / long));
 }
 
 /** Those that touch become one; oldest first. */
