@@ -67,7 +67,7 @@ it('tasks list and show: what a task is, and how far it may go', async () => {
   });
   await put('later', {});
   expect((await tasks('show', 'invitations')).stdout).toMatch(
-    /^task +invitations\nabout +Invite them all\.\nstatus +running\ncreated .*\ndeadline +20\S+\nsteps +1 of 7\ntokens +1 of 100\n/,
+    /^task +invitations\nabout +Invite them all\.\nstatus +running\ncreated .*\ndeadline +20\S+\nsteps +1 of 7\ntokens +13 of 100\n/,
   );
   expect((await tasks('list', '--status', 'pending')).stdout).toMatch(/\nlater +pending +0 /);
   expect((await tasks('list')).stdout).toMatch(/\ninvitations +running +1 of 7 /);

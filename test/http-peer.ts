@@ -83,9 +83,10 @@ export const chunkEvent = (delta: object, finish_reason: string | null = null): 
     choices: [{ index: 0, delta, finish_reason }],
   })}\n\n`;
 
-/** A whole answer of one word. */
+/** A whole answer of one word, for which the prompt had 12 tokens. */
 export function streamOneWord(response: ServerResponse, word: string): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const [text, finish] = [chunkEvent({ role: 'assistant', content: word }), chunkEvent({}, 'stop')];
-  response.end(`${text}${finish}data: [DONE]\n\n`);
+  const usage = { prompt_tokens: 12, completion_tokens: 1, total_tokens: 13 };
+  response.end(`${text}${finish}data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`);
 }

@@ -1,6 +1,7 @@
 import type { Evidence } from '../interrupts/interruption.ts';
 import { CONTROLS } from '../lib/text.ts';
 import type { Time } from '../lib/time.ts';
+import { tokenCount } from '../plans/tokens.ts';
 import type {
   ObservedAttempt,
   ObservedAttemptEnd,
@@ -9,9 +10,11 @@ import type {
   ObservedRun,
   RunObservation,
 } from '../proxy/run/context/run-observer.ts';
+import type { BoardTask } from './board-task.ts';
 import {
   type RunDetail,
   type RunState,
+  type RunStay,
   type RunSummary,
   STATUS_VERSION,
   type TimelineEntry,
@@ -41,6 +44,8 @@ interface WatchedRunOptions {
   readonly time: Time;
   /** Whether text may be kept and shown. */
   readonly content: boolean;
+  /** Of which it is a step. */
+  readonly task?: BoardTask | undefined;
 }
 
 /** One run on the status page, from its beginning here until it is forgotten. */
@@ -48,6 +53,7 @@ export class BoardRun implements RunObservation {
   readonly #time: Time;
   readonly #content: boolean;
   readonly #board: BoardEvents;
+  readonly task: BoardTask | undefined;
   /** What happened to it, in order. */
   readonly #timeline: TimelineEntry[] = [];
   #omitted = 0;
@@ -58,11 +64,13 @@ export class BoardRun implements RunObservation {
   #text = '';
   #recovering: boolean = false;
 
-  constructor(observed: ObservedRun, { key, time, content }: WatchedRunOptions, board: BoardEvents) {
-    const { run, wire, model, upstream, created_at_ms, streamed, resumable, taken_over, answer } = observed;
+  constructor(observed: ObservedRun, { key, time, content, task }: WatchedRunOptions, board: BoardEvents) {
+    const { run, wire, model, upstream, created_at_ms, streamed, resumable, taken_over, step, answer } =
+      observed;
     this.#time = time;
     this.#content = content;
     this.#board = board;
+    this.task = task;
     this.#answer = answer;
     this.#summary = {
       key,
@@ -72,6 +80,7 @@ export class BoardRun implements RunObservation {
       created_at_ms,
       streamed,
       resumable,
+      ...(task && step && { task: task.id, step: step.number }),
       taken_over: taken_over !== undefined,
       upstream,
       attempt: 0,
@@ -90,6 +99,15 @@ export class BoardRun implements RunObservation {
 
   get run(): RunSummary['run'] {
     return this.#summary.run;
+  }
+
+  get outcome(): RunSummary['outcome'] {
+    return this.#summary.outcome;
+  }
+
+  get ended_at_ms(): number | undefined {
+    const { outcome, state_at_ms } = this.#summary;
+    return outcome === undefined ? undefined : state_at_ms;
   }
 
   get isRecovering(): boolean {
@@ -121,7 +139,8 @@ export class BoardRun implements RunObservation {
     this.#enter('answering', { kind: 'answering', attempt: this.#summary.attempt });
   }
 
-  attemptEnded({ added, seam, interruption }: ObservedAttemptEnd): void {
+  attemptEnded({ added, seam, interruption, usage }: ObservedAttemptEnd): void {
+    this.task?.paid(tokenCount(usage?.prompt_tokens) + tokenCount(usage?.completion_tokens));
     const { attempt, upstream, interruptions } = this.#summary;
     const told = { attempt, added, ...(seam !== undefined && { seam }) };
     if (!interruption) {
@@ -150,6 +169,7 @@ export class BoardRun implements RunObservation {
     this.#know({ plan });
     const isAskedAgain = plan === 'R1' || plan === 'R3' || plan === 'R4';
     this.#recovering = isAskedAgain;
+    if (plan === 'R2' || plan === 'finish') this.task?.recovered();
     this.#enter(isAskedAgain ? 'waiting' : 'finishing', {
       kind: 'planned',
       plan,
@@ -160,6 +180,7 @@ export class BoardRun implements RunObservation {
 
   recovered({ plan, mode, gap_ms }: Parameters<RunObservation['recovered']>[0]): void {
     this.#board.recovered(gap_ms);
+    this.task?.recovered();
     this.#recovering = false;
     this.#enter('answering', { kind: 'recovered', plan, mode, gap_ms: Math.round(gap_ms) });
   }
@@ -175,24 +196,31 @@ export class BoardRun implements RunObservation {
   }
 
   summary(): RunSummary {
-    const { outcome, state_at_ms } = this.#summary;
+    const { ended_at_ms } = this;
     return {
       ...this.#summary,
       characters: this.characters,
       tool_calls: this.tool_calls,
-      ...(outcome !== undefined && { ended_at_ms: state_at_ms }),
+      ...(ended_at_ms !== undefined && { ended_at_ms }),
     };
+  }
+
+  stay(): RunStay {
+    return { ...this.summary(), timeline: [...this.#timeline], omitted: this.#omitted };
   }
 
   detail(): RunDetail {
     return {
       version: STATUS_VERSION,
       now_ms: this.#time.wall(),
-      ...this.summary(),
-      timeline: [...this.#timeline],
-      omitted: this.#omitted,
+      ...this.stay(),
       ...(this.#content && { text: this.#shownText }),
     };
+  }
+
+  /** What it has said is not shown any more. */
+  forgetText(): void {
+    this.#text = '';
   }
 
   get #shownText(): string {

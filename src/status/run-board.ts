@@ -1,6 +1,12 @@
 import type { Time } from '../lib/time.ts';
-import type { ObservedEnd, ObservedRun, RunObserver } from '../proxy/run/context/run-observer.ts';
+import type {
+  ObservedEnd,
+  ObservedReplay,
+  ObservedRun,
+  RunObserver,
+} from '../proxy/run/context/run-observer.ts';
 import { type BoardEvents, BoardRun } from './board-run.ts';
+import type { BoardTask } from './board-task.ts';
 import {
   type FeedEntry,
   type FeedUpdate,
@@ -13,12 +19,13 @@ import {
   STATUS_VERSION,
   type TimelineEntry,
 } from './snapshot.ts';
+import { TaskBoard } from './task-board.ts';
 
 /** Of runs beyond these nothing is shown: a replica that has more is watched by its metrics. */
 const LIVE_MAX = 10_000;
 const ENDED_MAX = 200;
 
-/** The runs of this replica: all that are being delivered, and the last ones that ended. */
+/** The runs of this replica: all that are being delivered, the last ones that ended, and the last steps of tasks. */
 export class RunBoard implements RunObserver {
   readonly #time: Time;
   readonly #content: boolean;
@@ -30,6 +37,7 @@ export class RunBoard implements RunObserver {
   readonly #interruptions = new Map<string, InterruptionCount>();
   readonly #gaps = new RecoveryGapCounts();
   readonly #events: BoardEvents;
+  readonly tasks: TaskBoard;
   #keys = 0;
   #unwatched = 0;
   /** Collects what changes, while there are viewers. */
@@ -38,6 +46,7 @@ export class RunBoard implements RunObserver {
   constructor({ time, content }: { readonly time: Time; readonly content: boolean }) {
     this.#time = time;
     this.#content = content;
+    this.tasks = new TaskBoard({ time, content });
     this.#events = {
       changed: (run: BoardRun, entry: TimelineEntry) => this.changes?.add(run, entry),
       interrupted: (upstream, { cause }) => this.#count(upstream, cause),
@@ -51,10 +60,19 @@ export class RunBoard implements RunObserver {
       this.#unwatched++;
       return undefined;
     }
-    const options = { key: ++this.#keys, time: this.#time, content: this.#content };
+    const { step } = observed;
+    const task = step && this.tasks.taskOf(step);
+    const options = { key: ++this.#keys, time: this.#time, content: this.#content, task };
     const run = new BoardRun(observed, options, this.#events);
     this.#live.set(run.key, run);
+    if (step) task?.begin(step.number, run, this.#time.wall());
     return run;
+  }
+
+  replayed({ step, tokens }: ObservedReplay): void {
+    const task = this.tasks.taskOf(step);
+    task.replayed(step.number, tokens, this.#time.wall());
+    this.changes?.addTask(task);
   }
 
   get live(): Iterable<BoardRun> {
@@ -92,7 +110,7 @@ export class RunBoard implements RunObserver {
   /** The latest stay of a run. */
   detail(id: string): RunDetail | undefined {
     let latest: BoardRun | undefined;
-    for (const runs of [this.#ended, this.live]) {
+    for (const runs of [this.#ended, this.tasks.runs, this.live]) {
       for (const run of runs) if (run.run === id && run.key > (latest?.key ?? 0)) latest = run;
     }
     return latest?.detail();
@@ -107,7 +125,8 @@ export class RunBoard implements RunObserver {
   #end(run: BoardRun, outcome: ObservedEnd['outcome']): void {
     this.#live.delete(run.key);
     this.#ended.push(run);
-    if (this.#ended.length > ENDED_MAX) this.#ended.shift();
+    // Those that are steps are remembered for longer.
+    if (this.#ended.length > ENDED_MAX) this.#ended.shift()?.forgetText();
     this.#endings[outcome] = (this.#endings[outcome] ?? 0) + 1;
   }
 }
@@ -147,6 +166,7 @@ type Told = Pick<RunProgress, 'characters' | 'tool_calls'>;
 /** What has changed on a board since it was last read. */
 export class BoardChanges {
   #runs = new Set<BoardRun>();
+  #tasks = new Set<BoardTask>();
   #entries: FeedEntry[] = [];
   #told = new Map<number, Told>();
   #overflown: boolean = false;
@@ -156,6 +176,11 @@ export class BoardChanges {
     this.#runs.add(run);
     this.#entries.push({ ...entry, key: run.key, run: run.run });
     if (this.#entries.length > CHANGES_MAX) this.#overflown = true;
+    if (run.task) this.addTask(run.task);
+  }
+
+  addTask(task: BoardTask): void {
+    this.#tasks.add(task);
   }
 
   /**
@@ -164,7 +189,9 @@ export class BoardChanges {
    */
   collect(live: Iterable<BoardRun>): Omit<FeedUpdate, 'now_ms' | 'status'> | undefined {
     const [runs, entries, told, overflown] = [this.#runs, this.#entries, this.#told, this.#overflown];
+    const tasks = this.#tasks;
     this.#runs = new Set();
+    this.#tasks = new Set();
     this.#entries = [];
     this.#told = new Map();
     this.#overflown = false;
@@ -181,6 +208,7 @@ export class BoardChanges {
     const changed = Array.from(runs, (run) => run.summary()).sort((one, other) => one.key - other.key);
     return {
       ...(changed.length > 0 && { changed }),
+      ...(tasks.size > 0 && { tasks: Array.from(tasks, (task) => task.summary()) }),
       ...(progress.length > 0 && { progress }),
       ...(entries.length > 0 && { entries }),
     };

@@ -70,6 +70,9 @@ export interface StoreState {
   readonly failed_appends: number;
 }
 
+/** Tells tasks apart, and does not say what they are called. */
+export type TaskId = `task_${string}`;
+
 /** `GET /runs`. */
 export interface RunsDocument {
   readonly version: typeof STATUS_VERSION;
@@ -104,6 +107,9 @@ export interface RunSummary {
   readonly created_at_ms: number;
   readonly streamed: boolean;
   readonly resumable: boolean;
+  /** Of a numbered step of a task: of which, and its number. */
+  readonly task?: TaskId;
+  readonly step?: number;
   /** Another replica has begun it. */
   readonly taken_over: boolean;
   /** UTF-16 units of text, reasoning and arguments so far. */
@@ -119,14 +125,18 @@ export interface RunSummary {
   readonly ended_at_ms?: number;
 }
 
-/** `GET /runs/{id}`: of several stays of a run the latest. */
-export interface RunDetail extends RunSummary {
-  readonly version: typeof STATUS_VERSION;
-  readonly now_ms: number;
+/** One stay of a run on this replica. */
+export interface RunStay extends RunSummary {
   /** Oldest first. */
   readonly timeline: readonly TimelineEntry[];
   /** Entries of the middle that were left out of a long timeline. */
   readonly omitted: number;
+}
+
+/** `GET /runs/{id}`: of several stays of a run the latest. */
+export interface RunDetail extends RunStay {
+  readonly version: typeof STATUS_VERSION;
+  readonly now_ms: number;
   /** The end of the text so far. Only with `status_page.content`. */
   readonly text?: string;
 }
@@ -176,11 +186,61 @@ export type TimelineEntry = { readonly at_ms: number } & (
   | { readonly kind: 'ended'; readonly outcome: Outcome; readonly finish?: string }
 );
 
+/** `GET /tasks`. */
+export interface TasksDocument {
+  readonly version: typeof STATUS_VERSION;
+  readonly now_ms: number;
+  /** The last ones that had a step here, the last one first. */
+  readonly tasks: readonly TaskSummary[];
+}
+
+/** `idle`: none of its steps is being answered here. `failed`: the same, and the last of them had no answer. */
+export type TaskState = 'answering' | 'recovering' | 'idle' | 'failed';
+
+/** A task as far as this replica has seen it. */
+export interface TaskSummary {
+  readonly task: TaskId;
+  /** As its owner calls it, shortened. Only with `status_page.content`. */
+  readonly name?: string;
+  readonly state: TaskState;
+  /** When its first step began here, or was replayed. */
+  readonly began_at_ms: number;
+  /** The same of its last one. */
+  readonly step_at_ms: number;
+  /** Since when no step is being answered. */
+  readonly idle_since_ms?: number;
+  readonly steps: number;
+  /** Interruptions after which an answer was continued, or finished with what was settled. */
+  readonly recoveries: number;
+  /** Prompt and completion, as providers have reported them for attempts of this replica. */
+  readonly tokens_paid: number;
+  /** The same of answers that were replayed instead. */
+  readonly tokens_saved: number;
+}
+
+/** `GET /tasks/{id}`. */
+export interface TaskDetail extends TaskSummary {
+  readonly version: typeof STATUS_VERSION;
+  readonly now_ms: number;
+  /** The last ones, by number. */
+  readonly shown: readonly TaskStep[];
+}
+
+export interface TaskStep {
+  readonly number: number;
+  /** Of its run on this replica, oldest first; none where it was only replayed here. */
+  readonly stays: readonly RunStay[];
+  readonly replays: number;
+  /** The last time. */
+  readonly replayed_at_ms?: number;
+}
+
 /** Data of the event `snapshot` of `GET /runs/events`: the first one, and again wherever updates were left out. */
 export interface FeedSnapshot {
   readonly version: typeof STATUS_VERSION;
   readonly status: StatusDocument;
   readonly runs: RunsDocument;
+  readonly tasks: TasksDocument;
 }
 
 /** Data of the event `update`, at most one a second. What is empty is left out, but for `now_ms`. */
@@ -190,6 +250,8 @@ export interface FeedUpdate {
   readonly status?: StatusDocument;
   /** Runs that began, came into another state or ended, oldest first. */
   readonly changed?: readonly RunSummary[];
+  /** Tasks that had a step, or of whose runs anything was changed. */
+  readonly tasks?: readonly TaskSummary[];
   /** Live runs of which nothing but these numbers has changed. */
   readonly progress?: readonly RunProgress[];
   /** What was added to the timelines, in order. */

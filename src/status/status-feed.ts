@@ -89,7 +89,13 @@ export class StatusFeed {
   }
 
   #snapshot(status: StatusDocument): string {
-    const snapshot: FeedSnapshot = { version: STATUS_VERSION, status, runs: this.#parts.board.runs() };
+    const { board } = this.#parts;
+    const snapshot: FeedSnapshot = {
+      version: STATUS_VERSION,
+      status,
+      runs: board.runs(),
+      tasks: board.tasks.read(),
+    };
     return feedMessage('snapshot', snapshot);
   }
 

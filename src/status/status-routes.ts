@@ -63,6 +63,12 @@ export function statusRoutes(scope: FastifyInstance, context: StatusContext): vo
     if (!detail) throw apiError('run_not_found');
     return detail;
   });
+  scope.get('/tasks', async () => board.tasks.read());
+  scope.get<{ Params: { id: string } }>('/tasks/:id', async ({ params }) => {
+    const detail = board.tasks.detail(params.id);
+    if (!detail) throw apiError('task_not_found');
+    return detail;
+  });
   scope.get('/runs/events', { exposeHeadRoute: false }, async (_request, reply) => {
     if (feed.isFull) throw apiError('too_many_viewers');
     reply.headers(FEED_HEADERS).hijack();

@@ -26,9 +26,12 @@ export const MODELS = {
   /** Cut, and then told to wait. */
   waits: 'qwen-3-235b',
   complete: 'gpt-5-nano',
+  /** Takes a second or so. */
+  paced: 'gpt-5-micro',
   recovered: 'llama-4-scout',
   salvaged: 'mistral-small',
   failed: 'deepseek-v4',
+  refused: 'o9-preview',
   /** Its first target is not there. */
   elsewhere: 'gemma-4-27b',
 } as const;
@@ -46,6 +49,7 @@ const SCRIPTS: Readonly<Record<string, Plan>> = {
     ],
   },
   [MODELS.complete]: { parts: [{ text: SHORT }] },
+  [MODELS.paced]: { parts: [{ text: SHORT }], delay_ms: 80 },
   [MODELS.elsewhere]: { parts: [{ text: SHORT }] },
   [MODELS.recovered]: {
     parts: [{ text: SHORT }],
@@ -53,6 +57,12 @@ const SCRIPTS: Readonly<Record<string, Plan>> = {
     faults: [
       { kind: 'reset', at: { event: 5 } },
       { kind: 'clean_eof', at: { event: 3 } },
+    ],
+  },
+  [MODELS.refused]: {
+    parts: [],
+    faults: [
+      { kind: 'status', status: 400, body: { error: { message: 'No.', type: 'invalid_request_error' } } },
     ],
   },
   [MODELS.salvaged]: {
@@ -104,11 +114,19 @@ export class Crowd {
 
   /** Begins runs whose answers only the machine reads; resolves when each of them has begun to answer. */
   async begin(model: string, count = 1): Promise<readonly BegunRun[]> {
-    return await Promise.all(Array.from({ length: count }, () => this.#begin(model)));
+    return await Promise.all(
+      Array.from({ length: count }, () => this.#begin(model, `question ${this.#asked++}`)),
+    );
   }
 
-  async #begin(model: string): Promise<BegunRun> {
-    const request = sendRequest(this.holdfast.url, streamRequest(model, `question ${this.#asked++}`));
+  /** The step of a task that asks this model the n-th question of the task, in a process of that name. */
+  step(model: string, nth: number, task: string, process = 'first'): Promise<BegunRun> {
+    const headers = { 'holdfast-task': task, 'holdfast-task-session': process };
+    return this.#begin(model, `question ${nth} of ${task}`, headers);
+  }
+
+  async #begin(model: string, question: string, headers: Record<string, string> = {}): Promise<BegunRun> {
+    const request = sendRequest(this.holdfast.url, streamRequest(model, question), headers);
     const ended = Promise.withResolvers<void>();
     request.on('error', () => ended.resolve());
     onTestFinished(() => void request.destroy());

@@ -10,6 +10,8 @@ const LIVE = 1000;
 const SCREENSHOTS = process.env.HOLDFAST_SCREENSHOTS;
 const LIMIT_MS = 240_000;
 
+const PHONE = { width: 400, height: 900 };
+
 const chromium = await chromiumCommand();
 
 /** 1,000 live runs, and some that have ended, of everything that can become of one. */
@@ -40,10 +42,30 @@ async function startCrowd(): Promise<Crowd> {
   return crowd;
 }
 
+/** Three tasks; one of them begun again, in the middle of its sixth step. */
+async function startTasks(): Promise<Crowd> {
+  const crowd = await Crowd.start();
+  const task = 'invitations-2026-11';
+  const { paced, recovered, cut, complete, refused } = MODELS;
+  const models = [paced, paced, recovered, paced, recovered];
+  const process = async (name: string) => {
+    for (const [index, model] of models.entries())
+      await (await crowd.step(model, index + 1, task, name)).ended;
+  };
+  await process('first');
+  for (const nth of [1, 2]) await (await crowd.step(complete, nth, 'a task that rests')).ended;
+  await (await crowd.step(refused, 1, 'a task that failed')).ended;
+  await process('second');
+  await crowd.step(cut, 6, task, 'second');
+  return crowd;
+}
+
 if ('missing' in chromium) {
   describe('the status page in Chromium', needs(chromium), () => test('is shown', () => {}));
 } else {
   const { command } = chromium;
+  const taskRows = 'document.querySelectorAll("#tasks tbody").length';
+  const busiest = 'document.querySelector("#tasks tbody")';
   const rows = 'document.querySelectorAll("#runs tbody tr").length';
   const focused = 'document.activeElement.closest("tr")?.dataset.run ?? document.activeElement.id';
 
@@ -243,6 +265,117 @@ if ('missing' in chromium) {
   );
 
   test(
+    'a task is shown with its steps on one axis: their attempts, their gaps, and those that were replayed',
+    async () => {
+      const crowd = await startTasks();
+      const page = await BrowserPage.open(command, crowd.holdfast.adminUrl);
+      await page.until('document.querySelector("#tasks-count").textContent', '3');
+      await page.read('document.querySelector("input[value=tasks]").click()');
+      await page.until(taskRows, 3);
+      expect(await page.read('document.querySelector("#runs").hidden')).toBe(true);
+      // Names say what their owners do: without status_page.content there are none.
+      expect(await page.read('document.documentElement.outerHTML.includes("invitations")')).toBe(false);
+
+      await page.read(`${busiest}.querySelector("button").focus()`);
+      await page.press('Enter');
+      await page.until('document.querySelectorAll(".step").length', 6);
+      const cells = `[...${busiest}.rows[0].cells].slice(1, 6).map((cell) => cell.textContent)`;
+      // Its last step was cut, and goes on.
+      await page.until(`${cells}[0]`, 'answering');
+      const [, steps, recoveries, paid, saved] = await page.read<string[]>(cells);
+      expect(steps).toBe('6');
+      for (const figure of [recoveries, paid, saved]) expect(Number(figure)).toBeGreaterThan(0);
+      const said = await page.read<string[]>(
+        '[...document.querySelectorAll(".step .said")].map(({ textContent }) => textContent)',
+      );
+      expect(said.slice(0, 5)).toEqual([
+        'completereplayed',
+        'completereplayed',
+        'recoveredreplayed3 attempts',
+        'completereplayed',
+        'recoveredreplayed3 attempts',
+      ]);
+      const kinds = (nth: number) =>
+        page.read(
+          `[...document.querySelectorAll(".step")[${nth - 1}].querySelectorAll(".track i")].map(({ dataset }) => dataset.kind)`,
+        );
+      expect(await kinds(1)).toEqual(['asking', 'answering', 'replay']);
+      expect(await kinds(3)).toEqual([
+        'asking',
+        'answering',
+        'gap',
+        'answering',
+        'gap',
+        'answering',
+        'replay',
+      ]);
+      // What is under way grows, and nothing sticks out of the axis.
+      const ends = `[...document.querySelectorAll(".track i")].map((mark) => Math.round(parseFloat(mark.style.insetInlineStart) + parseFloat(mark.style.inlineSize)))`;
+      expect(await page.read(`Math.max(...${ends})`)).toBe(100);
+      const took = 'document.querySelector(".step:last-child .took").textContent';
+      const before = await page.read(took);
+      await page.until(`${took} !== ${JSON.stringify(before)}`);
+
+      // A step opens its run, as everywhere.
+      await page.press('ArrowDown');
+      expect(await page.read('document.activeElement.textContent')).toBe('Step 1');
+      for (let count = 0; count < 2; count++) await page.press('ArrowDown');
+      await page.press('Enter');
+      await page.until('document.querySelector("#chain").textContent.endsWith("recovered")');
+      expect(await page.text('#detail-facts')).toContain('step 3 of task_');
+      expect(await page.read('document.activeElement.getAttribute("aria-expanded")')).toBe('true');
+      for (const scheme of ['light', 'dark'] as const) {
+        await page.prefer(scheme);
+        if (SCREENSHOTS) await page.screenshot(`${SCREENSHOTS}/status-tasks-${scheme}.png`);
+        expect(await page.violations(), scheme).toEqual([]);
+      }
+      expect(page.errors).toEqual([]);
+
+      // The same on a phone, by its address, and with names where content is shown.
+      const id = await page.read<string>(`${busiest}.dataset.task`);
+      const phone = await BrowserPage.open(command, `${crowd.holdfast.adminUrl}/#${id}`, PHONE);
+      await phone.until('document.querySelectorAll(".step").length', 6);
+      expect(await phone.read('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+      expect(await phone.read('document.querySelector(".steps").offsetWidth <= innerWidth')).toBe(true);
+      for (const scheme of ['light', 'dark'] as const) {
+        await phone.prefer(scheme);
+        await phone.read('document.querySelector("#runs-heading").scrollIntoView()');
+        if (SCREENSHOTS) await phone.screenshot(`${SCREENSHOTS}/status-tasks-phone-${scheme}.png`);
+        expect(await phone.violations(), scheme).toEqual([]);
+      }
+      expect(phone.errors).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'tasks have their names where content is shown, and as text; without tasks the page says how to begin one',
+    async () => {
+      const crowd = await Crowd.start({ status_page: { content: true } });
+      const page = await BrowserPage.open(command, crowd.holdfast.adminUrl);
+      await page.until('document.querySelector("#serving")?.textContent', 'serving');
+      await page.read('document.querySelector("input[value=tasks]").click()');
+      await page.until('document.querySelector("#no-runs").textContent.includes("Holdfast-Task")');
+      expect(await page.violations()).toEqual([]);
+      const hostile = '<img src=x onerror="window.hacked=1">';
+      await crowd.step(MODELS.long[0], 1, hostile);
+      await crowd.step(MODELS.refused, 1, 'another');
+      await page.until(taskRows, 2);
+      const names = '[...document.querySelectorAll("#tasks bdi")].map(({ textContent }) => textContent)';
+      expect(await page.read(names)).toEqual(['another', hostile]);
+      await page.until('document.querySelector("#tasks .chip").textContent', 'last step failed');
+      await page.read('document.querySelector("#find").focus()');
+      await page.type('ANOTHER');
+      await page.until(taskRows, 1);
+      await page.read('document.querySelector("[data-sort=steps]").click()');
+      await page.until('document.querySelector("#tasks-caption").textContent', 'Tasks, by steps');
+      expect(await page.read('window.hacked')).toBeUndefined();
+      expect(page.errors).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+
+  test(
     'a theme can be chosen, and is kept',
     async () => {
       const crowd = await Crowd.start();
@@ -289,7 +422,7 @@ if ('missing' in chromium) {
       const crowd = await Crowd.start();
       await crowd.begin(MODELS.recovered, 3);
       await crowd.begin(MODELS.waits, 3);
-      const page = await BrowserPage.open(command, crowd.holdfast.adminUrl, { width: 400, height: 900 });
+      const page = await BrowserPage.open(command, crowd.holdfast.adminUrl, PHONE);
       await page.until(rows, 3);
       // Only the table is moved from side to side.
       expect(await page.read('document.documentElement.scrollWidth <= innerWidth')).toBe(true);

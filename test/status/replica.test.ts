@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { FeedUpdate, RunDetail, RunsDocument, StatusDocument } from '../../src/status/snapshot.ts';
+import type {
+  FeedUpdate,
+  RunDetail,
+  RunsDocument,
+  StatusDocument,
+  TasksDocument,
+} from '../../src/status/snapshot.ts';
 import { Deployment } from '../e2e/deployment.ts';
 import type { HoldfastProcess } from '../e2e/holdfast-process.ts';
 import { payloadsOf } from '../e2e/stream-client.ts';
@@ -9,6 +15,7 @@ import { openFeed } from './feed-reader.ts';
 const PROVIDER_KEY = 'sk-of-the-provider';
 const CLIENT_KEY = 'client-key';
 const THREAD = 'a thread that says who is talking';
+const TASK = 'a task that says what it is for';
 const KEY = 'a key that says what is bought';
 const QUESTION = 'something that nobody else may know';
 /** Of the answer: text, the name of a tool call's id and an argument. */
@@ -32,7 +39,7 @@ test('a run that outlives its replica is on the board of both, and neither has c
   const { holdfast, other } = deployment;
   const feed = await openFeed(other.adminUrl);
   await feed.next('snapshot');
-  const private_ = { 'holdfast-thread': THREAD, 'idempotency-key': KEY };
+  const private_ = { 'holdfast-thread': THREAD, 'idempotency-key': KEY, 'holdfast-task': TASK };
   const client = await beginTalk(deployment, QUESTION, { ...RESUMABLE, ...private_ });
   const { run } = client;
   const [live] = (await get<RunsDocument>(holdfast, '/runs')).live;
@@ -67,11 +74,13 @@ test('a run that outlives its replica is on the board of both, and neither has c
     store: { name: 'file', state: 'ok' },
   });
 
-  for (const path of ['/', '/status', '/runs', `/runs/${run}`])
+  const [task] = (await get<TasksDocument>(other, '/tasks')).tasks;
+  expect(task).toMatchObject({ state: 'idle', steps: 1, recoveries: 1 });
+  for (const path of ['/', '/status', '/runs', `/runs/${run}`, '/tasks', `/tasks/${task?.task}`])
     told.push(await (await fetch(other.adminUrl + path)).text());
   told.push(feed.text);
   for (const text of told) {
-    for (const secret of [PROVIDER_KEY, CLIENT_KEY, THREAD, KEY, QUESTION, ...SAID])
+    for (const secret of [PROVIDER_KEY, CLIENT_KEY, THREAD, TASK, KEY, QUESTION, ...SAID])
       expect(text).not.toContain(secret);
   }
 });

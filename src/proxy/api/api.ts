@@ -215,7 +215,7 @@ async function streamAnswer(
         active,
         onOpen,
         onLeft,
-        ...(step && { onFound: (stored: StoredRun) => countReturn(stored, context.metrics) }),
+        ...(step && { onFound: (stored: StoredRun) => countReturn(stored, owner, context) }),
         ...wanted,
       };
       return await returnToRun(back, reply, context);

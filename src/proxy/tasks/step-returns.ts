@@ -1,15 +1,22 @@
-import type { StoredRun } from '../../checkpoint/store.ts';
-import type { Metrics } from '../../metrics/metrics.ts';
+import type { Owner, StoredRun } from '../../checkpoint/store.ts';
+import type { RunContext } from '../run/context/run-context.ts';
 import { tokensOf, usageOf } from './task-usage.ts';
 
 /** Counts a request that comes back to the run of its step, and what it would have cost without that. */
-export function countReturn(stored: StoredRun, metrics: Metrics): void {
-  const { status, holder } = stored;
+export function countReturn(
+  stored: StoredRun,
+  owner: Owner,
+  { metrics, observer }: Pick<RunContext, 'metrics' | 'observer'>,
+): void {
+  const { status, holder, records } = stored;
   if (status !== 'complete') {
     const isUnderWay = status === 'running' && holder.state === 'alive';
     metrics.steps.inc({ outcome: isUnderWay ? 'attached' : 'continued' });
     return;
   }
   metrics.steps.inc({ outcome: 'replayed' });
-  metrics.tokens.inc({ kind: 'saved' }, tokensOf(usageOf(stored)));
+  const tokens = tokensOf(usageOf(stored));
+  metrics.tokens.inc({ kind: 'saved' }, tokens);
+  const step = records[0]?.header?.step;
+  if (step) observer.replayed?.({ step: { ...step, owner }, tokens });
 }

@@ -2,7 +2,7 @@
 const RETRY_MS = 5000;
 
 /** Follows the replica for as long as the page is open. */
-export function follow({ onSnapshot, onUpdate, onState }) {
+export function followReplica({ onSnapshot, onUpdate, onState }) {
   const source = new EventSource('runs/events');
   source.addEventListener('snapshot', ({ data }) => {
     onState('live');
@@ -12,6 +12,6 @@ export function follow({ onSnapshot, onUpdate, onState }) {
   source.addEventListener('error', () => {
     onState('lost');
     if (source.readyState !== EventSource.CLOSED) return;
-    setTimeout(() => follow({ onSnapshot, onUpdate, onState }), RETRY_MS);
+    setTimeout(() => followReplica({ onSnapshot, onUpdate, onState }), RETRY_MS);
   });
 }

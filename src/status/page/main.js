@@ -1,23 +1,46 @@
 import { announceNow, announceStatus } from './announcer.js';
 import { byId, element, write } from './elements.js';
-import { follow } from './feed.js';
+import { followReplica } from './feed.js';
 import { number, shortRun, words } from './format.js';
 import { Model } from './model.js';
 import { showOverview } from './overview.js';
-import { kindsOf, selectRuns } from './run-list.js';
-import { listenToRows, showRuns } from './runs-table.js';
+import { createReader } from './reader.js';
+import { ENDED_RUNS, LIVE_RUNS } from './run-list.js';
+import { listenToRuns, showRuns } from './runs-table.js';
+import { select } from './select.js';
+import { TASKS } from './task-list.js';
+import { listenToTasks, showTasks } from './tasks-table.js';
 import { hideDetail, showDetail } from './timeline-view.js';
 
 /** The page stays small, however many runs there are. */
 const ROWS_MAX = 25;
 const CHOOSE = byId('no-detail').textContent;
 
+const RUNS = { table: byId('runs'), caption: byId('runs-caption'), finds: 'run, model, upstream' };
+const NO_RUNS = 'No runs yet. They appear here as they begin.';
+/** What can be looked at, each in its table. */
+const LISTS = {
+  live: { ...RUNS, ...LIVE_RUNS, title: 'Live runs', given: 'oldest first', none: NO_RUNS },
+  ended: { ...RUNS, ...ENDED_RUNS, title: 'Ended runs', given: 'last ended first', none: NO_RUNS },
+  tasks: {
+    ...TASKS,
+    table: byId('tasks'),
+    caption: byId('tasks-caption'),
+    finds: 'task',
+    title: 'Tasks',
+    given: 'last step first',
+    none: 'No tasks yet. A request with a Holdfast-Task header begins one.',
+  },
+};
+
 const model = new Model();
 const view = { list: 'live', kind: 'all', find: '', sort: 'given', descending: false, page: 0 };
 let chosen = '';
+/** The task whose steps are shown, and what is known of it. */
+let open = '';
+let task;
 let paused = false;
 let connection = 'connecting';
-let asking = false;
 
 const CONNECTION = {
   connecting: 'Connecting',
@@ -42,22 +65,23 @@ function show() {
   showOverview(model);
   write(byId('live-count'), number(model.live.size));
   write(byId('ended-count'), number(model.ended.length));
-  const runs = selectRuns(model, view);
-  const pages = Math.max(1, Math.ceil(runs.length / ROWS_MAX));
+  write(byId('tasks-count'), number(model.tasks.length));
+  const list = LISTS[view.list];
+  const selected = select(list, model, view);
+  const pages = Math.max(1, Math.ceil(selected.length / ROWS_MAX));
   view.page = Math.min(view.page, pages - 1);
   const first = view.page * ROWS_MAX;
-  const shown = runs.slice(first, first + ROWS_MAX);
-  showRuns(shown, model.now_ms, chosen);
-  byId('runs').hidden = shown.length === 0;
+  const shown = selected.slice(first, first + ROWS_MAX);
+  if (list === LISTS.tasks) showTasks(shown, model.now_ms, { open, detail: task, chosen });
+  else showRuns(shown, model.now_ms, chosen);
+  for (const { table } of Object.values(LISTS)) table.hidden = table !== list.table || shown.length === 0;
   byId('no-runs').hidden = shown.length > 0;
   const isFiltered = view.kind !== 'all' || view.find !== '';
-  write(
-    byId('no-runs'),
-    isFiltered ? 'No run is like that.' : 'No runs yet. They appear here as they begin.',
-  );
+  const noun = list === LISTS.tasks ? 'task' : 'run';
+  write(byId('no-runs'), isFiltered ? `No ${noun} is like that.` : list.none);
   const range =
     shown.length > 0
-      ? `${number(first + 1)}–${number(first + shown.length)} of ${number(runs.length)}`
+      ? `${number(first + 1)}–${number(first + shown.length)} of ${number(selected.length)}`
       : '0 of 0';
   write(byId('page-number'), range);
   turnable(byId('previous'), view.page > 0);
@@ -71,68 +95,87 @@ function turn(button, by) {
   if (button.getAttribute('aria-disabled') === 'true') return;
   view.page += by;
   show();
-  announceNow(`Runs ${byId('page-number').textContent}`);
+  announceNow(`${view.list === 'tasks' ? 'Tasks' : 'Runs'} ${byId('page-number').textContent}`);
 }
 
-async function readDetail() {
-  if (asking || chosen === '') return;
-  asking = true;
-  const wanted = chosen;
-  try {
-    const response = await fetch(`runs/${encodeURIComponent(wanted)}`);
-    const detail = response.ok ? await response.json() : undefined;
-    if (wanted !== chosen) return;
-    if (detail) showDetail(detail);
-    else hideDetail('The replica does not remember this run any more.');
-  } catch {
-    // The connection is lost, and the page says so.
-  } finally {
-    asking = false;
-    if (wanted !== chosen) void readDetail();
-  }
-}
+const readRun = createReader({
+  pathOf: (id) => `runs/${id}`,
+  show: showDetail,
+  gone: () => hideDetail('The replica does not remember this run any more.'),
+});
+
+const readTask = createReader({
+  pathOf: (id) => `tasks/${id}`,
+  show(detail) {
+    task = detail;
+    show();
+  },
+  gone() {
+    task = undefined;
+    show();
+  },
+});
 
 function choose(run) {
   chosen = run === chosen ? '' : run;
-  // What is shown can be linked to.
-  history.replaceState(null, '', chosen ? `#${chosen}` : location.pathname);
+  link(chosen);
   if (chosen) announceNow(`Timeline of ${shortRun(chosen)}`);
   else hideDetail(CHOOSE);
   show();
-  void readDetail();
+  void readRun(chosen);
+}
+
+function openTask(id) {
+  open = id === open ? '' : id;
+  task = undefined;
+  link(open);
+  show();
+  void readTask(open);
+}
+
+/** What is shown can be linked to. */
+const link = (id) => history.replaceState(null, '', id ? `#${id}` : location.pathname);
+
+function showList(list) {
+  Object.assign(view, { list, kind: 'all', sort: 'given', page: 0 });
+  document.querySelector(`input[name=list][value=${list}]`).checked = true;
+  showKinds();
+  showOrder();
+  show();
+}
+
+/** The run or task that the address names. */
+function follow(address) {
+  if (address.startsWith('run_') && address !== chosen) choose(address);
+  if (!address.startsWith('task_') || address === open) return;
+  showList('tasks');
+  openTask(address);
 }
 
 function showKinds() {
-  write(byId('kind-label'), view.list === 'live' ? 'State' : 'Outcome');
-  write(document.querySelector('[data-sort=state]'), view.list === 'live' ? 'State' : 'Outcome');
-  write(document.querySelector('[data-sort=age]'), view.list === 'live' ? 'Age' : 'Lasted');
+  const { kinds, finds } = LISTS[view.list];
+  const state = view.list === 'ended' ? 'Outcome' : 'State';
+  write(byId('kind-label'), state);
+  write(byId('runs').querySelector('[data-sort=state]'), state);
+  write(byId('runs').querySelector('[data-sort=age]'), view.list === 'ended' ? 'Lasted' : 'Age');
+  byId('find').placeholder = finds;
   byId('kind').replaceChildren(
-    ...kindsOf(view.list).map((kind) => element('option', { value: kind }, words(kind))),
+    ...Object.keys(kinds).map((kind) => element('option', { value: kind }, words(kind))),
   );
 }
 
 function showOrder() {
-  for (const header of byId('runs').tHead.rows[0].cells) {
+  const { table, caption, title, given } = LISTS[view.list];
+  for (const header of table.tHead.rows[0].cells) {
     const { sort } = header.firstElementChild.dataset;
     if (sort === view.sort) header.setAttribute('aria-sort', view.descending ? 'descending' : 'ascending');
     else header.removeAttribute('aria-sort');
   }
-  const order =
-    view.sort === 'given'
-      ? view.list === 'live'
-        ? 'oldest first'
-        : 'last ended first'
-      : `by ${words(view.sort)}`;
-  write(byId('runs-caption'), `${view.list === 'live' ? 'Live' : 'Ended'} runs, ${order}`);
+  write(caption, `${title}, ${view.sort === 'given' ? given : `by ${words(view.sort)}`}`);
 }
 
 for (const radio of document.querySelectorAll('input[name=list]')) {
-  radio.addEventListener('change', () => {
-    Object.assign(view, { list: radio.value, kind: 'all', sort: 'given', page: 0 });
-    showKinds();
-    showOrder();
-    show();
-  });
+  radio.addEventListener('change', () => showList(radio.value));
 }
 byId('kind').addEventListener('change', ({ target }) => {
   Object.assign(view, { kind: target.value, page: 0 });
@@ -142,18 +185,20 @@ byId('find').addEventListener('input', ({ target }) => {
   Object.assign(view, { find: target.value, page: 0 });
   show();
 });
-byId('runs').tHead.addEventListener('click', ({ target }) => {
-  const { sort } = target.closest('button')?.dataset ?? {};
-  if (!sort) return;
-  view.descending = sort === view.sort && !view.descending;
-  Object.assign(view, { sort, page: 0 });
-  showOrder();
-  show();
-});
+for (const id of ['runs', 'tasks']) {
+  byId(id).tHead.addEventListener('click', ({ target }) => {
+    const { sort } = target.closest('button')?.dataset ?? {};
+    if (!sort) return;
+    view.descending = sort === view.sort && !view.descending;
+    Object.assign(view, { sort, page: 0 });
+    showOrder();
+    show();
+  });
+}
 byId('previous').addEventListener('click', ({ currentTarget }) => turn(currentTarget, -1));
 byId('next').addEventListener('click', ({ currentTarget }) => turn(currentTarget, 1));
 byId('close-detail').addEventListener('click', () => {
-  const row = document.querySelector('tr.chosen button');
+  const row = document.querySelector('.step.chosen button, #runs .chosen button');
   choose(chosen);
   (row ?? byId('runs-heading')).focus();
 });
@@ -163,20 +208,19 @@ byId('pause').addEventListener('click', ({ currentTarget }) => {
   showConnection();
   if (!paused) show();
 });
-listenToRows(choose);
-addEventListener('hashchange', () => {
-  const run = location.hash.slice(1);
-  if (run.startsWith('run_') && run !== chosen) choose(run);
-});
+listenToRuns(choose);
+listenToTasks(openTask, choose);
+addEventListener('hashchange', () => follow(location.hash.slice(1)));
 
 showKinds();
 showOrder();
-follow({
+followReplica({
   onSnapshot(snapshot) {
     model.replace(snapshot);
     if (paused) return;
     show();
-    void readDetail();
+    void readRun();
+    void readTask();
   },
   onUpdate(update) {
     model.update(update);
@@ -184,11 +228,12 @@ follow({
     show();
     announceStatus(model.status);
     const isTold = update.entries?.some(({ run }) => run === chosen);
-    if (isTold || model.status.content) void readDetail();
+    if (isTold || model.status.content) void readRun();
+    if (update.tasks?.some(({ task: id }) => id === open)) void readTask();
   },
   onState(state) {
     connection = state;
     showConnection();
   },
 });
-if (location.hash.startsWith('#run_')) choose(location.hash.slice(1));
+follow(location.hash.slice(1));

@@ -1,5 +1,6 @@
 /** As many as the replica remembers. */
 const ENDED_MAX = 200;
+const TASKS_MAX = 100;
 
 /** What the replica has told so far. */
 export class Model {
@@ -8,6 +9,8 @@ export class Model {
   live = new Map();
   /** Newest first. */
   ended = [];
+  /** The last one that had a step first. */
+  tasks = [];
   #now_ms = 0;
   #heard_ms = 0;
 
@@ -16,17 +19,19 @@ export class Model {
     return this.#now_ms + performance.now() - this.#heard_ms;
   }
 
-  replace({ status, runs }) {
+  replace({ status, runs, tasks }) {
     this.#hear(runs.now_ms);
     this.status = status;
     this.live = new Map(runs.live.map((run) => [run.key, run]));
     this.ended = runs.ended;
+    this.tasks = tasks.tasks;
   }
 
-  update({ now_ms, status, changed = [], progress = [] }) {
+  update({ now_ms, status, changed = [], progress = [], tasks = [] }) {
     this.#hear(now_ms);
     if (status) this.status = status;
     for (const run of changed) this.#change(run);
+    if (tasks.length > 0) this.#changeTasks(tasks);
     for (const { key, ...numbers } of progress) {
       const run = this.live.get(key);
       if (run) this.live.set(key, { ...run, ...numbers });
@@ -42,6 +47,13 @@ export class Model {
     // A snapshot may have had it already.
     if (this.ended.some(({ key }) => key === run.key)) return;
     this.ended = [run, ...this.ended].slice(0, ENDED_MAX);
+  }
+
+  #changeTasks(changed) {
+    const tasks = new Map([...this.tasks, ...changed].map((task) => [task.task, task]));
+    this.tasks = [...tasks.values()]
+      .sort((one, other) => other.step_at_ms - one.step_at_ms)
+      .slice(0, TASKS_MAX);
   }
 
   #hear(now_ms) {

@@ -1,54 +1,29 @@
 import { byId, chip, element, write } from './elements.js';
 import { age, duration, number, shortRun, words } from './format.js';
+import { keyed, listenToArrows } from './keyed.js';
 import { outcomeTone, stateTone } from './tones.js';
 
 const table = byId('runs');
 const body = table.tBodies[0];
-/** Rows that are in the table, by the keys of their runs. */
-const rows = new Map();
 
 /** `onChoose` gets the run of the chosen row. */
-export function listenToRows(onChoose) {
+export function listenToRuns(onChoose) {
   body.addEventListener('click', ({ target }) => {
     const row = target.closest('tr');
     if (row && getSelection().isCollapsed) onChoose(row.dataset.run);
   });
-  body.addEventListener('keydown', (event) => {
-    const { key, target } = event;
-    const row = target.closest('tr');
-    const near =
-      key === 'ArrowDown' ? row.nextElementSibling : key === 'ArrowUp' ? row.previousElementSibling : null;
-    if (!near) return;
-    event.preventDefault();
-    near.querySelector('button').focus();
-  });
+  listenToArrows(table);
 }
 
-/** Puts these runs into the table, in this order, and changes nothing else about it. */
-export function showRuns(runs, now_ms, chosen) {
-  const focused = document.activeElement;
-  const focusedIndex = [...body.rows].findIndex((row) => row.contains(focused));
-  const wanted = new Set(runs.map(({ key }) => key));
-  for (const [key, row] of rows) {
-    if (wanted.has(key)) continue;
-    row.remove();
-    rows.delete(key);
-  }
-  for (const [index, run] of runs.entries()) {
-    const row = rows.get(run.key) ?? createRow(run);
-    rows.set(run.key, row);
-    showRun(row, run, now_ms, chosen);
-    if (body.rows[index] !== row) body.insertBefore(row, body.rows[index] ?? null);
-  }
-  if (focusedIndex !== -1) keepFocus(focused, focusedIndex);
-}
-
-/** A row that moves loses the focus, and a row that leaves takes it along; keyboard users would begin at the top. */
-function keepFocus(focused, index) {
-  if (document.activeElement === focused) return;
-  const near = body.rows[Math.min(index, body.rows.length - 1)]?.querySelector('button');
-  (focused.isConnected ? focused : (near ?? byId('runs-heading'))).focus({ preventScroll: true });
-}
+/** Puts these runs into the table, in this order. */
+export const showRuns = keyed({
+  parent: body,
+  slots: body.rows,
+  keyOf: ({ key }) => key,
+  create: createRow,
+  show: showRun,
+  fallback: byId('runs-heading'),
+});
 
 function createRow({ run, model, streamed, resumable, taken_over, wire }) {
   const button = element('button', { type: 'button', className: 'run mono', title: run }, shortRun(run));

@@ -75,7 +75,8 @@ const PLANS = {
   R4: 'start again',
 };
 
-const describe = (entry) => DESCRIPTIONS[entry.kind]?.(entry) ?? { title: words(entry.kind) };
+/** In the words of the timeline: `title`, and `more` where there is more to say. */
+export const describe = (entry) => DESCRIPTIONS[entry.kind]?.(entry) ?? { title: words(entry.kind) };
 
 export function showDetail(detail) {
   const {
@@ -87,6 +88,8 @@ export function showDetail(detail) {
     now_ms,
     characters,
     tool_calls,
+    task,
+    step,
     timeline,
     omitted,
     text,
@@ -98,9 +101,10 @@ export function showDetail(detail) {
   const lasted =
     ended_at_ms === undefined ? age(now_ms - created_at_ms) : duration(ended_at_ms - created_at_ms);
   const calls = tool_calls > 0 ? ` · ${number(tool_calls)} tool calls` : '';
+  const part = task ? ` · step ${step} of ${task}` : '';
   write(
     byId('detail-facts'),
-    `${words(wire)} · ${model} · ${number(characters)} characters${calls} · ${lasted}`,
+    `${words(wire)} · ${model} · ${number(characters)} characters${calls} · ${lasted}${part}`,
   );
   // That it answers again is said by what follows: it has recovered.
   const entries = timeline.filter(

@@ -20,3 +20,6 @@ export const outcomeTone = (outcome) => OUTCOMES[outcome] ?? 'quiet';
 
 const BREAKERS = { closed: 'good', half_open: 'warn', open: 'bad' };
 export const breakerTone = (state) => BREAKERS[state] ?? 'quiet';
+
+const TASKS = { answering: 'good', recovering: 'warn', failed: 'bad' };
+export const taskTone = (state) => TASKS[state] ?? 'quiet';

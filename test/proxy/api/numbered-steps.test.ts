@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { TaskDetail, TasksDocument } from '../../../src/status/snapshot.ts';
 import type { Replica } from '../../replica.ts';
 import { BODY, CREDENTIAL, errorOf, postChat, STRANGER } from '../run-deployment.ts';
 import { answerSteps, askTasks, deployTasks } from './task-deployment.ts';
@@ -105,3 +106,24 @@ describe('the steps of a task', () => {
     expect(await errorOf(response)).toMatchObject({ status: 400, code: 'invalid_field', param });
   });
 });
+
+describe('the steps of a task on the admin port', () => {
+  it('are shown with what they have cost, and what their replays have saved, and not by the name of the task', async () => {
+    const replica = await deploy();
+    const runs = (await answerSteps(replica, 2)).map(({ headers }) => headers.get('holdfast-run-id'));
+    await answerSteps(replica, 2);
+    const { tasks } = await admin<TasksDocument>(replica, '/tasks');
+    expect(tasks).toMatchObject([{ state: 'idle', steps: 2, tokens_paid: 26, tokens_saved: 26 }]);
+    const [task] = tasks;
+    const detail = await admin<TaskDetail>(replica, `/tasks/${task?.task}`);
+    expect(detail.shown).toMatchObject(
+      runs.map((run, index) => ({ number: index + 1, replays: 1, stays: [{ run, outcome: 'complete' }] })),
+    );
+    expect(JSON.stringify(detail)).not.toContain('T23');
+    const unknown = await fetch(`${replica.admin}/tasks/T23`);
+    expect(await errorOf(unknown)).toMatchObject({ status: 404, code: 'task_not_found' });
+  });
+});
+
+const admin = async <Document>(replica: Replica, path: string): Promise<Document> =>
+  (await (await fetch(replica.admin + path)).json()) as Document;

@@ -108,20 +108,19 @@ describe('the terms of a task', () => {
   it('are put before its first request, which they hold for', async () => {
     const { replica, other, provider } = await deployTasks();
     const deadline_at = Math.floor(Date.now() / 1000) + 3600;
-    const terms = { description: 'invite them all', steps_total: 2, deadline_at, budget_tokens: 1 };
+    const terms = { description: 'invite them all', steps_total: 2, deadline_at, budget_tokens: 13 };
     const announced = await put(replica, terms);
     expect([announced.status, await announced.json()]).toMatchObject([
       200,
       { id: 'T23', status: 'pending', ...terms, steps: 0, sessions: 0, usage: { total_tokens: 0 } },
     ]);
     expect((await list(other, '?status=pending')).data).toMatchObject([{ id: 'T23', ...terms }]);
-    // Its answer is a word, which is estimated at one token.
     const [first] = await answerSteps(other, 1);
     expect(first?.headers.get('holdfast-step')).toBe('1');
     await vi.waitFor(async () =>
       expect(await show(replica)).toMatchObject({
         status: 'running',
-        usage: { prompt_tokens: 0, completion_tokens: 1, total_tokens: 1 },
+        usage: { prompt_tokens: 12, completion_tokens: 1, total_tokens: 13 },
       }),
     );
     for (const each of [replica, other])

@@ -1,5 +1,5 @@
-import type { WireName } from '../../../checkpoint/journal.ts';
-import type { RunId } from '../../../checkpoint/store.ts';
+import type { StepOfTask, WireName } from '../../../checkpoint/journal.ts';
+import type { Owner, RunId } from '../../../checkpoint/store.ts';
 import type { ObservedInterruption } from '../../../interrupts/interruption.ts';
 import type { GiveUp, Plan } from '../../../plans/decide.ts';
 import type { AttemptSegment, Usage } from '../../../plans/delta.ts';
@@ -16,6 +16,8 @@ import type { RunContext } from './run-context.ts';
 export interface RunObserver {
   /** A run begins here, or is taken over from another replica. `undefined`: the run is not observed. */
   begin(run: ObservedRun): RunObservation | undefined;
+  /** The step of a task was answered from the journal: no run begins for it. */
+  replayed?(replay: ObservedReplay): void;
 }
 
 /** One run under the eyes of an observer. None of these may throw or wait. */
@@ -49,11 +51,24 @@ export interface ObservedRun {
   readonly created_at_ms: number;
   /** Set where another replica has begun it. */
   readonly taken_over?: { readonly epoch: number; readonly after_event: number };
+  /** Set where it answers a numbered step of a task. */
+  readonly step?: ObservedStep;
   /** W3C trace context of the client's request, unchecked. */
   readonly traceparent?: string;
   readonly tracestate?: string;
   /** For as long as the run lasts. */
   readonly answer: LiveAnswer;
+}
+
+/** The name of a task is its owner's, as that of a thread is: shown only where content is. */
+export interface ObservedStep extends StepOfTask {
+  readonly owner: Owner;
+}
+
+export interface ObservedReplay {
+  readonly step: ObservedStep;
+  /** What it would have cost to ask again: what it took the first time. */
+  readonly tokens: number;
 }
 
 /** The answer so far, at the time of reading. */
@@ -118,6 +133,9 @@ export function observers(all: readonly RunObserver[]): RunObserver {
     begin(run) {
       const watches = all.flatMap((observer) => observer.begin(run) ?? []);
       return watches.length > 1 ? watchedBy(watches) : watches[0];
+    },
+    replayed(replay) {
+      for (const observer of all) observer.replayed?.(replay);
     },
   };
 }
@@ -186,6 +204,7 @@ function observed(run: Run, answer: LiveAnswer, { time }: RunContext, resumption
     streamed: run.unstreamed !== true,
     resumable: run.resumable,
     created_at_ms: stored?.records[0]?.header?.created_at_ms ?? time.wall(),
+    ...(run.step && { step: { ...run.step, owner: run.owner } }),
     ...(lease && stored && { taken_over: { epoch: lease.epoch, after_event: stored.seq } }),
     ...(typeof traceparent === 'string' && { traceparent }),
     ...(typeof tracestate === 'string' && { tracestate }),

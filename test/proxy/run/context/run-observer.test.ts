@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { Owner } from '../../../../src/checkpoint/store.ts';
 import {
+  type ObservedReplay,
   type ObservedRun,
   observers,
   type RunObservation,
@@ -180,4 +182,15 @@ describe('several observers', () => {
     expect(one.kinds.at(-1)).toBe('ended');
     expect(requests[0]?.headers).toMatchObject({ a: '1', b: '2' });
   });
+});
+
+test('a replayed step is shown to all observers that want to know of it', () => {
+  const told: ObservedReplay[] = [];
+  const wanting: RunObserver = { begin: () => undefined, replayed: (replay) => void told.push(replay) };
+  const replay: ObservedReplay = {
+    step: { task: 'T23', number: 3, owner: 'an owner' as Owner },
+    tokens: 130,
+  };
+  observers([wanting, new Notebook(), wanting]).replayed?.(replay);
+  expect(told).toEqual([replay, replay]);
 });

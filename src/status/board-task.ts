@@ -1,0 +1,118 @@
+import { hash } from 'node:crypto';
+import { remember } from '../lib/bounded-map.ts';
+import type { Outcome } from '../plans/outcome.ts';
+import type { ObservedStep } from '../proxy/run/context/run-observer.ts';
+import type { BoardRun } from './board-run.ts';
+import type { TaskDetail, TaskId, TaskState, TaskStep, TaskSummary } from './snapshot.ts';
+
+/** Of each task the last ones, with their runs. */
+const STEPS_MAX = 50;
+/** A run that is left and continued again and again shows its latest stays. */
+const STAYS_MAX = 4;
+const ID_CHARACTERS = 16;
+
+const FAILURES: readonly (Outcome | undefined)[] = ['failed', 'rejected'] satisfies Outcome[];
+
+/** The owner is a secret of the deployment: the id cannot be tested against guessed names. */
+export const taskId = ({ owner, task }: Pick<ObservedStep, 'owner' | 'task'>): TaskId =>
+  `task_${hash('sha256', `${owner}\n${task}`, 'base64url').slice(0, ID_CHARACTERS)}`;
+
+interface BoardStep extends Omit<TaskStep, 'number' | 'stays'> {
+  readonly stays: readonly BoardRun[];
+}
+
+const NEW_STEP: BoardStep = { stays: [], replays: 0 };
+
+/** One task on the status page: what this replica has seen of it. */
+export class BoardTask {
+  readonly id: TaskId;
+  /** Where it may be shown. */
+  readonly #name: string | undefined;
+  readonly #began_at_ms: number;
+  /** By number. The last one that began or was replayed comes last. */
+  readonly #steps = new Map<number, BoardStep>();
+  #step_at_ms: number;
+  #counted = 0;
+  #recoveries = 0;
+  #tokens_paid = 0;
+  #tokens_saved = 0;
+
+  constructor(id: TaskId, at_ms: number, name?: string) {
+    this.id = id;
+    this.#name = name;
+    this.#began_at_ms = at_ms;
+    this.#step_at_ms = at_ms;
+  }
+
+  begin(number: number, run: BoardRun, at_ms: number): void {
+    const known = this.#steps.get(number);
+    // Once a task was deleted, another run may be the step of that number.
+    const isBack = known?.stays.some((stay) => stay.run === run.run) === true;
+    const { stays, ...step } = isBack || known?.stays.length === 0 ? known : NEW_STEP;
+    this.#keep(number, { ...step, stays: [...stays, run].slice(-STAYS_MAX) }, at_ms);
+  }
+
+  replayed(number: number, tokens: number, at_ms: number): void {
+    const step = this.#steps.get(number) ?? NEW_STEP;
+    this.#tokens_saved += tokens;
+    this.#keep(number, { ...step, replays: step.replays + 1, replayed_at_ms: at_ms }, at_ms);
+  }
+
+  paid(tokens: number): void {
+    this.#tokens_paid += tokens;
+  }
+
+  recovered(): void {
+    this.#recoveries++;
+  }
+
+  /** Its runs that are remembered. */
+  get runs(): readonly BoardRun[] {
+    return [...this.#steps.values()].flatMap(({ stays }) => stays);
+  }
+
+  summary(): TaskSummary {
+    const state = this.#state;
+    const isIdle = state === 'idle' || state === 'failed';
+    return {
+      task: this.id,
+      ...(this.#name !== undefined && { name: this.#name }),
+      state,
+      began_at_ms: this.#began_at_ms,
+      step_at_ms: this.#step_at_ms,
+      ...(isIdle && {
+        idle_since_ms: Math.max(this.#step_at_ms, ...this.runs.map((run) => run.ended_at_ms ?? 0)),
+      }),
+      steps: this.#counted,
+      recoveries: this.#recoveries,
+      tokens_paid: this.#tokens_paid,
+      tokens_saved: this.#tokens_saved,
+    };
+  }
+
+  detail(): Omit<TaskDetail, 'version' | 'now_ms'> {
+    const steps = [...this.#steps].sort(([one], [other]) => one - other);
+    const shown = steps.map(([number, { stays, ...step }]) => ({
+      number,
+      ...step,
+      stays: stays.map((run) => run.stay()),
+    }));
+    return { ...this.summary(), shown };
+  }
+
+  get #state(): TaskState {
+    const live = this.runs.filter(({ outcome }) => outcome === undefined);
+    if (live.some(({ isRecovering }) => isRecovering)) return 'recovering';
+    if (live.length > 0) return 'answering';
+    const last = [...this.#steps.values()].at(-1);
+    // What was replayed had come to its end after all.
+    const isFailed = last?.replays === 0 && FAILURES.includes(last.stays.at(-1)?.outcome);
+    return isFailed ? 'failed' : 'idle';
+  }
+
+  #keep(number: number, step: BoardStep, at_ms: number): void {
+    if (!this.#steps.has(number)) this.#counted++;
+    this.#step_at_ms = at_ms;
+    remember(this.#steps, number, step, STEPS_MAX);
+  }
+}

@@ -1,0 +1,46 @@
+import { remember } from '../lib/bounded-map.ts';
+import type { Time } from '../lib/time.ts';
+import type { ObservedStep } from '../proxy/run/context/run-observer.ts';
+import { type BoardRun, shownText } from './board-run.ts';
+import { BoardTask, taskId } from './board-task.ts';
+import { STATUS_VERSION, type TaskDetail, type TaskId, type TasksDocument } from './snapshot.ts';
+
+const TASKS_MAX = 100;
+const NAME_CHARACTERS_MAX = 80;
+
+/** The tasks that had a step on this replica: the last ones. */
+export class TaskBoard {
+  readonly #time: Time;
+  readonly #content: boolean;
+  /** The last one that had a step comes last. */
+  readonly #tasks = new Map<TaskId, BoardTask>();
+
+  constructor({ time, content }: { readonly time: Time; readonly content: boolean }) {
+    this.#time = time;
+    this.#content = content;
+  }
+
+  /** The task of a step that begins, or is replayed. */
+  taskOf(step: ObservedStep): BoardTask {
+    const id = taskId(step);
+    const name = this.#content ? shownText(step.task, NAME_CHARACTERS_MAX) : undefined;
+    const task = this.#tasks.get(id) ?? new BoardTask(id, this.#time.wall(), name);
+    remember(this.#tasks, id, task, TASKS_MAX);
+    return task;
+  }
+
+  /** Runs of all of them that are remembered. */
+  get runs(): Iterable<BoardRun> {
+    return [...this.#tasks.values()].flatMap(({ runs }) => runs);
+  }
+
+  read(): TasksDocument {
+    const tasks = Array.from(this.#tasks.values(), (task) => task.summary()).reverse();
+    return { version: STATUS_VERSION, now_ms: this.#time.wall(), tasks };
+  }
+
+  detail(id: string): TaskDetail | undefined {
+    const task = this.#tasks.get(id as TaskId);
+    return task && { version: STATUS_VERSION, now_ms: this.#time.wall(), ...task.detail() };
+  }
+}
