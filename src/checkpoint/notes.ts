@@ -38,6 +38,7 @@ export interface NoteKey {
     | 'task_session'
     | 'task_state'
     | 'task_end'
+    | 'task_summary'
     | 'task_number'
     | 'owner_task'
     | 'last_task'

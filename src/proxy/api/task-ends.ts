@@ -3,6 +3,7 @@ import { isRunId, type Owner, type RunId } from '../../checkpoint/store.ts';
 import { ApiError, apiError } from '../../lib/errors.ts';
 import { knownRunIn } from '../resume/run-lookup.ts';
 import { answerOf } from '../resume/stored-runs.ts';
+import { taskSummaryNote } from '../run/compression/task-summary.ts';
 import type { NumberedName } from '../tasks/numbered-names.ts';
 import type { OwnedTask } from '../tasks/task-states.ts';
 import type { ApiContext } from './api-context.ts';
@@ -20,7 +21,7 @@ export async function cancelSteps(task: FoundTask, context: ApiContext): Promise
 }
 
 /**
- * Forgets the task, its steps with their runs, and the results of its tool calls. It counts as cancelled meanwhile, and where this is
+ * Forgets the task, its steps with their runs, its summary, and the results of its tool calls. It counts as cancelled meanwhile, and where this is
  * interrupted: it may be purged again. Throws `task_not_found` and `store_unavailable`.
  */
 export async function purgeTask(task: OwnedTask, context: ApiContext): Promise<void> {
@@ -34,6 +35,7 @@ export async function purgeTask(task: OwnedTask, context: ApiContext): Promise<v
   if (found) {
     await removeSteps(found, 'purge', context);
     await forgetCalls(found, context);
+    await answerOf(context.store.notes.consume(task.owner, taskSummaryNote(task.task)), context);
     await answerOf(tasks.forget(task, found.record), context);
   }
   await answerOf(taskStates.forget(task), context);
