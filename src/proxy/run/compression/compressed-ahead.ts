@@ -16,7 +16,7 @@ import {
   taskSummary,
 } from './task-summary.ts';
 
-/** A run for which no provider was asked yet. */
+/** A run for which this replica has asked no provider yet. */
 interface UnaskedRun {
   readonly run: Run;
   readonly facts: Pick<RequestFacts, 'promptSize'>;
