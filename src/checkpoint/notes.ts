@@ -42,6 +42,7 @@ export interface NoteKey {
     | 'task_usage'
     | 'task_state'
     | 'task_end'
+    | 'task_summary'
     | 'task_number'
     | 'owner_task'
     | 'last_task'

@@ -45,6 +45,7 @@ export function checkReferences(configuration: Configuration): Problem[] {
       const path = ['routes', index, 'compression'];
       report([...path, 'upstream'], upstreamFault(route.compression, Object.keys(upstreams)));
       report([...path, 'context_tokens'], roomFault(route.compression));
+      report(['routes', index, 'targets', 0, 'context_tokens'], shareFault(route));
     }
   }
   problems.push(...clientFaults(configuration), ...ownerFaults(configuration));
@@ -164,6 +165,11 @@ function roomFault({ context_tokens, summary_tokens }: CompressionConfiguration)
   const least = SUMMARIES_IN_CONTEXT * summary_tokens;
   if (context_tokens === undefined || context_tokens >= least) return undefined;
   return `must be at least ${least}, ${SUMMARIES_IN_CONTEXT} times summary_tokens, to leave room for what is summarised.`;
+}
+
+function shareFault({ targets, compression }: RouteConfiguration): string | undefined {
+  if (compression?.at_share === undefined || targets[0]?.context_tokens !== undefined) return undefined;
+  return 'is needed for compression.at_share, which is a share of it; say how many tokens the model takes.';
 }
 
 function repetitionFault(

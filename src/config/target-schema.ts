@@ -221,6 +221,13 @@ export const ROUTE_SCHEMA = {
           minimum: 1024,
           maximum: 1_000_000_000,
         },
+        at_share: {
+          type: 'number',
+          description:
+            'A request that is estimated to take more than this share of the `context_tokens` of the first target has its conversation summarised before a provider is asked. Without it only what all targets have refused is summarised.',
+          minimum: 0.001,
+          maximum: 1,
+        },
       },
     },
   },

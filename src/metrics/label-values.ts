@@ -22,7 +22,8 @@ export const SALVAGED = valuesOf<Exclude<FinalStatus, 'cancelled'>>({
 });
 
 export const TAKEOVERS = ['taken', 'refused', 'lost_race'] as const;
-export const COMPRESSIONS = ['compressed', 'not_shorter', 'failed'] as const;
+/** `reused`: the summary was one that is kept for the task. */
+export const COMPRESSIONS = ['compressed', 'reused', 'not_shorter', 'failed'] as const;
 /** Of requests to a second target: `denied` were over `hedge.max_share`, and not made. */
 export const HEDGES = ['won', 'lost', 'failed', 'denied'] as const;
 /** What the claim of a tool call is answered with. */

@@ -30,8 +30,7 @@ export function middleOf(parts: readonly Part[], keep: number): Middle | undefin
   // One that has results of calls in it can only stay together with the calls.
   const task = parts[last]?.results.length === 0 ? last : undefined;
   const end_max = Math.min(parts.length - keep, task === undefined && last >= 0 ? last : parts.length);
-  const leftOutBefore = (end: number) =>
-    [...parts.keys()].filter((index) => index < end && index !== task && parts[index]?.kind !== 'pinned');
+  const leftOutBefore = (end: number) => replaceableBefore(parts, end, task);
 
   const isWhole = wholePlaces(parts);
   const endBefore = (fits: (place: number) => boolean): number => {
@@ -46,6 +45,32 @@ export function middleOf(parts: readonly Part[], keep: number): Middle | undefin
   if (end === undefined) return undefined;
   return { left_out: leftOutBefore(end), joined_to: task !== undefined && task < end ? task : undefined };
 }
+
+/** Where a summary was put, in the conversation that it was made for: what makes it a part of a longer one. */
+export interface SummaryPlace {
+  /** What is before it was summarised, or stays. */
+  readonly end: number;
+  /** As in the {@link Middle}. */
+  readonly joined_to?: number | undefined;
+}
+
+export const placeOf = ({ left_out, joined_to }: Middle): SummaryPlace => ({
+  end: Math.max(...left_out.slice(-1), joined_to ?? 0) + 1,
+  joined_to,
+});
+
+/** The part of a conversation whose beginning was summarised that the summary takes the place of. */
+export const middleAt = (parts: readonly Part[], { end, joined_to }: SummaryPlace): Middle => ({
+  left_out: replaceableBefore(parts, end, joined_to),
+  joined_to,
+});
+
+const replaceableBefore = (
+  parts: readonly Part[],
+  end: number,
+  task: number | undefined,
+): readonly number[] =>
+  [...parts.slice(0, end).keys()].filter((index) => index !== task && parts[index]?.kind !== 'pinned');
 
 /** Tells whether nothing that belongs together is torn apart where the end begins at a place. */
 function wholePlaces(parts: readonly Part[]): (place: number) => boolean {

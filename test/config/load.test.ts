@@ -285,6 +285,18 @@ describe('what is wrong is named with its place and the remedy', () => {
       'routes[0].compression.context_tokens: must be at least 4096, 4 times summary_tokens, to leave room for what is summarised.',
     ],
     [
+      'routes: [{ model: a, targets: [{ upstream: main }], compression: { upstream: main, model: b, at_share: 0.8 } }]',
+      'routes[0].targets[0].context_tokens: is needed for compression.at_share, which is a share of it; say how many tokens the model takes.',
+    ],
+    [
+      'routes: [{ model: a, targets: [{ upstream: main, context_tokens: 8000 }], compression: { upstream: main, model: b, at_share: 0 } }]',
+      'routes[0].compression.at_share: must be at least 0.001, not 0.',
+    ],
+    [
+      'routes: [{ model: a, targets: [{ upstream: main, context_tokens: 8000 }], compression: { upstream: main, model: b, at_share: 1.5 } }]',
+      'routes[0].compression.at_share: must be at most 1, not 1.5.',
+    ],
+    [
       'routes: [{ model: a, targets: [{ upstream: main }], hedge: { after_ms: 1000 } }]',
       'routes[0].hedge: needs a second target to ask; add one under targets, or remove this.',
     ],

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Fault } from '../provider/fault.ts';
 import type { Plan } from '../provider/script.ts';
+import { expectCompressed, KEPT, SUMMARY } from './compressed-conversation.ts';
 import type { HoldfastProcess } from './holdfast-process.ts';
 import {
   callsIn,
@@ -30,8 +31,6 @@ import { saidBy } from './talk.ts';
 
 const TEXT =
   'Tomorrow it is at nine in Brest, and a little later in Lorient, as far as can be told from the past days.';
-const SUMMARY =
-  'The user asks for high water at Brest and Lorient; until day 5 it was at the hour of the day.';
 const WHOLE = { text: TEXT, finish: 'stop', done: true, error: undefined };
 const UNAUTHORISED: Fault = {
   kind: 'status',
@@ -39,7 +38,6 @@ const UNAUTHORISED: Fault = {
   body: { error: { message: 'Who are you?', code: 'invalid_api_key' } },
 };
 const CUT: Fault = { kind: 'reset', at: { event: 10 } };
-const KEPT = 8;
 
 const says = (faults: readonly Fault[] = []): Plan => ({ parts: [{ text: TEXT }], faults });
 const whole: Say = () => says();
@@ -63,27 +61,6 @@ beforeAll(async () => {
   deployment.say('scribe', 'scribe', summary);
 }, 60_000);
 afterAll(() => deployment.close());
-
-/** What was sent in place of the conversation: instructions, the summary, and the end of it as it was. */
-function expectCompressed(sent: SentBody, request: { readonly [field: string]: unknown }, keep = KEPT) {
-  const [before, after] = [messagesOf(request as SentBody), messagesOf(sent)];
-  const pinned = before.filter(({ role }) => role === 'system' || role === 'developer');
-  expect(after.slice(0, pinned.length)).toEqual(pinned);
-  const said = after[pinned.length];
-  expect(said?.role).toBe('user');
-  expect(String(said?.content)).toContain(SUMMARY);
-  const end = after.slice(pinned.length + 1);
-  expect(end.length).toBeGreaterThanOrEqual(keep);
-  expect(end).toEqual(before.slice(before.length - end.length));
-  expect(after.length).toBeLessThan(before.length / 2);
-  const { calls, results } = callsIn(after);
-  expect(calls.length).toBeGreaterThan(0);
-  expect(calls).toEqual(results);
-  // All else is as the client asked for it.
-  const { messages: _, input: __, ...asked } = request;
-  const { messages: ___, input: ____, ...rest } = sent;
-  expect(rest).toEqual(asked);
-}
 
 describe.each(MESSAGE_WIRES)('on %s, a conversation that is too long', (wire) => {
   test('is refused where nothing is configured about it', async () => {

@@ -106,6 +106,7 @@ export class OverflowDeployment {
     const compression = { upstream: 'scribe', model: 'scribe', keep_messages: 8, summary_tokens: 256 };
     const small = { upstream: 'main', context_tokens: 1000 };
     const large = { upstream: 'larger', context_tokens: 2000 };
+    const ahead = { ...compression, at_share: 0.5 };
     const configuration = {
       upstreams: {
         main: { base_url: main, dialect: 'vllm' },
@@ -122,6 +123,8 @@ export class OverflowDeployment {
         { model: 'two-*', targets: [small, large] },
         { model: 'short-*', targets: [{ upstream: 'main' }], compression },
         { model: 'short2-*', targets: [small, large], compression },
+        { model: 'ahead-*', targets: [{ upstream: 'main', context_tokens: 2000 }], compression: ahead },
+        { model: 'ahead2-*', targets: [{ ...large, context_tokens: 100_000 }, small], compression: ahead },
         {
           model: 'pieces-*',
           targets: [{ upstream: 'main' }],
@@ -161,8 +164,14 @@ export class OverflowDeployment {
     return provider.requests.filter((request) => bodyOf(request).model === model);
   }
 
-  open(wire: WireName, body: object, headers: object = {}, signal?: AbortSignal): Promise<Response> {
-    return fetch(this.holdfast.url + WIRES[wire].path, {
+  open(
+    wire: WireName,
+    body: object,
+    headers: object = {},
+    signal?: AbortSignal,
+    replica = this.holdfast,
+  ): Promise<Response> {
+    return fetch(replica.url + WIRES[wire].path, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -175,8 +184,8 @@ export class OverflowDeployment {
     });
   }
 
-  async ask(wire: WireName, body: object, headers: object = {}): Promise<Told> {
-    const response = await this.open(wire, body, headers);
+  async ask(wire: WireName, body: object, headers: object = {}, replica = this.holdfast): Promise<Told> {
+    const response = await this.open(wire, body, headers, undefined, replica);
     const text = await response.text();
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
     const reading = READERS[wire](isStream ? text : '', { live: false, parted: false });

@@ -1,6 +1,7 @@
 import { isRunId, type Owner, type RunId } from '../../checkpoint/store.ts';
 import { ApiError, apiError } from '../../lib/errors.ts';
 import { answerOf } from '../resume/stored-runs.ts';
+import { taskSummaryNote } from '../run/compression/task-summary.ts';
 import type { NumberedName } from '../tasks/numbered-names.ts';
 import { runOfStep, stepNote } from '../tasks/step-runs.ts';
 import { isEnded, type OwnedTask } from '../tasks/task-states.ts';
@@ -19,7 +20,7 @@ export async function cancelSteps(task: FoundTask, context: ApiContext): Promise
 }
 
 /**
- * Forgets the task, its steps with their runs, and the results of its tool calls. It counts as cancelled meanwhile, and where this is
+ * Forgets the task, its steps with their runs, its summary, and the results of its tool calls. It counts as cancelled meanwhile, and where this is
  * interrupted: it may be purged again. Throws `task_not_found` and `store_unavailable`.
  */
 export async function purgeTask(task: OwnedTask, context: ApiContext): Promise<void> {
@@ -35,6 +36,7 @@ export async function purgeTask(task: OwnedTask, context: ApiContext): Promise<v
     await purgeSteps(found, context);
     await forgetCalls(found, context);
     await answerOf(usage.forget(found), context);
+    await answerOf(context.store.notes.consume(task.owner, taskSummaryNote(task.task)), context);
     await answerOf(tasks.forget(task, found.record), context);
   }
   await answerOf(terms.forget(task), context);

@@ -8,6 +8,7 @@ import type { ToolCall } from '../../plans/tool-call.ts';
 import type { Client } from '../downstream/client.ts';
 import { leaveAnswerId } from './answer-ids.ts';
 import { AttemptReader, newAttempt } from './attempt-reader.ts';
+import { compressedAhead, isTooLarge } from './compression/compressed-ahead.ts';
 import type { AttemptReport, PlannedAttempt } from './context/attempt.ts';
 import type { Resumption, Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
@@ -51,7 +52,9 @@ export async function relay(
     const begun = new RunState(choice ? { ...run, target } : run, client, context, watch, resumption);
     state = begun;
     show(begun.transcript);
-    const first = firstAttempt(target, run, begun.facts, context);
+    const needsSummary = mayAsk(begun, resumption) && isTooLarge(begun);
+    const shorter = needsSummary ? await compressedAhead(begun, context) : undefined;
+    const first = firstAttempt(target, run, begun.facts, context, shorter);
     // Most runs are never interrupted.
     const plannerOfRun = (): AttemptPlanner => {
       if (planner) return planner;
@@ -77,6 +80,10 @@ export async function relay(
     await planner?.release();
   }
 }
+
+/** A provider may yet be asked for something of the answer. */
+const mayAsk = ({ restored }: RunState, resumption: Resumption | undefined): boolean =>
+  !restored?.ended && !restored?.announcedError && resumption?.barred === undefined;
 
 /** What it takes to deliver a run. */
 interface Delivery {
@@ -113,6 +120,8 @@ async function deliver(first: FirstAttempt, delivery: Delivery): Promise<Outcome
     await state.fail(restored.announcedError);
     return close(state, client, { status: 'failed' }, 'failed');
   }
+  // A client may have left while its conversation was summarised.
+  if (state.signal.aborted) return abandon(state, client, context);
   let report: AttemptReport = restored?.report ?? (await read(planned, delivery));
   for (;;) {
     if (state.signal.aborted) {

@@ -13,9 +13,11 @@ import type { Target } from './target.ts';
 const NONE: readonly Target[] = [];
 
 /** How conversations with a model are put in fewer words if they have to be. */
-export interface ModelCompression extends Omit<CompressionConfiguration, 'upstream' | 'model'> {
+export interface ModelCompression extends Omit<CompressionConfiguration, 'upstream' | 'model' | 'at_share'> {
   /** The target that makes the summary. */
   readonly target: Target & { readonly model: string };
+  /** A longer request is put in fewer words before it is sent; none is, without it. */
+  readonly request_tokens_max?: number;
 }
 
 /** When another target is asked as well, and how often it may be. */
@@ -63,9 +65,14 @@ export class RouteTable {
       };
     };
     this.fallback = targetOf({ upstream: Object.keys(upstreams)[0] ?? '' });
-    const compressionOf = ({ upstream, model, ...settings }: CompressionConfiguration): ModelCompression => ({
+    const compressionOf = (
+      { upstream, model, at_share, ...settings }: CompressionConfiguration,
+      [first]: readonly TargetConfiguration[],
+    ): ModelCompression => ({
       ...settings,
       target: { ...upstreamOf(upstream), model },
+      ...(at_share !== undefined &&
+        first?.context_tokens !== undefined && { request_tokens_max: at_share * first.context_tokens }),
     });
     const hedgeOf = ({ max_share, ...waits }: HedgeConfiguration): ModelHedge => ({
       ...waits,
@@ -84,7 +91,7 @@ export class RouteTable {
         recoversDocuments: non_streaming === 'recover',
         // With one target there is nothing to choose.
         cache_affinity_ms: targets.length > 1 ? cache_affinity_ms : 0,
-        ...(compression && { compression: compressionOf(compression) }),
+        ...(compression && { compression: compressionOf(compression, targets) }),
         ...(hedge && { hedge: hedgeOf(hedge) }),
         ...(tool_calls && { tool_calls }),
       }),

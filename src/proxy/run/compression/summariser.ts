@@ -15,6 +15,16 @@ const TRIES_MAX = 2;
 /** More requests would take longer than clients wait for an answer. */
 const PIECES_MAX = 16;
 
+/** What a summary is to be of. */
+export interface SummaryWanted {
+  readonly sayings: readonly Saying[];
+  readonly tokens_max: number;
+  /** The summary of what came before them, which the new one takes the place of as well. */
+  readonly before?: string | undefined;
+  /** A summary that takes longer is given up. */
+  readonly within_ms?: number;
+}
+
 /** Has a model summarise what was said in a conversation, as the configuration has it. */
 export class Summariser {
   readonly #settings: RunCompression;
@@ -29,16 +39,15 @@ export class Summariser {
 
   /** `undefined` if no summary could be had: the log says why. `signal` aborts when the run no longer needs it. */
   async summarise(
-    sayings: readonly Saying[],
-    tokens_max: number,
+    { sayings, tokens_max, before: known, within_ms = Number.POSITIVE_INFINITY }: SummaryWanted,
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const { time, configuration } = this.#context;
     const pieces = piecesOf(sayings, this.#pieceCharacters(tokens_max));
     if (pieces.length > PIECES_MAX) return this.#failed({ pieces: pieces.length });
     // A run that would be given up for lack of progress does not wait longer for a summary either.
-    const until_ms = time.now() + configuration.recovery.no_progress_ms;
-    let before: string | undefined;
+    const until_ms = time.now() + Math.min(within_ms, configuration.recovery.no_progress_ms);
+    let before = known;
     for (const piece of pieces) {
       const prompt = summaryRequest({ piece, before, tokens_max });
       before = await this.#insist(() => this.#ask(prompt, tokens_max, until_ms - time.now(), signal), signal);

@@ -7,6 +7,7 @@ import { upstreamUrl } from '../../upstream/transport.ts';
 import type { Dialect } from '../../wires/common/dialect.ts';
 import type { WireRequest } from '../../wires/common/wire.ts';
 import { DIALECTS } from '../../wires/dialects/registry.ts';
+import type { CompressedRequest } from '../compression/summary-in-place.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 
@@ -18,6 +19,12 @@ export interface AskedConversation {
   /** Set where it is not the client's own. */
   readonly compressed?: Compression;
 }
+
+export const askedInstead = ({ request, compressed }: CompressedRequest): AskedConversation => ({
+  request,
+  body: JSON.stringify(request),
+  compressed,
+});
 
 /** By which name this target is asked for the model of the run. */
 export const modelOf = (target: RunTarget, { request }: Run): string => target.model ?? request.model;
@@ -61,7 +68,11 @@ export const requestTo = (
 ): AttemptRequest => ({ url: upstreamUrl(base_url, wire.path), headers: target.headers, body });
 
 /** The same request with fields that the client has left out. */
-export const withAdded = (asked: AttemptRequest, { request }: Run, added: Fields): AttemptRequest => ({
+export const withAdded = (
+  asked: AttemptRequest,
+  { request }: Pick<AskedConversation, 'request'>,
+  added: Fields,
+): AttemptRequest => ({
   ...asked,
   body: withFields({ text: asked.body ?? '', fields: request as unknown as Fields }, added).text,
 });

@@ -9,18 +9,18 @@ import {
   workLimit,
 } from '../../../plans/budget.ts';
 import { type Bar, decide, type GiveUp, type Plan, type Policy } from '../../../plans/decide.ts';
-import type { Compression } from '../../../plans/delta.ts';
 import type { ToolCall } from '../../../plans/tool-call.ts';
 import type { Transcript } from '../../../plans/transcript.ts';
 import type { RunTarget } from '../../upstream/target.ts';
 import type { RequestFacts } from '../../wires/common/request.ts';
 import type { AnswerWriter, WireRequest } from '../../wires/common/wire.ts';
 import { type CompressedPlan, Compressions } from '../compression/compressions.ts';
+import type { CompressedRequest } from '../compression/summary-in-place.ts';
 import type { AttemptReport, PlannedAttempt } from '../context/attempt.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 import type { RunTargets } from '../targets/run-targets.ts';
-import { type AskedConversation, originalRequest, withAdded } from './asked-conversation.ts';
+import { type AskedConversation, askedInstead, originalRequest, withAdded } from './asked-conversation.ts';
 import { PROBE_MAX_MS } from './prefill-knowledge.ts';
 import { KeptAnswer } from './provider-resume.ts';
 import { TargetRequests, type WantedRest } from './recovery-request.ts';
@@ -78,22 +78,26 @@ export interface PlannedRun {
   readonly signal: AbortSignal;
 }
 
-/** The client's own request. */
+/** The client's own request, or a shorter one in its place. */
 export interface FirstAttempt {
   readonly planned: PlannedAttempt;
+  readonly conversation: AskedConversation;
   /** The answer to it, where its provider may keep that. */
   readonly kept: KeptAnswer | undefined;
 }
 
+/** `shorter`: what is asked for in place of the client's own request. */
 export function firstAttempt(
   target: RunTarget,
   run: Run,
   facts: RequestFacts,
   context: RunContext,
+  shorter?: CompressedRequest,
 ): FirstAttempt {
-  const original = originalRequest(target, run, run, context);
+  const conversation = shorter ? askedInstead(shorter) : run;
+  const original = originalRequest(target, conversation, run, context);
   const added = target.upstream.responses?.background ? run.wire.backgroundFields?.(run.request) : undefined;
-  const request = added ? withAdded(original, run, added) : original;
+  const request = added ? withAdded(original, conversation, added) : original;
   const kept = KeptAnswer.of(target, run, facts, context);
   const planned = {
     target,
@@ -101,8 +105,9 @@ export function firstAttempt(
     request: kept?.asked(request) ?? request,
     added_messages: [],
     isInBackground: added !== undefined,
+    ...(shorter && { compressed: shorter.compressed }),
   } as const;
-  return { planned, kept };
+  return { planned, conversation, kept };
 }
 
 /**
@@ -130,7 +135,7 @@ export class AttemptPlanner {
   constructor(
     run: PlannedRun,
     targets: RunTargets,
-    { planned, kept }: FirstAttempt,
+    { planned, conversation, kept }: FirstAttempt,
     context: RunContext,
     unfinished: readonly Pick<ToolCall, 'name'>[] = [],
     barred?: Bar,
@@ -140,7 +145,7 @@ export class AttemptPlanner {
     this.#context = context;
     this.#barred = barred;
     this.#budget = newBudget(run.attempts.started_ms);
-    this.#conversation = run.run;
+    this.#conversation = conversation;
     if (kept) this.#of(planned.target).keep(kept);
     this.#cutTools = namesOf(unfinished);
   }
@@ -286,9 +291,14 @@ export class AttemptPlanner {
     return this.#conversation.request;
   }
 
+  /** It has a summary in it already. */
+  get isCompressed(): boolean {
+    return this.#conversation.compressed !== undefined;
+  }
+
   /** From now on this is asked for in its place. */
-  compress(request: WireRequest, compressed: Compression): void {
-    this.#conversation = { request, body: JSON.stringify(request), compressed };
+  compress(shorter: CompressedRequest): void {
+    this.#conversation = askedInstead(shorter);
     for (const requests of this.#asked.values()) requests.replaceConversation(this.#conversation);
   }
 

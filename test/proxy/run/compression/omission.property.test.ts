@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { omissionOf } from '../../../../src/proxy/run/compression/compressions.ts';
+import { omissionOf } from '../../../../src/proxy/run/compression/omission.ts';
 import type { WireRequest } from '../../../../src/proxy/wires/common/wire.ts';
 import { WIRES } from '../../../../src/proxy/wires/registry.ts';
 import { CASES, seedOr } from '../../../cases.ts';
