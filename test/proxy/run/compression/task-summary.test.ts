@@ -36,10 +36,13 @@ function apart(messages: readonly Message[]): TakenApart {
   return taken;
 }
 
-const message = fc.record({
-  role: fc.constantFrom('system', 'user', 'assistant', 'assistant'),
-  content: fc.string({ maxLength: 6 }),
-});
+const message = fc.record(
+  {
+    role: fc.constantFrom('system', 'user', 'assistant', 'assistant'),
+    content: fc.string({ maxLength: 6 }),
+  },
+  { noNullPrototype: true },
+);
 const some = fc.array(message, { maxLength: 12 });
 
 describe('the summary that is kept for a task', () => {
