@@ -30,7 +30,7 @@ const INTEGRATION = [
 const SYSTEM = [
   'test/agents/**/*.test.ts',
   'test/chaos/**/*.test.ts',
-  'test/checkpoint/file/file-processes.test.ts',
+  'test/checkpoint/file/{file-forgery,file-processes}.test.ts',
   'test/checkpoint/redis/redis-!(address).test.ts',
   'test/cli-tasks.test.ts',
   'test/client/unstored-run.test.ts',
