@@ -137,7 +137,7 @@ describe('the tasks of the board', () => {
     expect(board.detail(runId(1))).toMatchObject({ outcome: 'complete', text: '' });
   });
 
-  it('are told to viewers once they have changed', () => {
+  it('reach viewers once they have changed', () => {
     const { board } = createBoard();
     const changes = new BoardChanges();
     board.changes = changes;

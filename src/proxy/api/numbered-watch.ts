@@ -9,7 +9,7 @@ const OPEN_READ_MAX = 8;
 export interface Observed {
   /** Differs whenever there is something new to tell; empty where there is nothing. */
   readonly token: string;
-  /** What is told of it. */
+  /** What a client gets of it. */
   readonly document: object;
   /** Nothing of it changes any more. */
   readonly isFinal: boolean;
@@ -32,7 +32,7 @@ interface Numbered<Seen> {
 
 /**
  * Finds what is new among things that have numbers, from a position on. A look costs a few reads, however many of them there
- * are. It may be repeated when it was interrupted: nothing is told twice.
+ * are. It may be repeated when it was interrupted: a client gets nothing twice.
  */
 export class NumberedWatch<Seen extends Observed> {
   readonly #numbered: Numbered<Seen>;

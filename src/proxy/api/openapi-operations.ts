@@ -179,14 +179,31 @@ export const PUT_TASK: Operation = {
   answer: ref('Task'),
   errors: [400, 410, 503],
 };
-export const LIST_STEPS: Operation = {
-  operationId: 'listSteps',
-  summary: 'Lists the steps of a task with their runs, in their order',
+/** A list of what a task has, in pages. */
+const listOfTask = (operationId: string, summary: string, answer: string): Operation => ({
+  operationId,
+  summary,
   tags: TASKS,
   parameters: [LIMIT, AFTER],
-  answer: ref('StepList'),
+  answer: ref(answer),
   errors: [400, 404, 503],
-};
+});
+
+export const LIST_STEPS = listOfTask(
+  'listSteps',
+  'Lists the steps of a task with their runs, in their order',
+  'StepList',
+);
+export const SHOW_TRANSCRIPT = listOfTask(
+  'showTranscript',
+  'Lists what the steps of a task have said, in their order',
+  'Transcript',
+);
+export const LIST_CALLS = listOfTask(
+  'listCalls',
+  'Lists the tool calls of a task with their results',
+  'CallList',
+);
 export const STREAM_TASK: Operation = {
   operationId: 'streamTask',
   summary: 'Streams what happens in a task, until it ends',
@@ -195,22 +212,6 @@ export const STREAM_TASK: Operation = {
   tags: TASKS,
   parameters: [query('after', 'The id of the last event that the client has.'), LAST_EVENT],
   answer: 'text/event-stream',
-  errors: [400, 404, 503],
-};
-export const SHOW_TRANSCRIPT: Operation = {
-  operationId: 'showTranscript',
-  summary: 'Lists what the steps of a task have said, in their order',
-  tags: TASKS,
-  parameters: [LIMIT, AFTER],
-  answer: ref('Transcript'),
-  errors: [400, 404, 503],
-};
-export const LIST_CALLS: Operation = {
-  operationId: 'listCalls',
-  summary: 'Lists the tool calls of a task with their results',
-  tags: TASKS,
-  parameters: [LIMIT, AFTER],
-  answer: ref('CallList'),
   errors: [400, 404, 503],
 };
 export const DELETE_TASK: Operation = {

@@ -58,7 +58,7 @@ async function taskSummary(found: FoundTask, context: ApiContext): Promise<TaskS
   const { created_at_ms, parent, steps, sessions } = found.record;
   const [terms, [last]] = await Promise.all([
     answerOf(context.taskRules.terms.of(found), context),
-    steps === 0 ? [] : stepsOf(found, steps, steps, context),
+    steps === 0 ? [] : stepsOf(found, [steps, steps], context),
   ]);
   const { description, steps_total, deadline_at_ms, budget_tokens } = terms;
   return {
@@ -179,9 +179,13 @@ export async function stepList(
 ): Promise<object> {
   const { steps } = found.record;
   const last = Math.min(after + limit, steps);
-  const data = await stepsOf(found, after + 1, last, context);
-  const has_more = last < steps;
-  return { object: 'list', data, has_more, next: has_more ? String(last) : null };
+  return numberedPage(await stepsOf(found, [after + 1, last], context), last, steps);
+}
+
+/** A page of what has numbers. `looked_at`: up to which; `last`: the highest there is. */
+export function numberedPage(data: readonly object[], looked_at: number, last: number): object {
+  const has_more = looked_at < last;
+  return { object: 'list', data, has_more, next: has_more ? String(looked_at) : null };
 }
 
 interface StepDocument {
@@ -191,16 +195,22 @@ interface StepDocument {
   readonly run: RunSummary | null;
 }
 
-const stepsOf = (task: FoundTask, first: number, last: number, context: ApiContext) =>
-  eachNumbered(
-    [first, last],
-    (start, end) => answerOf(context.tasks.steps(task, start, end), context),
-    (step) => stepDocument(task.owner, step, context),
-  );
+const stepsOf = (task: FoundTask, range: NumberRange, context: ApiContext) =>
+  eachStep(task, range, context, (step) => stepDocument(task.owner, step, context));
+
+/** See {@link eachNumbered}. Throws `store_unavailable`. */
+export const eachStep = <Result>(
+  task: FoundTask,
+  range: NumberRange,
+  context: ApiContext,
+  work: (step: NumberedName) => Promise<Result>,
+) => eachNumbered(range, (first, last) => answerOf(context.tasks.steps(task, first, last), context), work);
+
+type NumberRange = readonly [first: number, last: number];
 
 /** Does `work` for all that are still known in a range of numbers, in their order, a few at a time. */
 export async function eachNumbered<Result>(
-  [first, last]: readonly [first: number, last: number],
+  [first, last]: NumberRange,
   read: (first: number, last: number) => Promise<readonly NumberedName[]>,
   work: (each: NumberedName) => Promise<Result>,
 ): Promise<readonly Result[]> {

@@ -7,7 +7,7 @@ import { runOfStep, stepNote } from '../tasks/step-runs.ts';
 import { isEnded, type OwnedTask } from '../tasks/task-states.ts';
 import type { ApiContext } from './api-context.ts';
 import { cancelRun, purgeRun } from './run-ends.ts';
-import { eachNumbered, type FoundTask, foundIn } from './task-documents.ts';
+import { eachNumbered, eachStep, type FoundTask, foundIn } from './task-documents.ts';
 
 /** A run that was cut may have been continued by another one, and that by the next. */
 const RUNS_OF_STEP_MAX = 64;
@@ -16,7 +16,8 @@ type Removal = 'cancel' | 'purge';
 
 /** Cancels the answers of the task that are under way. Throws `store_unavailable`. */
 export async function cancelSteps(task: FoundTask, context: ApiContext): Promise<void> {
-  await eachStep(task, context, (step) => removeRuns(task.owner, step, 'cancel', context));
+  const range = [1, task.record.steps] as const;
+  await eachStep(task, range, context, (step) => removeRuns(task.owner, step, 'cancel', context));
 }
 
 /**
@@ -61,22 +62,13 @@ async function purgeSteps(task: FoundTask, context: ApiContext): Promise<void> {
   const { steps, store, tasks } = context;
   const { owner, record } = task;
   const sessions = await answerOf(tasks.sessions(task, 1, record.sessions ?? 0), context);
-  await eachStep(task, context, async (step) => {
+  await eachStep(task, [1, record.steps], context, async (step) => {
     await removeRuns(owner, step, 'purge', context);
     for (const { name } of sessions) await answerOf(steps.forgetSession(task, name, step), context);
     await answerOf(store.notes.consume(owner, stepNote(step.name)), context);
     await answerOf(tasks.forgetStep(task, step), context);
   });
   for (const session of sessions) await answerOf(tasks.forgetSession(task, session), context);
-}
-
-async function eachStep(
-  task: FoundTask,
-  context: ApiContext,
-  work: (step: NumberedName) => Promise<void>,
-): Promise<void> {
-  const read = (first: number, last: number) => answerOf(context.tasks.steps(task, first, last), context);
-  await eachNumbered([1, task.record.steps], read, work);
 }
 
 async function removeRuns(

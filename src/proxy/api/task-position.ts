@@ -4,9 +4,9 @@ import { parsedJson } from '../../lib/json.ts';
 
 /** What a client has seen of what has numbers: the steps, or the tool calls, of a task. */
 export interface SeenNumbers {
-  /** The highest number it was told of. */
+  /** The highest number that it has. */
   readonly last: number;
-  /** Those which may still change, and what it was told of them, see {@link tokenOf}. Ascending. */
+  /** Those which may still change, with the {@link tokenOf} what it has of them. Ascending. */
   readonly open: ReadonlyMap<number, string>;
 }
 
@@ -14,7 +14,7 @@ export interface SeenNumbers {
 export interface TaskPosition {
   /** See `TaskState`. Of a task that was deleted, nothing else counts. */
   readonly era: string;
-  /** Of the task itself; empty before it was told anything. */
+  /** Of the task itself; empty before its first event. */
   readonly token: string;
   readonly steps: SeenNumbers;
   readonly calls: SeenNumbers;
@@ -35,7 +35,7 @@ export const nothingSeen = (era: string): TaskPosition => ({
   calls: NO_NUMBERS,
 });
 
-/** Stands for what a client was told. */
+/** Stands for what a client has. */
 export const tokenOf = (told: readonly unknown[]): string =>
   hash('sha256', JSON.stringify(told), 'base64url').slice(0, TOKEN_CHARACTERS);
 

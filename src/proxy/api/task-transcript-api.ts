@@ -7,7 +7,14 @@ import { storedStep } from '../tasks/step-runs.ts';
 import type { ApiContext } from './api-context.ts';
 import { LIST_CALLS, SHOW_TRANSCRIPT } from './openapi-operations.ts';
 import { PRIVATE, READ_AT_ONCE, runDocument } from './run-documents.ts';
-import { eachNumbered, type FoundTask, type NumberQuery, numberQuery, stepQuery } from './task-documents.ts';
+import {
+  eachNumbered,
+  type FoundTask,
+  type NumberQuery,
+  numberedPage,
+  numberQuery,
+  stepQuery,
+} from './task-documents.ts';
 import { foundTask, TASK_PATH, taskOf } from './task-requests.ts';
 
 /** What the steps of a task have said, and what its tools have returned, for its owner. */
@@ -58,7 +65,7 @@ async function transcript(
       units += answer.units;
     }
   }
-  return page(data, next, found.record.steps);
+  return numberedPage(data, next, found.record.steps);
 }
 
 /** `units`: how much it is, roughly. */
@@ -96,10 +103,5 @@ async function callList(
     },
   );
   const data = documents.filter((document) => document !== undefined);
-  return page(data, last, calls);
-}
-
-function page(data: readonly object[], looked_at: number, all: number): object {
-  const has_more = looked_at < all;
-  return { object: 'list', data, has_more, next: has_more ? String(looked_at) : null };
+  return numberedPage(data, last, calls);
 }
