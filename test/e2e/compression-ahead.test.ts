@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { estimatedPromptTokens } from '../../src/plans/tokens.ts';
 import { WIRES } from '../../src/proxy/wires/registry.ts';
@@ -33,15 +30,12 @@ const whole: Say = () => ({ parts: [{ text: TEXT }] });
 const summary: Say = () => ({ parts: [{ text: SUMMARY }] });
 
 let deployment: OverflowDeployment;
-let directory: string;
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'holdfast-e2e-'));
-  deployment = await OverflowDeployment.start(2, `file:${directory}/store`);
+  deployment = await OverflowDeployment.startTwo();
   deployment.say('scribe', 'scribe', summary);
 }, 60_000);
 afterAll(async () => {
   await deployment.close();
-  rmSync(directory, { recursive: true });
 });
 
 const modelOf = (route: string, wire: MessageWire, name: string) =>
@@ -352,12 +346,8 @@ test('a client that leaves before there is a summary has nothing asked for', asy
 test('a replica that takes a step over sends the conversation that the lost one has sent', {
   timeout: 60_000,
 }, async () => {
-  const store = mkdtempSync(join(tmpdir(), 'holdfast-e2e-'));
-  const two = await OverflowDeployment.start(2, `file:${store}/store`);
-  onTestFinished(async () => {
-    await two.close();
-    rmSync(store, { recursive: true });
-  });
+  const two = await OverflowDeployment.startTwo();
+  onTestFinished(() => two.close());
   const [dying, other] = two.replicas as [HoldfastProcess, HoldfastProcess];
   const wire = 'chat_completions';
   const model = modelOf('ahead', wire, 'taken-over');

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Fault } from '../provider/fault.ts';
 import type { Plan } from '../provider/script.ts';
@@ -445,12 +442,8 @@ test('a client that wants no stream is answered all the same', async () => {
 });
 
 test('a replica that takes a run over finds it too long as well', { timeout: 60_000 }, async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'holdfast-e2e-'));
-  const two = await OverflowDeployment.start(2, `file:${directory}/store`);
-  onTestFinished(async () => {
-    await two.close();
-    rmSync(directory, { recursive: true });
-  });
+  const two = await OverflowDeployment.startTwo();
+  onTestFinished(() => two.close());
   const [dying, other] = two.replicas as [HoldfastProcess, HoldfastProcess];
   const wire = 'chat_completions';
   const model = modelOf('short', wire, 'taken-over');

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { WireName } from '../../src/checkpoint/journal.ts';
 import { WIRES } from '../../src/proxy/wires/registry.ts';
@@ -84,6 +87,8 @@ export class OverflowDeployment {
   readonly larger: Provider;
   readonly scribe: Provider;
   readonly #says = new Map<string, Say>();
+  /** Of its own. */
+  #directory: string | undefined;
 
   private constructor(replicas: readonly HoldfastProcess[], [main, larger, scribe]: readonly Provider[]) {
     this.replicas = replicas;
@@ -100,6 +105,14 @@ export class OverflowDeployment {
   }
 
   /** `store`: what the replicas share, if there are several. */
+  /** Two replicas that share a directory, which is gone with them. */
+  static async startTwo(): Promise<OverflowDeployment> {
+    const directory = mkdtempSync(join(tmpdir(), 'holdfast-e2e-'));
+    const two = await OverflowDeployment.start(2, `file:${directory}/store`);
+    two.#directory = directory;
+    return two;
+  }
+
   static async start(replicas = 1, store = 'memory'): Promise<OverflowDeployment> {
     const providers = await Promise.all([startProvider(), startProvider(), startProvider()]);
     const [main, larger, scribe] = providers.map(({ url }) => url);
@@ -196,5 +209,6 @@ export class OverflowDeployment {
   /** Rejects if the process had complaints, or a provider was told to do something it could not. */
   async close(): Promise<void> {
     await Promise.all([...this.replicas, this.main, this.larger, this.scribe].map((each) => each.close()));
+    if (this.#directory !== undefined) rmSync(this.#directory, { recursive: true });
   }
 }
