@@ -49,7 +49,9 @@ const offeredByZsh: Offer = (shell, words, directory) => {
     'type_in "autoload -Uz compinit && compinit -D -u && source ./completion.zsh"',
     // What matches is kept as well as offered.
     String.raw`type_in "compadd() { builtin compadd -A found \"\$@\"; print -rl -- \$found >>offers; builtin compadd \"\$@\" }"`,
-    'type_in "print rea\'\'dy"',
+    // Before the line editor has the terminal, \x15 would have the terminal itself throw the line away,
+    // so the editor says when it begins.
+    `type_in "zle-line-init() { print -rn -- rea''dy }; zle -N zle-line-init"`,
     'zpty -r shell line "*ready*"',
     // Then the line is thrown away, and the next one says that it is over.
     `zpty -n -w shell "${words.join(' ')}"$'\\t\\x15'"print do''ne"$'\\n'`,
