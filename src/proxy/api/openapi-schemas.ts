@@ -150,6 +150,12 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       object: { const: 'holdfast.answer' },
       number: STEP.number,
       run: nullable({ ...text, description: 'The id of the run.' }),
+      input: nullable({
+        type: 'array',
+        items: {},
+        description:
+          'What the client has said since the answer before, in the messages or items of its request; `null` where that is not kept.',
+      }),
       answer: nullable(ref('Run')),
     }),
   ),

@@ -4,6 +4,8 @@ import type { Owner, StoredRun } from '../../checkpoint/store.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import type { NumberedName } from '../tasks/numbered-names.ts';
 import { storedStep } from '../tasks/step-runs.ts';
+import { inputOf } from '../wires/common/conversation.ts';
+import { wireOf } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
 import { LIST_CALLS, SHOW_TRANSCRIPT } from './openapi-operations.ts';
 import { PRIVATE, READ_AT_ONCE, runDocument } from './run-documents.ts';
@@ -17,7 +19,7 @@ import {
 } from './task-documents.ts';
 import { foundTask, TASK_PATH, taskOf } from './task-requests.ts';
 
-/** What the steps of a task have said, and what its tools have returned, for its owner. */
+/** What was said in a task, and what its tools have returned, for its owner. */
 export function taskTranscriptRoutes(api: FastifyInstance, context: ApiContext): void {
   api.get(
     `${TASK_PATH}/transcript`,
@@ -75,10 +77,20 @@ async function answerOfStep(
   context: ApiContext,
 ): Promise<{ readonly document: object; readonly units: number }> {
   const found = await answerOf(storedStep(context.store, owner, name), context);
-  if (!found) return { document: { object: 'holdfast.answer', number, run: null, answer: null }, units: 0 };
+  const object = 'holdfast.answer';
+  if (!found) return { document: { object, number, run: null, input: null, answer: null }, units: 0 };
   const { run, stored } = found;
+  const input = inputOfRun(stored) ?? null;
   const answer = await runDocument(run, owner, stored, context);
-  return { document: { object: 'holdfast.answer', number, run, answer }, units: unitsOfRun(stored) };
+  const units = JSON.stringify(input).length + unitsOfRun(stored);
+  return { document: { object, number, run, input, answer }, units };
+}
+
+/** Undefined where the request is not kept, or is no conversation. */
+function inputOfRun(stored: StoredRun): readonly unknown[] | undefined {
+  const { body } = stored.records[0]?.header ?? {};
+  const { conversation, request } = wireOf(stored);
+  return body !== undefined && conversation ? inputOf(conversation, request(JSON.parse(body))) : undefined;
 }
 
 const unitsOfRun = ({ records }: StoredRun): number =>

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Replica } from '../../replica.ts';
-import { errorOf, fetchRun, STRANGER } from '../run-deployment.ts';
+import { BODY, CREDENTIAL, errorOf, fetchRun, postChat, STRANGER } from '../run-deployment.ts';
 import { answerSteps, askStep, askTasks, deployTasks } from './task-deployment.ts';
 
 interface Page {
@@ -46,12 +46,48 @@ describe('the transcript of a task', () => {
     for (const [index, number] of [1, 2, 4].entries()) {
       const run = String(answers[index]?.headers.get('holdfast-run-id'));
       const shown = (await (await fetchRun(other, run)).json()) as object;
-      expect(entries[number - 1]).toEqual({ object: 'holdfast.answer', number, run, answer: shown });
+      expect(entries[number - 1]).toEqual({
+        object: 'holdfast.answer',
+        number,
+        run,
+        input: null,
+        answer: shown,
+      });
     }
     expect(entries[0]).toMatchObject({ answer: { text: 'kelp', finish_reason: 'stop' } });
     expect(entries[2]).toMatchObject({ answer: { status: 'failed', text: '' } });
     expect(entries[3]).toMatchObject({ answer: { status: 'running', text: 'kel' } });
     await answers[2]?.body?.cancel();
+  });
+
+  it('has what the client has said since the answer before, where its request is kept', async () => {
+    const { replica, other } = await deployTasks();
+    const question = { role: 'user', content: 'Which port?' };
+    const call = { id: 'call_1', type: 'function', function: { name: 'tides', arguments: '{}' } };
+    const asked = [question, { role: 'assistant', content: null, tool_calls: [call] }];
+    const result = { role: 'tool', tool_call_id: 'call_1', content: [{ type: 'text', text: 'six' }] };
+    const ask = async (messages: readonly object[], headers: Record<string, string>) => {
+      const body = JSON.stringify({ ...JSON.parse(BODY), messages });
+      await (await postChat(replica, { ...CREDENTIAL, ...headers, 'holdfast-task': 'T23' }, body)).text();
+    };
+    await ask([question], { 'holdfast-resume': '1' });
+    await ask([...asked, result], { 'holdfast-resume': '1' });
+    await ask([...asked, result, { role: 'user', content: 'And then?' }], {});
+    await noted(replica);
+    const { data } = await page(other, '/transcript');
+    expect(data.map(({ input }) => input)).toEqual([[question], [result], null]);
+  });
+
+  it('ends a page early where requests are large', async () => {
+    const { replica } = await deployTasks({ limits: { run_bytes: 1024 } });
+    const messages = [{ role: 'user', content: 'x'.repeat(600) }];
+    const headers = { ...CREDENTIAL, 'holdfast-resume': '1', 'holdfast-task': 'T23' };
+    for (let nth = 0; nth < 8; nth++) {
+      const body = JSON.stringify({ ...JSON.parse(BODY), messages, seed: nth });
+      await (await postChat(replica, headers, body)).text();
+    }
+    await noted(replica);
+    expect((await page(replica, '/transcript')).next).toBe('4');
   });
 
   it('says which step has no answer any more', async () => {
@@ -61,7 +97,7 @@ describe('the transcript of a task', () => {
     const run = String(answer?.headers.get('holdfast-run-id'));
     await fetchRun(replica, `${run}?purge=true`, { method: 'DELETE' });
     const { data } = await page(replica, '/transcript');
-    expect(data).toEqual([{ object: 'holdfast.answer', number: 1, run: null, answer: null }]);
+    expect(data).toEqual([{ object: 'holdfast.answer', number: 1, run: null, input: null, answer: null }]);
   });
 
   it('ends a page early where the answers are large', async () => {

@@ -15,6 +15,7 @@ import type { ChatMessage, ChatRequest } from '../common/request.ts';
 /** The messages of a chat. Calls of the legacy `functions` interface have no id: a result follows its call. */
 export const chatConversation: Conversation<ChatRequest> = {
   messagesOf: ({ messages }) => messages,
+  sentIn: ({ messages }) => messages,
   partOf: (message) => partOf(message as ChatMessage),
   withMessages: (request, messages) => ({ ...request, messages: messages as ChatMessage[] }),
   messageOf: (text) => ({ role: 'user', content: text }),

@@ -14,6 +14,8 @@ export interface ConversationPart extends Part {
 export interface Conversation<Request extends WireRequest = WireRequest> {
   /** In order; `undefined` where a part of the conversation is not in the request. */
   messagesOf(request: Request): readonly unknown[] | undefined;
+  /** Those of the messages that are in the request. */
+  sentIn(request: Request): readonly unknown[];
   partOf(message: unknown): ConversationPart;
   /** The same request with another conversation. */
   withMessages(request: Request, messages: readonly unknown[]): Request;
@@ -21,6 +23,17 @@ export interface Conversation<Request extends WireRequest = WireRequest> {
   messageOf(text: string): object;
   /** The user's message, with `text` after what it says. */
   joined(message: unknown, text: string): unknown;
+}
+
+/** What the client has said since the model spoke last, as it has put it: questions, and what tools have returned. */
+export function inputOf<Request extends WireRequest>(
+  { sentIn, partOf }: Conversation<Request>,
+  request: Request,
+): readonly unknown[] {
+  const sent = sentIn(request);
+  const isModels = (message: unknown) => partOf(message).kind === 'model';
+  // An answer that the client has begun itself belongs to what it says.
+  return sent.slice(sent.slice(0, -1).findLastIndex(isModels) + 1);
 }
 
 /** What a message says that stands for something a summary cannot have. */

@@ -16,6 +16,7 @@ import type { MessageParam, MessagesRequest } from './request.ts';
 /** Messages of content blocks. Results of calls are blocks in messages of the user; instructions are no message. */
 export const messagesConversation: Conversation<MessagesRequest> = {
   messagesOf: ({ messages }) => messages,
+  sentIn: ({ messages }) => messages,
   partOf: (message) => partOf(message as MessageParam),
   withMessages: (request, messages) => ({ ...request, messages: messages as MessageParam[] }),
   messageOf: (text) => ({ role: 'user', content: text }),

@@ -26,6 +26,7 @@ export const responsesConversation: Conversation<ResponsesRequest> = {
     if (isElsewhere || !Array.isArray(input) || input.some(isReference)) return undefined;
     return input;
   },
+  sentIn: itemsOf,
   partOf: (item) => partOf(isObject(item) ? item : {}),
   withMessages: (request, input) => ({ ...request, input }),
   messageOf: (text) => ({ type: 'message', role: 'user', content: text }),

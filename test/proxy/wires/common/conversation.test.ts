@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { inputOf } from '../../../../src/proxy/wires/common/conversation.ts';
 import type { WireRequest } from '../../../../src/proxy/wires/common/wire.ts';
 import { WIRES } from '../../../../src/proxy/wires/registry.ts';
 
@@ -245,5 +246,38 @@ describe('the input of a response', () => {
       role: 'user',
       content: [{ type: 'input_text', text: 'So far.' }],
     });
+  });
+});
+
+describe('what the client has said since the model spoke last', () => {
+  const question = { role: 'user', content: 'When?' };
+  const answer = { role: 'assistant', content: 'At six.' };
+  const system = { role: 'system', content: 'Be brief.' };
+  const result = { role: 'tool', tool_call_id: 'call_1', content: 'six' };
+  const item = { type: 'function_call_output', call_id: 'call_1', output: 'six' };
+  const block = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'six' }] };
+  const call = { type: 'function_call', call_id: 'call_1', name: 'tides', arguments: '{}' };
+
+  it.each([
+    ['all of a first request', 'chat_completions', { messages: [system, question] }, [system, question]],
+    ['results', 'chat_completions', { messages: [question, answer, result, result] }, [result, result]],
+    ['an answer it has begun', 'chat_completions', { messages: [question, answer] }, [question, answer]],
+    [
+      'the same after another answer',
+      'messages',
+      { messages: [question, answer, block, answer] },
+      [block, answer],
+    ],
+    ['nothing of an empty request', 'chat_completions', { messages: [] }, []],
+    ['a text', 'responses', { input: 'When?' }, [question]],
+    ['an item', 'responses', { input: [question, call, item] }, [item]],
+    [
+      'an item that continues what the provider keeps',
+      'responses',
+      { input: [item], previous_response_id: 'r' },
+      [item],
+    ],
+  ] as const)('is %s', (_case, wire, fields, expected) => {
+    expect(inputOf(conversationOn(wire), request(fields))).toEqual(expected);
   });
 });
