@@ -188,6 +188,14 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
     minimum: 1,
     maximum: 31_536_000,
   },
+  ended_task_ttl_s: {
+    type: 'integer',
+    description:
+      'How long tasks that were completed or cancelled are kept, with the runs of their steps, if less than `ttl_s`. What ends a task may say otherwise. Seconds.',
+    examples: [86_400],
+    minimum: 1,
+    maximum: 31_536_000,
+  },
 });
 
 export const RESUME_SCHEMA = section('How a run outlives its client or its replica.', {

@@ -13,6 +13,7 @@ import { Metrics } from '../metrics/metrics.ts';
 import { ActiveWork, type ApiContext, type Follow } from '../proxy/api/api-context.ts';
 import { PassThrough } from '../proxy/api/passthrough.ts';
 import { continueUnattended } from '../proxy/api/return.ts';
+import { purgeTask } from '../proxy/api/task-ends.ts';
 import { follow } from '../proxy/resume/follow.ts';
 import { RunLookup } from '../proxy/resume/run-lookup.ts';
 import { AnswerIds } from '../proxy/run/answer-ids.ts';
@@ -23,6 +24,7 @@ import { RunRegistry } from '../proxy/run/run-registry.ts';
 import { createRunSalvage } from '../proxy/run/run-salvage.ts';
 import { AgreedTerms } from '../proxy/tasks/agreed-terms.ts';
 import { CallLedger } from '../proxy/tasks/call-ledger.ts';
+import { EndedTasks } from '../proxy/tasks/ended-tasks.ts';
 import { TaskRecords } from '../proxy/tasks/task-records.ts';
 import { TaskStates } from '../proxy/tasks/task-states.ts';
 import { type TaskRules, TaskSteps } from '../proxy/tasks/task-steps.ts';
@@ -146,6 +148,12 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     terms: new AgreedTerms(context),
     usage: new TaskUsage(context, tasks),
   };
+  const endedTasks = new EndedTasks({
+    context,
+    states: taskRules.states,
+    replicas: replicasOf(dependencies.secret),
+    forget: (task) => purgeTask(task, apiContext),
+  });
   const apiContext: ApiContext = {
     ...context,
     relay: dependencies.relay,
@@ -158,6 +166,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     steps: new TaskSteps(context, lookup, taskRules),
     tasks,
     taskRules,
+    endedTasks,
     ledger: new CallLedger(store.notes, time, configuration.checkpoint.ttl_s * 1000),
     notices: new NoticeBoard(context),
     answerIds: new AnswerIds(context),
@@ -210,6 +219,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
         admin: await open(admin, 'admin_port', adminHost(configuration.listen), admin_port),
       };
       salvage.start();
+      endedTasks.start();
       return urls;
     },
 
@@ -229,7 +239,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
       refusing.abort();
       if (work.count > 0) log.warn({ active_requests: work.count }, 'requests cut off');
       // Before the connections close, so that a client that moves on finds its run free.
-      await Promise.all([registry.handOver(time, CUT_OFF_MS), salvage.close()]);
+      await Promise.all([registry.handOver(time, CUT_OFF_MS), salvage.close(), endedTasks.close()]);
       api.server.closeAllConnections();
       await work.settled(time, CUT_OFF_MS);
       await Promise.all([api.close(), admin.close()]);

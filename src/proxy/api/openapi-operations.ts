@@ -1,10 +1,10 @@
 import { nullable, ref, type Schema } from './openapi-schemas.ts';
 import { NAME_CHARACTERS_MAX } from './request-fields.ts';
 import { LIMIT_DEFAULT, LIMIT_MAX, RUN_STATES } from './run-documents.ts';
+import { DESCRIPTION_CHARACTERS_MAX, TTL_S_MAX } from './task-bodies.ts';
 import { TASK_STATUSES } from './task-documents.ts';
 import { BUDGET_TOKENS_MAX, STEPS_TOTAL_MAX } from './task-options.ts';
 import { HOLD_MS_DEFAULT, HOLD_MS_MAX } from './task-requests.ts';
-import { DESCRIPTION_CHARACTERS_MAX } from './task-terms.ts';
 
 interface Parameter {
   readonly name: string;
@@ -231,11 +231,22 @@ const CHANGES = {
 
 export type Change = keyof typeof CHANGES;
 
+const TTL_S = {
+  type: 'integer',
+  minimum: 1,
+  maximum: TTL_S_MAX,
+  description: 'How long the task is kept, if less than `checkpoint.ttl_s`. What ends it first says so.',
+};
+const isEnd = (verb: Change): boolean => verb === 'complete' || verb === 'cancel';
+
 export const changeTask = (verb: Change): Operation => ({
   operationId: `${verb}Task`,
   summary: CHANGES[verb],
   tags: TASKS,
-  body: { required: false, schema: { type: 'object', properties: { reason: name } } },
+  body: {
+    required: false,
+    schema: { type: 'object', properties: { reason: name, ...(isEnd(verb) && { ttl_s: TTL_S }) } },
+  },
   answer: ref('Task'),
   errors: [400, 404, 410, 503],
 });

@@ -93,6 +93,10 @@ const TASK_SUMMARY = {
   status: { enum: TASK_STATUSES },
   status_since: nullable(time),
   reason: nullable(text),
+  expires_at: nullable({
+    ...time,
+    description: 'Until when a task that has ended is kept, if that is shorter than usual.',
+  }),
   created_at: nullable(time),
   parent: nullable(text),
   description: nullable(text),

@@ -54,7 +54,7 @@ export async function taskDocument(found: FoundTask, context: ApiContext): Promi
 
 /** The same without what takes a look at all of its steps. */
 async function taskSummary(found: FoundTask, context: ApiContext): Promise<TaskSummary> {
-  const { since_ms, reason } = found.state;
+  const { since_ms, reason, kept_until_ms } = found.state;
   const { created_at_ms, parent, steps, sessions } = found.record;
   const [terms, [last]] = await Promise.all([
     answerOf(context.taskRules.terms.of(found), context),
@@ -67,6 +67,7 @@ async function taskSummary(found: FoundTask, context: ApiContext): Promise<TaskS
     status: statusOf(found, last),
     status_since: since_ms === undefined ? null : seconds(since_ms),
     reason: reason ?? null,
+    expires_at: kept_until_ms === undefined ? null : seconds(kept_until_ms),
     created_at: created_at_ms === undefined ? null : seconds(created_at_ms),
     parent: parent ?? null,
     description: description ?? null,

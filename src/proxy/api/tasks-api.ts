@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { apiError } from '../../lib/errors.ts';
-import { readJsonBody } from '../../lib/json-body.ts';
+import { type Fields, readJsonBody } from '../../lib/json-body.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import { isEnded, type OwnedTask, type TaskState, type TaskStates } from '../tasks/task-states.ts';
 import type { ApiContext } from './api-context.ts';
@@ -15,14 +15,13 @@ import {
   SHOW_TASK,
 } from './openapi-operations.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
-import { nameOf } from './request-fields.ts';
 import { PRIVATE } from './run-documents.ts';
+import { endingIn, reasonIn, termsIn } from './task-bodies.ts';
 import { taskCallRoutes } from './task-calls-api.ts';
 import { stepList, stepQuery, taskDocument, taskList, taskQuery } from './task-documents.ts';
 import { cancelSteps, purgeTask } from './task-ends.ts';
 import { taskEventRoute } from './task-events-api.ts';
 import { foundTask, TASK_PATH, THE_CREDENTIAL, taskOf } from './task-requests.ts';
-import { termsIn } from './task-terms.ts';
 import { taskTranscriptRoutes } from './task-transcript-api.ts';
 
 /** `/holdfast/v1/tasks`: what tasks there are, how far they have come, and whether they go on, for their owner. */
@@ -71,26 +70,30 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
     }),
   );
 
-  /** `set`: throws `task_ended`. */
-  const change = (
+  /** `read`: of the body. `set`: throws `task_ended`. */
+  const change = <Said>(
     verb: Change,
-    set: (states: TaskStates, task: OwnedTask, reason?: string) => Promise<TaskState>,
+    read: (fields: Fields) => Said,
+    set: (states: TaskStates, task: OwnedTask, said: Said) => Promise<TaskState>,
   ) =>
     api.post(`${TASK_PATH}/${verb}`, { config: { operation: changeTask(verb) } }, (request, reply) =>
       holdingBody(request, async () => {
         const task = taskOf(request);
-        const reason = reasonIn(request);
+        const said = read(fieldsOf(request));
         const found = await foundTask(task, context);
-        const state = await answerOf(set(context.taskRules.states, task, reason), context);
+        const state = await answerOf(set(context.taskRules.states, task, said), context);
         context.metrics.tasks.inc({ status: state.status });
+        if (state.kept_until_ms !== undefined)
+          await answerOf(context.endedTasks.add(found, state.kept_until_ms), context);
         if (state.status === 'cancelled') await cancelSteps(found, context);
         return reply.headers(PRIVATE).send(await taskDocument({ ...found, state }, context));
       }),
     );
-  change('pause', (states, task, reason) => states.pause(task, reason));
-  change('resume', (states, task, reason) => states.resume(task, reason));
-  change('complete', (states, task, reason) => states.end(task, 'completed', reason));
-  change('cancel', (states, task, reason) => states.end(task, 'cancelled', reason));
+  const ending = (fields: Fields) => endingIn(fields, context.configuration.checkpoint.ended_task_ttl_s);
+  change('pause', reasonIn, (states, task, reason) => states.pause(task, reason));
+  change('resume', reasonIn, (states, task, reason) => states.resume(task, reason));
+  change('complete', ending, (states, task, said) => states.end(task, 'completed', said));
+  change('cancel', ending, (states, task, said) => states.end(task, 'cancelled', said));
 
   api.delete(TASK_PATH, { config: { operation: DELETE_TASK } }, async (request, reply) => {
     const task = taskOf(request);
@@ -99,9 +102,8 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
   });
 }
 
-/** `{reason}`. Nothing need be said. */
-function reasonIn(request: FastifyRequest): string | undefined {
+/** Nothing need be said. */
+function fieldsOf(request: FastifyRequest): Fields {
   const body = takeBody(request);
-  const { reason } = body === undefined || body.length === 0 ? {} : readJsonBody(body).fields;
-  return reason === undefined ? undefined : nameOf('reason', reason);
+  return body === undefined || body.length === 0 ? {} : readJsonBody(body).fields;
 }

@@ -20,7 +20,7 @@ export interface NumberedName {
   readonly name: string;
 }
 
-interface NumberedNamesOptions {
+export interface NumberedNamesOptions {
   readonly notes: Notes;
   /** Of the notes that say which name has a number, and which number a name is to have. */
   readonly kinds: { readonly number: NoteKey['kind']; readonly turn: NoteKey['kind'] };

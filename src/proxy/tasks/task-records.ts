@@ -5,6 +5,7 @@ import { remember } from '../../lib/bounded-map.ts';
 import { isObject, parsedJson } from '../../lib/json.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 import { type NumberedList, type NumberedName, NumberedNames } from './numbered-names.ts';
+import { ShrinkingLists } from './shrinking-lists.ts';
 import type { OwnedTask } from './task-states.ts';
 
 /** How many steps of a task are numbered. What comes after them is answered all the same. */
@@ -52,7 +53,7 @@ export class TaskRecords {
   readonly #notes: Notes;
   readonly #ttl_ms: number;
   readonly #patience: BestEffortStore;
-  readonly #tasks: NumberedNames;
+  readonly #tasks: ShrinkingLists;
   readonly #steps: NumberedNames;
   readonly #calls: NumberedNames;
   readonly #sessions: NumberedNames;
@@ -69,12 +70,12 @@ export class TaskRecords {
     this.#notes = notes;
     this.#ttl_ms = ttl_ms;
     this.#patience = new BestEffortStore({ log, time }, 'steps of tasks are not numbered');
-    this.#tasks = new NumberedNames({
+    this.#tasks = new ShrinkingLists({
       notes,
       // A task is noted again while it has answers, which its number has to outlive.
       ttl_ms: (1 + NOTED_SHARE) * ttl_ms,
       kinds: { number: 'owner_task', turn: 'task_number' },
-      numbers_max: Number.MAX_SAFE_INTEGER,
+      last: 'last_task',
     });
     this.#steps = new NumberedNames({
       notes,
@@ -174,8 +175,8 @@ export class TaskRecords {
   }
 
   /** The number of the last task of an owner; 0 where it has none. */
-  async lastTask(owner: Owner): Promise<number> {
-    return this.#tasks.lastOf(tasksOf(owner), await this.#lastNoted(owner));
+  lastTask(owner: Owner): Promise<number> {
+    return this.#tasks.last(tasksOf(owner));
   }
 
   /** Those of the tasks from `first` to `last` that are still known. */
@@ -227,7 +228,8 @@ export class TaskRecords {
     const { owner } = task;
     const noted = await this.noted(task);
     const known = noted ?? (await this.#recall(task));
-    const number = await this.#listed(task, known);
+    // Where it stays for as long as it is noted.
+    const number = await this.#tasks.add(tasksOf(owner), task.task, known.number);
     const counts = await this.counts(task, known);
     const record: TaskRecord = {
       ...(parent !== undefined && { parent }),
@@ -248,24 +250,6 @@ export class TaskRecords {
       (1 + NOTED_SHARE) * this.#ttl_ms,
     );
   }
-
-  /** Its number in the list of its owner's tasks, where it stays for as long as it is noted. */
-  async #listed({ owner, task }: OwnedTask, { number: known }: TaskRecord): Promise<number | undefined> {
-    const list = tasksOf(owner);
-    const last = await this.#lastNoted(owner);
-    const isKept = known !== undefined && (await this.#tasks.keep(list, { number: known, name: task }));
-    const number = isKept ? known : await this.#tasks.numberOf(list, task, last);
-    if (number === undefined) return undefined;
-    const ttl_ms = (1 + NOTED_SHARE) * this.#ttl_ms;
-    await this.#notes.put(owner, LAST_TASK, String(Math.max(last, number)), ttl_ms);
-    return number;
-  }
-
-  /** The number of the last task of the owner, or of one shortly before that. */
-  async #lastNoted(owner: Owner): Promise<number> {
-    const last = Number(await this.#notes.get(owner, LAST_TASK));
-    return Number.isSafeInteger(last) ? last : 0;
-  }
 }
 
 /** What an older version has noted, or a strange hand, says only that there is a task. */
@@ -281,5 +265,3 @@ const listOf = ({ owner, task, era }: TaskEra): NumberedList => ({ owner, name: 
 const tasksOf = (owner: Owner): NumberedList => ({ owner, name: '', era: '' });
 
 const taskNote = (task: string): NoteKey => ({ kind: 'task', name: task });
-/** The number of the last task of an owner. */
-const LAST_TASK: NoteKey = { kind: 'last_task', name: '' };

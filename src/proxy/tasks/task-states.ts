@@ -22,8 +22,17 @@ export interface TaskState {
   readonly since_ms?: number;
   /** As its owner put it. */
   readonly reason?: string;
+  /** Of a task that has ended, where it is kept for less time than others. */
+  readonly kept_until_ms?: number;
   /** Another one once the task was purged: empty until then. */
   readonly era: string;
+}
+
+/** How a task ends. */
+export interface Ending {
+  readonly reason?: string;
+  /** How long it is kept then, if less than others. */
+  readonly kept_ms?: number;
 }
 
 /** It has no new steps any more. */
@@ -72,10 +81,12 @@ export class TaskStates {
   }
 
   /** It has no new steps any more. Throws `task_ended` where it has ended otherwise. */
-  async end(task: OwnedTask, status: TaskEnd, reason?: string): Promise<TaskState> {
+  async end(task: OwnedTask, status: TaskEnd, { reason, kept_ms }: Ending = {}): Promise<TaskState> {
     const { owner } = task;
     const { era } = await this.of(task);
-    const own: TaskState = { ...this.#said(status, reason), era };
+    const isShorter = kept_ms !== undefined && kept_ms < this.#ttl_ms;
+    const kept = isShorter && { kept_until_ms: this.#time.wall() + kept_ms };
+    const own: TaskState = { ...this.#said(status, reason), ...kept, era };
     const end = stateIn(await this.#notes.claim(owner, endNote(task), JSON.stringify(own), this.#ttl_ms));
     await this.#write(task, end);
     if (end.status !== status) throw apiError('task_ended', { status: end.status });

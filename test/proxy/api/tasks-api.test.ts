@@ -5,6 +5,8 @@ import { answerSteps, askStep, askTasks, deployTasks } from './task-deployment.t
 
 type Document = Record<string, unknown>;
 
+const WAIT_OPTIONS = { timeout: 10_000 };
+
 async function set(replica: Replica, word: string, body?: unknown): Promise<Document> {
   const response = await askTasks(replica, 'POST', `/T23/${word}`, body);
   expect([response.status, response.headers.get('cache-control')]).toEqual([
@@ -390,6 +392,73 @@ describe('a task that is deleted', () => {
     await noted(replica, 'T23');
     expect((await askTasks(replica, 'DELETE', '/T23')).status).toBe(200);
     expect(await answer.text()).toContain('run_cancelled');
+  });
+});
+
+describe('the time for which a task is kept that has ended', () => {
+  it.each([
+    ['what its end says', {}, { ttl_s: 1, reason: 'sent' }],
+    [
+      'as the configuration says',
+      { checkpoint: { store: 'memory', ended_task_ttl_s: 1 } },
+      { reason: 'sent' },
+    ],
+  ])('is %s, and its name begins another one then', async (_case, tree, body) => {
+    const { replica, other, provider } = await deployTasks(tree);
+    const [answer] = await answerSteps(replica, 2);
+    await noted(replica, 'T23');
+    const { status_since, ...ended } = await set(replica, 'complete', body);
+    expect(ended).toMatchObject({
+      status: 'completed',
+      reason: 'sent',
+      expires_at: Number(status_since) + 1,
+    });
+    expect(await show(other)).toMatchObject({ expires_at: ended.expires_at });
+    await vi.waitFor(
+      async () => expect((await askTasks(other, 'GET', '/T23')).status).toBe(404),
+      WAIT_OPTIONS,
+    );
+    expect((await fetchRun(other, String(answer?.headers.get('holdfast-run-id')))).status).toBe(404);
+    provider.requests = 0;
+    const [again] = await answerSteps(other, 1);
+    expect([again?.headers.get('holdfast-step'), provider.requests]).toEqual(['1', 1]);
+  });
+
+  it('is that of all others unless something is said of it', async () => {
+    const { replica } = await deployTasks();
+    await answerSteps(replica, 1);
+    await noted(replica, 'T23');
+    expect(await show(replica)).toMatchObject({ expires_at: null });
+    expect(await set(replica, 'complete')).toMatchObject({ expires_at: null });
+  });
+
+  it('is what was said first, and no longer than that of all others', async () => {
+    const { replica } = await deployTasks();
+    await answerSteps(replica, 1);
+    await noted(replica, 'T23');
+    const first = await set(replica, 'cancel', { ttl_s: 3600 });
+    expect(await set(replica, 'cancel', { ttl_s: 1 })).toEqual(first);
+    await answerSteps(replica, 1, 'T24');
+    await noted(replica, 'T24', 'T23');
+    const response = await askTasks(replica, 'POST', '/T24/complete', { ttl_s: 31_536_000 });
+    expect(await response.json()).toMatchObject({ status: 'completed', expires_at: null });
+  });
+
+  it.each([
+    ['complete', 0],
+    ['complete', 1.5],
+    ['complete', '60'],
+    ['cancel', 31_536_001],
+    ['cancel', null],
+    ['pause', 60],
+    ['resume', 60],
+  ])('is a number of seconds, and for an end: %s, %s', async (word, ttl_s) => {
+    const { replica } = await deployTasks();
+    const response = await askTasks(replica, 'POST', `/T23/${word}`, { ttl_s });
+    expect([response.status, await errorOf(response)]).toMatchObject([
+      400,
+      { code: 'invalid_field', param: 'ttl_s' },
+    ]);
   });
 });
 

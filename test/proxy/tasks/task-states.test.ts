@@ -33,7 +33,7 @@ describe('a task', () => {
     ['cancelled', 'completed'],
   ] as const)('that is %s stays so', async (status, otherwise) => {
     const { states, other, time } = replicas();
-    const end = await states.end(TASK, status, 'enough');
+    const end = await states.end(TASK, status, { reason: 'enough' });
     time.skip(1000);
     const ended = { code: 'task_ended', message: expect.stringContaining(status) };
     await expect(other.pause(TASK)).rejects.toMatchObject(ended);

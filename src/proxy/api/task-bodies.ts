@@ -1,9 +1,11 @@
 import type { Fields } from '../../lib/json-body.ts';
 import type { TaskTerms } from '../tasks/agreed-terms.ts';
-import { invalid } from './request-fields.ts';
+import type { Ending } from '../tasks/task-states.ts';
+import { invalid, nameOf } from './request-fields.ts';
 import { BUDGET_TOKENS_MAX, STEPS_TOTAL_MAX, TASK_DEADLINE_MS_MAX } from './task-options.ts';
 
 export const DESCRIPTION_CHARACTERS_MAX = 1000;
+export const TTL_S_MAX = 31_536_000;
 
 /** `{description, steps_total, deadline_at, budget_tokens}`: what is absent, or `null`, is not agreed on. Throws `invalid_field`. */
 export function termsIn(fields: Fields, now_ms: number): TaskTerms {
@@ -18,6 +20,22 @@ export function termsIn(fields: Fields, now_ms: number): TaskTerms {
     ...(isSaid(budget_tokens) && {
       budget_tokens: countOf('budget_tokens', budget_tokens, BUDGET_TOKENS_MAX),
     }),
+  };
+}
+
+/** `{reason}`. Throws `invalid_field`. */
+export function reasonIn({ reason, ttl_s }: Fields): string | undefined {
+  if (ttl_s !== undefined) throw invalid('ttl_s', 'absent: it is for a task that ends');
+  return reason === undefined ? undefined : nameOf('reason', reason);
+}
+
+/** `{reason, ttl_s}`. `usual_ttl_s`: where that is absent. Throws `invalid_field`. */
+export function endingIn({ ttl_s, ...fields }: Fields, usual_ttl_s: number | undefined): Ending {
+  const reason = reasonIn(fields);
+  const kept_s = ttl_s === undefined ? usual_ttl_s : countOf('ttl_s', ttl_s, TTL_S_MAX);
+  return {
+    ...(reason !== undefined && { reason }),
+    ...(kept_s !== undefined && { kept_ms: kept_s * 1000 }),
   };
 }
 
