@@ -23,6 +23,7 @@ import { RunRegistry } from '../proxy/run/run-registry.ts';
 import { createRunSalvage } from '../proxy/run/run-salvage.ts';
 import { AgreedTerms } from '../proxy/tasks/agreed-terms.ts';
 import { CallLedger } from '../proxy/tasks/call-ledger.ts';
+import { TaskDivergences } from '../proxy/tasks/task-divergence.ts';
 import { TaskRecords } from '../proxy/tasks/task-records.ts';
 import { TaskStates } from '../proxy/tasks/task-states.ts';
 import { type TaskRules, TaskSteps } from '../proxy/tasks/task-steps.ts';
@@ -158,6 +159,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     steps: new TaskSteps(context, lookup, taskRules),
     tasks,
     taskRules,
+    divergences: new TaskDivergences(context, tasks),
     ledger: new CallLedger(store.notes, time, configuration.checkpoint.ttl_s * 1000),
     notices: new NoticeBoard(context),
     answerIds: new AnswerIds(context),
