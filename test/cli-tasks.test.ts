@@ -14,13 +14,14 @@ async function deploy(task: string, steps: number) {
     streamOneWord(response, 'kelp');
   });
   const { api } = await startReplicaProcess(['--upstream', `${root}/v1`, '--store', 'memory']);
-  const ask = async (nth: number) => {
+  const ask = async (nth: number, headers: Record<string, string> = {}) => {
     const response = await fetch(`${api}/v1/chat/completions`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         authorization: `Bearer ${OWNER.HOLDFAST_API_KEY}`,
         'holdfast-task': task,
+        ...headers,
       },
       body: JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: `hi ${nth}` }] }),
     });
@@ -72,6 +73,19 @@ it('tasks list and show: what a task is, and how far it may go', async () => {
   expect((await tasks('list', '--status', 'pending')).stdout).toMatch(/\nlater +pending +0 /);
   expect((await tasks('list')).stdout).toMatch(/\ninvitations +running +1 of 7 /);
   expect((await tasks('list', '--parent', 'invitations')).stdout).toBe('no tasks\n');
+});
+
+it('tasks show: where a process has diverged from the one before it', async () => {
+  const { ask, tasks } = await deploy('invitations', 0);
+  await ask(1, { 'holdfast-task-session': 'first', 'holdfast-resume': '1' });
+  await ask(2, { 'holdfast-task-session': 'second' });
+  await vi.waitFor(
+    async () =>
+      expect((await tasks('show', 'invitations')).stdout).toContain(
+        '\ndiverged    at step 1: messages[0] changed\n',
+      ),
+    { timeout: 30_000 },
+  );
 });
 
 it('tasks export: the task, its answers and its tool calls, a line each, of all pages', async () => {

@@ -43,6 +43,7 @@ export interface NoteKey {
     | 'task_state'
     | 'task_end'
     | 'task_summary'
+    | 'task_divergence'
     | 'task_number'
     | 'owner_task'
     | 'last_task'

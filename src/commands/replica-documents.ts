@@ -91,6 +91,7 @@ export interface TaskDocument {
   /** Not of tasks in a list. */
   readonly usage?: { readonly total_tokens: number };
   readonly last_step: StepDocument | null;
+  readonly diverged: { readonly step: number; readonly changed: readonly string[] | null } | null;
 }
 
 export interface StepDocument {

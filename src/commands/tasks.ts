@@ -89,9 +89,15 @@ function stepRow({ number, run }: StepDocument): string[] {
 const stepsText = ({ steps, steps_total }: TaskDocument): string =>
   steps_total === null ? String(steps) : `${steps} of ${steps_total}`;
 
+/** `at step 3: messages[4] changed`, as far as that is known. */
+function divergenceText({ step, changed }: NonNullable<TaskDocument['diverged']>): string {
+  const paths = changed?.length ? `: ${changed.join(', ')} changed` : '';
+  return `at step ${step}${paths}`;
+}
+
 function taskLines(task: TaskDocument): string[] {
-  const { id, parent, description, status, status_since, reason, created_at, deadline_at, budget_tokens } =
-    task;
+  const { id, parent, description, status, status_since, reason, created_at } = task;
+  const { deadline_at, budget_tokens, diverged } = task;
   const spent = task.usage?.total_tokens ?? 0;
   const facts: Fact[] = [
     ['task', id],
@@ -102,6 +108,7 @@ function taskLines(task: TaskDocument): string[] {
     ['created', created_at === null ? 'unknown' : timeText(created_at)],
     ...(deadline_at === null ? [] : [['deadline', timeText(deadline_at)] as const]),
     ['steps', stepsText(task)],
+    ...(diverged === null ? [] : [['diverged', divergenceText(diverged)] as const]),
     ['tokens', budget_tokens === null ? String(spent) : `${spent} of ${budget_tokens}`],
   ];
   return factLines(facts, painter(process.stdout, process.env));

@@ -25,6 +25,7 @@ import { createRunSalvage } from '../proxy/run/run-salvage.ts';
 import { AgreedTerms } from '../proxy/tasks/agreed-terms.ts';
 import { CallLedger } from '../proxy/tasks/call-ledger.ts';
 import { EndedTasks } from '../proxy/tasks/ended-tasks.ts';
+import { TaskDivergences } from '../proxy/tasks/task-divergence.ts';
 import { TaskRecords } from '../proxy/tasks/task-records.ts';
 import { TaskStates } from '../proxy/tasks/task-states.ts';
 import { type TaskRules, TaskSteps } from '../proxy/tasks/task-steps.ts';
@@ -167,6 +168,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     tasks,
     taskRules,
     endedTasks,
+    divergences: new TaskDivergences(context, tasks),
     ledger: new CallLedger(store.notes, time, configuration.checkpoint.ttl_s * 1000),
     notices: new NoticeBoard(context),
     answerIds: new AnswerIds(context),

@@ -11,6 +11,7 @@ import type { NoticeBoard } from '../run/notices/notice-board.ts';
 import type { RunRegistry } from '../run/run-registry.ts';
 import type { CallLedger } from '../tasks/call-ledger.ts';
 import type { EndedTasks } from '../tasks/ended-tasks.ts';
+import type { TaskDivergences } from '../tasks/task-divergence.ts';
 import type { TaskRecords } from '../tasks/task-records.ts';
 import type { TaskRules, TaskSteps } from '../tasks/task-steps.ts';
 import type { RouteTable } from '../upstream/route-table.ts';
@@ -47,6 +48,7 @@ export interface ApiContext extends RunContext {
   readonly tasks: TaskRecords;
   readonly taskRules: TaskRules;
   readonly endedTasks: EndedTasks;
+  readonly divergences: TaskDivergences;
   readonly ledger: CallLedger;
   readonly notices: NoticeBoard;
   readonly answerIds: AnswerIds;

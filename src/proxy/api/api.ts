@@ -198,6 +198,10 @@ async function streamAnswer(
       lookup.remember(ask, run);
       if (ofTask) context.tasks.answered(ofTask, task);
     };
+    const onFound = (stored: StoredRun) => {
+      countReturn(stored, owner, context);
+      if (ofTask) context.divergences.returned(ofTask, task, stored);
+    };
     const known = options.run ?? (await beforehand(lookup.find(ask), reply, active));
     if (known !== undefined) {
       const knowsLast = options.run !== undefined && !document;
@@ -215,13 +219,14 @@ async function streamAnswer(
         active,
         onOpen,
         onLeft,
-        ...(step && { onFound: (stored: StoredRun) => countReturn(stored, owner, context) }),
+        ...(step && { onFound }),
         ...wanted,
       };
       return await returnToRun(back, reply, context);
     }
     if (step) context.metrics.steps.inc({ outcome: 'new' });
     const number = numbering && (await beforehand(numbering, reply, active));
+    if (ofTask && number !== undefined) context.divergences.began(ofTask, task, number, body.text);
     const headersFor = (upstream: UpstreamConfiguration) => streamRequestHeaders(headers, upstream, wire);
     const all = models.targets(asked.model);
     const cached = cachedConversation({ owner, thread: thread?.name }, asked.model, context);

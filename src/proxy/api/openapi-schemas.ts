@@ -106,6 +106,17 @@ const TASK_SUMMARY = {
   steps: count,
   steps_total: nullable(count),
   last_step: nullable(ref('Step')),
+  diverged: nullable(
+    object(
+      {
+        step: STEP.number,
+        by_step: STEP.number,
+        changed: nullable({ type: 'array', items: text, description: 'Paths, as `messages[4]`.' }),
+        at: time,
+      },
+      { description: 'That a process had another step than the one before it.' },
+    ),
+  ),
 };
 
 /** What the operations refer to, by name. */

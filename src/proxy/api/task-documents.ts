@@ -2,6 +2,7 @@ import type { Owner } from '../../checkpoint/store.ts';
 import { answerOf } from '../resume/stored-runs.ts';
 import type { NumberedName } from '../tasks/numbered-names.ts';
 import { storedStep } from '../tasks/step-runs.ts';
+import type { TaskDivergence } from '../tasks/task-divergence.ts';
 import { STEPS_MAX, TASKS_LISTED_MAX, type TaskEra, type TaskRecord } from '../tasks/task-records.ts';
 import type { OwnedTask, TaskState } from '../tasks/task-states.ts';
 import { tokensOf } from '../tasks/task-usage.ts';
@@ -56,8 +57,9 @@ export async function taskDocument(found: FoundTask, context: ApiContext): Promi
 async function taskSummary(found: FoundTask, context: ApiContext): Promise<TaskSummary> {
   const { since_ms, reason, kept_until_ms } = found.state;
   const { created_at_ms, parent, steps, sessions } = found.record;
-  const [terms, [last]] = await Promise.all([
+  const [terms, divergence, [last]] = await Promise.all([
     answerOf(context.taskRules.terms.of(found), context),
+    answerOf(context.divergences.of(found), context),
     steps === 0 ? [] : stepsOf(found, [steps, steps], context),
   ]);
   const { description, steps_total, deadline_at_ms, budget_tokens } = terms;
@@ -77,8 +79,16 @@ async function taskSummary(found: FoundTask, context: ApiContext): Promise<TaskS
     steps,
     steps_total: steps_total ?? null,
     last_step: last ?? null,
+    diverged: divergence ? divergenceDocument(divergence) : null,
   };
 }
+
+const divergenceDocument = ({ step, by_step, changed, at_ms }: TaskDivergence): object => ({
+  step,
+  by_step,
+  changed,
+  at: seconds(at_ms),
+});
 
 function statusOf({ state, record }: FoundTask, last: StepDocument | undefined): TaskStatus {
   if (state.status !== 'running') return state.status;

@@ -37,6 +37,7 @@ export async function purgeTask(task: OwnedTask, context: ApiContext): Promise<v
     await purgeSteps(found, context);
     await forgetCalls(found, context);
     await answerOf(usage.forget(found), context);
+    await answerOf(context.divergences.forget(found), context);
     await answerOf(context.store.notes.consume(task.owner, taskSummaryNote(task.task)), context);
     await answerOf(tasks.forget(task, found.record), context);
   }

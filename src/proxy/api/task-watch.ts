@@ -88,7 +88,7 @@ export class TaskWatch {
   async #tellTask(): Promise<void> {
     const document = await taskDocument(this.#found, this.#context);
     this.#isStale = false;
-    const token = tokenOf([document.status, document.status_since, document.reason]);
+    const token = tokenOf([document.status, document.status_since, document.reason, document.diverged]);
     if (token === this.#token) return;
     this.#token = token;
     await this.#tell('task', document, this.#position);

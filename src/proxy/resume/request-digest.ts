@@ -8,7 +8,7 @@ import type { EventsMode } from '../wires/common/wire.ts';
  * stream was cut; `client_metadata` is Codex's word about itself; vLLM takes a `request_id`, and SGLang a `rid`, that
  * is another one each time.
  */
-const VOLATILE_FIELDS: ReadonlySet<string> = new Set([
+export const VOLATILE_FIELDS: ReadonlySet<string> = new Set([
   'stream',
   'stream_options',
   'client_metadata',

@@ -78,10 +78,8 @@ export class TaskSteps {
 
   /** Forgets which of its answers a session of the task has had. */
   async forgetSession({ owner, task }: OwnedTask, session: string, step: NumberedName): Promise<void> {
-    const parts = parsedJson(step.name);
-    if (!Array.isArray(parts)) return;
-    const [, digest, had] = parts;
-    await this.#context.store.notes.consume(owner, sessionNote(task, session, digest, had));
+    const note = sessionNoteOf(task, session, step);
+    if (note) await this.#context.store.notes.consume(owner, note);
   }
 
   /** Undefined where the store does not say. */
@@ -137,3 +135,15 @@ const sessionNote = (task: string, session: string, digest: unknown, had: unknow
   kind: 'task_session',
   name: JSON.stringify([task, session, digest, had]),
 });
+
+/** The same of a step that has a number; undefined where its name is not one of ours. */
+export function sessionNoteOf(
+  task: string,
+  session: string,
+  { name }: Pick<NumberedName, 'name'>,
+): NoteKey | undefined {
+  const parts = parsedJson(name);
+  if (!Array.isArray(parts)) return undefined;
+  const [, digest, had] = parts;
+  return sessionNote(task, session, digest, had);
+}

@@ -90,6 +90,19 @@ const ofTask =
     return askTasks(deployment.replica, method, `/T23${path}`, body);
   };
 
+/** A task of which a process has another step than the one before it. */
+const diverged: Situation = async (deployment) => {
+  await begin(deployment);
+  const headers = { ...CREDENTIAL, 'holdfast-task-session': 'second' };
+  await (await askStep(deployment.replica, 2, 'T23', headers)).text();
+  const show = tasks('GET', '/T23');
+  await vi.waitFor(async () => {
+    const task = await (await show(deployment)).json();
+    expect(task).toMatchObject({ diverged: { step: 1, by_step: 2 } });
+  });
+  return show(deployment);
+};
+
 const CALL = '/calls/c1';
 /** After these have been answered, in their order. */
 const afterwards =
@@ -205,6 +218,7 @@ const SITUATIONS: Readonly<Record<string, Readonly<Record<string, readonly Situa
         await (await askStep(deployment.replica, 2)).text();
         return tasks('GET', '/T23')(deployment);
       },
+      diverged,
     ],
     400: [tasks('GET', '/T23', undefined, {}), tasks('GET', `/${'x'.repeat(257)}`)],
     404: [tasks('GET', '/T24')],
