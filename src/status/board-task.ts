@@ -52,7 +52,7 @@ export class BoardTask {
   }
 
   /** The first step that names a parent says which one it is, as in the API. */
-  isPartOf(parent: TaskReference): void {
+  noteParent(parent: TaskReference): void {
     this.#parent ??= parent;
   }
 

@@ -25,7 +25,7 @@ export class TaskBoard {
     const { owner, parent } = step;
     const named = this.#named(step);
     const task = this.#tasks.get(named.id) ?? new BoardTask(named, this.#time.wall());
-    if (parent !== undefined) task.isPartOf(this.#named({ owner, task: parent }));
+    if (parent !== undefined) task.noteParent(this.#named({ owner, task: parent }));
     remember(this.#tasks, task.id, task, TASKS_MAX);
     return task;
   }
