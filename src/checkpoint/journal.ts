@@ -48,6 +48,8 @@ export interface StepOfTask {
   readonly number: number;
   /** What the client calls it. */
   readonly name?: string;
+  /** The task that this one is a part of, as the client calls it. */
+  readonly parent?: string;
 }
 
 /** What a replay, and a replica that takes the run over, need besides the events. */

@@ -17,6 +17,13 @@ const FAILURES: readonly (Outcome | undefined)[] = ['failed', 'rejected'] satisf
 export const taskId = ({ owner, task }: Pick<ObservedStep, 'owner' | 'task'>): TaskId =>
   `task_${hash('sha256', `${owner}\n${task}`, 'base64url').slice(0, ID_CHARACTERS)}`;
 
+/** Which task it is. */
+export interface TaskReference {
+  readonly id: TaskId;
+  /** Where it may be shown. */
+  readonly name?: string;
+}
+
 interface BoardStep extends Omit<TaskStep, 'number' | 'stays'> {
   readonly stays: readonly BoardRun[];
 }
@@ -26,8 +33,8 @@ const NEW_STEP: BoardStep = { stays: [], replays: 0 };
 /** One task on the status page: what this replica has seen of it. */
 export class BoardTask {
   readonly id: TaskId;
-  /** Where it may be shown. */
   readonly #name: string | undefined;
+  #parent: TaskReference | undefined;
   readonly #began_at_ms: number;
   /** By number. The last one that began or was replayed comes last. */
   readonly #steps = new Map<number, BoardStep>();
@@ -37,11 +44,16 @@ export class BoardTask {
   #tokens_paid = 0;
   #tokens_saved = 0;
 
-  constructor(id: TaskId, at_ms: number, name?: string) {
+  constructor({ id, name }: TaskReference, at_ms: number) {
     this.id = id;
     this.#name = name;
     this.#began_at_ms = at_ms;
     this.#step_at_ms = at_ms;
+  }
+
+  /** The first step that names a parent says which one it is, as in the API. */
+  noteParent(parent: TaskReference): void {
+    this.#parent ??= parent;
   }
 
   begin(number: number, run: BoardRun, at_ms: number): void {
@@ -77,6 +89,8 @@ export class BoardTask {
     return {
       task: this.id,
       ...(this.#name !== undefined && { name: this.#name }),
+      ...(this.#parent && { parent: this.#parent.id }),
+      ...(this.#parent?.name !== undefined && { parent_name: this.#parent.name }),
       state,
       began_at_ms: this.#began_at_ms,
       step_at_ms: this.#step_at_ms,

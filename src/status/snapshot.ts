@@ -202,6 +202,10 @@ export interface TaskSummary {
   readonly task: TaskId;
   /** As its owner calls it, shortened. Only with `status_page.content`. */
   readonly name?: string;
+  /** The task that it is a part of: one that has the same owner, and need not have had a step here. */
+  readonly parent?: TaskId;
+  /** Its name, where `name` is there. */
+  readonly parent_name?: string;
   readonly state: TaskState;
   /** When its first step began here, or was replayed. */
   readonly began_at_ms: number;

@@ -2,7 +2,7 @@ import { remember } from '../lib/bounded-map.ts';
 import type { Time } from '../lib/time.ts';
 import type { ObservedStep } from '../proxy/run/context/run-observer.ts';
 import { type BoardRun, shownText } from './board-run.ts';
-import { BoardTask, taskId } from './board-task.ts';
+import { BoardTask, type TaskReference, taskId } from './board-task.ts';
 import { STATUS_VERSION, type TaskDetail, type TaskId, type TasksDocument } from './snapshot.ts';
 
 const TASKS_MAX = 100;
@@ -22,11 +22,17 @@ export class TaskBoard {
 
   /** The task of a step that begins, or is replayed. */
   taskOf(step: ObservedStep): BoardTask {
-    const id = taskId(step);
-    const name = this.#content ? shownText(step.task, NAME_CHARACTERS_MAX) : undefined;
-    const task = this.#tasks.get(id) ?? new BoardTask(id, this.#time.wall(), name);
-    remember(this.#tasks, id, task, TASKS_MAX);
+    const { owner, parent } = step;
+    const named = this.#named(step);
+    const task = this.#tasks.get(named.id) ?? new BoardTask(named, this.#time.wall());
+    if (parent !== undefined) task.noteParent(this.#named({ owner, task: parent }));
+    remember(this.#tasks, task.id, task, TASKS_MAX);
     return task;
+  }
+
+  #named(named: Pick<ObservedStep, 'owner' | 'task'>): TaskReference {
+    const id = taskId(named);
+    return this.#content ? { id, name: shownText(named.task, NAME_CHARACTERS_MAX) } : { id };
   }
 
   /** Runs of all of them that are remembered. */

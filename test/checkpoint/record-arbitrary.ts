@@ -59,7 +59,10 @@ const header: fc.Arbitrary<RunHeader> = fc.record(
     upstream: text,
     events: fc.constantFrom('none', 'chunks', 'comments'),
     thread: text,
-    step: fc.record({ task: text, number: fc.nat() }),
+    step: fc.record(
+      { task: text, number: fc.nat(), name: text, parent: text },
+      { requiredKeys: ['task', 'number'] },
+    ),
     body: text,
   },
   { requiredKeys: ['wire', 'created_at_ms', 'model', 'upstream', 'events'] },

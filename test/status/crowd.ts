@@ -119,9 +119,18 @@ export class Crowd {
     );
   }
 
-  /** The step of a task that asks this model the n-th question of the task, in a process of that name. */
-  step(model: string, nth: number, task: string, process = 'first'): Promise<BegunRun> {
-    const headers = { 'holdfast-task': task, 'holdfast-task-session': process };
+  /** The step of a task that asks this model the n-th question of the task. */
+  step(
+    model: string,
+    nth: number,
+    task: string,
+    { session = 'first', parent }: StepOrigin = {},
+  ): Promise<BegunRun> {
+    const headers = {
+      'holdfast-task': task,
+      'holdfast-task-session': session,
+      ...(parent !== undefined && { 'holdfast-parent-task': parent }),
+    };
     return this.#begin(model, `question ${nth} of ${task}`, headers);
   }
 
@@ -140,6 +149,12 @@ export class Crowd {
       leave: () => void request.destroy(),
     };
   }
+}
+
+interface StepOrigin {
+  readonly session?: string;
+  /** The task that its task is a part of. */
+  readonly parent?: string;
 }
 
 export interface BegunRun {

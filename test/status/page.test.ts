@@ -48,15 +48,36 @@ async function startTasks(): Promise<Crowd> {
   const task = 'invitations-2026-11';
   const { paced, recovered, cut, complete, refused } = MODELS;
   const models = [paced, paced, recovered, paced, recovered];
-  const process = async (name: string) => {
+  const process = async (session: string) => {
     for (const [index, model] of models.entries())
-      await (await crowd.step(model, index + 1, task, name)).ended;
+      await (await crowd.step(model, index + 1, task, { session })).ended;
   };
   await process('first');
   for (const nth of [1, 2]) await (await crowd.step(complete, nth, 'a task that rests')).ended;
   await (await crowd.step(refused, 1, 'a task that failed')).ended;
   await process('second');
-  await crowd.step(cut, 6, task, 'second');
+  await crowd.step(cut, 6, task, { session: 'second' });
+  return crowd;
+}
+
+const FAMILY: readonly (readonly [task: string, steps: number, parent?: string])[] = [
+  ['invitations-2026-11', 2],
+  ['find-the-addresses', 2, 'invitations-2026-11'],
+  ['search-the-old-letters', 3, 'find-the-addresses'],
+  ['search-the-club-list', 1, 'find-the-addresses'],
+  ['write-to-each', 4, 'invitations-2026-11'],
+  ['a task that is alone', 2],
+  ['translate-it', 1, 'a task of another replica'],
+];
+
+/** An agent with sub-agents, one of which has sub-agents of its own, and others. */
+async function startFamily(): Promise<Crowd> {
+  const crowd = await Crowd.start({ status_page: { content: true } });
+  for (const [task, steps, parent] of FAMILY) {
+    const origin = parent === undefined ? {} : { parent };
+    for (let nth = 1; nth <= steps; nth++) await (await crowd.step(MODELS.complete, nth, task, origin)).ended;
+  }
+  await crowd.step(MODELS.long[0], 4, 'search-the-old-letters', { parent: 'find-the-addresses' });
   return crowd;
 }
 
@@ -361,7 +382,7 @@ if ('missing' in chromium) {
       await crowd.step(MODELS.long[0], 1, hostile);
       await crowd.step(MODELS.refused, 1, 'another');
       await page.until(taskRows, 2);
-      const names = '[...document.querySelectorAll("#tasks bdi")].map(({ textContent }) => textContent)';
+      const names = '[...document.querySelectorAll("#tasks .run bdi")].map(({ textContent }) => textContent)';
       expect(await page.read(names)).toEqual(['another', hostile]);
       await page.until('document.querySelector("#tasks .chip").textContent', 'last step failed');
       await page.read('document.querySelector("#find").focus()');
@@ -370,6 +391,145 @@ if ('missing' in chromium) {
       await page.read('document.querySelector("[data-sort=steps]").click()');
       await page.until('document.querySelector("#tasks-caption").textContent', 'Tasks, by steps');
       expect(await page.read('window.hacked')).toBeUndefined();
+      expect(page.errors).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'sub-agents are shown below their agents, which say what all of them have cost together',
+    async () => {
+      const crowd = await startFamily();
+      const page = await BrowserPage.open(command, crowd.holdfast.adminUrl);
+      await page.until('document.querySelector("#tasks-count").textContent', String(FAMILY.length));
+      await page.read('document.querySelector("input[value=tasks]").click()');
+      await page.until(taskRows, FAMILY.length);
+      const tree =
+        '[...document.querySelectorAll("#tasks tbody th")].map((cell) => "> ".repeat(cell.style.getPropertyValue("--depth")) + cell.querySelector("bdi").textContent)';
+      const row = (task: string) =>
+        `[...document.querySelectorAll("#tasks tbody tr:first-child")].find((row) => row.querySelector("bdi").textContent === ${JSON.stringify(task)})`;
+      const agents = [
+        'invitations-2026-11',
+        '> find-the-addresses',
+        '> > search-the-old-letters',
+        '> > search-the-club-list',
+        '> write-to-each',
+      ];
+      const others = ['translate-it', 'a task that is alone'];
+      // The agent comes first: the last step is one of its sub-agents.
+      expect(await page.read(tree)).toEqual([...agents, ...others]);
+
+      const tokens = (task: string) =>
+        page.read<number[]>(
+          `[...${row(task)}.cells[4].children].map(({ textContent }) => Number.parseInt(textContent.replace(",", "")))`,
+        );
+      const family = agents.map((task) => task.replaceAll('> ', ''));
+      const own = await Promise.all(family.map(async (task) => (await tokens(task))[0] ?? 0));
+      const all = await Promise.all(family.map(async (task) => (await tokens(task))[1]));
+      const sumOf = (figures: readonly number[]) => figures.reduce((sum, each) => sum + each, 0);
+      expect(Math.min(...own)).toBeGreaterThan(0);
+      expect(all).toEqual([sumOf(own), sumOf(own.slice(1, 4)), null, null, null]);
+
+      const part = (task: string) =>
+        page.read(
+          `(({ textContent, offsetWidth, hidden }) => hidden ? "" : [textContent, offsetWidth > 1])(${row(task)}.querySelector(".family").lastChild)`,
+        );
+      expect(await part('invitations-2026-11')).toBe('');
+      expect(await part('search-the-club-list')).toEqual(['part of find-the-addresses', false]);
+      expect(await part('translate-it')).toEqual(['part of a task of another replica', true]);
+      expect(await page.read('document.querySelectorAll("#tasks [role]").length')).toBe(0);
+
+      // A sub-agent has its own steps, as any other task.
+      const letters = `${row('search-the-old-letters')}.querySelector("button").click()`;
+      await page.read(letters);
+      await page.until('document.querySelectorAll(".step").length', 4);
+      for (const scheme of ['light', 'dark'] as const) {
+        await page.prefer(scheme);
+        if (SCREENSHOTS) await page.screenshot(`${SCREENSHOTS}/status-tree-${scheme}.png`);
+        expect(await page.violations(), scheme).toEqual([]);
+      }
+
+      await page.read(letters);
+      await page.until('document.querySelectorAll(".step").length', 0);
+
+      // Siblings are put in order, and stay below their parents.
+      await page.read('document.querySelector("#tasks [data-sort=task]").click()');
+      await page.until('document.querySelector("#tasks-caption").textContent', 'Tasks, by task');
+      const [agent, find, old, club, write] = agents;
+      const sorted = [agent, find, club, old, write];
+      expect(await page.read(tree)).toEqual([others[1], ...sorted, others[0]]);
+
+      // Tasks that are parts of each other are parts of none.
+      await crowd.step(MODELS.long[0], 1, 'hen', { parent: 'egg' });
+      await crowd.step(MODELS.long[0], 1, 'egg', { parent: 'hen' });
+      await page.until(tree, [others[1], 'egg', 'hen', ...sorted, others[0]]);
+      expect(await part('egg')).toEqual(['part of hen', true]);
+
+      await page.tabTo('.fold[aria-label="2 below find-the-addresses"]');
+      await page.press('Enter');
+      await page.until(taskRows, FAMILY.length);
+      const isFolded = 'document.activeElement.getAttribute("aria-expanded")';
+      expect(await page.read(isFolded)).toBe('false');
+      expect(await tokens('invitations-2026-11')).toEqual([own[0], all[0]]);
+      // The keyboard moves from row to row, past what folds them.
+      await page.read(`${row('invitations-2026-11')}.querySelector(".run").focus()`);
+      await page.press('ArrowDown');
+      expect(await page.read('document.activeElement.textContent')).toBe('find-the-addresses');
+      await page.press('Tab');
+      await page.press(' ');
+      await page.until(taskRows, FAMILY.length + 2);
+      expect(await page.read(isFolded)).toBe('true');
+
+      // What is found is shown flat: a task, and those that are a part of it.
+      await page.read('document.querySelector("#find").focus()');
+      await page.type('ADDRESSES');
+      await page.until(taskRows, 3);
+      expect(await page.read(tree)).toEqual([
+        'find-the-addresses',
+        'search-the-club-list',
+        'search-the-old-letters',
+      ]);
+      expect(await part('search-the-club-list')).toEqual(['part of find-the-addresses', true]);
+      expect(await page.read('document.querySelectorAll(".fold:not([hidden])").length')).toBe(0);
+      expect(await page.violations()).toEqual([]);
+
+      expect(page.errors).toEqual([]);
+
+      const phone = await BrowserPage.open(command, crowd.holdfast.adminUrl, PHONE);
+      await phone.until('document.querySelector("#tasks-count").textContent', String(FAMILY.length + 2));
+      await phone.read('document.querySelector("input[value=tasks]").click()');
+      await phone.until(taskRows, FAMILY.length + 2);
+      expect(await phone.read('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+      for (const scheme of ['light', 'dark'] as const) {
+        await phone.prefer(scheme);
+        await phone.read('document.querySelector("#runs-heading").scrollIntoView()');
+        if (SCREENSHOTS) await phone.screenshot(`${SCREENSHOTS}/status-tree-phone-${scheme}.png`);
+        expect(await phone.violations(), scheme).toEqual([]);
+      }
+      expect(phone.errors).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'sub-agents on another page than their agent say whose part they are',
+    async () => {
+      const crowd = await Crowd.start();
+      await (await crowd.step(MODELS.complete, 1, 'agent')).ended;
+      const parts = Array.from({ length: 26 }, (_, nth) =>
+        crowd.step(MODELS.complete, 1, `sub-agent ${nth}`, { parent: 'agent' }),
+      );
+      await Promise.all(parts);
+      const page = await BrowserPage.open(command, crowd.holdfast.adminUrl);
+      await page.until('document.querySelector("#tasks-count").textContent', '27');
+      await page.read('document.querySelector("input[value=tasks]").click()');
+      const seen =
+        '[...document.querySelectorAll("#tasks .family > :last-child")].filter(({ offsetWidth }) => offsetWidth > 1).map(({ textContent }) => textContent)';
+      await page.until('document.querySelector("#page-number").textContent', '1–25 of 27');
+      expect(await page.read(seen)).toEqual([]);
+      const agent = await page.read<string>(`${busiest}.dataset.task`);
+      await page.read('document.querySelector("#next").click()');
+      await page.until(seen, [`part of ${agent}`, `part of ${agent}`]);
       expect(page.errors).toEqual([]);
     },
     LIMIT_MS,

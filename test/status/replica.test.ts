@@ -16,6 +16,7 @@ const PROVIDER_KEY = 'sk-of-the-provider';
 const CLIENT_KEY = 'client-key';
 const THREAD = 'a thread that says who is talking';
 const TASK = 'a task that says what it is for';
+const PARENT = 'a task that says what it is a part of';
 const KEY = 'a key that says what is bought';
 const QUESTION = 'something that nobody else may know';
 /** Of the answer: text, the name of a tool call's id and an argument. */
@@ -39,7 +40,12 @@ test('a run that outlives its replica is on the board of both, and neither has c
   const { holdfast, other } = deployment;
   const feed = await openFeed(other.adminUrl);
   await feed.next('snapshot');
-  const private_ = { 'holdfast-thread': THREAD, 'idempotency-key': KEY, 'holdfast-task': TASK };
+  const private_ = {
+    'holdfast-thread': THREAD,
+    'idempotency-key': KEY,
+    'holdfast-task': TASK,
+    'holdfast-parent-task': PARENT,
+  };
   const client = await beginTalk(deployment, QUESTION, { ...RESUMABLE, ...private_ });
   const { run } = client;
   const [live] = (await get<RunsDocument>(holdfast, '/runs')).live;
@@ -76,11 +82,12 @@ test('a run that outlives its replica is on the board of both, and neither has c
 
   const [task] = (await get<TasksDocument>(other, '/tasks')).tasks;
   expect(task).toMatchObject({ state: 'idle', steps: 1, recoveries: 1 });
+  expect(task?.parent).toMatch(/^task_/);
   for (const path of ['/', '/status', '/runs', `/runs/${run}`, '/tasks', `/tasks/${task?.task}`])
     told.push(await (await fetch(other.adminUrl + path)).text());
   told.push(feed.text);
   for (const text of told) {
-    for (const secret of [PROVIDER_KEY, CLIENT_KEY, THREAD, TASK, KEY, QUESTION, ...SAID])
+    for (const secret of [PROVIDER_KEY, CLIENT_KEY, THREAD, TASK, PARENT, KEY, QUESTION, ...SAID])
       expect(text).not.toContain(secret);
   }
 });

@@ -93,6 +93,25 @@ describe('a task on the board', () => {
     }
   });
 
+  it('says which task it is a part of, as its first step that names one has it', () => {
+    const { board } = createBoard();
+    answer(board, 1, 'T1');
+    board.replayed({ step: step(1), tokens: 5 });
+    for (const parent of ['T1', 'T2']) begin(board, { step: { ...step(2), parent } });
+    const [child, parent] = board.tasks.read().tasks;
+    expect(parent).not.toHaveProperty('parent');
+    expect(child?.parent).toBe(parent?.task);
+    expect(child).not.toHaveProperty('parent_name');
+  });
+
+  it('is known as a part of another one by a replay alone, and says the name of that one where content is shown', () => {
+    const { board } = createBoard(true);
+    board.replayed({ step: { ...step(1), parent: `T\u202e${'1'.repeat(100)}` }, tokens: 5 });
+    const [task] = board.tasks.read().tasks;
+    expect(task?.parent).toMatch(/^task_[\w-]{16}$/);
+    expect(task?.parent_name).toBe(`T\ufffd${'1'.repeat(77)}…`);
+  });
+
   it('shows the stays of a run that was left and continued as one step, and of a number the latest run', () => {
     const { board } = createBoard();
     const again = { run: runId('again'), step: step(1) };

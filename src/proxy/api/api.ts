@@ -150,10 +150,11 @@ async function documentAnswer(
   if (reply.raw.headersSent && reply.raw.statusCode < 300) remember(left);
 }
 
-const stepOf = ({ task, step: name }: TaskSession, number: number): StepOfTask => ({
+const stepOf = ({ task, step: name, parent }: TaskSession, number: number): StepOfTask => ({
   task,
   number,
   ...(name !== undefined && { name }),
+  ...(parent !== undefined && { parent }),
 });
 
 /** Continues the run of an earlier request, if this one repeats it; otherwise begins a new run. */

@@ -30,11 +30,11 @@ function keepFocus(focused, near) {
   target.focus({ preventScroll: true });
 }
 
-/** Arrow keys move through the buttons of its rows. */
+/** Arrow keys move through the buttons that open its rows. */
 export function listenToArrows(table) {
   table.addEventListener('keydown', (event) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const buttons = [...table.querySelectorAll('tbody button')];
+    const buttons = [...table.querySelectorAll('tbody .run')];
     const near = buttons[buttons.indexOf(event.target) + by];
     if (!by || !near || !buttons.includes(event.target)) return;
     event.preventDefault();

@@ -9,6 +9,7 @@ import { ENDED_RUNS, LIVE_RUNS } from './run-list.js';
 import { listenToRuns, showRuns } from './runs-table.js';
 import { select } from './select.js';
 import { TASKS } from './task-list.js';
+import { treeOf } from './task-tree.js';
 import { listenToTasks, showTasks } from './tasks-table.js';
 import { hideDetail, showDetail } from './timeline-view.js';
 
@@ -39,6 +40,8 @@ let chosen = '';
 /** The task whose steps are shown, and what is known of it. */
 let open = '';
 let task;
+/** Tasks below which nothing is shown. */
+const folded = new Set();
 let paused = false;
 let connection = 'connecting';
 
@@ -67,21 +70,22 @@ function show() {
   write(byId('ended-count'), number(model.ended.length));
   write(byId('tasks-count'), number(model.tasks.length));
   const list = LISTS[view.list];
+  const isFiltered = view.kind !== 'all' || view.find.trim() !== '';
   const selected = select(list, model, view);
-  const pages = Math.max(1, Math.ceil(selected.length / ROWS_MAX));
+  const rows = list === LISTS.tasks && !isFiltered ? treeOf(selected, folded) : selected;
+  const pages = Math.max(1, Math.ceil(rows.length / ROWS_MAX));
   view.page = Math.min(view.page, pages - 1);
   const first = view.page * ROWS_MAX;
-  const shown = selected.slice(first, first + ROWS_MAX);
+  const shown = rows.slice(first, first + ROWS_MAX);
   if (list === LISTS.tasks) showTasks(shown, model.now_ms, { open, detail: task, chosen });
   else showRuns(shown, model.now_ms, chosen);
   for (const { table } of Object.values(LISTS)) table.hidden = table !== list.table || shown.length === 0;
   byId('no-runs').hidden = shown.length > 0;
-  const isFiltered = view.kind !== 'all' || view.find !== '';
   const noun = list === LISTS.tasks ? 'task' : 'run';
   write(byId('no-runs'), isFiltered ? `No ${noun} is like that.` : list.none);
   const range =
     shown.length > 0
-      ? `${number(first + 1)}–${number(first + shown.length)} of ${number(selected.length)}`
+      ? `${number(first + 1)}–${number(first + shown.length)} of ${number(rows.length)}`
       : '0 of 0';
   write(byId('page-number'), range);
   turnable(byId('previous'), view.page > 0);
@@ -131,6 +135,11 @@ function openTask(id) {
   link(open);
   show();
   void readTask(open);
+}
+
+function fold(id) {
+  if (!folded.delete(id)) folded.add(id);
+  show();
 }
 
 /** What is shown can be linked to. */
@@ -209,7 +218,7 @@ byId('pause').addEventListener('click', ({ currentTarget }) => {
   if (!paused) show();
 });
 listenToRuns(choose);
-listenToTasks(openTask, choose);
+listenToTasks({ onOpen: openTask, onChoose: choose, onFold: fold });
 addEventListener('hashchange', () => follow(location.hash.slice(1)));
 
 showKinds();

@@ -1,8 +1,10 @@
 import { byText } from './select.js';
+import { withTotals } from './task-tree.js';
 
 const hasState = (wanted) => (task) => task.state === wanted;
 
 export const nameOf = ({ name, task }) => name ?? task;
+export const parentNameOf = ({ parent_name, parent }) => parent_name ?? parent;
 
 export const TASKS = {
   kinds: {
@@ -17,12 +19,14 @@ export const TASKS = {
     state: byText(({ state }) => state),
     steps: (one, other) => one.steps - other.steps,
     recoveries: (one, other) => one.recoveries - other.recoveries,
-    tokens_paid: (one, other) => one.tokens_paid - other.tokens_paid,
-    tokens_saved: (one, other) => one.tokens_saved - other.tokens_saved,
+    tokens_paid: (one, other) => one.total.tokens_paid - other.total.tokens_paid,
+    tokens_saved: (one, other) => one.total.tokens_saved - other.total.tokens_saved,
     // The last to begin is the youngest.
     age: (one, other) => other.began_at_ms - one.began_at_ms,
   },
-  textOf: ({ name = '', task }) => `${name} ${task}`,
+  // With those that are a part of it, a task is found by its name.
+  textOf: ({ name = '', task, parent_name = '', parent = '' }) => `${name} ${task} ${parent_name} ${parent}`,
   begun: ({ began_at_ms }) => began_at_ms,
-  all: (model) => model.tasks,
+  /** An agent that waits for its sub-agents stands where their last step puts it. */
+  all: (model) => withTotals(model.tasks).sort((one, other) => other.total.step_at_ms - one.total.step_at_ms),
 };

@@ -2,7 +2,7 @@ import { byId, chip, element, write } from './elements.js';
 import { age, number } from './format.js';
 import { keyed, listenToArrows } from './keyed.js';
 import { createStepsView } from './steps-view.js';
-import { nameOf } from './task-list.js';
+import { nameOf, parentNameOf } from './task-list.js';
 import { taskTone } from './tones.js';
 
 const table = byId('tasks');
@@ -10,20 +10,27 @@ const table = byId('tasks');
 const views = new WeakMap();
 const COLUMNS = table.tHead.rows[0].cells.length;
 
-/** `onOpen` gets the task whose row was chosen, and `onChoose` the run of a step. */
-export function listenToTasks(onOpen, onChoose) {
+/** `onOpen` gets the task whose row was chosen, `onFold` that whose button was, and `onChoose` the run of a step. */
+export function listenToTasks({ onOpen, onFold, onChoose }) {
   table.addEventListener('click', ({ target }) => {
     const step = target.closest('.step');
     const row = target.closest('tbody tr:first-child');
     if (!getSelection().isCollapsed) return;
     if (step) step.dataset.run && onChoose(step.dataset.run);
-    else if (row) onOpen(row.parentNode.dataset.task);
+    else if (row) (target.closest('.fold') ? onFold : onOpen)(row.parentNode.dataset.task);
   });
   listenToArrows(table);
 }
 
-/** Puts these tasks into the table, in this order, and below the one that is open what is known of it. */
-export const showTasks = keyed({
+/**
+ * Puts these rows of a tree, or tasks that are in none, into the table in this order, and below the one that is open what is
+ * known of it. `view`: the task that is open, what is known of it by now, and the run that is chosen.
+ */
+export function showTasks(rows, now_ms, view) {
+  showRows(rows, now_ms, { ...view, shown: new Set(rows.map(({ task }) => task)) });
+}
+
+const showRows = keyed({
   parent: table,
   slots: table.tBodies,
   keyOf: ({ task }) => task,
@@ -35,31 +42,42 @@ export const showTasks = keyed({
 function createTask(task) {
   const name = element('bdi', {}, nameOf(task));
   const button = element('button', { type: 'button', className: 'run cut mono', title: nameOf(task) }, name);
+  const fold = element('button', { type: 'button', className: 'fold' });
+  const part = element('span', { className: 'cut' }, 'part of ', element('bdi', {}));
+  const family = element('div', { className: 'family quiet' }, fold, part);
+  const figure = (...parts) => element('td', { className: 'number' }, ...parts);
+  const tokens = () => figure(element('span', {}), element('div', { className: 'sum quiet' }));
   return element(
     'tbody',
     { data: { task: task.task } },
     element(
       'tr',
       {},
-      element('th', { scope: 'row' }, button),
+      element('th', { scope: 'row' }, button, family),
       element('td', {}),
-      ...Array.from({ length: COLUMNS - 2 }, () => element('td', { className: 'number' })),
+      figure(),
+      figure(),
+      tokens(),
+      tokens(),
+      figure(),
     ),
   );
 }
 
-/** `view`: the task that is open, what is known of it by now, and the run that is chosen. */
 function showTask(group, task, now_ms, view) {
   const [row] = group.rows;
-  const [, state, steps, recoveries, paid, saved, since] = row.cells;
+  const [name, state, steps, recoveries, paid, saved, since] = row.cells;
   const isOpen = task.task === view.open;
   row.classList.toggle('chosen', isOpen);
   row.querySelector('button').setAttribute('aria-expanded', String(isOpen));
+  name.style.setProperty('--depth', task.depth ?? 0);
+  showFamily(name, task, view.shown);
   showState(state, task, now_ms);
   write(steps, number(task.steps));
   write(recoveries, task.recoveries > 0 ? number(task.recoveries) : '–');
-  write(paid, task.tokens_paid > 0 ? number(task.tokens_paid) : '–');
-  write(saved, task.tokens_saved > 0 ? number(task.tokens_saved) : '–');
+  const { total } = task;
+  showTokens(paid, task.tokens_paid, total.tokens_paid, total);
+  showTokens(saved, task.tokens_saved, total.tokens_saved, total);
   write(since, age(now_ms - task.began_at_ms));
   const isKnown = isOpen && view.detail?.task === task.task;
   if (!isKnown) group.rows[1]?.remove();
@@ -74,6 +92,33 @@ function createStepsRow() {
   const row = element('tr', { className: 'steps-row' }, element('td', { colSpan: COLUMNS }, view.root));
   views.set(row, view);
   return row;
+}
+
+/**
+ * How many tasks are below this one, on a button that folds them, and which one it is a part of: to be seen where that one is
+ * not above it on this page.
+ */
+function showFamily(cell, task, shown) {
+  const { total, isFolded, depth, parent } = task;
+  const [open, family] = cell.children;
+  const [fold, part] = family.children;
+  const isTree = isFolded !== undefined;
+  if (!isTree && fold === document.activeElement) open.focus();
+  fold.hidden = !isTree;
+  const below = `${number(total.below)} below`;
+  write(fold, below);
+  fold.setAttribute('aria-label', `${below} ${nameOf(task)}`);
+  fold.setAttribute('aria-expanded', String(!isFolded));
+  part.hidden = parent === undefined;
+  part.classList.toggle('unseen', depth > 0 && shown.has(parent));
+  part.title = parentNameOf(task) ?? '';
+  write(part.lastChild, part.title);
+}
+
+/** Its own, and beneath them those of all tasks below it as well. */
+function showTokens({ children: [own, all] }, tokens, all_tokens, { below }) {
+  write(own, tokens > 0 ? number(tokens) : '–');
+  write(all, below > 0 && all_tokens > 0 ? `${number(all_tokens)} in all` : '');
 }
 
 const STATES = { failed: 'last step failed' };

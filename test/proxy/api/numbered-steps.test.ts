@@ -125,5 +125,18 @@ describe('the steps of a task on the admin port', () => {
   });
 });
 
+describe('a task of a sub-agent on the admin port', () => {
+  it('is a part of its parent at every replica that answers or replays a step of it', async () => {
+    const { replica, other } = await deployTasks();
+    await answerSteps(replica, 1, 'T1');
+    for (const each of [replica, other])
+      await answerSteps(each, 1, 'T23', { ...CREDENTIAL, 'holdfast-parent-task': 'T1' });
+    const [child, parent] = (await admin<TasksDocument>(replica, '/tasks')).tasks;
+    expect(child?.parent).toBe(parent?.task);
+    const { tasks } = await admin<TasksDocument>(other, '/tasks');
+    expect(tasks).toMatchObject([{ task: child?.task, parent: parent?.task, tokens_paid: 0 }]);
+  });
+});
+
 const admin = async <Document>(replica: Replica, path: string): Promise<Document> =>
   (await (await fetch(replica.admin + path)).json()) as Document;

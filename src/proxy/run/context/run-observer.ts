@@ -60,7 +60,7 @@ export interface ObservedRun {
   readonly answer: LiveAnswer;
 }
 
-/** The name of a task is its owner's, as that of a thread is: shown only where content is. */
+/** The names of a task and of its parent are their owner's, as that of a thread is: shown only where content is. */
 export interface ObservedStep extends StepOfTask {
   readonly owner: Owner;
 }
