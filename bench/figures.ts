@@ -25,7 +25,7 @@ export interface Counted {
   readonly cpu_us_per_event: number | undefined;
   /** Undefined also where no stream ended within the window. */
   readonly cpu_us_per_stream: number | undefined;
-  /** Bytes sent to the store for each byte that was delivered, where that can be told. */
+  /** Bytes sent to the store for each byte that was delivered, where that is known. */
   readonly stored_per_delivered?: number;
   /** Per cent of one core. `other` is everything on the machine that is no part of the benchmark. */
   readonly busy_percent: Record<'proxy' | 'client' | 'provider' | 'other', number>;

@@ -71,7 +71,7 @@ export async function nextMessage<T>(script: Pick<Running, 'process'>): Promise<
   }
 }
 
-/** A port nobody listens on, for programs that cannot be told "any". */
+/** A free port, for programs that cannot choose one themselves. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -4,9 +4,9 @@ export interface Target {
   readonly port: number;
   /** Absent for the direct way. */
   readonly pid?: number;
-  /** What requests must say to this proxy beside what any provider is told. */
+  /** What requests must say to this proxy beside what requests to any provider say. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Bytes that its store has been sent so far, where that can be told. */
+  /** Bytes that its store has been sent so far, where that is known. */
   storedBytes?(): Promise<number>;
   stop(): Promise<void>;
 }

@@ -33,7 +33,7 @@ export interface Source {
   readonly fetch?: typeof fetch;
 }
 
-/** Asks with the plain SDK. Text is told as it comes. */
+/** Asks with the plain SDK. Text is reported as it comes. */
 export async function ask(
   source: Source,
   act: Act,

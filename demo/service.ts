@@ -26,7 +26,7 @@ export class Service {
     this.#exited = once(this.#child, 'exit');
     // However this process ends, it leaves none behind.
     process.once('exit', () => this.#child.kill());
-    // Reported by `said`, or by whoever talks to the process.
+    // Reported by `said`, or by the caller.
     this.#exited.catch(() => {});
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#complaints = (this.#complaints + text).slice(-COMPLAINTS_MAX);

@@ -32,7 +32,7 @@ function cells({ act, answer, uncut, interruptions, plans, differences }: Played
   ];
 }
 
-/** Of a cut attempt nobody reports the usage: then it is an estimate. */
+/** A cut attempt has no usage report: then it is an estimate. */
 const tokens = (answer: Answer, uncut: Answer): string =>
   isDeepStrictEqual(answer.usage, uncut.usage)
     ? `${uncut.usage?.total_tokens}`

@@ -33,7 +33,7 @@ export class Terminal {
     this.#write(`${INDENT}${style ? this.#styled(style, text) : text}\n`);
   }
 
-  /** Running text, wrapped as it comes; goes on at the column where an aside interrupted it. */
+  /** Running text, wrapped as it comes; continues at the column where an aside interrupted it. */
   text(piece: string): void {
     if (this.#paused_at !== undefined) {
       this.#write(' '.repeat(this.#paused_at));

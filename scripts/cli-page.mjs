@@ -58,7 +58,7 @@ ${commands.map(command).join('\n')}
 | | admin exposure | only this machine reaches the admin port |
 | store | directory, fsync, free space, file system | of a \`file:\` store: can be written to, how long a disk takes, how much room there is, whether it is local |
 | | reachable, version, eviction, persistence, replication, latency, clock | of every Redis server: 7 or later, \`noeviction\`, something on its disk, no writes without its replicas and as many as are waited for, answers in less than 20 ms, clock within 2 s |
-| | lease | of Redis: a run of nobody is begun, ended and read, with every script and right that takes; it expires after a minute |
+| | lease | of Redis: a run without an owner is begun, ended and read, with every script and right that takes; it expires after a minute |
 | | secret | configured where replicas share a store; of replicas with the same one, \`doctor\` shows the same name |
 | upstream | dns, tcp, tls, http | the name, the connection, the certificate with the authority in \`ca_file\`, HTTP/2 or HTTP/1.1 |
 | | credentials | the key is taken for \`GET /models\`, which costs nothing |

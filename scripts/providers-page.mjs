@@ -94,10 +94,10 @@ recognised is remembered per upstream and model.
 
 | way     | what is sent                                                                                                   |
 | ------- | -------------------------------------------------------------------------------------------------------------- |
-| prefill | the messages, and the partial answer as a trailing assistant message, which the model goes on from             |
+| prefill | the messages, and the partial answer as a trailing assistant message, which the model continues             |
 | nudge   | the messages, the partial answer, and a short user message that asks for the rest                              |
 | resumed | a \`GET\` for the rest of the very answer, below the base URL, where the provider [keeps it](recovery.md#answers-that-are-kept); before all others |
-| tried   | a prefill once; whether the model went on or began again is remembered per upstream and model for a day         |
+| tried   | a prefill once; whether the model continued or began again is remembered per upstream and model for a day         |
 
 A prefill that is refused or answered from the top is made good by a nudge at once, remembered in the same way, and never
 the client's error. Structured output, grammars and forced tools are never continued; the request is repeated as it was.
@@ -111,7 +111,7 @@ The errors, finish reasons and pings of all of them are understood in every dial
 
 ## What is not verified
 
-These follow from documentation or source code that does not say everything; nobody has tried them against the provider.
+These follow from documentation or source code that does not say everything; none of this was tried against the provider.
 Where a wrong guess could cost an answer, the cautious one was made.
 
 | dialect | |

@@ -1,4 +1,4 @@
-// The provider of the soak: streams the answer it is asked for, goes on from any prefix of it, and cuts some streams.
+// The provider of the soak: streams the answer it is asked for, continues any prefix of it, and cuts some streams.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { randomNumbers } from './random.ts';

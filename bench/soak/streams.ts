@@ -9,7 +9,7 @@ export interface StreamCounts {
   readonly broken: string[];
 }
 
-/** Keeps a number of streams open, a new one for each that ends, until it is told to stop. */
+/** Keeps a number of streams open, a new one for each that ends, until it is stopped. */
 export class Streams {
   readonly counts: StreamCounts = { open: 0, intact: 0, broken: [] };
   readonly #port: number;

@@ -42,7 +42,7 @@ const AWKWARD = [
   '\r\n',
 ];
 
-/** The tokens of one answer; the same identity gives the same answer, whoever asks. */
+/** The tokens of one answer; the same identity gives the same answer to every request. */
 export function answerTokens(identity: number): string[] {
   const random = randomNumbers(identity);
   const pick = (choices: readonly string[]) => choices[Math.floor(random() * choices.length)] ?? '';

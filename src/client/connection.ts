@@ -1,7 +1,7 @@
 import { EventTooLargeError, SilenceError } from './errors.ts';
 import type { Fetch } from './options.ts';
 
-/** One request to a replica and what comes of it. It is given up when a step takes longer than it may. */
+/** One request to a replica, with its answer. It is given up when a step takes longer than it may. */
 export class Connection {
   readonly #closing = new AbortController();
   readonly #signal: AbortSignal;

@@ -163,7 +163,7 @@ export const COMMANDS: readonly CommandDescription[] = [
   taskCommand('pause', 'have a task make no new steps', [
     'Its next request gets a 423 at every replica. The step that is under way ends, and steps that were answered are still replayed.',
   ]),
-  taskCommand('resume', 'have a paused task go on', ['A task that has ended cannot be resumed.']),
+  taskCommand('resume', 'let a paused task continue', ['A task that has ended cannot be resumed.']),
   taskCommand('complete', 'say that a task is done', ['It has no new steps after that.']),
   taskCommand('cancel', 'end a task, and the answers of it that are under way', [
     'It has no new steps after that.',

@@ -96,7 +96,7 @@ export class Metrics {
   );
   readonly toolClaims = this.#families.counter(
     'holdfast_tool_claims_total',
-    'Tool calls of tasks that clients were about to run, by what they were told.',
+    'Tool calls of tasks that clients were about to run, by the answer to their claims.',
     { outcome: values.TOOL_CLAIMS },
   );
   readonly recoveryGap = this.#families.histogramWithExemplars(

@@ -22,7 +22,7 @@ export interface StatusDocument {
   readonly now_ms: number;
   readonly started_at_ms: number;
   readonly uptime_s: number;
-  /** Requests under way on the API port, of whatever kind. */
+  /** Requests under way on the API port, of any kind. */
   readonly active_requests: number;
   /** Whether `GET /runs/{id}` quotes the answer: `status_page.content` in the configuration. */
   readonly content: boolean;

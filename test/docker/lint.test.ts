@@ -3,9 +3,9 @@ import { globSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, type TestContext, test } from 'vitest';
 import { parse } from 'yaml';
+import { actionlint, hadolint, type Linter } from '../linters.ts';
 import { assignments, execForm, parseDockerfile } from './dockerfile.ts';
 import { contextOf, REPOSITORY } from './image-build.ts';
-import { actionlint, hadolint, type Linter } from './linters.ts';
 
 const run = promisify(execFile);
 const read = (path: string): string => readFileSync(`${REPOSITORY}/${path}`, 'utf8');

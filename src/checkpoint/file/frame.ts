@@ -23,7 +23,7 @@ const HEAD_BYTES_MAX = LENGTH_START + LENGTH_DIGITS_MAX + 1 + KIND_WIDTH;
 const SUBJECT_BYTES_MAX = 64;
 /** What a line has been cut to that has not even got its length. */
 const CUT_HEAD = /^[\da-f]{0,8}$|^[\da-f]{8} \d{0,9}$/;
-/** Bytes of a subject that may be wrong while it can still be told which one it was. */
+/** How many bytes of a subject may be wrong while it can still be recognised. */
 const SUBJECT_ERRORS_MAX = 2;
 
 /**
@@ -125,7 +125,7 @@ export function isCutShort(bytes: Buffer, start: number, end: number): boolean {
   return crc32(Buffer.from(whole, 'latin1')) !== sumOf(bytes, start);
 }
 
-/** The subject that a damaged line was about, where it can still be told: one of `subjects`. */
+/** The subject that a damaged line was about, where it can still be recognised: one of `subjects`. */
 export function subjectOfDamaged(
   bytes: Buffer,
   start: number,

@@ -12,7 +12,7 @@ const NOTHING = '-';
 const NOT_READABLE: Outcome = { code: 'missing' };
 
 export interface LogStateOptions {
-  /** A line of which not even the subject can be told was damaged. */
+  /** A line was damaged, subject included. */
   onDamage(place: Place): void;
 }
 

@@ -13,7 +13,7 @@ export interface RunDirectoryOptions extends Omit<WriterThreadData, 'dir'> {
   readonly directory: PrivateDirectory;
   /** See {@link Upkeep}. */
   readonly runs_max?: number | undefined;
-  /** Damage of which not even the run can be told, and once that there are more runs than are kept. */
+  /** Damage that leaves the run unknown, and once that there are more runs than are kept. */
   onError(error: Error): void;
 }
 

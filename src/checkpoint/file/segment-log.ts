@@ -247,7 +247,7 @@ export class SegmentLog {
     this.catchUp();
   }
 
-  /** What precedes the lines of a write: the end of whatever was left unfinished, and from time to time the time. */
+  /** What precedes the lines of a write: the end of an unfinished line, and from time to time the time. */
   #head(): string {
     const now_ms = Date.now();
     if (this.#end > 0 && Math.abs(now_ms - this.#at_ms) < CLOCK_STEP_MS) return '\n';

@@ -87,7 +87,7 @@ export function reasonOf(error: unknown): string {
     readonly port?: number;
     readonly message?: string;
   };
-  // Of a cluster none of whose nodes answers, and of a host with several addresses.
+  // From a cluster in which no node answers, and from a host with several addresses.
   const inner = lastNodeError ?? errors?.at(-1);
   if (inner !== undefined && inner !== null) return reasonOf(inner);
   if (code !== undefined) return address === undefined ? `${code} ${message}` : `${code} ${address}:${port}`;

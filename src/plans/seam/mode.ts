@@ -23,7 +23,7 @@ export interface ModeFacts {
   readonly hasTools: boolean;
   /** No text came after a call that was cut: the text ends where it began. */
   readonly callsComeNext: boolean;
-  /** Structured output, a forced tool: a model asked to "go on" starts such an answer anew. */
+  /** Structured output, a forced tool: a model asked to continue starts such an answer anew. */
   readonly onlyReplay: boolean;
   /** After a prefill its provider reads the whole conversation without its prompt cache, after a nudge it does not. */
   readonly nudgeIsCached: boolean;

@@ -224,7 +224,7 @@ export const DELETE_TASK: Operation = {
 
 const CHANGES = {
   pause: 'Has a task make no new steps until it is resumed',
-  resume: 'Has a paused task go on',
+  resume: 'Lets a paused task continue',
   complete: 'Ends a task, which is done',
   cancel: 'Ends a task, and its answers that are under way',
 } as const;

@@ -32,7 +32,7 @@ export async function foundIn(
   return record && { ...task, era, state, record };
 }
 
-/** `pending`: none of its requests was answered yet; `failed`: it goes on, and its last step had no answer. */
+/** `pending`: none of its requests was answered yet; `failed`: it is running, and its last step had no answer. */
 export const TASK_STATUSES = ['pending', 'running', 'failed', 'paused', 'completed', 'cancelled'] as const;
 
 type TaskStatus = (typeof TASK_STATUSES)[number];

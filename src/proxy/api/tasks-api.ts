@@ -24,7 +24,7 @@ import { taskEventRoute } from './task-events-api.ts';
 import { foundTask, TASK_PATH, THE_CREDENTIAL, taskOf } from './task-requests.ts';
 import { taskTranscriptRoutes } from './task-transcript-api.ts';
 
-/** `/holdfast/v1/tasks`: what tasks there are, how far they have come, and whether they go on, for their owner. */
+/** `/holdfast/v1/tasks`: the tasks of an owner, their progress, and their state. */
 export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
   takeJsonBodies(api, context.memory);
   taskCallRoutes(api, context);

@@ -14,7 +14,7 @@ const BEGIN_MAX_MS = 250;
 const BEGIN_POLL_MS = 20;
 /** How long a run whose client has left may take to end: Holdfast stores what there is of the answer meanwhile. */
 const ENDING_MAX_MS = 2000;
-/** How many runs of one note may have come to nothing before it is not looked up any further. */
+/** How many runs of one note may have ended without an answer before the look-up gives up. */
 const RUNS_PER_NOTE_MAX = 16;
 /** How many times a lease's length a holder is asked for a sign of life. */
 const LIFE_POLLS_PER_LEASE = 12;
@@ -46,7 +46,7 @@ export interface KnownRun {
 
 export type Left = 'detached' | 'ending';
 
-/** What a note says. One that says nothing of a run, written by another version or a strange hand, counts as none. */
+/** The run that a note names. A malformed note, or one of another version, counts as none. */
 export function knownRunIn(note: string): KnownRun | undefined {
   const known = parsedJson(note);
   if (!isObject(known) || typeof known.run !== 'string' || !isRunId(known.run)) return undefined;

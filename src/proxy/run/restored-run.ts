@@ -69,7 +69,7 @@ export class RestoredRun {
     this.unfinished = isOver ? [] : neverSettled(held, toolCalls).map((call) => cutAfter(toolCalls, call));
   }
 
-  /** Has the answer go on where it was left: with its identity, if any of it was sent, and its calls in their places. */
+  /** Continues the answer where it was left: with its identity, if any of it was sent, and its calls in their places. */
   restore(answer: AnswerWriter): void {
     const { toolCalls: calls } = this.transcript;
     answer.restore({ first: this.#first, content: this.#content, calls, events: this.#events });

@@ -285,7 +285,7 @@ export class RunState {
     await this.#journal.close(end);
   }
 
-  /** Lets another replica go on, with everything that was recorded. */
+  /** Lets another replica continue, with everything that was recorded. */
   async release(): Promise<void> {
     this.#settleAccounts();
     await this.#held?.end(false);

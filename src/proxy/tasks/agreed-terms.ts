@@ -63,7 +63,7 @@ export class AgreedTerms {
   }
 }
 
-/** What a strange hand has noted says nothing. */
+/** A malformed note counts as none. */
 function termsIn(noted: string): TaskTerms {
   const terms = parsedJson(noted);
   return isObject(terms) ? terms : {};

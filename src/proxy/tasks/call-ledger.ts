@@ -10,7 +10,7 @@ export interface LedgerCall {
   readonly key: string;
 }
 
-/** What a client that is about to run a tool is told. */
+/** The answer to a client that is about to run a tool. */
 export type ClaimAnswer =
   /** It runs the tool, and no other client does. */
   | { readonly outcome: 'run' }
@@ -29,7 +29,7 @@ export interface CallResult {
 /** `unknown`: a client was to run its tool, and has said nothing for longer than that may take. */
 export const CALL_STATES = ['claimed', 'done', 'released', 'unknown'] as const;
 
-/** What has come of a call so far, for those that look on. */
+/** The state of a call, for observers. */
 export interface KnownCall extends CallResult {
   readonly state: (typeof CALL_STATES)[number];
   /** How many claims it has had, unless it is done. */
@@ -116,7 +116,7 @@ export class CallLedger {
   }
 
   /**
-   * The tool has not run by this claim, as its client says, or another one that was told it is unknown and has found out.
+   * The tool has not run by this claim, as its client says, or another one that got `unknown` and has found out.
    * Throws `call_not_claimed` and `call_done`.
    */
   async release(call: LedgerCall, claim: string): Promise<void> {

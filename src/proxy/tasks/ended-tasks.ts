@@ -162,7 +162,7 @@ export class EndedTasks {
   }
 }
 
-/** What a strange hand has noted is no task. */
+/** A malformed name counts as none. */
 function dueIn(name: string): DueTask | undefined {
   const due = parsedJson(name);
   const isDue = isObject(due) && [due.owner, due.task, due.era].every((part) => typeof part === 'string');

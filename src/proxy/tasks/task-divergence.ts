@@ -182,7 +182,7 @@ function isBefore(one: StoredRun | undefined, other: StoredRun): boolean {
   return one_ms !== undefined && other_ms !== undefined && one_ms < other_ms;
 }
 
-/** What a strange hand has noted says nothing. */
+/** A malformed note counts as none. */
 function divergenceIn(noted: string): NotedDivergence | undefined {
   const divergence = parsedJson(noted);
   if (!isObject(divergence)) return undefined;

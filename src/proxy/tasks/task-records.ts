@@ -114,7 +114,7 @@ export class TaskRecords {
     });
   }
 
-  /** Notes a task that none of whose requests was answered yet. Rejects where the store does not answer, as the following do. */
+  /** Notes a task before any of its requests was answered. Rejects where the store does not answer, as the following do. */
   async declare(task: TaskEra): Promise<void> {
     if (!(await this.noted(task))) await this.#note(task);
   }
@@ -252,7 +252,7 @@ export class TaskRecords {
   }
 }
 
-/** What an older version has noted, or a strange hand, says only that there is a task. */
+/** A malformed note, or one of an older version, says only that there is a task. */
 function recordIn(noted: string): TaskRecord {
   const record = parsedJson(noted);
   if (!isObject(record) || !Number.isSafeInteger(record.steps)) return { steps: 0 };

@@ -133,7 +133,7 @@ const STATUSES: readonly unknown[] = [
   'cancelled',
 ] satisfies TaskState['status'][];
 
-/** What a strange hand has noted says nothing. */
+/** A malformed note counts as none. */
 function stateIn(noted: string): TaskState {
   const state = parsedJson(noted);
   const isState = isObject(state) && STATUSES.includes(state.status) && typeof state.era === 'string';

@@ -83,13 +83,13 @@ export class TaskUsage {
   async #ofStep(task: TaskEra, number: number) {
     const [step] = await this.#records.steps(task, number, number);
     const found = step && (await storedStep(this.#store, task.owner, step.name));
-    // A step that is not known any more comes to nothing else.
+    // A step that is not known any more stays as it is.
     const isWhole = step === undefined || found?.stored.status === 'complete';
     return { number, isWhole, usage: found ? usageOf(found.stored) : NOTHING_USED };
   }
 }
 
-/** What a strange hand has noted says nothing. */
+/** A malformed note counts as none. */
 function countedIn(noted: string): CountedSteps {
   const counted = parsedJson(noted);
   if (!isObject(counted) || !Array.isArray(counted.open) || !isObject(counted.settled))

@@ -1,6 +1,6 @@
 /**
  * What a step did, and for how long: `asking` until an attempt said something, `answering`, and `gap` from an interruption
- * until the answer goes on. `attempt` is the entry of the attempt, `interrupted` that of the interruption.
+ * until the answer continues. `attempt` is the entry of the attempt, `interrupted` that of the interruption.
  */
 export function spansOf({ stays }, now_ms) {
   const spans = [];

@@ -26,7 +26,7 @@ export function checkChatRequest(fields: Fields): ChatRequest {
   return fields as unknown as ChatRequest;
 }
 
-/** Fields are looked at with care: what is wrong with them is for the provider to say. */
+/** Reads fields with care, because the provider judges them. */
 export function factsOf(request: ChatRequest): RequestFacts {
   const { tool_choice, stop, max_tokens, max_completion_tokens } = request;
   const { expectsJson, isGuided } = constraintsOf(request);

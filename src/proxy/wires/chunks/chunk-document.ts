@@ -29,7 +29,7 @@ export const chunkDocument = (
   choiceOf: () => ChoiceFold,
 ): WireDocument => ({
   streamFields({ stream_options }) {
-    // What is wrong with them is for the provider to say.
+    // The provider judges them.
     if (!isObject(stream_options ?? {})) return undefined;
     return { stream: true, stream_options: { ...(stream_options as object | null), include_usage: true } };
   },

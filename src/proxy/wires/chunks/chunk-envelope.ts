@@ -23,7 +23,7 @@ export interface ChunkForm {
   payloadOf(envelope: ChunkEnvelope, event: ChunkEvent, role: boolean): string;
   /** The finish chunk or usage chunk of a provider, with nothing left of content and with `usage` put in its place. */
   finishOf(envelope: ChunkEnvelope, chunk: ChatChunk, role: boolean, usage: Usage | undefined): string;
-  /** A chunk that says `deltas`, none of which is about a tool call. */
+  /** A chunk that says `deltas`, which hold no tool call. */
   textChunk(envelope: ChunkEnvelope, deltas: readonly Delta[], role: boolean): string;
   toolChunk(envelope: ChunkEnvelope, fragment: ShownFragment, role: boolean): string;
   finishChunk(envelope: ChunkEnvelope, reason: string, role: boolean): string;

@@ -52,7 +52,7 @@ export function checkCompletionRequest(fields: Fields): CompletionRequest {
   return fields as unknown as CompletionRequest;
 }
 
-/** Fields are looked at with care: what is wrong with them is for the provider to say. */
+/** Reads fields with care, because the provider judges them. */
 export function completionFactsOf(request: CompletionRequest): RequestFacts {
   const { prompt, suffix, echo, best_of, logprobs, max_tokens, stop, stream_options } = request;
   const choices = promptsOf(prompt) * (typeof request.n === 'number' ? request.n : 1);

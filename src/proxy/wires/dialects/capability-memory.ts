@@ -150,7 +150,7 @@ export class CapabilityMemory {
   }
 }
 
-/** What comes of two findings about the same model, where both hold: what was found here comes first. */
+/** Combines two findings about the same model, where both hold: what was found here comes first. */
 export function merged(here: Capabilities, elsewhere: Capabilities): Capabilities {
   if (here.dialect === elsewhere.dialect)
     return {

@@ -26,7 +26,7 @@ export const cloudflare: Dialect = {
     speakers: 'Cloudflare AI Gateway',
     models: ['openai/gpt-5.4', 'anthropic/claude-haiku-4.5', 'groq/llama-3.3-70b-versatile'],
     unverified:
-      'Whether a prefix reaches the provider behind it: models that continue elsewhere are tried. Cloudflare does not call its resuming generally available: `cf-aig-run-id` was measured through the binding of Workers only, where the address ends as here, and it was not there on other ways. Without the header nothing is tried, and where the address turns out to be another one the rest is asked for. How comments are counted: an answer that has any is not resumed. Whether an answer that nobody waits for can be stopped: it is not.',
+      'Whether a prefix reaches the provider behind it: models that continue elsewhere are tried. Cloudflare does not call its resuming generally available: `cf-aig-run-id` was measured through the binding of Workers only, where the address ends as here, and it was not there on other ways. Without the header nothing is tried, and where the address turns out to be another one the rest is asked for. How comments are counted: an answer that has any is not resumed. Whether an answer without a client can be stopped: it is not.',
   },
   addresses: ['gateway.ai.cloudflare.com'],
   sign: headerFingerprint('cf-aig-'),
@@ -70,7 +70,7 @@ export const litellm: Dialect = {
 const slugOf = (provider: string): string => provider.toLowerCase().replace(/[^a-z0-9/]+/g, '-');
 
 /**
- * The provider that began the answer is asked first, because how a prefix is taken is for the provider to say. Others
+ * The provider that began the answer is asked first, because the provider decides how it takes a prefix. Others
  * stay allowed: it may be down, which is why the answer was cut.
  */
 function routing({ request, first }: Interrupted): Readonly<Record<string, unknown>> {

@@ -50,7 +50,7 @@ export function checkMessagesRequest(fields: Fields): MessagesRequest {
   return fields as unknown as MessagesRequest;
 }
 
-/** Fields are looked at with care: what is wrong with them is for the provider to say. */
+/** Reads fields with care, because the provider judges them. */
 export function messagesFactsOf(request: MessagesRequest): RequestFacts {
   const { messages, system, max_tokens, stop_sequences, tools, tool_choice } = request;
   const choice = isObject(tool_choice) ? tool_choice.type : undefined;
@@ -217,7 +217,7 @@ export function messagesWithoutThoughts(
   const kept = messages.map((message) => withoutThoughts(message, isLeftOut));
   const isChanged = (message: MessageParam | undefined, index: number) => message !== messages[index];
   if (!kept.some(isChanged)) return undefined;
-  // An answer that goes on after its tools must begin with what was thought before them, unless it is made without thinking.
+  // An answer that continues after its tools must begin with what was thought before them, unless it is made without thinking.
   const begun = messages.findLastIndex(({ role, content }) => role === 'user' && !hasToolResult(content));
   const goesOn = kept.some((message, index) => index > begun && isChanged(message, index));
   return {

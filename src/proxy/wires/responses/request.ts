@@ -46,7 +46,7 @@ export function checkResponsesRequest(fields: Fields): ResponsesRequest {
   return fields as unknown as ResponsesRequest;
 }
 
-/** Fields are looked at with care: what is wrong with them is for the provider to say. */
+/** Reads fields with care, because the provider judges them. */
 export function responsesFactsOf(request: ResponsesRequest): RequestFacts {
   const { tools, text, max_output_tokens } = request;
   const format = isObject(text) && isObject(text.format) ? text.format.type : undefined;

