@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -19,7 +20,6 @@ class Connection:
 
     def __init__(self, response: httpx.Response) -> None:
         self.response = response
-        self._body: Any = iter(())
 
     async def read(self) -> bytes | None:
         """More of the body; None at its end."""
@@ -52,7 +52,8 @@ class Caller:
 class SyncConnection(Connection):
     def __init__(self, response: httpx.Response) -> None:
         super().__init__(response)
-        self._body = iter(response.stream)  # type: ignore[arg-type] # of a synchronous transport
+        assert isinstance(response.stream, Iterable)
+        self._body: Iterator[bytes] = iter(response.stream)
 
     async def read(self) -> bytes | None:
         return next(self._body, None)
@@ -74,14 +75,14 @@ class SyncCaller(Caller):
 class AsyncConnection(Connection):
     def __init__(self, response: httpx.Response) -> None:
         super().__init__(response)
-        self._body = response.stream.__aiter__()  # type: ignore[union-attr] # of an asynchronous transport
+        assert isinstance(response.stream, AsyncIterable)
+        self._body: AsyncIterator[bytes] = response.stream.__aiter__()
 
     async def read(self) -> bytes | None:
         try:
-            data: bytes = await self._body.__anext__()
+            return await self._body.__anext__()
         except StopAsyncIteration:
             return None
-        return data
 
     async def close(self) -> None:
         # What closes it may be a task that is being cancelled.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 Repeat = Literal["never", "with_key", "always"]
 
-TOO_MANY_REQUESTS = 429
+_TOO_MANY_REQUESTS = 429
 
 #: What of a request is for it alone, and not for others with the same credential.
 _OF_ONE_REQUEST = re.compile(
@@ -180,7 +180,7 @@ class TaskRequests:
             else:
                 is_closed_door = status in UNAVAILABLE
                 # A replica may count a stream that was lost for a moment longer.
-                if not is_closed_door and status != TOO_MANY_REQUESTS:
+                if not is_closed_door and status != _TOO_MANY_REQUESTS:
                     raise refusal
                 asked_s = retry_after_s(response.headers, time.time())
                 await self.move_on(root, budget, refusal, asked_s, is_closed_door=is_closed_door)
