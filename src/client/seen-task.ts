@@ -52,8 +52,9 @@ export class SeenTask {
   #created_at: number | null | undefined;
   #step: TaskStep | null = null;
   readonly #done = new Set<number>();
-  /** The events begin with the steps that there are: the last of them, and the last one that has come. */
+  /** The events begin with the steps that there are: up to this number. */
   #known = 0;
+  /** The highest number that has come. */
   #last = 0;
 
   /** The task was deleted. */
@@ -61,13 +62,13 @@ export class SeenTask {
     return this.#isPurged;
   }
 
-  /** It has new steps no longer. One of them may still be under way. */
+  /** It has no new steps any more. One may still be under way. */
   get isEnded(): boolean {
     const { status } = this.progress;
     return status === 'completed' || status === 'cancelled';
   }
 
-  /** Steps that there were at the beginning are still to come. */
+  /** Events of steps that there were at the beginning are still to come. */
   get isCatchingUp(): boolean {
     return !this.#isPurged && this.#last < this.#known;
   }

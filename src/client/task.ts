@@ -72,8 +72,8 @@ export interface Task {
    */
   show(): Promise<TaskDocument>;
   /**
-   * The same as it comes, for as long as it takes: at first, and whenever it changes. Ends when the task is over, which is as
-   * `cancelled` when it is deleted. Leaving the loop closes the connection; `signal` does, and rejects with its reason.
+   * The same as it comes: at first, and whenever it changes, until the task is over. One that is deleted ends as `cancelled`.
+   * Leaving the loop closes the connection. So does `signal`, and rejects with its reason.
    *
    * @example
    * for await (const { steps_done, steps_total } of invitations.progress()) bar.update(steps_done, steps_total);

@@ -73,7 +73,7 @@ describe('a task, as its events say,', () => {
     }
   });
 
-  test('is none the further for a tool call', () => {
+  test('does not change with a tool call', () => {
     expect(new SeenTask().add({ object: 'holdfast.call' })).toBe(false);
   });
 });

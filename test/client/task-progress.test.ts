@@ -198,6 +198,24 @@ describe('the progress of a task', () => {
     expect((await rest).at(-1)).toMatchObject({ status: 'cancelled', steps_done: 1 });
   });
 
+  test('is refused when the task was deleted while no connection stood', async () => {
+    const { replica, other } = await deployTasks();
+    const proxy = await cuttingProxy(replica.api);
+    const deleted = Promise.withResolvers<void>();
+    const fetch = async (input: string | URL | Request, init?: RequestInit) => {
+      if (String(input).endsWith('/events') && proxy.asked.length === 1) await deleted.promise;
+      return globalThis.fetch(input, init);
+    };
+    const made = await begin([proxy.url, other.api], { fetch });
+    const watching = made.progress();
+    await until(watching, ({ steps_done }) => steps_done === 1);
+    const rest = all(watching);
+    proxy.close();
+    await askTasks(other, 'DELETE', '/T23');
+    deleted.resolve();
+    await expect(rest).rejects.toMatchObject({ name: 'LedgerError', code: 'task_not_found' });
+  });
+
   test('is refused where there is no such task, and to another credential', async () => {
     const { replica } = await deployTasks();
     const made = task('T23');

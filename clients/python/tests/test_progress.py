@@ -165,7 +165,7 @@ def test_progress_is_told_in_order_wherever_its_connection_is_cut(
     cut_after: int | None, *, is_async: bool
 ) -> None:
     holdfast = Holdfast(HISTORY, cut_after=cut_after)
-    # The task as it is by then: what is told of its steps is none the further.
+    # The task is shown as it is at the end of the history, while its steps come one after the other.
     told = watch(holdfast, is_async)
     assert in_short(told) == [
         (1, 2, "completed"),

@@ -52,18 +52,19 @@ class SeenTask:
         self._created_at: object = None
         self._step: TaskStep | None = None
         self._done: set[int] = set()
-        #: The events begin with the steps that there are: the last of them, and the last one that has come.
+        #: The events begin with the steps that there are: up to this number.
         self._known = 0
+        #: The highest number that has come.
         self._last = 0
 
     @property
     def is_ended(self) -> bool:
-        """It has new steps no longer. One of them may still be under way."""
+        """It has no new steps any more. One may still be under way."""
         return self.progress.status in ("completed", "cancelled")
 
     @property
     def is_catching_up(self) -> bool:
-        """Steps that there were at the beginning are still to come."""
+        """Events of steps that there were at the beginning are still to come."""
         return not self.is_purged and self._last < self._known
 
     @property

@@ -146,12 +146,12 @@ class Task:
         return run_at_once(self._requests("show the task", SyncCaller()).show())
 
     def progress(self) -> Generator[TaskProgress, None, None]:
-        """The same as it comes, for as long as it takes: at first, and whenever it changes.
+        """The same as it comes: at first, and whenever it changes, until the task is over.
 
             for progress in invitations.progress():
                 bar.update(progress.steps_done, progress.steps_total)
 
-        Ends when the task is over, which is as `cancelled` when it is deleted. Closing it closes its connection.
+        A task that is deleted ends as `cancelled`. Closing the generator closes its connection.
         """
         watch = TaskWatch(self._requests("watch the task", SyncCaller()))
         try:
