@@ -8,6 +8,15 @@ export {
 } from './errors.ts';
 export type { Fetch, ResumableOptions } from './options.ts';
 export { resumable } from './resumable.ts';
-export { type Task, type TaskOptions, type Tool, type ToolContext, type ToolOptions, task } from './task.ts';
-export type { TaskDocument, TaskTerms } from './task-requests.ts';
+export type { TaskProgress, TaskStep } from './seen-task.ts';
+export {
+  type ProgressOptions,
+  type Task,
+  type TaskOptions,
+  type Tool,
+  type ToolContext,
+  type ToolOptions,
+  task,
+} from './task.ts';
+export type { RunStatus, TaskDocument, TaskRecovery, TaskTerms, TaskUsage } from './task-documents.ts';
 export type { ToolCall } from './tool-call.ts';

@@ -1,8 +1,10 @@
-import { isUnavailable, retryAfterOf } from './answer.ts';
+import { Connection } from './connection.ts';
 import type { Endpoints } from './endpoints.ts';
 import { LedgerError } from './errors.ts';
 import type { Settings } from './options.ts';
-import { RetryBudget, sleep } from './retry-budget.ts';
+import { Refusal } from './refusal.ts';
+import { type Failure, RetryBudget, sleep } from './retry-budget.ts';
+import type { TaskDocument, TaskEvent, TaskTerms } from './task-documents.ts';
 import { fieldsOf } from './wires.ts';
 
 /** Where Holdfast is asked about a task, with which headers. */
@@ -23,29 +25,6 @@ interface Claim {
   readonly claim: string;
   readonly hold_ms: number;
   readonly repeat: 'never' | 'with_key';
-}
-
-/** What Holdfast says of a task. There is more than these: see docs/tasks.md. */
-export interface TaskDocument {
-  readonly id: string;
-  /** `pending`: it has no steps yet; `failed`: it is running, and its last step had no answer. */
-  readonly status: 'pending' | 'running' | 'failed' | 'paused' | 'completed' | 'cancelled';
-  readonly reason: string | null;
-  readonly steps: number;
-  readonly steps_total: number | null;
-  readonly [field: string]: unknown;
-}
-
-/** What a task is, and how far it may go. */
-export interface TaskTerms {
-  /** For people; at most 1000 characters. */
-  readonly description?: string | null;
-  /** How many steps it takes, as far as you know. */
-  readonly steps_total?: number | null;
-  /** Until when it has new steps, in seconds since the Unix epoch. */
-  readonly deadline_at?: number | null;
-  /** It has no new steps once its answers, with their prompts, have taken so many. */
-  readonly budget_tokens?: number | null;
 }
 
 /** Asks Holdfast about one task and its tool calls. Each request may be sent several times: it means the same every time. */
@@ -72,8 +51,8 @@ export class TaskRequests {
     await this.#ask(place, 'POST', `/calls/${key}/release`, { claim });
   }
 
-  show(place: LedgerPlace): Promise<TaskDocument> {
-    return this.#ask(place, 'GET', '');
+  show(place: LedgerPlace, signal?: AbortSignal): Promise<TaskDocument> {
+    return this.#ask(place, 'GET', '', undefined, signal);
   }
 
   /** `verb`: as it is in the path. */
@@ -85,43 +64,116 @@ export class TaskRequests {
     return this.#ask(place, 'PUT', '', terms);
   }
 
-  /** Rejects with a {@link LedgerError}. */
-  async #ask<Answer>(place: LedgerPlace, method: string, path: string, body?: object): Promise<Answer> {
-    const { fetch, idle_ms } = this.#settings;
+  /**
+   * What happens in the task, as it comes, over as many connections as it takes: until one of them comes to its end and `isOver`.
+   * Rejects with a {@link LedgerError}, or with the reason of the signal.
+   */
+  async *events(
+    place: LedgerPlace,
+    isOver: () => boolean,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly TaskEvent[], void> {
     const budget = new RetryBudget(this.#settings);
+    const headers = new Headers(place.headers);
+    for (;;) {
+      const { root, connection } = await this.#open(place, headers, budget, signal);
+      let cause: unknown;
+      try {
+        for (;;) {
+          const events = await connection.read(this.#settings.idle_ms);
+          if (!events) break;
+          // A keep-alive is progress as well: in a task that is paused, nothing else comes.
+          budget.heard();
+          budget.progressed();
+          if (events.payloads.length === 0) continue;
+          const told = events.payloads.map((payload) => JSON.parse(payload) as TaskEvent);
+          headers.set('last-event-id', events.id);
+          yield told;
+        }
+        if (isOver()) return;
+      } catch (error) {
+        cause = error;
+      } finally {
+        connection.close();
+      }
+      await this.#moveOn(root, budget, { cause }, signal);
+    }
+  }
+
+  #open(
+    place: LedgerPlace,
+    headers: Headers,
+    budget: RetryBudget,
+    signal: AbortSignal,
+  ): Promise<{ readonly root: string; readonly connection: Connection }> {
+    const { fetch, idle_ms } = this.#settings;
+    const ask = async (url: string, root: string) => {
+      const connection = new Connection(signal);
+      const response = await connection.request(fetch, url, { headers }, idle_ms);
+      if (response.ok) return { root, connection };
+      throw new Refusal(response, await connection.within(idle_ms, () => response.text()));
+    };
+    return this.#inTurn(place, '/events', ask, budget, signal);
+  }
+
+  /** Rejects with a {@link LedgerError}, or with the reason of the signal. */
+  #ask<Answer>(
+    place: LedgerPlace,
+    method: string,
+    path: string,
+    body?: object,
+    signal?: AbortSignal,
+  ): Promise<Answer> {
+    const { fetch, idle_ms } = this.#settings;
     const headers = new Headers(place.headers);
     if (body) headers.set('content-type', 'application/json');
     const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+    const ask = async (url: string) => {
+      const limits = [AbortSignal.timeout(idle_ms), ...(signal ? [signal] : [])];
+      const response = await fetch(url, { ...init, signal: AbortSignal.any(limits) });
+      const text = await response.text();
+      const fields = fieldsOf(text);
+      if (response.ok && fields) return fields as Answer;
+      throw new Refusal(response, text);
+    };
+    return this.#inTurn(place, path, ask, new RetryBudget(this.#settings), signal);
+  }
+
+  /** Asks one replica after the other. `ask` rejects with a {@link Refusal}, or because there was no answer. */
+  async #inTurn<Answer>(
+    place: LedgerPlace,
+    path: string,
+    ask: (url: string, root: string) => Promise<Answer>,
+    budget: RetryBudget,
+    signal?: AbortSignal,
+  ): Promise<Answer> {
     for (let root = this.#endpoints.first(place.root); ; root = this.#endpoints.after(root)) {
-      const url = `${root}/holdfast/v1/tasks/${encodeURIComponent(this.#task)}${path}`;
-      let cause: unknown;
-      let retry_after_ms: number | undefined;
       try {
-        const response = await fetch(url, { ...init, signal: AbortSignal.timeout(idle_ms) });
-        const fields = fieldsOf(await response.text());
-        if (response.ok && fields) {
-          this.#endpoints.answered(root);
-          return fields as Answer;
-        }
-        cause = refusalOf(response, fields);
-        if (!isUnavailable(response.status)) throw cause;
-        retry_after_ms = retryAfterOf(response);
+        const answer = await ask(`${root}/holdfast/v1/tasks/${encodeURIComponent(this.#task)}${path}`, root);
+        this.#endpoints.answered(root);
+        return answer;
       } catch (error) {
-        if (error === cause) throw error;
-        cause = error;
+        const refusal = error instanceof Refusal ? error : undefined;
+        if (refusal?.isFinal) throw refusal.cause;
+        await this.#moveOn(root, budget, refusal ?? { isClosedDoor: true, cause: error }, signal);
       }
-      this.#endpoints.failed(root);
-      const wait_ms = budget.next({ isClosedDoor: true, retry_after_ms });
-      if (wait_ms === undefined)
-        throw new LedgerError('Holdfast could not be asked about the task.', { cause });
-      await sleep(wait_ms);
     }
   }
-}
 
-function refusalOf({ status }: Response, fields: Readonly<Record<string, unknown>> | undefined): LedgerError {
-  const { message, code } = (fields?.error ?? {}) as { readonly message?: unknown; readonly code?: unknown };
-  return new LedgerError(typeof message === 'string' ? message : `The answer was ${status}.`, {
-    ...(typeof code === 'string' && { code }),
-  });
+  /** Waits until the next replica is to be asked. Rejects with a {@link LedgerError} when the budget is spent. */
+  async #moveOn(
+    root: string,
+    budget: RetryBudget,
+    failure: Failure & { readonly cause: unknown },
+    signal?: AbortSignal,
+  ): Promise<void> {
+    signal?.throwIfAborted();
+    this.#endpoints.failed(root);
+    const wait_ms = budget.next(failure);
+    if (wait_ms === undefined) {
+      const { cause } = failure;
+      throw new LedgerError('Holdfast could not be asked about the task.', { cause });
+    }
+    await sleep(wait_ms, signal);
+  }
 }

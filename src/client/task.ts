@@ -4,8 +4,11 @@ import { type ResumableOptions, readOptions } from './options.ts';
 import { randomName } from './random-name.ts';
 import { resumable } from './resumable.ts';
 import { sleep } from './retry-budget.ts';
+import type { TaskProgress } from './seen-task.ts';
 import { onSignals } from './signals.ts';
-import { type LedgerPlace, type TaskDocument, TaskRequests, type TaskTerms } from './task-requests.ts';
+import type { TaskDocument, TaskTerms } from './task-documents.ts';
+import { followProgress } from './task-progress.ts';
+import { type LedgerPlace, TaskRequests } from './task-requests.ts';
 import { type ToolCall, toolCallOf } from './tool-call.ts';
 import { wireAt } from './wires.ts';
 
@@ -41,6 +44,10 @@ export interface ToolContext {
 /** `args`: what the model says, which nothing has checked. */
 export type Tool<Result, Args = unknown> = (args: Args, context: ToolContext) => Result | Promise<Result>;
 
+export interface ProgressOptions {
+  readonly signal?: AbortSignal;
+}
+
 /** A task that several processes work on, one after the other. */
 export interface Task {
   readonly id: string;
@@ -64,6 +71,14 @@ export interface Task {
    * and can be called once a request was made with {@link fetch}.
    */
   show(): Promise<TaskDocument>;
+  /**
+   * The same as it comes: at first, and whenever it changes, until the task is over. One that is deleted ends as `cancelled`.
+   * Leaving the loop closes the connection. So does `signal`, and rejects with its reason.
+   *
+   * @example
+   * for await (const { steps_done, steps_total } of invitations.progress()) bar.update(steps_done, steps_total);
+   */
+  progress(options?: ProgressOptions): AsyncGenerator<TaskProgress, void>;
   /** It has no new steps until it is resumed, in no process. Its requests get a 423, unless their steps were answered. */
   pause(reason?: string): Promise<TaskDocument>;
   resume(): Promise<TaskDocument>;
@@ -180,6 +195,10 @@ class SteppedTask implements Task {
 
   async show(): Promise<TaskDocument> {
     return this.#requests.show(this.#placeFor('show the task'));
+  }
+
+  async *progress({ signal }: ProgressOptions = {}): AsyncGenerator<TaskProgress, void> {
+    yield* followProgress(this.#requests, this.#placeFor('watch the task'), signal);
   }
 
   pause(reason?: string): Promise<TaskDocument> {

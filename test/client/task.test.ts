@@ -346,14 +346,16 @@ describe('what is said of a task', () => {
 });
 
 test('what a task asks is what the OpenAPI document describes', async () => {
-  const { made, asked } = await taskWith(({ url }) =>
-    url.endsWith('/claim') ? Response.json({ outcome: 'unknown', claim: 'lost' }) : Response.json({}),
-  );
+  const { made, asked } = await taskWith(({ url }) => {
+    if (url.endsWith('/events')) return new Response('data: {"object":"holdfast.task","purged":true}\n\n');
+    return Response.json(url.endsWith('/claim') ? { outcome: 'unknown', claim: 'lost' } : {});
+  });
   const unknown = await made.tool(CALL, () => 'sent').catch((error: unknown) => error);
   await (unknown as UnknownCallError).release();
   const other = await taskWith(runs);
   await other.made.tool(CALL, () => ({ sent: true }), { hold_ms: 5, repeat: 'with_key' });
   await made.show();
+  expect((await made.progress().next()).value).toMatchObject({ status: 'cancelled', steps_done: 0 });
   await made.pause('lunch');
   await made.resume();
   await made.complete();
@@ -365,7 +367,7 @@ test('what a task asks is what the OpenAPI document describes', async () => {
   expect(new Set(operations)).toEqual(
     new Set([
       ...['claimCall', 'keepResult', 'releaseCall'],
-      ...['showTask', 'pauseTask', 'resumeTask', 'completeTask', 'cancelTask', 'putTask'],
+      ...['showTask', 'streamTask', 'pauseTask', 'resumeTask', 'completeTask', 'cancelTask', 'putTask'],
     ]),
   );
 });

@@ -410,6 +410,8 @@ def test_what_a_task_asks_is_what_the_openapi_document_describes(asked: Callable
     one.tool(CALL, lambda _args, _context: {"sent": True}, repeat="with_key", hold_s=5)
     for verb in ("show", "pause", "resume", "complete", "cancel"):
         one.say(verb)
+    with pytest.raises(TypeError, match="there is no term deadline, step_total"):
+        one.set_terms(step_total=7, deadline=1)
     one.set_terms(description="x", steps_total=7, deadline_at=1_800_000_000, budget_tokens=100)
     operations = set()
     for request in [*lost.requests, *one.requests]:

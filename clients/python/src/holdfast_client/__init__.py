@@ -9,8 +9,10 @@ The same classes for httpx2, which openai-python 3 and anthropic 2 are built on,
 import httpx
 
 from ._async import AsyncExchange, AsyncTransport
+from ._calls import TaskTerms
 from ._errors import LedgerError, ResultNotKeptError, UnknownCallError
 from ._library import Library
+from ._seen_task import TaskProgress, TaskStep
 from ._sync import SyncExchange, SyncTransport
 from ._task import Task, ToolContext
 
@@ -20,6 +22,9 @@ __all__ = [
     "ResultNotKeptError",
     "ResumableTransport",
     "Task",
+    "TaskProgress",
+    "TaskStep",
+    "TaskTerms",
     "ToolContext",
     "UnknownCallError",
 ]

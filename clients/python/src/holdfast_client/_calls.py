@@ -5,24 +5,29 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from random import random
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 from urllib.parse import quote, urlsplit
 
 import httpx
 
 from ._answer import UNAVAILABLE
 from ._budget import Budget, retry_after_s
+from ._callers import Caller, Connection
 from ._errors import LedgerError
+from ._options import Options
 from ._steps import Headers
 from ._wires import wire_at
 
 if TYPE_CHECKING:
     from ._transport import Transport
 
+Answer = TypeVar("Answer")
 Repeat = Literal["never", "with_key", "always"]
+
+_TOO_MANY_REQUESTS = 429
 
 #: What of a request is for it alone, and not for others with the same credential.
 _OF_ONE_REQUEST = re.compile(
@@ -50,6 +55,19 @@ class Place:
         return Place(transport, f"{url.scheme}://{url.netloc}{prefix}", headers)
 
 
+class TaskTerms(TypedDict, total=False):
+    """What a task is, and how far it may go."""
+
+    #: For people; at most 1000 characters.
+    description: str | None
+    #: How many steps it takes, as far as you know.
+    steps_total: int | None
+    #: Until when it has new steps, in seconds since the Unix epoch.
+    deadline_at: float | None
+    #: It has no new steps once its answers, with their prompts, have taken so many.
+    budget_tokens: int | None
+
+
 @dataclass(frozen=True)
 class Claim:
     name: str
@@ -57,15 +75,11 @@ class Claim:
     repeat: Repeat
 
 
-class Caller:
-    """Sends requests and waits, asynchronously or at once."""
-
-    async def send(self, place: Place, request: httpx.Request) -> httpx.Response:
-        """The response with its body."""
-        raise NotImplementedError
-
-    async def wait(self, delay_s: float) -> None:
-        raise NotImplementedError
+@dataclass(frozen=True)
+class OpenedEvents:
+    connection: Connection
+    #: Of the replica that tells them.
+    root: str
 
 
 class TaskRequests:
@@ -83,8 +97,13 @@ class TaskRequests:
         """`verb`: as it is in the path."""
         return await self._ask("POST", f"/{verb}", {} if reason is None else {"reason": reason})
 
-    async def set_terms(self, terms: Mapping[str, Any]) -> dict[str, Any]:
-        return await self._ask("PUT", "", terms)
+    async def set_terms(self, terms: TaskTerms) -> dict[str, Any]:
+        """Raises `TypeError` where a name is none of them: what is left out holds no longer."""
+        unknown = terms.keys() - TaskTerms.__optional_keys__
+        if unknown:
+            raise TypeError(f"there is no term {', '.join(sorted(unknown))}")
+        fields = {name: value for name, value in terms.items() if value is not None}
+        return await self._ask("PUT", "", fields)
 
     async def claim(self, key: str, claim: Claim) -> Mapping[str, Any]:
         hold_ms = round(claim.hold_s * 1000)
@@ -97,45 +116,91 @@ class TaskRequests:
     async def release(self, key: str, claim: str) -> None:
         await self._ask("POST", f"/calls/{key}/release", {"claim": claim})
 
+    @property
+    def options(self) -> Options:
+        return self._place.transport._options
+
+    @property
+    def interruptions(self) -> tuple[type[Exception], ...]:
+        """What is raised where a connection has let a request down."""
+        return self._place.transport._library.interruptions
+
+    async def open_events(self, last_id: bytes | None, budget: Budget) -> OpenedEvents:
+        """Those after the one with this id."""
+        last = [(b"last-event-id", last_id)] if last_id else []
+
+        async def take(connection: Connection, root: str) -> OpenedEvents:
+            return OpenedEvents(connection, root)
+
+        return await self._in_turn("GET", "/events", last, b"", take, budget)
+
     async def _ask(self, method: str, path: str, fields: Mapping[str, Any] | None) -> dict[str, Any]:
-        transport = self._place.transport
-        endpoints, options, library = transport._endpoints, transport._options, transport._library
-        budget = Budget(options, time.monotonic, random)
-        limits_s = dict.fromkeys(("connect", "read", "write", "pool"), options.idle_s)
-        headers = list(self._place.headers)
-        if fields is not None:
-            headers.append((b"content-type", b"application/json"))
-        root = endpoints.first(self._place.root)
+        async def take(connection: Connection, _root: str) -> dict[str, Any]:
+            return _fields_of(await connection.read_whole())
+
+        headers = [] if fields is None else [(b"content-type", b"application/json")]
+        content = b"" if fields is None else json.dumps(fields).encode()
+        budget = Budget(self.options, time.monotonic, random)
+        return await self._in_turn(method, path, headers, content, take, budget)
+
+    async def _in_turn(
+        self,
+        method: str,
+        path: str,
+        headers: Headers,
+        content: bytes,
+        take: Callable[[Connection, str], Awaitable[Answer]],
+        budget: Budget,
+    ) -> Answer:
+        """Asks one replica after the other, until `take` has its answer from one of them."""
+        place = self._place
+        transport = place.transport
+        library, endpoints = transport._library, transport._endpoints
+        limits_s = dict.fromkeys(("connect", "read", "write", "pool"), self.options.idle_s)
+        root = endpoints.first(place.root)
         while True:
-            asked_again_s: float | None = None
-            cause: Exception | None = None
             request = library.request(
                 method,
                 f"{root}{self._path}{path}",
-                headers=headers,
-                content=b"" if fields is None else json.dumps(fields).encode(),
+                headers=[*place.headers, *headers],
+                content=content,
                 extensions={"timeout": limits_s},
             )
             try:
-                response = await self.caller.send(self._place, request)
-            except library.interruptions as error:
-                cause = error
-            else:
-                answer = _fields_of(response.content)
-                if response.status_code == 200:
+                connection = await self.caller.open(transport, request)
+                response = connection.response
+                status = response.status_code
+                if status == 200:
+                    answer = await take(connection, root)
                     endpoints.answered(root)
                     return answer
-                refusal = _refusal(response.status_code, answer)
-                if response.status_code not in UNAVAILABLE:
+                refusal = _refusal(status, _fields_of(await connection.read_whole()))
+            except self.interruptions as error:
+                await self.move_on(root, budget, error, is_closed_door=True)
+            else:
+                is_closed_door = status in UNAVAILABLE
+                # A replica may count a stream that was lost for a moment longer.
+                if not is_closed_door and status != _TOO_MANY_REQUESTS:
                     raise refusal
-                cause = refusal
-                asked_again_s = retry_after_s(response.headers, time.time())
-            endpoints.failed(root)
-            wait_s = budget.next_s(asked_again_s, is_closed_door=True)
-            if wait_s is None:
-                raise LedgerError("Holdfast could not be asked about the task.") from cause
-            await self.caller.wait(wait_s)
+                asked_s = retry_after_s(response.headers, time.time())
+                await self.move_on(root, budget, refusal, asked_s, is_closed_door=is_closed_door)
             root = endpoints.after(root)
+
+    async def move_on(
+        self,
+        root: str,
+        budget: Budget,
+        cause: Exception | None,
+        asked_s: float | None = None,
+        *,
+        is_closed_door: bool = False,
+    ) -> None:
+        """Waits until another replica than this one is to be asked. Raises `LedgerError` when the budget is spent."""
+        self._place.transport._endpoints.failed(root)
+        wait_s = budget.next_s(asked_s, is_closed_door=is_closed_door)
+        if wait_s is None:
+            raise LedgerError("Holdfast could not be asked about the task.") from cause
+        await self.caller.wait(wait_s)
 
 
 def _refusal(status: int, fields: Mapping[str, Any]) -> LedgerError:

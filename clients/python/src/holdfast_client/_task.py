@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import secrets
 import threading
-import time
-from collections.abc import Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Generator
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import isawaitable
 from signal import Signals
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
-import anyio
 import httpx
 
 from ._at_once import run_at_once
-from ._calls import Caller, Claim, Place, Repeat, TaskRequests
+from ._callers import AsyncCaller, Caller, SyncCaller
+from ._calls import Claim, Place, Repeat, TaskRequests, TaskTerms
 from ._errors import LedgerError, ResultNotKeptError, UnknownCallError
+from ._seen_task import TaskProgress
 from ._signals import SIGNALS, async_on_signals, on_signals
 from ._tool_call import ToolCall, digest_of
+from ._watch import TaskWatch
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ._transport import Transport
 
 Result = TypeVar("Result")
@@ -116,7 +119,7 @@ class Task:
         async def run_now(args: Any, context: ToolContext) -> Result:
             return run(args, context)
 
-        return run_at_once(self._tool(ToolCall.of(call), run_now, repeat, hold_s, _SyncCaller()))
+        return run_at_once(self._tool(ToolCall.of(call), run_now, repeat, hold_s, SyncCaller()))
 
     async def async_tool(
         self,
@@ -132,7 +135,7 @@ class Task:
             result = run(args, context)
             return await result if isawaitable(result) else result
 
-        return await self._tool(ToolCall.of(call), run_async, repeat, hold_s, _AsyncCaller())
+        return await self._tool(ToolCall.of(call), run_async, repeat, hold_s, AsyncCaller())
 
     def show(self) -> dict[str, Any]:
         """How far the task has come: the document of docs/tasks.md.
@@ -140,7 +143,22 @@ class Task:
         Of this and the following, each raises a `LedgerError` where Holdfast refuses it or cannot be asked, and can be
         called once a request was made with a transport that has the task.
         """
-        return run_at_once(self._requests("show the task", _SyncCaller()).show())
+        return run_at_once(self._requests("show the task", SyncCaller()).show())
+
+    def progress(self) -> Generator[TaskProgress, None, None]:
+        """The same as it comes: at first, and whenever it changes, until the task is over.
+
+            for progress in invitations.progress():
+                bar.update(progress.steps_done, progress.steps_total)
+
+        A task that is deleted ends as `cancelled`. Closing the generator closes its connection.
+        """
+        watch = TaskWatch(self._requests("watch the task", SyncCaller()))
+        try:
+            while (progress := run_at_once(watch.next())) is not None:
+                yield progress
+        finally:
+            run_at_once(watch.close())
 
     def pause(self, reason: str | None = None) -> dict[str, Any]:
         """It has no new steps until it is resumed, in no process.
@@ -160,17 +178,9 @@ class Task:
         """The same, and its answers that are under way are cancelled."""
         return self._say("cancel", reason)
 
-    def set_terms(
-        self,
-        *,
-        description: str | None = None,
-        steps_total: int | None = None,
-        deadline_at: float | None = None,
-        budget_tokens: int | None = None,
-    ) -> dict[str, Any]:
+    def set_terms(self, **terms: Unpack[TaskTerms]) -> dict[str, Any]:
         """Puts these terms in the place of all that it has. `deadline_at`: in seconds since the Unix epoch."""
-        terms = _terms(description, steps_total, deadline_at, budget_tokens)
-        return run_at_once(self._requests("set the terms of the task", _SyncCaller()).set_terms(terms))
+        return run_at_once(self._requests("set the terms of the task", SyncCaller()).set_terms(terms))
 
     def pause_on_signals(self, *signals: Signals) -> None:
         """Pauses the task on a signal, SIGINT and SIGTERM unless you name others.
@@ -184,19 +194,19 @@ class Task:
         """`pause_on_signals` for asynchronous clients. To be called while the event loop of asyncio runs."""
         async_on_signals(signals or SIGNALS, self.async_pause)
 
-    async def async_set_terms(
-        self,
-        *,
-        description: str | None = None,
-        steps_total: int | None = None,
-        deadline_at: float | None = None,
-        budget_tokens: int | None = None,
-    ) -> dict[str, Any]:
-        terms = _terms(description, steps_total, deadline_at, budget_tokens)
-        return await self._requests("set the terms of the task", _AsyncCaller()).set_terms(terms)
+    async def async_set_terms(self, **terms: Unpack[TaskTerms]) -> dict[str, Any]:
+        return await self._requests("set the terms of the task", AsyncCaller()).set_terms(terms)
 
     async def async_show(self) -> dict[str, Any]:
-        return await self._requests("show the task", _AsyncCaller()).show()
+        return await self._requests("show the task", AsyncCaller()).show()
+
+    async def async_progress(self) -> AsyncGenerator[TaskProgress, None]:
+        watch = TaskWatch(self._requests("watch the task", AsyncCaller()))
+        try:
+            while (progress := await watch.next()) is not None:
+                yield progress
+        finally:
+            await watch.close()
 
     async def async_pause(self, reason: str | None = None) -> dict[str, Any]:
         return await self._async_say("pause", reason)
@@ -211,10 +221,10 @@ class Task:
         return await self._async_say("cancel", reason)
 
     def _say(self, verb: str, reason: str | None) -> dict[str, Any]:
-        return run_at_once(self._requests(f"{verb} the task", _SyncCaller()).say(verb, reason))
+        return run_at_once(self._requests(f"{verb} the task", SyncCaller()).say(verb, reason))
 
     async def _async_say(self, verb: str, reason: str | None) -> dict[str, Any]:
-        return await self._requests(f"{verb} the task", _AsyncCaller()).say(verb, reason)
+        return await self._requests(f"{verb} the task", AsyncCaller()).say(verb, reason)
 
     def _join(self, transport: Transport[Any], request: httpx.Request) -> None:
         """The request is a step of the task."""
@@ -314,30 +324,8 @@ class Task:
             self._raised.pop(key, None)
 
         return UnknownCallError(
-            name, lambda: run_at_once(release(_SyncCaller())), lambda: release(_AsyncCaller())
+            name, lambda: run_at_once(release(SyncCaller())), lambda: release(AsyncCaller())
         )
-
-
-class _SyncCaller(Caller):
-    """None of its coroutines ever waits."""
-
-    async def send(self, place: Place, request: httpx.Request) -> httpx.Response:
-        response: httpx.Response = place.transport._inner.handle_request(request)
-        response.read()
-        return response
-
-    async def wait(self, delay_s: float) -> None:
-        time.sleep(delay_s)
-
-
-class _AsyncCaller(Caller):
-    async def send(self, place: Place, request: httpx.Request) -> httpx.Response:
-        response: httpx.Response = await place.transport._inner.handle_async_request(request)
-        await response.aread()
-        return response
-
-    async def wait(self, delay_s: float) -> None:
-        await anyio.sleep(delay_s)
 
 
 def _name(option: str, value: object) -> str:
@@ -354,15 +342,3 @@ def _count(option: str, value: object) -> str:
     if value < 1:
         raise ValueError(f"{option} must be at least 1")
     return str(value)
-
-
-def _terms(
-    description: str | None, steps_total: int | None, deadline_at: float | None, budget_tokens: int | None
-) -> dict[str, Any]:
-    terms = {
-        "description": description,
-        "steps_total": steps_total,
-        "deadline_at": deadline_at,
-        "budget_tokens": budget_tokens,
-    }
-    return {name: value for name, value in terms.items() if value is not None}

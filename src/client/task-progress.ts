@@ -1,0 +1,33 @@
+import { LedgerError } from './errors.ts';
+import { SeenTask, type TaskProgress } from './seen-task.ts';
+import type { LedgerPlace, TaskRequests } from './task-requests.ts';
+
+/** Rejects with a {@link LedgerError}, or with the reason of the signal. */
+export async function* followProgress(
+  requests: TaskRequests,
+  place: LedgerPlace,
+  signal: AbortSignal = new AbortController().signal,
+): AsyncGenerator<TaskProgress, void> {
+  const seen = new SeenTask();
+  let told = '';
+  for await (const events of requests.events(place, () => seen.isEnded, signal)) {
+    const news = events.filter((event) => seen.add(event));
+    if (news.length === 0 || seen.isCatchingUp) continue;
+    // The event of a step does not say how many tokens the task has taken by now.
+    if (!seen.isPurged) await showAgain(seen, requests, place, signal);
+    const { progress } = seen;
+    const text = JSON.stringify(progress);
+    if (text !== told) yield progress;
+    told = text;
+    if (seen.isPurged) return;
+  }
+}
+
+async function showAgain(seen: SeenTask, requests: TaskRequests, place: LedgerPlace, signal: AbortSignal) {
+  try {
+    seen.show(await requests.show(place, signal));
+  } catch (error) {
+    // It was just deleted, which the next event says.
+    if (!(error instanceof LedgerError && error.code === 'task_not_found')) throw error;
+  }
+}
