@@ -10,6 +10,7 @@ export type { Fetch, ResumableOptions } from './options.ts';
 export { resumable } from './resumable.ts';
 export type { TaskProgress, TaskStep } from './seen-task.ts';
 export {
+  type EndOptions,
   type ProgressOptions,
   type Task,
   type TaskOptions,

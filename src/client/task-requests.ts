@@ -27,6 +27,11 @@ interface Claim {
   readonly repeat: 'never' | 'with_key';
 }
 
+interface TaskChange {
+  readonly reason?: string | undefined;
+  readonly ttl_s?: number | undefined;
+}
+
 /** Asks Holdfast about one task and its tool calls. Each request may be sent several times: it means the same every time. */
 export class TaskRequests {
   readonly #task: string;
@@ -55,9 +60,9 @@ export class TaskRequests {
     return this.#ask(place, 'GET', '', undefined, signal);
   }
 
-  /** `verb`: as it is in the path. */
-  say(place: LedgerPlace, verb: string, reason?: string): Promise<TaskDocument> {
-    return this.#ask(place, 'POST', `/${verb}`, { ...(reason !== undefined && { reason }) });
+  /** `verb`: as it is in the path. `said`: JSON leaves out what is undefined. */
+  say(place: LedgerPlace, verb: string, said: TaskChange): Promise<TaskDocument> {
+    return this.#ask(place, 'POST', `/${verb}`, said);
   }
 
   setTerms(place: LedgerPlace, terms: TaskTerms): Promise<TaskDocument> {

@@ -36,6 +36,11 @@ export interface ToolOptions {
   readonly hold_ms?: number;
 }
 
+export interface EndOptions {
+  /** How long Holdfast keeps the task then, if less than others, in seconds. What ends it first says so. */
+  readonly ttl_s?: number;
+}
+
 export interface ToolContext {
   /** The same in every process that runs this call, for a service that knows such keys. */
   readonly idempotencyKey: string;
@@ -83,9 +88,9 @@ export interface Task {
   pause(reason?: string): Promise<TaskDocument>;
   resume(): Promise<TaskDocument>;
   /** It has no new steps any more. */
-  complete(reason?: string): Promise<TaskDocument>;
+  complete(reason?: string, options?: EndOptions): Promise<TaskDocument>;
   /** The same, and its answers that are under way are cancelled. */
-  cancel(reason?: string): Promise<TaskDocument>;
+  cancel(reason?: string, options?: EndOptions): Promise<TaskDocument>;
   /** Puts these terms in the place of all that it has. */
   setTerms(terms: TaskTerms): Promise<TaskDocument>;
   /**
@@ -209,12 +214,12 @@ class SteppedTask implements Task {
     return this.#say('resume');
   }
 
-  complete(reason?: string): Promise<TaskDocument> {
-    return this.#say('complete', reason);
+  complete(reason?: string, options?: EndOptions): Promise<TaskDocument> {
+    return this.#say('complete', reason, options);
   }
 
-  cancel(reason?: string): Promise<TaskDocument> {
-    return this.#say('cancel', reason);
+  cancel(reason?: string, options?: EndOptions): Promise<TaskDocument> {
+    return this.#say('cancel', reason, options);
   }
 
   async setTerms(terms: TaskTerms): Promise<TaskDocument> {
@@ -225,8 +230,8 @@ class SteppedTask implements Task {
     return onSignals(signals.length > 0 ? signals : SIGNALS, (signal) => this.pause(signal));
   }
 
-  async #say(verb: string, reason?: string): Promise<TaskDocument> {
-    return this.#requests.say(this.#placeFor(`${verb} the task`), verb, reason);
+  async #say(verb: string, reason?: string, { ttl_s }: EndOptions = {}): Promise<TaskDocument> {
+    return this.#requests.say(this.#placeFor(`${verb} the task`), verb, { reason, ttl_s });
   }
 
   /** Undefined where the tool is to be run. */

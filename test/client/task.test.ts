@@ -303,7 +303,7 @@ describe('what is said of a task', () => {
     expect(await made.pause('lunch')).toEqual(document);
     await made.resume();
     await made.complete('done');
-    await made.cancel();
+    await made.cancel(undefined, { ttl_s: 60 });
     await made.setTerms({ steps_total: 7 });
     const path = 'http://127.0.0.1:1/holdfast/v1/tasks/T23';
     expect(paths()).toEqual([
@@ -319,7 +319,7 @@ describe('what is said of a task', () => {
       { reason: 'lunch' },
       {},
       { reason: 'done' },
-      {},
+      { ttl_s: 60 },
       { steps_total: 7 },
     ]);
     for (const { headers } of asked) expect(headers.get('authorization')).toBe('Bearer sk-1');

@@ -85,10 +85,10 @@ class Asked:
             return self.task.tool(call, run, **options)
         return asyncio.run(self.task.async_tool(call, run, **options))
 
-    def say(self, verb: str, *reason: str) -> dict[str, Any]:
+    def say(self, verb: str, *reason: str, **options: int) -> dict[str, Any]:
         if not self.is_async:
-            return getattr(self.task, verb)(*reason)  # type: ignore[no-any-return]
-        return asyncio.run(getattr(self.task, f"async_{verb}")(*reason))
+            return getattr(self.task, verb)(*reason, **options)  # type: ignore[no-any-return]
+        return asyncio.run(getattr(self.task, f"async_{verb}")(*reason, **options))
 
     def set_terms(self, **terms: Any) -> dict[str, Any]:
         if not self.is_async:
@@ -374,7 +374,7 @@ def test_what_is_said_of_a_task_goes_where_its_requests_went(asked: Callable[...
     assert one.say("pause", "lunch")["status"] == "paused"
     one.say("resume")
     one.say("complete", "done")
-    one.say("cancel")
+    one.say("cancel", ttl_s=60)
     one.set_terms(steps_total=7)
     assert [f"{request.method} {request.url}" for request in one.requests] == [
         "GET http://a:1/holdfast/v1/tasks/T%2023",
@@ -384,7 +384,14 @@ def test_what_is_said_of_a_task_goes_where_its_requests_went(asked: Callable[...
         "POST http://a:1/holdfast/v1/tasks/T%2023/cancel",
         "PUT http://a:1/holdfast/v1/tasks/T%2023",
     ]
-    assert one.bodies == [None, {"reason": "lunch"}, {}, {"reason": "done"}, {}, {"steps_total": 7}]
+    assert one.bodies == [
+        None,
+        {"reason": "lunch"},
+        {},
+        {"reason": "done"},
+        {"ttl_s": 60},
+        {"steps_total": 7},
+    ]
     assert {request.headers["authorization"] for request in one.requests} == {"Bearer key"}
 
 

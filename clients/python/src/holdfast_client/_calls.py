@@ -93,9 +93,12 @@ class TaskRequests:
     async def show(self) -> dict[str, Any]:
         return await self._ask("GET", "", None)
 
-    async def say(self, verb: str, reason: str | None) -> dict[str, Any]:
+    async def say(self, verb: str, reason: str | None, ttl_s: int | None = None) -> dict[str, Any]:
         """`verb`: as it is in the path."""
-        return await self._ask("POST", f"/{verb}", {} if reason is None else {"reason": reason})
+        said = {"reason": reason, "ttl_s": ttl_s}
+        return await self._ask(
+            "POST", f"/{verb}", {name: value for name, value in said.items() if value is not None}
+        )
 
     async def set_terms(self, terms: TaskTerms) -> dict[str, Any]:
         """Raises `TypeError` where a name is none of them: what is left out holds no longer."""

@@ -170,13 +170,13 @@ class Task:
     def resume(self) -> dict[str, Any]:
         return self._say("resume", None)
 
-    def complete(self, reason: str | None = None) -> dict[str, Any]:
-        """It has no new steps any more."""
-        return self._say("complete", reason)
+    def complete(self, reason: str | None = None, *, ttl_s: int | None = None) -> dict[str, Any]:
+        """It has no new steps any more. `ttl_s`: how long Holdfast keeps it then, if less than others."""
+        return self._say("complete", reason, ttl_s)
 
-    def cancel(self, reason: str | None = None) -> dict[str, Any]:
+    def cancel(self, reason: str | None = None, *, ttl_s: int | None = None) -> dict[str, Any]:
         """The same, and its answers that are under way are cancelled."""
-        return self._say("cancel", reason)
+        return self._say("cancel", reason, ttl_s)
 
     def set_terms(self, **terms: Unpack[TaskTerms]) -> dict[str, Any]:
         """Puts these terms in the place of all that it has. `deadline_at`: in seconds since the Unix epoch."""
@@ -214,17 +214,17 @@ class Task:
     async def async_resume(self) -> dict[str, Any]:
         return await self._async_say("resume", None)
 
-    async def async_complete(self, reason: str | None = None) -> dict[str, Any]:
-        return await self._async_say("complete", reason)
+    async def async_complete(self, reason: str | None = None, *, ttl_s: int | None = None) -> dict[str, Any]:
+        return await self._async_say("complete", reason, ttl_s)
 
-    async def async_cancel(self, reason: str | None = None) -> dict[str, Any]:
-        return await self._async_say("cancel", reason)
+    async def async_cancel(self, reason: str | None = None, *, ttl_s: int | None = None) -> dict[str, Any]:
+        return await self._async_say("cancel", reason, ttl_s)
 
-    def _say(self, verb: str, reason: str | None) -> dict[str, Any]:
-        return run_at_once(self._requests(f"{verb} the task", SyncCaller()).say(verb, reason))
+    def _say(self, verb: str, reason: str | None, ttl_s: int | None = None) -> dict[str, Any]:
+        return run_at_once(self._requests(f"{verb} the task", SyncCaller()).say(verb, reason, ttl_s))
 
-    async def _async_say(self, verb: str, reason: str | None) -> dict[str, Any]:
-        return await self._requests(f"{verb} the task", AsyncCaller()).say(verb, reason)
+    async def _async_say(self, verb: str, reason: str | None, ttl_s: int | None = None) -> dict[str, Any]:
+        return await self._requests(f"{verb} the task", AsyncCaller()).say(verb, reason, ttl_s)
 
     def _join(self, transport: Transport[Any], request: httpx.Request) -> None:
         """The request is a step of the task."""
