@@ -10,6 +10,7 @@ import type { Relay, RunContext } from '../run/context/run-context.ts';
 import type { NoticeBoard } from '../run/notices/notice-board.ts';
 import type { RunRegistry } from '../run/run-registry.ts';
 import type { CallLedger } from '../tasks/call-ledger.ts';
+import type { TaskObserver } from '../tasks/task-observer.ts';
 import type { TaskRecords } from '../tasks/task-records.ts';
 import type { TaskRules, TaskSteps } from '../tasks/task-steps.ts';
 import type { RouteTable } from '../upstream/route-table.ts';
@@ -45,6 +46,7 @@ export interface ApiContext extends RunContext {
   readonly steps: TaskSteps;
   readonly tasks: TaskRecords;
   readonly taskRules: TaskRules;
+  readonly taskObserver: TaskObserver | undefined;
   readonly ledger: CallLedger;
   readonly notices: NoticeBoard;
   readonly answerIds: AnswerIds;

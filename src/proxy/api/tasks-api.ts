@@ -83,6 +83,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
         const found = await foundTask(task, context);
         const state = await answerOf(set(context.taskRules.states, task, reason), context);
         context.metrics.tasks.inc({ status: state.status });
+        if (state.status !== found.state.status) context.taskObserver?.changed(task, state);
         if (state.status === 'cancelled') await cancelSteps(found, context);
         return reply.headers(PRIVATE).send(await taskDocument({ ...found, state }, context));
       }),
