@@ -290,6 +290,18 @@ describe('what a receiver does', () => {
   });
 });
 
+it('a replica that drains waits for no receiver longer than for its runs', async () => {
+  const { replica, receiver } = await deployWebhooks({ limits: { drain_ms: 50 } });
+  await begin(replica);
+  await set(replica, 'pause');
+  const hanging = await receiver.next();
+  const closed = new Promise((resolve) => hanging.response.once('close', resolve));
+  await replica.server.drain();
+  await replica.server.close();
+  await closed;
+  expect(await outcomes(replica)).toEqual({ delivered: 0, refused: 0, dropped: 1 });
+});
+
 it('an endpoint is told what it asks for alone', async () => {
   const { replica, receiver } = await deployWebhooks({}, ['task.completed']);
   await begin(replica);
