@@ -7,6 +7,7 @@ import { MemoryStore } from '../src/checkpoint/memory/store.ts';
 import type { RunIndex } from '../src/checkpoint/run-index.ts';
 import type { Owner, RunId, StoredRun } from '../src/checkpoint/store.ts';
 import { completeConfiguration, readConnections } from '../src/config/load.ts';
+import { readWebhooks } from '../src/config/webhook-endpoints.ts';
 import { createLogger } from '../src/lib/log.ts';
 import { systemTime, type Time } from '../src/lib/time.ts';
 import { Metrics } from '../src/metrics/metrics.ts';
@@ -118,6 +119,7 @@ export async function startReplica(
     transport,
     time,
     secret: SECRET,
+    webhooks: readWebhooks(configuration),
     log,
   });
   onTestFinished(async () => {

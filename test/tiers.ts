@@ -24,6 +24,7 @@ const INTEGRATION = [
   'test/server/{upgrade,upstream-settings,young-generation}.test.ts',
   'test/status/{replica,slow-viewer,status-routes}.test.ts',
   'test/tracing/{configuration,off}.test.ts',
+  'test/webhooks/{task-webhooks,webhook-delivery}.test.ts',
 ];
 
 /** Need a program of others, or more time than a change in the making can wait for. */

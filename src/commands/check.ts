@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import { loadConfiguration, readConnections } from '../config/load.ts';
 import { redacted } from '../config/redaction.ts';
+import { readWebhooks } from '../config/webhook-endpoints.ts';
 import { type Invocation, UsageError } from './command.ts';
 import { orProblems, printJson } from './terminal.ts';
 
@@ -11,6 +12,7 @@ export async function run({ operands, switches }: Invocation): Promise<number> {
   const loaded = await orProblems(json, () => {
     const { configuration, warnings } = loadConfiguration({ file, environment: process.env });
     readConnections(configuration);
+    readWebhooks(configuration);
     return { configuration: redacted(configuration), warnings };
   });
   if (!loaded) return 2;

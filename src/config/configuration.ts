@@ -14,6 +14,7 @@ export type CompressionConfiguration = NonNullable<RouteConfiguration['compressi
 export type HedgeConfiguration = NonNullable<RouteConfiguration['hedge']>;
 export type ClientConfiguration = Configuration['clients'][number];
 export type RecoveryPolicy = Configuration['recovery'];
+export type WebhookConfiguration = Configuration['webhooks'][number];
 export type TracingConfiguration = Configuration['tracing'];
 export type BreakerLimits = Configuration['breaker'];
 export type ClockLimits = Configuration['clocks'];

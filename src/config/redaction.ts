@@ -6,6 +6,9 @@ const HIDDEN = '[redacted]';
 /** What stands before the host of a URL: of the store, or of a proxy, it may be a password. */
 const USER_INFORMATION = /^([\w+]+:\/\/)(.*)@/s;
 
+/** Of the endpoint of a webhook, it may be a token. */
+const QUERY = /\?.*$/s;
+
 /** Keys whose values, or those in their list or map, must never be printed. */
 export const isSecretKey = (key: string | number): boolean => SECRET_KEYS.has(key);
 
@@ -24,7 +27,8 @@ export function redacted<Value>(value: Value): Value {
   return JSON.parse(
     JSON.stringify(value, (key, child) => {
       if (isSecretKey(key)) return HIDDEN;
-      return key === 'store' || key === 'proxy' ? child.replace(USER_INFORMATION, `$1${HIDDEN}@`) : child;
+      if (key === 'store' || key === 'proxy') return child.replace(USER_INFORMATION, `$1${HIDDEN}@`);
+      return key === 'url' ? child.replace(QUERY, `?${HIDDEN}`) : child;
     }),
   );
 }
@@ -34,7 +38,7 @@ const PIECE_CHARACTERS = 8;
 
 /** A function that hides every secret that is at hand, and pieces of the keys that providers may quote, in what is printed. */
 export function redactor(
-  { secret, upstreams, clients, checkpoint }: Configuration,
+  { secret, upstreams, clients, checkpoint, webhooks }: Configuration,
   client_key: string | undefined,
 ): (text: string) => string {
   const ofUpstreams = Object.values(upstreams).flatMap(({ api_key, headers = {} }) => [
@@ -47,7 +51,8 @@ export function redactor(
   const tokens = clients.map(({ token }) => token);
   const users = [checkpoint.store, ...Object.values(upstreams).map(({ proxy = '' }) => proxy)].map(userOf);
   const passwords = users.map((user) => user?.slice(user.indexOf(':') + 1));
-  const others = [secret, ...tokens, ...checkpoint.sealing_keys, ...passwords];
+  const signing = webhooks.map((webhook) => webhook.secret);
+  const others = [secret, ...tokens, ...signing, ...checkpoint.sealing_keys, ...passwords];
   const hidden = new Set([...keys.filter(isThere).flatMap(piecesOf), ...others.filter(isThere)]);
   return (text) => {
     const isHidden = new Uint8Array(text.length);

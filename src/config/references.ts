@@ -14,6 +14,7 @@ import {
 } from './configuration.ts';
 import { formatPath, type KeyPath } from './key-path.ts';
 import { type Problem, suggestion } from './problem.ts';
+import { webhookFaults } from './webhook-endpoints.ts';
 
 /** What a schema cannot say: URLs, names that refer to other keys, numbers that depend on each other. */
 export function checkReferences(configuration: Configuration): Problem[] {
@@ -48,7 +49,11 @@ export function checkReferences(configuration: Configuration): Problem[] {
       report(['routes', index, 'targets', 0, 'context_tokens'], shareFault(route));
     }
   }
-  problems.push(...clientFaults(configuration), ...ownerFaults(configuration));
+  problems.push(
+    ...clientFaults(configuration),
+    ...ownerFaults(configuration),
+    ...webhookFaults(configuration),
+  );
   if (listen.port !== 0 && listen.port === listen.admin_port) {
     report(['listen', 'admin_port'], 'must differ from listen.port; 0 picks a free one.');
   }

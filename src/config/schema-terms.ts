@@ -10,6 +10,7 @@ export interface Schema {
   readonly minLength?: number;
   readonly pattern?: string;
   readonly minItems?: number;
+  readonly maxItems?: number;
   readonly uniqueItems?: boolean;
   readonly items?: Schema;
   readonly required?: readonly string[];

@@ -13,6 +13,7 @@ import {
   text,
 } from './schema-terms.ts';
 import { CLOCKS_SCHEMA, ROUTE_SCHEMA, UPSTREAM_SCHEMA } from './target-schema.ts';
+import { WEBHOOKS_SCHEMA } from './webhook-schema.ts';
 
 const LISTEN_SCHEMA = section('Addresses to listen on.', {
   host: {
@@ -193,6 +194,7 @@ export const CONFIGURATION_SCHEMA = {
     checkpoint: CHECKPOINT_SCHEMA,
     resume: RESUME_SCHEMA,
     delivery: DELIVERY_SCHEMA,
+    webhooks: WEBHOOKS_SCHEMA,
     limits: LIMITS_SCHEMA,
     status_page: STATUS_SCHEMA,
     tracing: TRACING_SCHEMA,

@@ -58,6 +58,8 @@ function expectation({ keyword, params }: ErrorObject): string {
       return NAME_EXPECTATION;
     case 'minItems':
       return `must have at least ${params.limit} entry`;
+    case 'maxItems':
+      return `must have at most ${params.limit} entries`;
     default:
       return 'must not have the same entry twice';
   }

@@ -32,6 +32,8 @@ export const TOOL_CLAIMS = ['run', 'done', 'busy', 'unknown'] as const;
 export const STEPS = ['new', 'attached', 'continued', 'replayed', 'refused'] as const;
 /** What a task is by what was said of it; `running`: a first request was answered, or it was resumed. */
 export const TASKS = ['pending', 'running', 'paused', 'completed', 'cancelled'] as const;
+/** Of an event at one endpoint; `refused`: its answer was final. */
+export const WEBHOOKS = ['delivered', 'refused', 'dropped'] as const;
 export const RENEWALS = ['renewed', 'failed'] as const;
 export const TOKENS = ['prompt', 'completion', 'repaid', 'saved'] as const;
 export const ATTEMPTS = ['complete', 'interrupted'] as const;

@@ -99,6 +99,11 @@ export class Metrics {
     'Tool calls of tasks that clients were about to run, by the answer to their claims.',
     { outcome: values.TOOL_CLAIMS },
   );
+  readonly webhooks = this.#families.counter(
+    'holdfast_webhooks_total',
+    'Events of tasks for the endpoints of webhooks, by how their delivery ended.',
+    { outcome: values.WEBHOOKS },
+  );
   readonly recoveryGap = this.#families.histogramWithExemplars(
     'holdfast_recovery_gap_seconds',
     'Silence the client felt between the last delta before an interruption and the first one after it.',

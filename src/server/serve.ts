@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { loadOrCreateSecret } from '../checkpoint/secret-file.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { type ConfigurationSources, loadConfiguration, readConnections } from '../config/load.ts';
+import { readWebhooks } from '../config/webhook-endpoints.ts';
 import { createLogger } from '../lib/log.ts';
 import { systemTime } from '../lib/time.ts';
 import { VERSION } from '../lib/version.ts';
@@ -29,6 +30,7 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
   for (const warning of warnings) log.warn(warning);
 
   const connections = readConnections(configuration);
+  const webhooks = readWebhooks(configuration);
   const metrics = new Metrics();
   const keys = await UpstreamKeys.open(configuration, {
     time: systemTime,
@@ -56,7 +58,7 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
   const transport = createUndiciTransport(connections);
   const tracing = await startTracing(configuration, log);
   const server = createServer(keys.configuration, {
-    ...{ relay, store, transport, secret, log, metrics },
+    ...{ relay, store, transport, secret, log, metrics, webhooks },
     ...(tracing && { observers: [tracing.observer] }),
   });
 

@@ -5,6 +5,7 @@ import { CheckpointScheduler } from '../checkpoint/checkpoint-scheduler.ts';
 import { replicasOf } from '../checkpoint/owner.ts';
 import { BEATS_PER_LEASE, type Store } from '../checkpoint/store.ts';
 import { adminHost, type Configuration } from '../config/configuration.ts';
+import type { WebhookEndpoint } from '../config/webhook-endpoints.ts';
 import { defaultMemoryBytes, MemoryBudget } from '../lib/memory-budget.ts';
 import { PauseWatch } from '../lib/pause-watch.ts';
 import { sleep, systemTime, type Time } from '../lib/time.ts';
@@ -39,6 +40,8 @@ import { CapabilityMemory } from '../proxy/wires/dialects/capability-memory.ts';
 import { StoredCapabilities } from '../proxy/wires/dialects/stored-capabilities.ts';
 import { RunBoard } from '../status/run-board.ts';
 import { StatusReport } from '../status/status-report.ts';
+import { TaskWebhooks } from '../webhooks/task-webhooks.ts';
+import { WebhookDelivery } from '../webhooks/webhook-delivery.ts';
 import { createAdminServer } from './admin.ts';
 import { createApiServer } from './api.ts';
 
@@ -54,6 +57,7 @@ export interface ServerDependencies {
   readonly log: Logger;
   readonly metrics?: Metrics;
   readonly observers?: readonly RunObserver[];
+  readonly webhooks?: readonly WebhookEndpoint[];
   readonly time?: Time;
   readonly random?: () => number;
 }
@@ -94,7 +98,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
 };
 
 export function createServer(configuration: Configuration, dependencies: ServerDependencies): Server {
-  const { log, store, time = systemTime, random = Math.random } = dependencies;
+  const { log, store, secret, time = systemTime, random = Math.random, webhooks = [] } = dependencies;
   const transport = new MaskingTransport(dependencies.transport);
   const metrics = dependencies.metrics ?? new Metrics();
   const work = new ActiveWork();
@@ -120,6 +124,13 @@ export function createServer(configuration: Configuration, dependencies: ServerD
   /** Aborts when new requests are no longer taken. */
   const refusing = new AbortController();
 
+  // Without endpoints there is nothing that observes tasks.
+  const deliveries =
+    webhooks.length > 0
+      ? new WebhookDelivery(webhooks, { transport: dependencies.transport, metrics, log, time, random })
+      : undefined;
+  const taskWebhooks = deliveries && new TaskWebhooks(deliveries, { configuration, secret, time });
+
   const context: RunContext = {
     configuration,
     transport,
@@ -130,14 +141,19 @@ export function createServer(configuration: Configuration, dependencies: ServerD
       time,
       new StoredCapabilities({
         notes: store.notes,
-        owner: replicasOf(dependencies.secret),
+        owner: replicasOf(secret),
         upstreams: configuration.upstreams,
         time,
         log,
       }),
     ),
     metrics,
-    observer: observers([board, ...measuring, ...(dependencies.observers ?? [])]),
+    observer: observers([
+      board,
+      ...measuring,
+      ...(taskWebhooks ? [taskWebhooks] : []),
+      ...(dependencies.observers ?? []),
+    ]),
     log,
     time,
     random,
@@ -159,16 +175,17 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     ...context,
     relay: dependencies.relay,
     follow: dependencies.follow ?? follow,
-    secret: dependencies.secret,
+    secret,
     work,
     registry,
     memory,
     lookup,
-    steps: new TaskSteps(context, lookup, taskRules),
+    steps: new TaskSteps(context, lookup, taskRules, taskWebhooks),
     tasks,
     taskRules,
     endedTasks,
     divergences: new TaskDivergences(context, tasks),
+    taskObserver: taskWebhooks,
     ledger: new CallLedger(store.notes, time, configuration.checkpoint.ttl_s * 1000),
     notices: new NoticeBoard(context),
     answerIds: new AnswerIds(context),
@@ -231,8 +248,12 @@ export function createServer(configuration: Configuration, dependencies: ServerD
       const delay_ms = isWatched ? Math.min(drain_delay_ms, drain_ms) : 0;
       if (delay_ms > 0) await sleep(time, delay_ms, refusing.signal);
       refusing.abort();
+      deliveries?.hurry();
       const left_ms = drain_ms - delay_ms;
+      const end_ms = time.now() + left_ms;
       await Promise.all([work.settled(time, left_ms), requests.settled(time, left_ms)]);
+      // With what the last of them has brought.
+      await deliveries?.settled(Math.max(0, end_ms - time.now()));
     },
 
     async close() {
@@ -244,7 +265,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
       await Promise.all([registry.handOver(time, CUT_OFF_MS), salvage.close(), endedTasks.close()]);
       api.server.closeAllConnections();
       await work.settled(time, CUT_OFF_MS);
-      await Promise.all([api.close(), admin.close()]);
+      await Promise.all([api.close(), admin.close(), deliveries?.close()]);
     },
   };
 }

@@ -43,13 +43,16 @@ function kubernetes(tree: Record<string, unknown>): void {
   if (tree.kind !== 'Kustomization') expect(tree.metadata).toMatchObject({ name: expect.any(String) });
 }
 
+/** Those of webhooks have a form of their own. */
+const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24).toString('base64')}`;
+
 /** As `holdfast check` would have it. A part of a file is completed by what has to be in every one. */
 function configuration(code: string, directory: string): void {
   const file = join(mkdtempSync(join(directory, 'configuration-')), 'holdfast.yaml');
   writeFileSync(file, code);
   const names = [...code.matchAll(/\$\{(\w+)/g)].map(([, name = '']) => [
     name,
-    `${name}-a-value-of-thirty-two-characters-or-more`,
+    name.startsWith('WEBHOOK') ? WEBHOOK_SECRET : `${name}-a-value-of-thirty-two-characters-or-more`,
   ]);
   const isPart = !/^upstreams:/m.test(code);
   const named = new Set([...code.matchAll(/upstream: (\w+)/g)].map(([, name = '']) => name));

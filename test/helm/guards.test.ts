@@ -3,6 +3,7 @@ import { Chart, type Values, variable } from './chart.ts';
 
 const chart = Chart.use();
 
+const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24).toString('base64')}`;
 const SECRET: Values = { existingSecret: 'holdfast' };
 const REDIS: Values = { secret: SECRET, store: { type: 'redis', redis: { existingSecret: 'holdfast' } } };
 const INGRESS: Values = { enabled: true, hosts: [{ host: 'llm.example.com' }] };
@@ -46,6 +47,19 @@ const CONTRADICTIONS: Record<string, [values: Values, message: string, remedied:
     { config: { clients: [{ name: 'chat-ui', token: '0123456789abcdef' }] } },
     `config.clients: the token of chat-ui would be readable in a ConfigMap; write ${variable('NAME')} there`,
     { config: { clients: [{ name: 'chat-ui', token: variable('CHAT_UI_TOKEN') }] }, credentials: SECRET },
+  ],
+  'the secret of a webhook in the configuration': [
+    { config: { webhooks: [{ url: 'https://hooks.example.com', secret: WEBHOOK_SECRET }] } },
+    `config.webhooks: the secret of webhooks[0] would be readable in a ConfigMap; write ${variable('NAME')} there`,
+    {
+      config: {
+        webhooks: [
+          { url: 'https://hooks.example.com/1', secret: variable('WEBHOOK_SECRET') },
+          { url: 'https://hooks.example.com/2', secret_file: '/run/secrets/webhook' },
+        ],
+      },
+      credentials: SECRET,
+    },
   ],
   'a sealing key in the configuration': [
     { config: { checkpoint: { sealing_keys: ['0123456789abcdef0123456789abcdef'] } } },

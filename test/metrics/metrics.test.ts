@@ -51,6 +51,7 @@ it('has exactly the series that dashboards and alerts rely on', async () => {
     'holdfast_time_to_first_token_seconds',
     'holdfast_tokens_total',
     'holdfast_tool_claims_total',
+    'holdfast_webhooks_total',
   ]);
 });
 

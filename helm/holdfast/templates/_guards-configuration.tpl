@@ -30,6 +30,11 @@
 {{- $problems = append $problems (printf "config.clients: the token of %s would be readable in a ConfigMap; write ${NAME} there, and put the token under NAME into the Secret that credentials.existingSecret names" .name) -}}
 {{- end -}}
 {{- end -}}
+{{- range $index, $webhook := default (list) $config.webhooks -}}
+{{- if and $webhook.secret (not (contains "${" $webhook.secret)) -}}
+{{- $problems = append $problems (printf "config.webhooks: the secret of webhooks[%d] would be readable in a ConfigMap; write ${NAME} there, and put the secret under NAME into the Secret that credentials.existingSecret names" $index) -}}
+{{- end -}}
+{{- end -}}
 {{- range default (list) (dig "checkpoint" "sealing_keys" (list) $config) -}}
 {{- if not (contains "${" .) -}}
 {{- $problems = append $problems "config.checkpoint.sealing_keys: would be readable in a ConfigMap; write ${NAME} there, and put the key under NAME into the Secret that credentials.existingSecret names" -}}

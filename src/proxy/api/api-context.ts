@@ -12,6 +12,7 @@ import type { RunRegistry } from '../run/run-registry.ts';
 import type { CallLedger } from '../tasks/call-ledger.ts';
 import type { EndedTasks } from '../tasks/ended-tasks.ts';
 import type { TaskDivergences } from '../tasks/task-divergence.ts';
+import type { TaskObserver } from '../tasks/task-observer.ts';
 import type { TaskRecords } from '../tasks/task-records.ts';
 import type { TaskRules, TaskSteps } from '../tasks/task-steps.ts';
 import type { RouteTable } from '../upstream/route-table.ts';
@@ -49,6 +50,7 @@ export interface ApiContext extends RunContext {
   readonly taskRules: TaskRules;
   readonly endedTasks: EndedTasks;
   readonly divergences: TaskDivergences;
+  readonly taskObserver: TaskObserver | undefined;
   readonly ledger: CallLedger;
   readonly notices: NoticeBoard;
   readonly answerIds: AnswerIds;

@@ -10,14 +10,14 @@ export type Schema = Readonly<Record<string, unknown>>;
 
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
 
-const text = { type: 'string' };
-const count = { type: 'integer', minimum: 0 };
-const time = { type: 'integer', description: 'Seconds since the Unix epoch.' };
+export const text = { type: 'string' };
+export const count = { type: 'integer', minimum: 0 };
+export const time = { type: 'integer', description: 'Seconds since the Unix epoch.' };
 
 export const nullable = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
 
 /** All fields are there; others may come in later versions. */
-const object = (properties: Readonly<Record<string, Schema>>, more: Schema = {}): Schema => ({
+export const object = (properties: Readonly<Record<string, Schema>>, more: Schema = {}): Schema => ({
   type: 'object',
   properties,
   required: Object.keys(properties),

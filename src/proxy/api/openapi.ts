@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { VERSION } from '../../lib/version.ts';
 import type { Operation } from './openapi-operations.ts';
 import { ref, SCHEMAS } from './openapi-schemas.ts';
+import { WEBHOOKS } from './openapi-webhooks.ts';
 
 /** Where the document is served. */
 export const OPENAPI_PATH = '/holdfast/v1/openapi.json';
@@ -45,6 +46,7 @@ function openApiDocument(routes: readonly DescribedRoute[]): object {
       { name: 'tasks', description: 'What several requests work on, which are its steps.' },
     ],
     paths,
+    webhooks: WEBHOOKS,
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },

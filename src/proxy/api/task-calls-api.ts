@@ -14,7 +14,7 @@ const CALL = `${TASK_PATH}/calls/:key`;
 
 /** `/holdfast/v1/tasks/{task}/calls`: which tool calls of a task were run. */
 export function taskCallRoutes(api: FastifyInstance, context: ApiContext): void {
-  const { metrics, tasks, taskRules, ledger } = context;
+  const { metrics, tasks, taskRules, taskObserver, ledger } = context;
 
   api.post(`${CALL}/claim`, { config: { operation: CLAIM_CALL } }, (request, reply) =>
     holdingBody(request, async () => {
@@ -26,6 +26,7 @@ export function taskCallRoutes(api: FastifyInstance, context: ApiContext): void 
       await answerOf(tasks.noteCall({ ...call, era }, record, call.key), context);
       const answer = await answerOf(ledger.claim(call, terms), context);
       metrics.toolClaims.inc({ outcome: answer.outcome });
+      if (answer.outcome === 'unknown') taskObserver?.callUnknown({ ...call, ...answer, era });
       return reply.headers(PRIVATE).send(answer);
     }),
   );

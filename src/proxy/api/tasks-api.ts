@@ -85,6 +85,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
         context.metrics.tasks.inc({ status: state.status });
         if (state.kept_until_ms !== undefined)
           await answerOf(context.endedTasks.add(found, state.kept_until_ms), context);
+        if (state.status !== found.state.status) context.taskObserver?.changed(task, state);
         if (state.status === 'cancelled') await cancelSteps(found, context);
         return reply.headers(PRIVATE).send(await taskDocument({ ...found, state }, context));
       }),

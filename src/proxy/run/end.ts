@@ -12,6 +12,7 @@ import { responseHeaders } from '../upstream/headers.ts';
 import { errorBodyOn } from '../wires/common/wire.ts';
 import { HAND_OVER, LEFT } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
+import type { ObservedFailure } from './context/run-observer.ts';
 import { failureEvent, failureResponse, withRunId } from './failure.ts';
 import { notMadeAgain } from './notices/lost-calls.ts';
 import { leaveCutNote, leaveLostCalls } from './notices/record-notices.ts';
@@ -26,9 +27,14 @@ export async function giveUp(
   why: GiveUp,
   context: RunContext,
 ): Promise<Outcome> {
-  state.watch?.planned({ plan: 'give_up', why, wait_ms: 0 });
-  const status = finalStatus(interruption, state.transcript);
-  const end = { status, cause: isBar(why) ? why : interruption.cause };
+  const cause = isBar(why) ? why : interruption.cause;
+  const failure: ObservedFailure = {
+    cause,
+    ...(interruption.status !== undefined && { status: interruption.status }),
+    attempts: state.attempts.count,
+  };
+  state.watch?.planned({ plan: 'give_up', why, wait_ms: 0, failure });
+  const end = { status: finalStatus(interruption, state.transcript), cause };
   if (client.begun) {
     const { attempts, created_at_ms, output } = state;
     const { stream_id } = output;

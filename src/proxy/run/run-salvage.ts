@@ -17,7 +17,7 @@ const SHARE_OF_CLIENT = 1 / 8;
  * where no upstream has a key of the operator's, no run continues without its client.
  */
 export function createRunSalvage(
-  { configuration, store, time, random, metrics, log }: RunContext,
+  { configuration, store, time, random, metrics, log, observer }: RunContext,
   begin?: UnattendedOptions['begin'],
 ): Salvage {
   const { checkpoint, resume, upstreams } = configuration;
@@ -50,8 +50,10 @@ export function createRunSalvage(
         },
       }),
     keep,
-    onSalvaged({ run, end: { status, cause }, journal: { seq } }) {
+    onSalvaged({ run, owner, end: { status, cause }, journal: { seq, header } }) {
       metrics.salvagedRuns.inc({ status });
+      const step = status !== 'complete' && header?.step;
+      if (step) observer.salvaged?.({ run, step: { ...step, owner }, ...(cause !== undefined && { cause }) });
       log.warn({ run, status, cause, events: seq }, 'run salvaged');
     },
     onError(error, unreported) {

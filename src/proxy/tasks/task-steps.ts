@@ -7,6 +7,7 @@ import type { RunContext } from '../run/context/run-context.ts';
 import type { AgreedTerms, NamedTerms, TaskTerms } from './agreed-terms.ts';
 import type { NumberedName } from './numbered-names.ts';
 import { stepNote } from './step-runs.ts';
+import type { TaskObserver } from './task-observer.ts';
 import type { TaskEra, TaskOrigin } from './task-records.ts';
 import { isEnded, type OwnedTask, type TaskState, type TaskStates } from './task-states.ts';
 import { type TaskUsage, tokensOf } from './task-usage.ts';
@@ -47,12 +48,14 @@ export class TaskSteps {
   readonly #context: RunContext;
   readonly #lookup: RunLookup;
   readonly #rules: TaskRules;
+  readonly #observer: TaskObserver | undefined;
   readonly #patience: BestEffortStore;
 
-  constructor(context: RunContext, lookup: RunLookup, rules: TaskRules) {
+  constructor(context: RunContext, lookup: RunLookup, rules: TaskRules, observer?: TaskObserver) {
     this.#context = context;
     this.#lookup = lookup;
     this.#rules = rules;
+    this.#observer = observer;
     this.#patience = new BestEffortStore(context, 'steps of tasks are not recognised');
   }
 
@@ -69,10 +72,12 @@ export class TaskSteps {
       this.#termsOf(task, session.terms),
     ]);
     const { era = '' } = state ?? {};
-    const refusal = await this.#refusalOf({ ...task, era }, state, terms);
+    const ofEra: TaskEra = { ...task, era };
+    const refusal = await this.#refusalOf(ofEra, state, terms);
     if (!refusal || (note && (await this.#lookup.isAnswered(owner, note))))
       return { era, ...(note && { note }) };
     this.#context.metrics.steps.inc({ outcome: 'refused' });
+    this.#observer?.refused(ofEra, refusal.code, terms ?? {});
     throw refusal;
   }
 

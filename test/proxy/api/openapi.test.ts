@@ -3,6 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import fastify from 'fastify';
 import { describe, expect, it, test, vi } from 'vitest';
 import { completeConfiguration } from '../../../src/config/load.ts';
+import { WEBHOOK_EVENTS } from '../../../src/config/webhook-schema.ts';
 import type { ApiContext } from '../../../src/proxy/api/api-context.ts';
 import { runRoutes } from '../../../src/proxy/api/runs-api.ts';
 import { taskRoutes } from '../../../src/proxy/api/tasks-api.ts';
@@ -21,6 +22,7 @@ interface Operation {
 
 interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly webhooks: object;
   readonly components: object;
 }
 
@@ -393,6 +395,12 @@ test('the OpenAPI document is one, and describes every route', async () => {
   const ids = operationsOf(document).map(({ operationId }) => operationId);
   expect(new Set(ids)).toEqual(new Set(Object.keys(SITUATIONS)));
   expect(new Set(ids).size).toBe(ids.length);
+});
+
+test('the OpenAPI document has every event that an endpoint can be told', async () => {
+  const { replica } = await deployTasks();
+  const { webhooks } = await documentOf(replica);
+  expect(Object.keys(webhooks)).toEqual(WEBHOOK_EVENTS);
 });
 
 test('the events of a task are what the OpenAPI document says', async () => {

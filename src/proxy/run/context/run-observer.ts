@@ -1,7 +1,7 @@
 import type { StepOfTask, WireName } from '../../../checkpoint/journal.ts';
 import type { Owner, RunId } from '../../../checkpoint/store.ts';
-import type { ObservedInterruption } from '../../../interrupts/interruption.ts';
-import type { GiveUp, Plan } from '../../../plans/decide.ts';
+import type { Cause, ObservedInterruption } from '../../../interrupts/interruption.ts';
+import type { Bar, GiveUp, Plan } from '../../../plans/decide.ts';
 import type { AttemptSegment, Usage } from '../../../plans/delta.ts';
 import type { Outcome } from '../../../plans/outcome.ts';
 import type { Transcript } from '../../../plans/transcript.ts';
@@ -18,6 +18,8 @@ export interface RunObserver {
   begin(run: ObservedRun): RunObservation | undefined;
   /** The step of a task was answered from the journal: no run begins for it. */
   replayed?(replay: ObservedReplay): void;
+  /** The step of a task has ended without a whole answer: its replica was lost, and no client came back for it. */
+  salvaged?(salvage: ObservedSalvage): void;
 }
 
 /** One run under the eyes of an observer. None of these may throw or wait. */
@@ -71,6 +73,13 @@ export interface ObservedReplay {
   readonly tokens: number;
 }
 
+export interface ObservedSalvage {
+  readonly run: RunId;
+  readonly step: ObservedStep;
+  /** As in the `end` of the run. */
+  readonly cause?: string;
+}
+
 /** The answer so far, at the time of reading. */
 interface LiveAnswer {
   /** UTF-16 units of text, reasoning and arguments. */
@@ -105,8 +114,19 @@ export interface ObservedPlan {
   readonly plan: Plan['kind'];
   /** Of giving up. */
   readonly why?: GiveUp;
+  readonly failure?: ObservedFailure;
   /** Until the next attempt is made. */
   readonly wait_ms: number;
+}
+
+/** What a run that is given up has failed with. */
+export interface ObservedFailure {
+  /** As in the `end` of the run. */
+  readonly cause: Cause | Bar;
+  /** That of the provider, where it has answered with one. */
+  readonly status?: number;
+  /** Upstream requests made for the run. */
+  readonly attempts: number;
 }
 
 export interface ObservedRecovery {
@@ -136,6 +156,9 @@ export function observers(all: readonly RunObserver[]): RunObserver {
     },
     replayed(replay) {
       for (const observer of all) observer.replayed?.(replay);
+    },
+    salvaged(salvage) {
+      for (const observer of all) observer.salvaged?.(salvage);
     },
   };
 }

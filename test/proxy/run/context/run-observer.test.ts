@@ -3,6 +3,7 @@ import type { Owner } from '../../../../src/checkpoint/store.ts';
 import {
   type ObservedReplay,
   type ObservedRun,
+  type ObservedSalvage,
   observers,
   type RunObservation,
   type RunObserver,
@@ -120,7 +121,15 @@ describe('an observer', () => {
     const notebook = new Notebook();
     await simulate(cutText(reset(4)), { observer: notebook, recovery: { max_attempts: 1 } });
     expect(notebook.told.slice(-2)).toEqual([
-      ['planned', { plan: 'give_up', why: 'attempts', wait_ms: 0 }],
+      [
+        'planned',
+        {
+          plan: 'give_up',
+          why: 'attempts',
+          wait_ms: 0,
+          failure: { cause: 'connection_reset', attempts: 1 },
+        },
+      ],
       ['ended', { outcome: 'failed' }],
     ]);
   });
@@ -193,4 +202,16 @@ test('a replayed step is shown to all observers that want to know of it', () => 
   };
   observers([wanting, new Notebook(), wanting]).replayed?.(replay);
   expect(told).toEqual([replay, replay]);
+});
+
+test('a salvaged step is shown to all observers that want to know of it', () => {
+  const told: ObservedSalvage[] = [];
+  const wanting: RunObserver = { begin: () => undefined, salvaged: (salvage) => void told.push(salvage) };
+  const salvage: ObservedSalvage = {
+    run: 'run_kelp',
+    step: { task: 'T23', number: 3, owner: 'an owner' as Owner },
+    cause: 'replica_lost',
+  };
+  observers([wanting, new Notebook(), wanting]).salvaged?.(salvage);
+  expect(told).toEqual([salvage, salvage]);
 });
