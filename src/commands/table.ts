@@ -155,7 +155,7 @@ export const COMMANDS: readonly CommandDescription[] = [
     operand: TASK,
     says: 'one task with its answers and the results of its tools, as JSON lines',
     details: [
-      'The first line is the task (`holdfast.task`), and each of the others an answer (`holdfast.answer`), in the order of the steps, or a tool call (`holdfast.call`), as [the API](tasks.md#what-was-said) has them.',
+      'The first line is the task (`holdfast.task`), and each of the others an answer (`holdfast.answer`), in the order of the steps, or a tool call (`holdfast.call`), as [the API](tasks.md#the-transcript) has them.',
     ],
     options: TASK_OWNER_OPTIONS,
     load: async () => ({ run: (await import('./tasks.ts')).exportTask }),
