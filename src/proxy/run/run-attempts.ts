@@ -30,6 +30,23 @@ interface Recovery {
   readonly interrupted_at_ms: number;
 }
 
+/** Interruptions of one run that are logged together when it ends: each was logged when it happened. */
+const INTERRUPTIONS_MAX = 10;
+
+/** What the attempts of a run come to in the log. */
+interface AttemptsAccount {
+  /** Upstream requests. */
+  readonly attempts: number;
+  /** The first of them; absent where there were none. */
+  readonly interruptions?: readonly LoggedInterruption[];
+  /** The longest silence that the client felt during a recovery, in milliseconds. */
+  readonly gap_ms?: number;
+}
+
+interface LoggedInterruption extends Pick<Interruption, 'cause' | 'phase' | 'status'> {
+  readonly upstream: string;
+}
+
 type Recovered = Extract<Advisory, { readonly type: 'Recovered' }>;
 
 /** Deltas of one kind: how many came, how many characters, and how many of these became part of the run. */
@@ -64,6 +81,8 @@ export class RunAttempts {
   readonly started_ms: number;
   #content_ms: number | undefined;
   #recovery: Recovery | undefined;
+  #interruptions: LoggedInterruption[] | undefined;
+  #gap_ms: number | undefined;
   /** Joins the attempt under way, or the last one, to what was delivered, if there is anything to join. */
   #splice: Splice | undefined;
   /** The attempt under way, or the last one. */
@@ -143,8 +162,13 @@ export class RunAttempts {
     const upstream = target.name;
     const outcome = interruption ? 'interrupted' : 'complete';
     metrics.attempts.inc({ upstream, outcome });
-    if (interruption)
-      metrics.interruptions.inc({ cause: interruption.cause, phase: interruption.phase, upstream });
+    if (interruption) {
+      const { cause, phase, status } = interruption;
+      metrics.interruptions.inc({ cause, phase, upstream });
+      this.#interruptions ??= [];
+      if (this.#interruptions.length < INTERRUPTIONS_MAX)
+        this.#interruptions.push({ upstream, cause, phase, ...(status !== undefined && { status }) });
+    }
     // Where nothing is repeated first, a seam is open before anything has come.
     const isJoined = splice?.isOpen && (report.added > 0 || report.ending !== undefined);
     if (isJoined) metrics.seams.inc({ kind: splice.seam });
@@ -195,6 +219,7 @@ export class RunAttempts {
     const { metrics, log, time } = this.#context;
     const gap_ms = time.now() - silent_since_ms;
     this.#recovery = undefined;
+    this.#gap_ms = Math.max(gap_ms, this.#gap_ms ?? 0);
     metrics.recoveryGap.observe(metrics.ofRun(this.#run.id, gap_ms / 1000));
     const { upstream, count: attempt } = this;
     const { mode, model } = this.#segment;
@@ -202,6 +227,14 @@ export class RunAttempts {
     const told = { plan, mode, ...(seam && { seam }), cause, attempt, gap_ms: Math.round(gap_ms) };
     log.info({ run: this.#run.id, upstream, ...(model !== undefined && { model }), ...told }, 'recovered');
     return { type: 'Recovered', ...told, ...(upstream !== from && { upstream }) };
+  }
+
+  get account(): AttemptsAccount {
+    return {
+      attempts: this.count,
+      ...(this.#interruptions && { interruptions: this.#interruptions }),
+      ...(this.#gap_ms !== undefined && { gap_ms: Math.round(this.#gap_ms) }),
+    };
   }
 
   /** Tokens of the answer that the client has. */
