@@ -45,6 +45,7 @@ interface AttemptsAccount {
 
 interface LoggedInterruption extends Pick<Interruption, 'cause' | 'phase' | 'status'> {
   readonly upstream: string;
+  readonly evidence: Interruption['evidence']['kind'];
 }
 
 type Recovered = Extract<Advisory, { readonly type: 'Recovered' }>;
@@ -163,11 +164,10 @@ export class RunAttempts {
     const outcome = interruption ? 'interrupted' : 'complete';
     metrics.attempts.inc({ upstream, outcome });
     if (interruption) {
-      const { cause, phase, status } = interruption;
-      metrics.interruptions.inc({ cause, phase, upstream });
+      metrics.interruptions.inc({ cause: interruption.cause, phase: interruption.phase, upstream });
       this.#interruptions ??= [];
       if (this.#interruptions.length < INTERRUPTIONS_MAX)
-        this.#interruptions.push({ upstream, cause, phase, ...(status !== undefined && { status }) });
+        this.#interruptions.push(loggedInterruption(interruption, upstream));
     }
     // Where nothing is repeated first, a seam is open before anything has come.
     const isJoined = splice?.isOpen && (report.added > 0 || report.ending !== undefined);
@@ -354,4 +354,15 @@ const keptOf = ({ deltas, came, kept }: Tally): Count => ({
 const swallowedOf = (tally: Tally): Count => ({
   deltas: tally.deltas - keptOf(tally).deltas,
   characters: tally.came - tally.kept,
+});
+
+const loggedInterruption = (
+  { cause, phase, evidence, status }: Interruption,
+  upstream: string,
+): LoggedInterruption => ({
+  upstream,
+  cause,
+  phase,
+  evidence: evidence.kind,
+  ...(status !== undefined && { status }),
 });

@@ -676,8 +676,12 @@ describe('what is logged of a run when it ends', () => {
       characters: TEXT.length,
       attempts: 3,
       interruptions: [
-        { upstream: 'default', cause: 'connection_reset', phase: 'text' },
-        { upstream: 'default', cause: 'provider_5xx', phase: 'connect', status: 503 },
+        { upstream: 'default', cause: 'connection_reset', phase: 'text', evidence: 'transport' },
+        {
+          ...{ upstream: 'default', cause: 'provider_5xx', phase: 'connect' },
+          evidence: 'status',
+          status: 503,
+        },
       ],
       gap_ms: expect.any(Number),
     });
