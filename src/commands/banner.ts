@@ -56,7 +56,7 @@ export function tryCommand(api: string, { clients, owner, routes, upstreams }: C
   const needsKey =
     clients.length > 0 || owner.claim !== undefined || !Object.values(upstreams).every(isKeyed);
   return [
-    `curl -N ${api}/v1/chat/completions -H 'content-type: application/json'`,
+    `curl -N ${quoted(`${api}/v1/chat/completions`)} -H 'content-type: application/json'`,
     ...(needsKey ? [`-H "authorization: Bearer $HOLDFAST_API_KEY"`] : []),
     `-d ${quoted(JSON.stringify(body))}`,
   ].join(' ');

@@ -87,6 +87,7 @@ function wentText(outcome: Outcome, says: string, cuts: readonly Fields[], attem
     case 'rejected': {
       const last = cuts.at(-1);
       const why = last ? failureText(last) : says;
+      // Sizes and times follow, which are no part of the reason.
       return `${why}${attempts > 1 ? `, ${attempts} attempts` : ''},`;
     }
     default:

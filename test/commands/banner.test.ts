@@ -51,7 +51,7 @@ describe('the request to try', () => {
   it('asks for the first model that a route names', () => {
     const routes = [to('openai', 'claude-*'), to('openai', "gpt-4o's")];
     expect(commandOf({ routes })).toBe(
-      `curl -N http://127.0.0.1:8080/v1/chat/completions -H 'content-type: application/json' -d '{"model":"gpt-4o'\\''s","stream":true,"messages":[{"role":"user","content":"Hello"}]}'`,
+      `curl -N 'http://127.0.0.1:8080/v1/chat/completions' -H 'content-type: application/json' -d '{"model":"gpt-4o'\\''s","stream":true,"messages":[{"role":"user","content":"Hello"}]}'`,
     );
     expect(commandOf({})).toContain('{"model":"MODEL",');
   });

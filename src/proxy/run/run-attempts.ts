@@ -30,7 +30,7 @@ interface Recovery {
   readonly interrupted_at_ms: number;
 }
 
-/** Interruptions of one run that are logged together when it ends: each was logged when it happened. */
+/** Interruptions that are logged once more when their run ends. */
 const INTERRUPTIONS_MAX = 10;
 
 /** What the attempts of a run come to in the log. */
