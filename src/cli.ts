@@ -1,54 +1,17 @@
 #!/usr/bin/env node
-import { UsageError } from './commands/command.ts';
-import { findCommand, membersOf, parseInvocation } from './commands/command-line.ts';
-import { commandHelp, groupHelp, overview } from './commands/help.ts';
-import { VERSION } from './lib/version.ts';
+// Runs on every Node there is, to say which one is needed: without static imports, and in older syntax alone.
 
-/** Something that was asked for did not succeed. */
-const EXIT_FAILURE = 1;
-/** The command, or the configuration it needs, cannot be used as it is. */
+/** As in `engines` of package.json. */
+const OLDEST_MAJOR = 22;
+const OLDEST_MINOR = 19;
 const EXIT_USAGE = 2;
 
-/** Errors that the caller can mend are printed without a stack. By name, because these come with modules loaded late. */
-const MENDABLE: Readonly<Record<string, number>> = {
-  UsageError: EXIT_USAGE,
-  ConfigurationError: EXIT_USAGE,
-  StoreConfigurationError: EXIT_USAGE,
-  ListenError: EXIT_USAGE,
-  CommandFailure: EXIT_FAILURE,
-};
+const version = process.versions.node;
+const [major = 0, minor = 0] = version.split('.').map(Number);
 
-async function main(words: readonly string[]): Promise<number> {
-  const [name = '--help'] = words;
-  if (name === '--version' || name === '-v') return print(`${VERSION}\n`);
-  if (isHelp(name)) return print(overview());
-  if (isHelp(words[1]) && membersOf(name).length > 0) return print(groupHelp(name));
-  const { command, words: rest } = findCommand(words);
-  if (rest.some(isHelp)) return print(commandHelp(command));
-  const invocation = parseInvocation(command, rest);
-  const { run } = await command.load();
-  return (await run(invocation)) ?? 0;
-}
-
-const isHelp = (word: string | undefined): boolean => word === '--help' || word === '-h';
-
-function print(text: string): number {
-  process.stdout.write(text);
-  return 0;
-}
-
-// The reader of the output, such as `head`, has had enough of it.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(0);
-  throw error;
-});
-
-try {
-  process.exit(await main(process.argv.slice(2)));
-} catch (error) {
-  const status = error instanceof Error ? MENDABLE[error.name] : undefined;
-  if (!(error instanceof Error) || status === undefined) throw error;
-  const hint = error instanceof UsageError ? '\nSee holdfast --help.' : '';
-  process.stderr.write(`${error.message.replace(/^/gm, 'holdfast: ')}${hint}\n`);
-  process.exit(status);
+if (major < OLDEST_MAJOR || (major === OLDEST_MAJOR && minor < OLDEST_MINOR)) {
+  process.stderr.write(`Holdfast needs Node ${OLDEST_MAJOR}.${OLDEST_MINOR} or later; this is ${version}\n`);
+  process.exitCode = EXIT_USAGE;
+} else {
+  void import('./commands/main.ts').then(({ main }) => main(process.argv.slice(2)));
 }

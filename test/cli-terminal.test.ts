@@ -1,16 +1,18 @@
 import { execFile } from 'node:child_process';
 import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { promisify, stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { durationText, timelineLine } from '../src/commands/run-text.ts';
 import { painter, printable, printableLines } from '../src/commands/terminal.ts';
 import { type Column, textTable, widthOf } from '../src/commands/text-table.ts';
 import { debianProgram } from './debian-program.ts';
-import { startProvider } from './http-peer.ts';
+import { chunkEvent, startProvider } from './http-peer.ts';
 import { needs } from './needs.ts';
 
 /** Has pseudo-terminals, which Node does not. */
 const python = await debianProgram('python3');
+const curl = await debianProgram('curl');
 
 describe('what others have said', () => {
   it.each([
@@ -197,6 +199,68 @@ it(
     expect(await promise).toBe('0\n');
   },
 );
+
+it('a replica on a terminal says where it is, how each run went, and how many there were', {
+  timeout: 60_000,
+  ...needs(python, curl),
+}, async () => {
+  let requests = 0;
+  const provider = await startProvider((_request, response) => {
+    requests++;
+    response.writeHead(requests === 3 ? 401 : 200, { 'content-type': 'text/event-stream' });
+    if (requests === 1) {
+      response.write(chunkEvent({ role: 'assistant', content: 'Hello, dear' }), () => response.destroy());
+    } else {
+      response.end(
+        `${chunkEvent({ role: 'assistant', content: 'Hello, dear world.' })}${chunkEvent({}, 'stop')}data: [DONE]\n\n`,
+      );
+    }
+  });
+  const script = [
+    'import os, pty, re, signal, subprocess, sys',
+    'pid, fd = pty.fork()',
+    'if pid == 0: os.execvp(sys.argv[1], sys.argv[1:])',
+    'said = b""',
+    'def until(words):',
+    '    global said',
+    '    while not re.search(words, said): said += os.read(fd, 65536)',
+    'until(b" listening ")',
+    'command = re.search(rb"curl .*\\}\'", said).group(0).decode()',
+    'answer = subprocess.run(["sh", "-c", command], capture_output=True, text=True).stdout',
+    'until(b"rescued")',
+    'subprocess.run(["sh", "-c", command], capture_output=True)',
+    'until(b"key refused")',
+    'os.kill(pid, signal.SIGINT)',
+    'try:',
+    '    while True:',
+    '        data = os.read(fd, 65536)',
+    '        if not data: break',
+    '        said += data',
+    'except OSError: pass',
+    'status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])',
+    'sys.stdout.write(answer + "---\\n" + said.decode() + str(status))',
+  ].join('\n');
+  const ports = ['--port', '0', '--admin-port', '0', '--store', 'memory'];
+  const argument = [process.execPath, CLI, 'serve', ...ports, '--upstream', `${provider}/v1`];
+  const { stdout } = await promisify(execFile)(pathOf(python), ['-c', script, ...argument], {
+    env: { PATH: process.env.PATH, TERM: 'xterm' },
+  });
+  const [answer = '', shown = ''] = stdout.split('---\n');
+  expect(answer).toContain('data: [DONE]');
+  const lines = stripVTControlCharacters(shown).split(/\r?\n/);
+  expect(shown).toContain('\u001b[32m✔\u001b[0m');
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(/^ {2}API {8}http:\/\/127\.0\.0\.1:\d+\/v1$/),
+      `  Upstreams  default (${new URL(provider).host})`,
+      expect.stringMatching(/✔ run_[\w-]{22} MODEL rescued \(reset\) 18 chars [\d.]+m?s, gap [\d.]+m?s$/),
+      expect.stringMatching(/✖ run_[\w-]{22} MODEL 401 from default: key refused, [\d.]+m?s$/),
+      expect.stringMatching(/ info {2}stopped$/),
+      expect.stringMatching(/^holdfast: 2 runs, 1 rescued, 1 failed, longest gap at most [\d.]+m?s$/),
+    ]),
+  );
+  expect(lines.at(-1)).toBe('0');
+});
 
 const pathOf = (program: Awaited<ReturnType<typeof debianProgram>>): string => {
   if ('missing' in program) throw new Error(program.missing);

@@ -1,12 +1,29 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import manifest from '../package.json' with { type: 'json' };
 import { runCli, startCli, startReplicaProcess, temporaryDirectory } from './cli-process.ts';
+import type { Missing } from './debian-program.ts';
 import { chunkEvent, providerRequests, startProvider } from './http-peer.ts';
+import { needs } from './needs.ts';
 import { NO_UPSTREAM_URL } from './replica.ts';
 
 const UPSTREAM = ['--upstream', NO_UPSTREAM_URL];
+
+/** One that this machine has beside that of the tests. */
+const oldNode = oldestNode();
+
+function oldestNode(): { readonly path: string; readonly version: string } | Missing {
+  for (const directory of (process.env.PATH ?? '').split(delimiter)) {
+    const path = join(directory, 'node');
+    const version = spawnSync(path, ['--version'], { encoding: 'utf8' }).stdout?.trim().slice(1);
+    if (version !== undefined && Number.parseInt(version, 10) < 22) return { path, version };
+  }
+  return { missing: 'this machine has no Node before 22' };
+}
 
 function fileWith(text: string): string {
   const path = join(temporaryDirectory(), 'holdfast.yaml');
@@ -17,7 +34,17 @@ function fileWith(text: string): string {
 describe('a command that cannot be carried out exits with status 2 and says what to do', () => {
   it.each([
     [['srve'], 'holdfast: unknown command "srve". Did you mean "serve"?'],
-    [['serve', '--prot', '80'], "holdfast: Unknown option '--prot'"],
+    [['serve', '--prot', '80'], 'holdfast: unknown option "--prot". Did you mean "--port"?'],
+    [['serve', '--store', 'memory', '--log-fromat=json'], 'unknown option "--log-fromat". Did you mean'],
+    [['runs', 'list', '-x'], 'holdfast: unknown option "-x".'],
+    [['serve', '--store'], "holdfast: Option '--store <value>' argument missing"],
+    [['help', 'srve'], 'holdfast: unknown command "srve". Did you mean "serve"?'],
+    [['help', 'runs', 'list', 'all'], 'holdfast: unexpected argument "all".'],
+    [['version', '2'], 'holdfast: unexpected argument "2".'],
+    [
+      ['serve', ...UPSTREAM, '--log-format', 'shiny'],
+      'holdfast: --log-format: log.format: must be one of auto, json, pretty, not "shiny".',
+    ],
     [['serve', 'file.yaml'], 'holdfast: unexpected argument "file.yaml".'],
     [['check'], 'holdfast: check needs the file to check: holdfast check FILE'],
     [['serve'], 'holdfast: upstreams: no upstream is configured; pass --upstream'],
@@ -63,8 +90,9 @@ describe('a command that cannot be carried out exits with status 2 and says what
 });
 
 it('--version and --help', async () => {
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  const { version } = manifest;
   expect(await runCli(['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
+  expect(await runCli(['version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
   expect(await runCli(['serve', '--help'])).toMatchObject({
     status: 0,
     stdout: expect.stringContaining('--upstream'),
@@ -80,10 +108,46 @@ it('COMMAND --help says what the command takes', async () => {
   expect(group.status).toBe(0);
 });
 
+it('help says the same', async () => {
+  const said = async (...words: string[]) => (await runCli(words)).stdout;
+  expect(await said('help')).toBe(await said('--help'));
+  expect(await said('help', 'runs')).toBe(await said('runs', '--help'));
+  expect(await said('help', 'runs', 'tail')).toBe(await said('runs', 'tail', '--help'));
+});
+
 it('output that is not read any more ends the command', async () => {
   const child = startCli(['--help']);
   child.stdout?.destroy();
   expect(await once(child, 'exit')).toEqual([0, null]);
+});
+
+describe('a Node that is too old', () => {
+  const [, oldest = ''] = /^>=(.*)$/.exec(manifest.engines.node) ?? [];
+  const ENTRY = fileURLToPath(new URL('../src/cli.ts', import.meta.url));
+
+  it.each([
+    ['18.20.8', 2],
+    ['22.18.9', 2],
+    [`${oldest}.0`, 0],
+    ['23.0.0', 0],
+  ])('ends with one line and status 2 where it is: %s, status %d', (version, status) => {
+    const versions = JSON.stringify({ ...process.versions, node: version });
+    const disguise = `Object.defineProperty(process, 'versions', { value: ${versions} });`;
+    const preload = `data:text/javascript,${encodeURIComponent(disguise)}`;
+    const ended = spawnSync(process.execPath, ['--import', preload, ENTRY, 'version'], { encoding: 'utf8' });
+    const line = `Holdfast needs Node ${oldest} or later; this is ${version}\n`;
+    expect(ended).toMatchObject({ status, stderr: status === 0 ? '' : line });
+  });
+
+  it('can read the line', needs(oldNode), () => {
+    if ('missing' in oldNode) throw new Error(oldNode.missing);
+    // What the compiler makes of the file is the file: it has no types.
+    const copy = join(temporaryDirectory(), 'cli.mjs');
+    copyFileSync(ENTRY, copy);
+    const ended = spawnSync(oldNode.path, [copy, 'serve'], { encoding: 'utf8' });
+    const line = `Holdfast needs Node ${oldest} or later; this is ${oldNode.version}\n`;
+    expect(ended).toMatchObject({ status: 2, stdout: '', stderr: line });
+  });
 });
 
 describe('check', () => {
@@ -105,6 +169,14 @@ describe('check', () => {
     expect(stdout).toContain('store: redis://[redacted]@redis:6379/0\n');
     expect(stdout).not.toMatch(/sk-secret|a secret|ssword|a key that/);
     expect(stderr).toContain('warning: upstreams.main.base_url: https://llm.example.com has no path');
+  });
+
+  it('hides nothing where no secret is set', async () => {
+    const file = fileWith(`upstreams: { main: { base_url: "${NO_UPSTREAM_URL}", headers: {} } }\n`);
+    const { stdout } = await runCli(['check', file]);
+    expect(stdout).toContain('sealing_keys: []\n');
+    expect(stdout).toContain('headers: {}\n');
+    expect(stdout).not.toContain('redacted');
   });
 
   it('--json: the configuration, or what is wrong with it', async () => {
@@ -143,6 +215,21 @@ describe('check', () => {
 });
 
 describe('serve', () => {
+  it('writes lines for people where it is asked to, and no colours where they are not shown', async () => {
+    const words = ['serve', ...UPSTREAM, '--port', '0', '--admin-port', '0', '--store', 'memory'];
+    const child = startCli([...words, '--log-format', 'pretty', '--log-level', 'info']);
+    let log = '';
+    for await (const piece of child.stdout ?? []) {
+      log += piece;
+      if (log.includes('listening')) child.kill('SIGTERM');
+    }
+    expect(log.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(/^\d\d:\d\d:\d\d\.\d{3} info {2}listening api=http:\S+ admin=http:\S+$/),
+      expect.stringMatching(/ info {2}draining signal=SIGTERM drain_ms=25000$/),
+      expect.stringMatching(/ info {2}stopped$/),
+    ]);
+  });
+
   it('names its addresses, warns of unknown variables, and ends with status 0 on SIGTERM', async () => {
     const { child, exit, lines, api, admin, stderr } = await startReplicaProcess(UPSTREAM, {
       HOLDFAST_PROT: '1',

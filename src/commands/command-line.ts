@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { suggestion } from '../config/problem.ts';
 import { type CommandDescription, type Invocation, UsageError, type WordSource } from './command.ts';
 import { COMMANDS } from './table.ts';
@@ -36,6 +36,7 @@ export function parseInvocation(
   { name, operand, options }: CommandDescription,
   words: readonly string[],
 ): Invocation {
+  const args = [...words];
   const known = Object.fromEntries(
     options.map((option) => [
       option.name,
@@ -44,9 +45,9 @@ export function parseInvocation(
   );
   let parsed: { values: Record<string, unknown>; positionals: string[] };
   try {
-    parsed = parseArgs({ args: [...words], options: known, allowPositionals: true });
+    parsed = parseArgs({ args, options: known, allowPositionals: true });
   } catch (error) {
-    throw new UsageError((error as Error).message);
+    throw new UsageError(unknownOption(args, known) ?? (error as Error).message);
   }
   const { values, positionals } = parsed;
   const operands_max = operand?.many ? Number.POSITIVE_INFINITY : operand ? 1 : 0;
@@ -65,6 +66,15 @@ export function parseInvocation(
     values: Object.fromEntries(strings),
     switches: new Set(switches.map(([option]) => option)),
   };
+}
+
+/** The first option that the command does not have: `parseArgs` does not say which one was meant. */
+function unknownOption(args: string[], options: NonNullable<ParseArgsConfig['options']>): string | undefined {
+  const { tokens } = parseArgs({ args, options, strict: false, tokens: true });
+  const unknown = tokens.find((token) => token.kind === 'option' && !Object.hasOwn(options, token.name));
+  if (unknown?.kind !== 'option') return undefined;
+  const names = Object.keys(options).map((name) => `--${name}`);
+  return `unknown option "${unknown.rawName}".${suggestion(unknown.rawName, names)}`;
 }
 
 /** One word that can be typed, and what it is. */

@@ -1,5 +1,6 @@
 import { DEFAULT_UPSTREAM } from '../config/environment.ts';
 import type { Assignment } from '../config/key-path.ts';
+import { CONFIGURATION_SCHEMA } from '../config/schema.ts';
 import type { OptionDescription } from './command.ts';
 
 /** Flags that stand for a key of the configuration, by name. */
@@ -10,7 +11,11 @@ const CONFIGURATION_FLAGS = {
   'admin-port': ['listen', 'admin_port'],
   'admin-host': ['listen', 'admin_host'],
   store: ['checkpoint', 'store'],
+  'log-level': ['log', 'level'],
+  'log-format': ['log', 'format'],
 } as const;
+
+const LOG = CONFIGURATION_SCHEMA.properties.log.properties;
 
 /** What `serve` takes, and whatever loads the configuration as it does. */
 export const CONFIGURATION_OPTIONS: readonly OptionDescription[] = [
@@ -28,6 +33,18 @@ export const CONFIGURATION_OPTIONS: readonly OptionDescription[] = [
     value: 'STORE',
     says: 'memory, file:DIR or redis://HOST (file:./data)',
     completes: ['memory', 'file:', 'redis://'],
+  },
+  {
+    name: 'log-level',
+    value: 'LEVEL',
+    says: 'the least severe level of the log (info)',
+    completes: LOG.level.enum,
+  },
+  {
+    name: 'log-format',
+    value: 'FORMAT',
+    says: 'auto, json or pretty: for people (auto)',
+    completes: LOG.format.enum,
   },
   { name: 'config', value: 'FILE', says: 'YAML file; see docs/configuration.md', completes: 'file' },
 ] satisfies readonly (OptionDescription & { name: keyof typeof CONFIGURATION_FLAGS | 'config' })[];

@@ -1,7 +1,6 @@
 import type { CommandDescription, OptionDescription } from './command.ts';
 import {
   ADMIN_OPTION,
-  assignmentsOf,
   CONFIGURATION_OPTIONS,
   JSON_LINES_OPTION,
   JSON_OPTION,
@@ -36,17 +35,11 @@ export const COMMANDS: readonly CommandDescription[] = [
     name: 'serve',
     says: 'run a replica',
     details: [
-      'Runs until SIGTERM, SIGINT or SIGHUP, drains, and ends with status 0; a second signal ends it at once. The log goes to standard output, one JSON object a line.',
+      'Runs until SIGTERM, SIGINT or SIGHUP, drains, and ends with status 0; a second signal ends it at once. The log goes to standard output: one JSON object a line, or lines for people where that is a terminal (`--log-format`). A terminal is also shown where to send requests, with one to try, and at the end how many runs there were.',
       'Flags win over `HOLDFAST_*` environment variables, which win over the file; see [configuration.md](configuration.md).',
     ],
     options: CONFIGURATION_OPTIONS,
-    load: async () => {
-      const { serve } = await import('../server/serve.ts');
-      return {
-        run: ({ values }) =>
-          serve({ file: values.config, flags: assignmentsOf(values), environment: process.env }),
-      };
-    },
+    load: () => import('./serve.ts'),
   },
   {
     name: 'check',
@@ -188,6 +181,21 @@ export const COMMANDS: readonly CommandDescription[] = [
     details: ['See [completions](#completions).'],
     options: [],
     load: () => import('./completion.ts'),
+  },
+  {
+    name: 'help',
+    operand: { name: 'COMMAND', required: false, many: true },
+    says: 'show the commands, or the options of one',
+    details: ['The same as `holdfast --help` and `holdfast COMMAND --help`.'],
+    options: [],
+    load: () => import('./help-command.ts'),
+  },
+  {
+    name: 'version',
+    says: 'print the version',
+    details: ['The same as `holdfast --version`.'],
+    options: [],
+    load: () => import('./version.ts'),
   },
   {
     name: 'demo',

@@ -12,11 +12,11 @@ export interface Output extends Pick<Writable, 'write'> {
   readonly columns?: number;
 }
 
+/** Gives a text a style, where its output has any. */
+export type Paint = (text: string, style: Style) => string;
+
 /** Colours are for terminals, unless their user wants none (https://no-color.org). */
-export function painter(
-  output: Output,
-  environment: NodeJS.ProcessEnv,
-): (text: string, style: Style) => string {
+export function painter(output: Output, environment: NodeJS.ProcessEnv): Paint {
   const isPlain = output.isTTY !== true || (environment.NO_COLOR ?? '') !== '' || environment.TERM === 'dumb';
   return (text, style) => (isPlain ? text : `${ESCAPE}[${CODES[style]}m${text}${ESCAPE}[0m`);
 }

@@ -22,16 +22,20 @@ const SECRET_KEYS: ReadonlySet<string | number> = new Set([
   'headers',
 ]);
 
-/** A copy that can be shown: secrets are replaced by `[redacted]`. */
+/** A copy that can be shown: secrets are replaced by `[redacted]`, where there are any. */
 export function redacted<Value>(value: Value): Value {
   return JSON.parse(
     JSON.stringify(value, (key, child) => {
-      if (isSecretKey(key)) return HIDDEN;
+      if (isSecretKey(key)) return isNothing(child) ? child : HIDDEN;
       if (key === 'store' || key === 'proxy') return child.replace(USER_INFORMATION, `$1${HIDDEN}@`);
       return key === 'url' ? child.replace(QUERY, `?${HIDDEN}`) : child;
     }),
   );
 }
+
+/** A list or a map of secrets has none. */
+const isNothing = (value: unknown): boolean =>
+  typeof value === 'object' ? Object.keys(value ?? {}).length === 0 : value === undefined;
 
 /** As much of a key as may be quoted in one piece: providers like to repeat how a refused one begins. */
 const PIECE_CHARACTERS = 8;

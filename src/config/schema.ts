@@ -148,11 +148,16 @@ const METRICS_SCHEMA = section('What `/metrics` exposes in addition.', {
   ),
 });
 
-const LOG_SCHEMA = section('JSON lines on standard output.', {
+const LOG_SCHEMA = section('Lines on standard output.', {
   level: choice(
     'info',
     ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
     'The least severe level that is written.',
+  ),
+  format: choice(
+    'auto',
+    ['auto', 'json', 'pretty'],
+    '`json`: one object a line. `pretty`: for people, and of a run that has ended how it went. `auto`: `pretty` where standard output is a terminal, `json` everywhere else.',
   ),
 });
 

@@ -22,10 +22,10 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
 /** Deeper than anything meant for the log. */
 const DEPTH_MAX = 6;
 
-/** JSON lines on stdout; what concerns a run names it as `run`. */
+/** JSON lines, by default on standard output; what concerns a run names it as `run`. */
 export function createLogger(
   level: NonNullable<LoggerOptions['level']>,
-  destination?: DestinationStream,
+  destination: DestinationStream = standardOutput(),
 ): Logger {
   return pino(
     {
@@ -39,16 +39,16 @@ export function createLogger(
       // Errors were turned into plain fields above; pino's own serializer would fold the cause into the message.
       serializers: { err: (error: unknown) => error },
     },
-    destination ?? standardOutput(),
+    destination,
   );
 }
 
+export const standardOutput = (): DestinationStream =>
+  pino.destination({ dest: process.stdout.fd, sync: true }).on('error', tolerateClosedTerminal);
+
 /** A terminal that was closed takes no more lines; the streams that are being drained then are not to end with it. */
-function standardOutput(): DestinationStream {
-  const output = pino.destination({ dest: process.stdout.fd, sync: true });
-  return output.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EIO') throw error;
-  });
+export function tolerateClosedTerminal(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EIO') throw error;
 }
 
 const loggedFields = (fields: Record<string, unknown>, depth: number): Record<string, unknown> =>

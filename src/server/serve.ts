@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import type { Logger } from 'pino';
+import type { DestinationStream, Logger } from 'pino';
 import { loadOrCreateSecret } from '../checkpoint/secret-file.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { type ConfigurationSources, loadConfiguration, readConnections } from '../config/load.ts';
 import { readWebhooks } from '../config/webhook-endpoints.ts';
 import { createLogger } from '../lib/log.ts';
 import { systemTime } from '../lib/time.ts';
-import { VERSION } from '../lib/version.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { relay } from '../proxy/run/relay.ts';
 import { createUndiciTransport } from '../proxy/upstream/undici-transport.ts';
@@ -20,13 +19,23 @@ import { boundYoungGeneration } from './young-generation.ts';
 const SECRET_BYTES = 32;
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
+/** What the operator sees of a replica where it was started. */
+export interface OperatorView {
+  /** Takes the lines of the log, each a JSON object. */
+  log(settings: Configuration['log']): DestinationStream;
+  /** Both ports are open. */
+  listening(urls: { readonly api: string; readonly admin: string }, configuration: Configuration): void;
+  /** Everything has ended. */
+  stopped(metrics: Metrics): Promise<void>;
+}
+
 /**
  * Runs a replica until the first SIGTERM, SIGINT or SIGHUP, drains it, and resolves. A second signal exits at once.
  * Rejects with a ConfigurationError, StoreConfigurationError or ListenError when it cannot start.
  */
-export async function serve(sources: ConfigurationSources): Promise<void> {
+export async function serve(sources: ConfigurationSources, view: OperatorView): Promise<void> {
   const { configuration, warnings } = loadConfiguration(sources);
-  const log = createLogger(configuration.log.level);
+  const log = createLogger(configuration.log.level, view.log(configuration.log));
   for (const warning of warnings) log.warn(warning);
 
   const connections = readConnections(configuration);
@@ -65,7 +74,7 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
   const stop = firstSignal();
   const urls = await server.listen();
   boundYoungGeneration();
-  process.stderr.write(`holdfast ${VERSION}: API on ${urls.api}, admin on ${urls.admin}\n`);
+  view.listening(urls, configuration);
   log.info(urls, 'listening');
 
   const signal = await stop;
@@ -76,6 +85,7 @@ export async function serve(sources: ConfigurationSources): Promise<void> {
   await transport.close();
   await Promise.all([store.close(), tracing?.close()]);
   log.info('stopped');
+  await view.stopped(metrics);
 }
 
 /** The configured one; else the one kept beside the file store; else one that lives as long as the memory store. */

@@ -109,7 +109,7 @@ describe('where values come from', () => {
       status_page: { content: false, hosts: [] },
       tracing: {},
       metrics: { exemplars: true, gen_ai: false },
-      log: { level: 'info' },
+      log: { level: 'info', format: 'auto' },
     });
   });
 

@@ -10,6 +10,7 @@ export class RecordingClient implements Client {
   /** The connection was closed before the response ended. */
   destroyed = false;
   rejection: { readonly status: number; readonly body: string } | undefined;
+  logFields?: Readonly<Record<string, unknown>>;
   rejectionHeaders: Readonly<Record<string, string | string[]>> = {};
   readonly #onWrite: ((client: RecordingClient) => void) | undefined;
 

@@ -18,7 +18,7 @@ const STREAM_HEADERS = {
  * event. Only headers and the end of the message go through `response`, which keeps its keep-alive accounting.
  */
 export class ClientResponse implements Client {
-  logFields?: Readonly<Record<string, string>>;
+  logFields?: Readonly<Record<string, unknown>>;
   readonly #response: ServerResponse;
   readonly #socket: Socket;
   readonly #gone = new AbortController();

@@ -28,7 +28,7 @@ export interface Client {
   /** Set where the client did not ask for a stream. */
   readonly unstreamed?: Unstreamed;
   /** Added to what is logged of the run when its client has been served. */
-  logFields?: Readonly<Record<string, string>>;
+  logFields?: Readonly<Record<string, unknown>>;
 }
 
 /** Stands for the client of a run that continues although nothing of its answer can be sent: all of it is for the store. */

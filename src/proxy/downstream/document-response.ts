@@ -39,7 +39,7 @@ export interface DocumentResponseOptions {
 export class DocumentResponse implements Client {
   readonly opened = false;
   readonly unstreamed: Unstreamed;
-  logFields?: Readonly<Record<string, string>>;
+  logFields?: Readonly<Record<string, unknown>>;
   readonly #response: DocumentSink;
   readonly #options: DocumentResponseOptions;
   readonly #fold: DocumentFold;

@@ -42,7 +42,6 @@ export async function relay(
   resumption?: Resumption,
 ): Promise<Outcome> {
   const { watch, context, show } = beginObservation(run, unwatched, resumption);
-  if (watch?.logFields) client.logFields = watch.logFields;
   const choice = run.targets && new RunTargets(run.id, run.targets, context);
   let state: RunState | undefined;
   let planner: AttemptPlanner | undefined;
@@ -75,6 +74,7 @@ export async function relay(
     else if (resumption) await context.store.release(resumption.lease);
     throw error;
   } finally {
+    client.logFields = { ...state?.account, ...watch?.logFields };
     hedging?.release();
     choice?.release();
     await planner?.release();

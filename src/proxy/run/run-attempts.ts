@@ -30,6 +30,24 @@ interface Recovery {
   readonly interrupted_at_ms: number;
 }
 
+/** Interruptions that are logged once more when their run ends. */
+const INTERRUPTIONS_MAX = 10;
+
+/** What the attempts of a run come to in the log. */
+interface AttemptsAccount {
+  /** Upstream requests. */
+  readonly attempts: number;
+  /** The first of them; absent where there were none. */
+  readonly interruptions?: readonly LoggedInterruption[];
+  /** The longest silence that the client felt during a recovery, in milliseconds. */
+  readonly gap_ms?: number;
+}
+
+interface LoggedInterruption extends Pick<Interruption, 'cause' | 'phase' | 'status'> {
+  readonly upstream: string;
+  readonly evidence: Interruption['evidence']['kind'];
+}
+
 type Recovered = Extract<Advisory, { readonly type: 'Recovered' }>;
 
 /** Deltas of one kind: how many came, how many characters, and how many of these became part of the run. */
@@ -64,6 +82,8 @@ export class RunAttempts {
   readonly started_ms: number;
   #content_ms: number | undefined;
   #recovery: Recovery | undefined;
+  #interruptions: LoggedInterruption[] | undefined;
+  #gap_ms: number | undefined;
   /** Joins the attempt under way, or the last one, to what was delivered, if there is anything to join. */
   #splice: Splice | undefined;
   /** The attempt under way, or the last one. */
@@ -143,8 +163,12 @@ export class RunAttempts {
     const upstream = target.name;
     const outcome = interruption ? 'interrupted' : 'complete';
     metrics.attempts.inc({ upstream, outcome });
-    if (interruption)
+    if (interruption) {
       metrics.interruptions.inc({ cause: interruption.cause, phase: interruption.phase, upstream });
+      this.#interruptions ??= [];
+      if (this.#interruptions.length < INTERRUPTIONS_MAX)
+        this.#interruptions.push(loggedInterruption(interruption, upstream));
+    }
     // Where nothing is repeated first, a seam is open before anything has come.
     const isJoined = splice?.isOpen && (report.added > 0 || report.ending !== undefined);
     if (isJoined) metrics.seams.inc({ kind: splice.seam });
@@ -195,6 +219,7 @@ export class RunAttempts {
     const { metrics, log, time } = this.#context;
     const gap_ms = time.now() - silent_since_ms;
     this.#recovery = undefined;
+    this.#gap_ms = Math.max(gap_ms, this.#gap_ms ?? 0);
     metrics.recoveryGap.observe(metrics.ofRun(this.#run.id, gap_ms / 1000));
     const { upstream, count: attempt } = this;
     const { mode, model } = this.#segment;
@@ -202,6 +227,14 @@ export class RunAttempts {
     const told = { plan, mode, ...(seam && { seam }), cause, attempt, gap_ms: Math.round(gap_ms) };
     log.info({ run: this.#run.id, upstream, ...(model !== undefined && { model }), ...told }, 'recovered');
     return { type: 'Recovered', ...told, ...(upstream !== from && { upstream }) };
+  }
+
+  get account(): AttemptsAccount {
+    return {
+      attempts: this.count,
+      ...(this.#interruptions && { interruptions: this.#interruptions }),
+      ...(this.#gap_ms !== undefined && { gap_ms: Math.round(this.#gap_ms) }),
+    };
   }
 
   /** Tokens of the answer that the client has. */
@@ -321,4 +354,15 @@ const keptOf = ({ deltas, came, kept }: Tally): Count => ({
 const swallowedOf = (tally: Tally): Count => ({
   deltas: tally.deltas - keptOf(tally).deltas,
   characters: tally.came - tally.kept,
+});
+
+const loggedInterruption = (
+  { cause, phase, evidence, status }: Interruption,
+  upstream: string,
+): LoggedInterruption => ({
+  upstream,
+  cause,
+  phase,
+  evidence: evidence.kind,
+  ...(status !== undefined && { status }),
 });

@@ -135,6 +135,12 @@ export class RunState {
     return this.attempts.interrupted_at_ms;
   }
 
+  /** What is logged of the run when it ends: names, sizes and times, and nothing that was said. */
+  get account(): Readonly<Record<string, unknown>> {
+    const { model } = this.run.request;
+    return { model, characters: this.transcript.size, ...this.attempts.account };
+  }
+
   /** What is left of the client's `max_tokens`. */
   get tokens_left(): number {
     return this.facts.max_tokens - this.attempts.delivered_tokens;

@@ -661,6 +661,40 @@ test('the calls that an answer ends with are of the attempt that made them, not 
   expect(journal.segments.map(({ attempt }) => attempt)).toEqual([1]);
 });
 
+describe('what is logged of a run when it ends', () => {
+  test('is the model, the size of the answer and its attempts', async () => {
+    const { client } = await simulate({ parts: [{ text: TEXT }] });
+    expect(client.logFields).toEqual({ model: 'model', characters: TEXT.length, attempts: 1 });
+  });
+
+  test('is what interrupted it as well, and the longest silence, and nothing that was said', async () => {
+    const faults: readonly Fault[] = [reset(4), { kind: 'status', status: 503 }];
+    const { client, stream } = await simulate(cutText(...faults));
+    expect(stream.text).toBe(TEXT);
+    expect(client.logFields).toEqual({
+      model: 'model',
+      characters: TEXT.length,
+      attempts: 3,
+      interruptions: [
+        { upstream: 'default', cause: 'connection_reset', phase: 'text', evidence: 'transport' },
+        {
+          ...{ upstream: 'default', cause: 'provider_5xx', phase: 'connect' },
+          evidence: 'status',
+          status: 503,
+        },
+      ],
+      gap_ms: expect.any(Number),
+    });
+  });
+
+  test('names the first ten interruptions of a run that has more', async () => {
+    const faults = Array.from({ length: 12 }, (): Fault => ({ kind: 'status', status: 503 }));
+    const { client } = await simulate(cutText(...faults), { recovery: { max_attempts: 13 } });
+    expect(client.logFields?.attempts).toBe(13);
+    expect(client.logFields?.interruptions).toHaveLength(10);
+  });
+});
+
 describe('a run that cannot even begin', () => {
   const FAULT = new Error('of the wire');
   const broken = () => {

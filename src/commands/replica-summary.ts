@@ -1,0 +1,38 @@
+import type { Outcome } from '../plans/outcome.ts';
+import { durationText } from './run-text.ts';
+
+/** One series of a counter, or of a histogram, as the metrics of the process have it. */
+interface Sample {
+  readonly value: number;
+  readonly labels: Readonly<Partial<Record<string, string | number>>>;
+}
+
+const RESCUED: ReadonlySet<unknown> = new Set<Outcome>(['recovered', 'salvaged']);
+const FAILED: ReadonlySet<unknown> = new Set<Outcome>(['failed', 'rejected']);
+
+/**
+ * `12 runs, 3 rescued, 1 failed, longest gap at most 500ms`. `runs`: those that ended, by `outcome`. `gaps`: the buckets
+ * of the silences during recoveries, which know the longest one by its bounds alone.
+ */
+export function summaryText(runs: readonly Sample[], gaps: readonly Sample[]): string {
+  const sum = (isMeant: (outcome: unknown) => boolean) =>
+    runs.reduce((total, { value, labels }) => total + (isMeant(labels.outcome) ? value : 0), 0);
+  const count = sum(() => true);
+  const gap = longestGap(gaps);
+  return [
+    `${count} ${count === 1 ? 'run' : 'runs'}`,
+    `${sum((outcome) => RESCUED.has(outcome))} rescued`,
+    `${sum((outcome) => FAILED.has(outcome))} failed`,
+    ...(gap === undefined ? [] : [`longest gap ${gap}`]),
+  ].join(', ');
+}
+
+/** Buckets count what is in the lower ones as well. */
+function longestGap(gaps: readonly Sample[]): string | undefined {
+  const buckets = gaps.filter(({ labels }) => labels.le !== undefined);
+  const all = buckets.at(-1)?.value ?? 0;
+  if (all === 0) return undefined;
+  const place = buckets.findIndex(({ value }) => value === all);
+  const bound = (index: number) => durationText(Number(buckets[index]?.labels.le) * 1000);
+  return place === buckets.length - 1 ? `over ${bound(place - 1)}` : `at most ${bound(place)}`;
+}

@@ -1,0 +1,85 @@
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { banner, tryCommand } from '../../src/commands/banner.ts';
+import { summaryText } from '../../src/commands/replica-summary.ts';
+import { completeConfiguration } from '../../src/config/load.ts';
+import { VERSION } from '../../src/lib/version.ts';
+
+const URLS = { api: 'http://127.0.0.1:8080', admin: 'http://127.0.0.1:9090' };
+const KEYED = { base_url: 'https://api.openai.com/v1', api_key: 'sk-secret' };
+const plain = (text: string) => text;
+
+describe('what a terminal is shown when a replica listens', () => {
+  it('is where it is, where it asks and stores, and a request to try, and no secret', () => {
+    const configuration = completeConfiguration({
+      upstreams: { openai: KEYED, local: { base_url: 'http://127.0.0.1:11434/v1' } },
+      checkpoint: { store: 'redis://default:p@ssword@redis:6379/0' },
+      secret: 'a secret of the server',
+    });
+    expect(banner(URLS, configuration, plain)).toBe(
+      [
+        '',
+        `holdfast ${VERSION}`,
+        '',
+        '  API        http://127.0.0.1:8080/v1',
+        '  Admin      http://127.0.0.1:9090/metrics',
+        '  Status     http://127.0.0.1:9090/',
+        '  Upstreams  openai (api.openai.com), local (127.0.0.1:11434)',
+        '  Store      redis://[redacted]@redis:6379/0',
+        '',
+        `  ${tryCommand(URLS.api, configuration)}`,
+        '',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it.each([
+    ['memory', 'memory: what it has is gone when the process ends'],
+    ['file:./data', resolve('data')],
+  ])('names the place of %s', (store, shown) => {
+    const configuration = completeConfiguration({ upstreams: { openai: KEYED }, checkpoint: { store } });
+    expect(banner(URLS, configuration, plain)).toContain(`  Store      ${shown}\n`);
+  });
+});
+
+describe('the request to try', () => {
+  const commandOf = (tree: Record<string, unknown>) =>
+    tryCommand(URLS.api, completeConfiguration({ upstreams: { openai: KEYED }, ...tree }));
+  const to = (upstream: string, model: string) => ({ model, targets: [{ upstream }] });
+
+  it('asks for the first model that a route names', () => {
+    const routes = [to('openai', 'claude-*'), to('openai', "gpt-4o's")];
+    expect(commandOf({ routes })).toBe(
+      `curl -N 'http://127.0.0.1:8080/v1/chat/completions' -H 'content-type: application/json' -d '{"model":"gpt-4o'\\''s","stream":true,"messages":[{"role":"user","content":"Hello"}]}'`,
+    );
+    expect(commandOf({})).toContain('{"model":"MODEL",');
+  });
+
+  it.each([
+    ['an upstream has no key of the operator', { upstreams: { openai: { base_url: KEYED.base_url } } }],
+    ['clients have tokens', { clients: [{ name: 'one', token: 'a-token-that-is-long-enough' }] }],
+  ])('has the key of a client where %s', (_why, tree) => {
+    expect(commandOf(tree)).toContain(' -H "authorization: Bearer $HOLDFAST_API_KEY" ');
+  });
+});
+
+describe('what a terminal is shown at the end', () => {
+  const runs = (outcome: string, value: number) => ({ value, labels: { wire: 'messages', outcome } });
+  const buckets = (...counts: number[]) => [
+    ...counts.map((value, index) => ({ value, labels: { le: [0.01, 0.5, 640, '+Inf'][index] ?? '' } })),
+    { value: counts.at(-1) ?? 0, labels: {} },
+  ];
+  const RUNS = [
+    ...[runs('complete', 5), runs('recovered', 2), runs('salvaged', 1), runs('failed', 1)],
+    ...[runs('rejected', 2), runs('cancelled', 1)],
+  ];
+
+  it.each([
+    [[runs('complete', 1)], buckets(0, 0, 0, 0), '1 run, 0 rescued, 0 failed'],
+    [RUNS, buckets(0, 2, 2, 2), '12 runs, 3 rescued, 3 failed, longest gap at most 500ms'],
+    [RUNS, buckets(2, 2, 2, 3), '12 runs, 3 rescued, 3 failed, longest gap over 10m40s'],
+  ])('%#', (ended, gaps, text) => {
+    expect(summaryText(ended, gaps)).toBe(text);
+  });
+});
