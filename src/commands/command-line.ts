@@ -39,7 +39,10 @@ export function parseInvocation(
   const known = Object.fromEntries(
     options.map((option) => [
       option.name,
-      { type: option.value === undefined ? 'boolean' : 'string' } as const,
+      {
+        type: option.value === undefined ? 'boolean' : 'string',
+        multiple: option.many === true,
+      } as const,
     ]),
   );
   let parsed: { values: Record<string, unknown>; positionals: string[] };
@@ -59,10 +62,14 @@ export function parseInvocation(
   const strings = Object.entries(values).filter(
     (entry): entry is [string, string] => typeof entry[1] === 'string',
   );
+  const lists = Object.entries(values).filter((entry): entry is [string, string[]] =>
+    Array.isArray(entry[1]),
+  );
   const switches = Object.entries(values).filter(([, value]) => value === true);
   return {
     operands: positionals,
     values: Object.fromEntries(strings),
+    lists: Object.fromEntries(lists),
     switches: new Set(switches.map(([option]) => option)),
   };
 }
