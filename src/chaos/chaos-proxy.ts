@@ -101,7 +101,8 @@ export class ChaosProxy {
     try {
       const answered = await this.#open(request, client, wire);
       const pending = fault && outcome && { fault, outcome };
-      outcome?.miss((await this.#answer(answered, client, wire, pending)) ?? 'its place did not come');
+      const unread = await this.#answer(answered, client, wire, pending);
+      outcome?.miss(unread ?? 'its place did not come');
     } catch (error) {
       outcome?.miss(
         client.gone.aborted ? 'the client left' : `the upstream failed (${transportCode(error)})`,
