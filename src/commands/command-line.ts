@@ -97,16 +97,21 @@ export const memberSuggestions = (group: string): Suggestion[] =>
     says: COMMANDS.find(({ name }) => name === `${group} ${word}`)?.says ?? '',
   }));
 
-/** Of a switch, `undefined`. */
-export const optionSuggestions = ({
-  options,
-}: CommandDescription): (Suggestion & { readonly completes: WordSource | undefined })[] => [
-  ...options.map(({ name, value, says, completes }) => ({
+interface OptionSuggestion extends Suggestion {
+  /** Of a switch, `undefined`. */
+  readonly completes: WordSource | undefined;
+  /** It can come again. */
+  readonly many: boolean;
+}
+
+export const optionSuggestions = ({ options }: CommandDescription): OptionSuggestion[] => [
+  ...options.map(({ name, value, says, completes, many = false }) => ({
     word: `--${name}`,
     says,
     completes: value === undefined ? undefined : (completes ?? ('nothing' as const)),
+    many,
   })),
-  { word: '--help', says: 'show the options of the command', completes: undefined },
+  { word: '--help', says: 'show the options of the command', completes: undefined, many: false },
 ];
 
 /** Options of `holdfast` itself. */

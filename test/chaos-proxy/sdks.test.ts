@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
 import type { FaultOptions } from '../../src/chaos/grammar.ts';
 import { ROOT } from '../docs/pages.ts';
 import { startChaos } from './chaos.ts';
@@ -70,9 +71,10 @@ describe('docs/chaos.md says what SDKs make of each fault', () => {
     expect(PAGE).toContain(`| \`--${written.join(' ')}\` | ${errors.join(' | ')} |`);
   });
 
-  test('and of no other', () => {
-    expect(PAGE.filter((line) => line.startsWith('| `--'))).toHaveLength(
-      IN_STREAMS.length + IN_DOCUMENTS.length,
-    );
+  test('and of no other, and by which SDKs', () => {
+    const rows = PAGE.filter((line) => line.startsWith('| `--') && line.split(' | ').length === 5);
+    expect(rows).toHaveLength(IN_STREAMS.length + IN_DOCUMENTS.length);
+    const { openai, '@anthropic-ai/sdk': anthropic } = manifest.devDependencies;
+    expect(PAGE.join('\n')).toContain(`\`openai\` ${openai} and \`@anthropic-ai/sdk\` ${anthropic} on Node`);
   });
 });
