@@ -7,25 +7,22 @@ import { hostnameOf } from '../lib/host-name.ts';
 import type { Time } from '../lib/time.ts';
 import { unreadBody } from '../proxy/api/passthrough.ts';
 import { endToEndHeaders } from '../proxy/upstream/headers.ts';
-import {
-  type ResponseBody,
-  type Transport,
-  TransportFailure,
-  type TransportResponse,
-} from '../proxy/upstream/transport.ts';
+import type { ResponseBody, Transport, TransportResponse } from '../proxy/upstream/transport.ts';
 import { errorBodyOn, type Wire } from '../proxy/wires/common/wire.ts';
 import { WIRES } from '../proxy/wires/registry.ts';
+import { AnswerTooLarge } from './answer-too-large.ts';
 import { ClientConnection } from './client-connection.ts';
-import { FaultOutcome } from './fault-outcome.ts';
+import { FaultOutcome, type PendingFault } from './fault-outcome.ts';
 import { deliverDocument, refuse } from './faulty-document.ts';
-import { FaultyStream, type PendingFault } from './faulty-stream.ts';
+import { FaultyStream } from './faulty-stream.ts';
 import { addTo, type FaultReport, noTotals, type Totals } from './report.ts';
 import { faultOf, type Schedule } from './schedule.ts';
 import { TypicalLength } from './typical-length.ts';
 
 const BAD_GATEWAY = 502;
-const TOO_LARGE = 'TOO_LARGE';
 const CONNECTIONS_MAX = 1024;
+/** A connection that is closed just as a request arrives on it would be a fault that was not asked for. */
+const KEPT_ALIVE_MS = 75_000;
 const CONNECT_MAX_MS = 30_000;
 /** Until an answer begins, and between its pieces. */
 const SILENCE_MAX_MS = 1_800_000;
@@ -55,6 +52,7 @@ export class ChaosProxy {
   constructor(options: ChaosOptions) {
     this.#options = options;
     this.#server = createServer((request, response) => void this.#handle(request, response));
+    this.#server.keepAliveTimeout = KEPT_ALIVE_MS;
     this.#server.maxConnections = CONNECTIONS_MAX;
   }
 
@@ -104,9 +102,7 @@ export class ChaosProxy {
       const unread = await this.#answer(answered, client, wire, pending);
       outcome?.miss(unread ?? 'its place did not come');
     } catch (error) {
-      outcome?.miss(
-        client.gone.aborted ? 'the client left' : `the upstream failed (${transportCode(error)})`,
-      );
+      outcome?.miss(client.gone.aborted ? 'the client left' : `the answer failed (${transportCode(error)})`);
       throw error;
     }
   }
@@ -133,7 +129,7 @@ export class ChaosProxy {
     });
   }
 
-  /** Resolves with why there is no place for a fault, where there is none. */
+  /** Resolves when the answer is over; with why it has no place for a fault, where that is known. */
   async #answer(
     answered: TransportResponse,
     client: ClientConnection,
@@ -193,7 +189,8 @@ const isEventStream = (headers: TransportResponse['headers']): boolean =>
 /** Why nothing can be found in an answer, where that is so. */
 function whyUnread({ status, headers }: TransportResponse): string | undefined {
   if (status < 200 || status > 299) return `the upstream answered with status ${status}`;
-  return headers['content-encoding'] === undefined ? undefined : 'the answer is compressed';
+  const { 'content-encoding': encoding = 'identity' } = headers;
+  return encoding === 'identity' ? undefined : 'the answer is compressed';
 }
 
 /** Sends the answer as it is. */
@@ -211,7 +208,7 @@ async function wholeBody(body: ResponseBody): Promise<Buffer> {
   let length = 0;
   await body.consume((piece) => {
     length += piece.length;
-    if (length > DOCUMENT_BYTES_MAX) throw new TransportFailure(TOO_LARGE);
+    if (length > DOCUMENT_BYTES_MAX) throw new AnswerTooLarge();
     pieces.push(piece);
     return undefined;
   });

@@ -4,27 +4,41 @@ const BLANK_LINE_CHARACTERS = 4;
 
 /** Divides a body into server-sent events without changing a byte. */
 export class EventSplitter {
-  #held: Buffer = Buffer.alloc(0);
-
-  /** What of the body so far belongs to no whole event. */
-  get rest(): Buffer {
-    return this.#held;
-  }
+  /** Bytes of the event that has begun. */
+  held_bytes = 0;
+  #pieces: Buffer[] = [];
+  /** The last of them, a character each: a blank line may have begun there. */
+  #tail = '';
 
   /** The events that this piece completes, each with the blank line after it. */
   split(piece: Buffer): readonly Buffer[] {
-    const known = this.#held.length;
-    const bytes = known === 0 ? piece : Buffer.concat([this.#held, piece]);
-    // One character per byte.
-    const text = bytes.toString('latin1');
+    const { length: known } = this.#tail;
+    const text = this.#tail + piece.toString('latin1');
     const events: Buffer[] = [];
     let begin = 0;
-    BLANK_LINE.lastIndex = Math.max(0, known - BLANK_LINE_CHARACTERS + 1);
+    BLANK_LINE.lastIndex = 0;
     while (BLANK_LINE.test(text)) {
-      events.push(bytes.subarray(begin, BLANK_LINE.lastIndex));
-      begin = BLANK_LINE.lastIndex;
+      const end = BLANK_LINE.lastIndex - known;
+      this.#hold(piece.subarray(begin, end));
+      events.push(this.takeRest());
+      begin = end;
     }
-    this.#held = bytes.subarray(begin);
+    this.#hold(piece.subarray(begin));
+    const begun = begin === 0 ? 0 : begin + known;
+    this.#tail = text.slice(Math.max(begun, text.length - BLANK_LINE_CHARACTERS + 1));
     return events;
+  }
+
+  /** What is held of an event that is not whole; nothing is from then on. */
+  takeRest(): Buffer {
+    const rest = Buffer.concat(this.#pieces);
+    this.#pieces = [];
+    this.held_bytes = 0;
+    return rest;
+  }
+
+  #hold(bytes: Buffer): void {
+    this.#pieces.push(bytes);
+    this.held_bytes += bytes.length;
   }
 }

@@ -1,3 +1,4 @@
+import type { PlacedFault } from './fault.ts';
 import type { FaultReport } from './report.ts';
 
 type Facts = Pick<FaultReport, 'request' | 'path' | 'fault'>;
@@ -33,4 +34,10 @@ export class FaultOutcome {
     this.#isSettled = true;
     this.#report({ ...this.#facts, ...told });
   }
+}
+
+/** A fault that is to strike in an answer. */
+export interface PendingFault {
+  readonly fault: PlacedFault;
+  readonly outcome: FaultOutcome;
 }

@@ -3,7 +3,7 @@ import type { Headers } from '../proxy/upstream/headers.ts';
 import type { Wire } from '../proxy/wires/common/wire.ts';
 import type { ClientConnection } from './client-connection.ts';
 import type { Place, Status } from './fault.ts';
-import type { PendingFault } from './faulty-stream.ts';
+import type { PendingFault } from './fault-outcome.ts';
 import { refusalBody, statusOf } from './provider-errors.ts';
 
 /** An answer that is no stream. */

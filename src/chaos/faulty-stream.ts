@@ -1,23 +1,17 @@
 import { sleep, type Time } from '../lib/time.ts';
-import { EventTooLargeError } from '../proxy/upstream/event-decoder.ts';
 import type { ResponseBody } from '../proxy/upstream/transport.ts';
 import type { Wire } from '../proxy/wires/common/wire.ts';
 import { StepReader } from './answer-step.ts';
+import { AnswerTooLarge } from './answer-too-large.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { EventSplitter } from './event-splitter.ts';
 import type { PlacedFault } from './fault.ts';
-import type { FaultOutcome } from './fault-outcome.ts';
+import type { PendingFault } from './fault-outcome.ts';
 import { PlaceFinder } from './place-finder.ts';
 import { errorEvents } from './provider-errors.ts';
 
 /** Of one server-sent event. */
-export const EVENT_BYTES_MAX = 16 * 1024 * 1024;
-
-/** A fault that is to strike in an answer. */
-export interface PendingFault {
-  readonly fault: PlacedFault;
-  readonly outcome: FaultOutcome;
-}
+const EVENT_BYTES_MAX = 16 * 1024 * 1024;
 
 export interface FaultyStreamOptions {
   readonly client: ClientConnection;
@@ -57,17 +51,18 @@ export class FaultyStream {
     } catch (error) {
       if (!client.isOver) throw error;
     }
-    await client.write(this.#splitter.rest);
+    await client.write(this.#splitter.takeRest());
     client.end();
   }
 
   async #take(piece: Buffer): Promise<void> {
     const { client } = this.#options;
     for (const event of this.#splitter.split(piece)) {
+      if (event.length > EVENT_BYTES_MAX) throw new AnswerTooLarge();
       await this.#pass(event);
       if (client.isOver) throw new AnswerOver();
     }
-    if (this.#splitter.rest.length > EVENT_BYTES_MAX) throw new EventTooLargeError();
+    if (this.#splitter.held_bytes > EVENT_BYTES_MAX) throw new AnswerTooLarge();
   }
 
   async #pass(event: Buffer): Promise<void> {

@@ -30,7 +30,9 @@ async function ask(url: string, options: http.RequestOptions, body: string | Buf
   const request = http.request(url, options);
   request.end(body);
   const [response] = (await once(request, 'response')) as [IncomingMessage];
-  return { status: response.statusCode, headers: response.headers, body: await buffer(response) };
+  // Of the connection, not of the answer.
+  const { 'keep-alive': _, ...headers } = response.headers;
+  return { status: response.statusCode, headers, body: await buffer(response) };
 }
 
 const post = (url: string, path: string, headers: Record<string, string> = {}): Promise<Received> =>
@@ -199,7 +201,7 @@ describe('failures that are none of ours', () => {
     const { status, body } = await post(chaos.url, '/v1/messages');
     expect(status).toBe(502);
     expect(JSON.parse(body.toString())).toMatchObject({ type: 'error' });
-    expect(chaos.reports[0]?.missed).toMatch(/^the upstream failed \(E/);
+    expect(chaos.reports[0]?.missed).toMatch(/^the answer failed \(E/);
   });
 
   test('an answer that breaks off upstream breaks off here', async () => {
@@ -209,7 +211,14 @@ describe('failures that are none of ours', () => {
     });
     const chaos = await startChaos(upstream, { cut: ['close@40'] });
     await expect(post(chaos.url, '/v1/chat/completions')).rejects.toThrow('aborted');
-    expect(chaos.reports[0]?.missed).toMatch(/^the upstream failed/);
+    expect(chaos.reports[0]?.missed).toMatch(/^the answer failed/);
+  });
+
+  test('an event that is too large to be read breaks the answer off', async () => {
+    const event = `data: ${'x'.repeat(17 * 1024 * 1024)}\n\n`;
+    const chaos = await startChaos(await saying(event, STREAM), { cut: ['close@40'] });
+    await expect(post(chaos.url, '/v1/messages')).rejects.toThrow('aborted');
+    expect(chaos.reports[0]?.missed).toBe('the answer failed (ANSWER_TOO_LARGE)');
   });
 
   test('a client that leaves takes the request at the upstream with it', async () => {
