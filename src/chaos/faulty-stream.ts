@@ -33,6 +33,7 @@ export class FaultyStream {
   readonly #splitter = new EventSplitter();
   readonly #steps: StepReader;
   readonly #place: PlaceFinder | undefined;
+  /** Neither is a comment. */
   #first: Buffer | undefined;
   #last: Buffer | undefined;
 
@@ -73,8 +74,10 @@ export class FaultyStream {
       await this.#strike(pending.fault, event);
       if (client.isOver) return;
     }
-    this.#first ??= event;
-    this.#last = event;
+    if (event.includes('data:')) {
+      this.#first ??= event;
+      this.#last = event;
+    }
     this.characters += step.characters;
     this.isFinished ||= step.isFinish;
     await client.write(event);

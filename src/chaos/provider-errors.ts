@@ -47,13 +47,13 @@ export function refusalBody(wire: WireName, status: Status): string {
   return JSON.stringify(wire === 'messages' ? messagesError(wording) : { error: openaiError(wording) });
 }
 
-/** Some events of an answer, with their data in JSON. */
+/** Events of an answer as they are on the wire. */
 export interface SentEvents {
   readonly first: string | undefined;
   readonly last: string | undefined;
 }
 
-/** The events in which a provider reports the failure; after them the body ends. `sent`: of the answer so far, as bytes. */
+/** The events in which a provider reports the failure; after them the body ends. `sent`: of the answer so far. */
 export function errorEvents(wire: WireName, error: ErrorName, sent: SentEvents): string {
   const wording = WORDING[error];
   switch (wire) {

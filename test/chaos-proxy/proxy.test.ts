@@ -163,7 +163,7 @@ describe('what reaches the client of a fault', () => {
   });
 
   test('an error in a response is numbered like the events before it, and names the response', async () => {
-    const upstream = await saying(scriptedEvents('responses').join(''), STREAM);
+    const upstream = await saying(`: ping\n\n${scriptedEvents('responses').join(': ping\n\n')}`, STREAM);
     const { url } = await startChaos(upstream, { error: ['server_error@40'] });
     const events = (await post(url, '/v1/responses')).body
       .toString()
