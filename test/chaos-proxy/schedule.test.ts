@@ -1,8 +1,11 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Fault } from '../../src/chaos/fault.ts';
 import { faultOf, type Schedule } from '../../src/chaos/schedule.ts';
 import { CASES, seedOr } from '../cases.ts';
+import { ROOT } from '../docs/pages.ts';
 import { expectShares } from '../shares.ts';
 
 const SEED = seedOr(7);
@@ -68,4 +71,14 @@ test('a share of none and a share of all', () => {
     expect(faultOf({ faults: FAULTS, share: 0, seed: 1 }, request)).toBeUndefined();
     expect(faultOf({ faults: FAULTS, share: 1, seed: 1 }, request)).toBeDefined();
   }
+});
+
+test('the requests of the example in docs/chaos.md are those of its seed', () => {
+  const struck = requests
+    .slice(0, 12)
+    .filter((request) => faultOf({ faults: FAULTS, share: 0.2, seed: 7 }, request));
+  const page = readFileSync(join(ROOT, 'docs/chaos.md'), 'utf8');
+  expect([...page.matchAll(/^request (\d+): reset at 40%/gm)].map(([, request]) => Number(request))).toEqual(
+    struck,
+  );
 });
