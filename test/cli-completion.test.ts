@@ -91,6 +91,8 @@ describe.each(SHELLS)('in %s', (name, offered) => {
     expect(offers('holdfast', 'serve', '--store', 'm')).toEqual(['memory']);
     expect(offers('holdfast', 'serve', '--config', 'hold')).toEqual(['holdfast.yaml']);
     expect(offers('holdfast', 'check', 'hold')).toEqual(['holdfast.yaml']);
+    // One that may be given again is offered again.
+    expect(offers('holdfast', 'chaos', '--cut', 'reset', '--c')).toEqual(['--cut']);
   });
 });
 

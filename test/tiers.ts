@@ -11,6 +11,7 @@ const INTEGRATION = [
   'test/{admin-host,cli,cli-completion,cli-runs,cli-terminal}.test.ts',
   'test/checkpoint/{run-index-contract,store-contract,salvage-processes}.test.ts',
   'test/checkpoint/file/{kill,torture}.test.ts',
+  'test/chaos-proxy/{proxy,sdks}.test.ts',
   'test/client/{leaving,pause-on-signals,resumable,resumable-wires,resumable.exhaustive,standards,task-progress,whole-answer}.test.ts',
   'test/config/reference.test.ts',
   'test/e2e/{cut-call,detached,fencing,kept-answers,multiplexing,run-list,sdk-openai}.test.ts',

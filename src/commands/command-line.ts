@@ -40,7 +40,10 @@ export function parseInvocation(
   const known = Object.fromEntries(
     options.map((option) => [
       option.name,
-      { type: option.value === undefined ? 'boolean' : 'string' } as const,
+      {
+        type: option.value === undefined ? 'boolean' : 'string',
+        multiple: option.many === true,
+      } as const,
     ]),
   );
   let parsed: { values: Record<string, unknown>; positionals: string[] };
@@ -60,10 +63,14 @@ export function parseInvocation(
   const strings = Object.entries(values).filter(
     (entry): entry is [string, string] => typeof entry[1] === 'string',
   );
+  const lists = Object.entries(values).filter((entry): entry is [string, string[]] =>
+    Array.isArray(entry[1]),
+  );
   const switches = Object.entries(values).filter(([, value]) => value === true);
   return {
     operands: positionals,
     values: Object.fromEntries(strings),
+    lists: Object.fromEntries(lists),
     switches: new Set(switches.map(([option]) => option)),
   };
 }
@@ -100,16 +107,21 @@ export const memberSuggestions = (group: string): Suggestion[] =>
     says: COMMANDS.find(({ name }) => name === `${group} ${word}`)?.says ?? '',
   }));
 
-/** Of a switch, `undefined`. */
-export const optionSuggestions = ({
-  options,
-}: CommandDescription): (Suggestion & { readonly completes: WordSource | undefined })[] => [
-  ...options.map(({ name, value, says, completes }) => ({
+interface OptionSuggestion extends Suggestion {
+  /** Of a switch, `undefined`. */
+  readonly completes: WordSource | undefined;
+  /** It can come again. */
+  readonly many: boolean;
+}
+
+export const optionSuggestions = ({ options }: CommandDescription): OptionSuggestion[] => [
+  ...options.map(({ name, value, says, completes, many = false }) => ({
     word: `--${name}`,
     says,
     completes: value === undefined ? undefined : (completes ?? ('nothing' as const)),
+    many,
   })),
-  { word: '--help', says: 'show the options of the command', completes: undefined },
+  { word: '--help', says: 'show the options of the command', completes: undefined, many: false },
 ];
 
 /** Options of `holdfast` itself. */

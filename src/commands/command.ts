@@ -6,6 +6,8 @@ export interface OptionDescription {
   readonly name: string;
   /** What its value is called; a switch has none. */
   readonly value?: string;
+  /** It may be given more than once. */
+  readonly many?: true;
   readonly says: string;
   /** What its value may be; by default something that only the operator knows. */
   readonly completes?: WordSource;
@@ -25,6 +27,8 @@ interface OperandDescription {
 export interface Invocation {
   readonly operands: readonly string[];
   readonly values: Readonly<Record<string, string | undefined>>;
+  /** Of options that may be given more than once, in order. */
+  readonly lists: Readonly<Record<string, readonly string[] | undefined>>;
   readonly switches: ReadonlySet<string>;
 }
 

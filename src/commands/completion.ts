@@ -185,9 +185,9 @@ function zshDescribed(what: string, suggestions: readonly Suggestion[], indent: 
 }
 
 function zshCase(command: CommandDescription): string[] {
-  const specifications = optionSuggestions(command).map(({ word, says, completes }) =>
+  const specifications = optionSuggestions(command).map(({ word, says, completes, many }) =>
     zshQuoted(
-      `${word}[${zshEscaped(says)}]${completes === undefined ? '' : `:${word.slice(2)}:${zshAction(completes)}`}`,
+      `${many ? '*' : ''}${word}[${zshEscaped(says)}]${completes === undefined ? '' : `:${word.slice(2)}:${zshAction(completes)}`}`,
     ),
   );
   const { operand } = command;

@@ -10,6 +10,39 @@ import {
 const RUN = { name: 'ID', required: true } as const;
 const TASK = { name: 'TASK', required: true } as const;
 
+const CHAOS_OPTIONS: readonly OptionDescription[] = [
+  { name: 'upstream', value: 'URL', says: 'where the API lives, e.g. https://api.openai.com/v1' },
+  {
+    name: 'cut',
+    value: 'KIND@PLACE',
+    many: true,
+    says: 'end the connection of an answer: reset, close or truncate; may be repeated',
+    completes: ['reset@', 'close@', 'truncate@'],
+  },
+  {
+    name: 'stall',
+    value: 'DURATION@PLACE',
+    many: true,
+    says: 'be silent in an answer, then continue: 500ms, 5s, 2m; may be repeated',
+  },
+  {
+    name: 'error',
+    value: 'NAME@PLACE',
+    many: true,
+    says: 'an error in the stream: overloaded, rate_limit or server_error; or in place of the answer: 429, 500, 503, 529; may be repeated',
+    completes: ['overloaded@', 'rate_limit@', 'server_error@', '429', '500', '503', '529'],
+  },
+  { name: 'share', value: 'P%', says: 'how many of the requests get a fault (100%)' },
+  {
+    name: 'seed',
+    value: 'NUMBER',
+    says: 'which requests get which fault: the same for the same seed (one drawn at random)',
+  },
+  { name: 'port', value: 'PORT', says: 'port (8081); 0 picks a free one' },
+  { name: 'host', value: 'HOST', says: 'address to listen on (127.0.0.1)' },
+  JSON_LINES_OPTION,
+];
+
 /** Callers without a key have no tasks of their own. */
 const TASK_OWNER_OPTIONS = OWNER_OPTIONS.filter(({ name }) => name !== 'anonymous');
 const TASK_OPTIONS = [...TASK_OWNER_OPTIONS, JSON_OPTION];
@@ -168,6 +201,17 @@ export const COMMANDS: readonly CommandDescription[] = [
     details: ['What is under way of it is cancelled. The name begins another task after that.'],
     options: TASK_OPTIONS,
     load: async () => ({ run: (await import('./tasks.ts')).purgeTask }),
+  },
+  {
+    name: 'chaos',
+    says: 'a proxy that breaks the answers of a provider, to test an application with',
+    details: [
+      'Hands requests on to the upstream as they are, and its answers back as they are, except for faults. See [chaos.md](chaos.md).',
+      'A request that gets a fault gets one of those that `--cut`, `--stall` and `--error` name. `PLACE` is `start`, `tool`, `end`, `N%` of the answer or `N` characters, and `50%` where it is left out.',
+      'Runs until SIGTERM, SIGINT or SIGHUP. Prints where it listens, a line for each fault, and totals at the end.',
+    ],
+    options: CHAOS_OPTIONS,
+    load: () => import('./chaos.ts'),
   },
   {
     name: 'completion',

@@ -111,10 +111,10 @@ function writePrograms(directory: string, bin: string): void {
   const scriptIs = (name: string) =>
     `'${process.execPath}' --eval 'if (!require("${ROOT}/package.json").scripts[process.argv[1]]) throw process.argv[1]' -- ${name}`;
 
-  // A replica is only started, on ports that are free.
+  // A server is only started, on ports that are free.
   program(
     '.bin/holdfast',
-    `if [ "\${1:-}" = serve ]; then\n  exec '${process.execPath}' '${ROOT}/test/docs/until-listening.ts' "$@"\nfi\nexec ${command} "$@"`,
+    `if [[ "\${1:-}" =~ ^(serve|chaos)$ ]]; then\n  exec '${process.execPath}' '${ROOT}/test/docs/until-listening.ts' "$@"\nfi\nexec ${command} "$@"`,
   );
   program('.bin/npx', 'if [ "$1" = vitest ]; then exec "$@"; fi\n[ "$1" = holdfast ]\nexec "$@"');
   program(

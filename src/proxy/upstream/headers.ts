@@ -41,8 +41,13 @@ const NOT_RETURNED_PREFIXES = ['access-control-'];
 /** What the account behind a key of ours gets is not the client's: a session at the provider, runs at a Holdfast there. */
 const OF_ACCOUNT = ['set-cookie', 'holdfast-'];
 
+const OF_CONNECTION: ReadonlySet<string> = new Set(HOP_BY_HOP);
 const REQUEST_STRIPPED: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...NOT_FORWARDED]);
 const RESPONSE_STRIPPED: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...NOT_RETURNED]);
+
+/** All headers but those that speak of one connection. */
+export const endToEndHeaders = (headers: Readonly<Record<string, string | string[] | undefined>>): Headers =>
+  without(headers, OF_CONNECTION, []);
 
 /** Headers of a client's request as they go upstream. `wire`: the one it is on, if it is on any. */
 export function requestHeaders(

@@ -1,0 +1,216 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { transportCode } from '../interrupts/classify.ts';
+import { errorBody } from '../lib/errors.ts';
+import { hostnameOf } from '../lib/host-name.ts';
+import type { Time } from '../lib/time.ts';
+import { unreadBody } from '../proxy/api/passthrough.ts';
+import { endToEndHeaders } from '../proxy/upstream/headers.ts';
+import type { ResponseBody, Transport, TransportResponse } from '../proxy/upstream/transport.ts';
+import { errorBodyOn, type Wire } from '../proxy/wires/common/wire.ts';
+import { WIRES } from '../proxy/wires/registry.ts';
+import { AnswerTooLarge } from './answer-too-large.ts';
+import { ClientConnection } from './client-connection.ts';
+import { FaultOutcome, type PendingFault } from './fault-outcome.ts';
+import { deliverDocument, refuse } from './faulty-document.ts';
+import { FaultyStream } from './faulty-stream.ts';
+import { addTo, type FaultReport, noTotals, type Totals } from './report.ts';
+import { faultOf, type Schedule } from './schedule.ts';
+import { TypicalLength } from './typical-length.ts';
+
+const BAD_GATEWAY = 502;
+const CONNECTIONS_MAX = 1024;
+/** A connection that is closed just as a request arrives on it would be a fault that was not asked for. */
+const KEPT_ALIVE_MS = 75_000;
+const CONNECT_MAX_MS = 30_000;
+/** Until an answer begins, and between its pieces. */
+const SILENCE_MAX_MS = 1_800_000;
+/** Of a document that is to have a fault. */
+const DOCUMENT_BYTES_MAX = 64 * 1024 * 1024;
+
+export interface ChaosOptions {
+  /** Its path is that of the API; requests have it in their own. */
+  readonly upstream: URL;
+  readonly schedule: Schedule;
+  readonly transport: Transport;
+  readonly time: Time;
+  /** Told of every fault: that it has struck, or why it has not. */
+  readonly onFault: (report: FaultReport) => void;
+}
+
+/**
+ * Hands requests to an upstream and its answers back as they are, except for the faults of the schedule. A body is never
+ * held but for a document that is to have a fault; each side's backpressure holds back the other.
+ */
+export class ChaosProxy {
+  readonly totals: Totals = noTotals();
+  readonly #options: ChaosOptions;
+  readonly #server: Server;
+  readonly #typical = new TypicalLength();
+
+  constructor(options: ChaosOptions) {
+    this.#options = options;
+    this.#server = createServer((request, response) => void this.#handle(request, response));
+    this.#server.keepAliveTimeout = KEPT_ALIVE_MS;
+    this.#server.maxConnections = CONNECTIONS_MAX;
+  }
+
+  /** Resolves with the address that takes the place of the upstream's; rejects with what `listen` fails of. */
+  async listen(host: string, port: number): Promise<string> {
+    this.#server.listen(port, host);
+    await once(this.#server, 'listening');
+    const { address, port: bound } = this.#server.address() as AddressInfo;
+    const path = this.#options.upstream.pathname.replace(/\/$/, '');
+    return `http://${hostnameOf(address)}:${bound}${path}`;
+  }
+
+  /** Breaks off what is under way. */
+  async close(): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  /** Never rejects. */
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const client = new ClientConnection(response);
+    const [path = ''] = (request.url ?? '').split('?', 1);
+    const wire = request.method === 'POST' ? wireOf(path) : undefined;
+    try {
+      if (wire) await this.#ask(request, client, wire, path);
+      else await pass(await this.#open(request, client), client);
+    } catch (error) {
+      if (!client.gone.aborted) this.#fail(transportCode(error), client, wire);
+    }
+  }
+
+  /** A request for an answer, which may be given a fault. */
+  async #ask(request: IncomingMessage, client: ClientConnection, wire: Wire, path: string): Promise<void> {
+    const number = ++this.totals.requests;
+    const fault = faultOf(this.#options.schedule, number);
+    const outcome = fault && new FaultOutcome({ request: number, path, fault }, this.#report);
+    if (fault?.kind === 'status') {
+      request.resume();
+      refuse(client, wire, fault.status);
+      return outcome?.strike();
+    }
+    try {
+      const answered = await this.#open(request, client, wire);
+      const pending = fault && outcome && { fault, outcome };
+      const unread = await this.#answer(answered, client, wire, pending);
+      outcome?.miss(unread ?? 'its place did not come');
+    } catch (error) {
+      outcome?.miss(client.gone.aborted ? 'the client left' : `the answer failed (${transportCode(error)})`);
+      throw error;
+    }
+  }
+
+  readonly #report = (report: FaultReport): void => {
+    addTo(this.totals, report);
+    this.#options.onFault(report);
+  };
+
+  /** An answer on a wire has to come uncompressed: its events are read. */
+  #open(request: IncomingMessage, client: ClientConnection, wire?: Wire): Promise<TransportResponse> {
+    const { upstream, transport } = this.#options;
+    const { host: _host, expect: _expect, ...headers } = endToEndHeaders(request.headers);
+    const body = unreadBody(request);
+    return transport.open({
+      method: request.method ?? '',
+      url: upstream.origin,
+      verbatim_path: request.url ?? '',
+      headers: wire ? { ...headers, 'accept-encoding': 'identity' } : headers,
+      ...(body && { body }),
+      signal: client.gone,
+      connect_ms: CONNECT_MAX_MS,
+      silence_ms: SILENCE_MAX_MS,
+    });
+  }
+
+  /** Resolves when the answer is over; with why it has no place for a fault, where that is known. */
+  async #answer(
+    answered: TransportResponse,
+    client: ClientConnection,
+    wire: Wire,
+    pending: PendingFault | undefined,
+  ): Promise<string | undefined> {
+    const { status, headers, body } = answered;
+    const { time } = this.#options;
+    const unread = whyUnread(answered);
+    if (unread !== undefined || !(pending || isEventStream(headers))) {
+      await pass(answered, client);
+      return unread;
+    }
+    if (pending && !isEventStream(headers)) {
+      const document = { status, headers: endToEndHeaders(headers), bytes: await wholeBody(body) };
+      await deliverDocument(document, { client, wire, pending, time });
+      return 'a document has no such place';
+    }
+    await this.#stream(answered, client, wire, pending);
+    return undefined;
+  }
+
+  async #stream(
+    { status, headers, body }: TransportResponse,
+    client: ClientConnection,
+    wire: Wire,
+    pending: PendingFault | undefined,
+  ): Promise<void> {
+    const { 'content-length': length, ...sent } = endToEndHeaders(headers);
+    client.begin(status, pending || length === undefined ? sent : { ...sent, 'content-length': length });
+    const { characters: typical_characters } = this.#typical;
+    const { time } = this.#options;
+    const stream = new FaultyStream({ client, wire, pending, typical_characters, time });
+    await stream.deliver(body);
+    if (stream.isFinished) this.#typical.add(stream.characters);
+  }
+
+  /** Ends an answer that has failed without a fault. */
+  #fail(code: string, client: ClientConnection, wire: Wire | undefined): void {
+    if (client.hasBegun) {
+      client.breakOff();
+      return;
+    }
+    const body = errorBody('upstream_unreachable', { upstream: this.#options.upstream.host, reason: code });
+    client.begin(BAD_GATEWAY, { 'content-type': 'application/json' });
+    client.end(errorBodyOn(wire, body));
+  }
+}
+
+/** The wire whose requests for answers end in this. */
+const wireOf = (path: string): Wire | undefined =>
+  Object.values(WIRES).find((wire) => path.endsWith(wire.path));
+
+const isEventStream = (headers: TransportResponse['headers']): boolean =>
+  /^text\/event-stream\b/i.test(String(headers['content-type']));
+
+/** Why nothing can be found in an answer, where that is so. */
+function whyUnread({ status, headers }: TransportResponse): string | undefined {
+  if (status < 200 || status > 299) return `the upstream answered with status ${status}`;
+  const { 'content-encoding': encoding = 'identity' } = headers;
+  return encoding === 'identity' ? undefined : 'the answer is compressed';
+}
+
+/** Sends the answer as it is. */
+async function pass(
+  { status, headers, body }: TransportResponse,
+  client: ClientConnection,
+): Promise<undefined> {
+  client.begin(status, endToEndHeaders(headers));
+  await body.consume((piece) => client.write(piece));
+  client.end();
+}
+
+async function wholeBody(body: ResponseBody): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  await body.consume((piece) => {
+    length += piece.length;
+    if (length > DOCUMENT_BYTES_MAX) throw new AnswerTooLarge();
+    pieces.push(piece);
+    return undefined;
+  });
+  return Buffer.concat(pieces);
+}

@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Headers } from '../proxy/upstream/headers.ts';
+
+/** The client's side of one answer. */
+export class ClientConnection {
+  readonly #response: ServerResponse;
+  readonly #gone = new AbortController();
+  readonly #onFlushed = () => this.#countFlushed();
+  /** Writes that the kernel has not taken yet. */
+  #unflushed = 0;
+  #flushed = () => {};
+  #isOver: boolean = false;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    // The headers of an answer are those of the upstream.
+    response.sendDate = false;
+    response.once('close', () => {
+      this.#gone.abort();
+      this.#flushed();
+    });
+  }
+
+  /** Aborts when the answer is over, or when the client has left before. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  /** The answer was ended or broken off here; what else is written is ignored. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get hasBegun(): boolean {
+    return this.#response.headersSent;
+  }
+
+  begin(status: number, headers: Headers): void {
+    if (this.gone.aborted) return;
+    this.#response.writeHead(status, headers);
+    this.#response.flushHeaders();
+  }
+
+  /** Resolves when more may be written, or the client has left. */
+  async write(bytes: string | Uint8Array): Promise<void> {
+    if (bytes.length === 0 || this.#isOver || this.gone.aborted) return;
+    this.#unflushed++;
+    if (this.#response.write(bytes, this.#onFlushed)) return;
+    await once(this.#response, 'drain', { signal: this.gone }).catch(() => {});
+  }
+
+  /** The answer ends as a whole one does. */
+  end(bytes?: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#response.end(bytes);
+  }
+
+  /** TCP RST, after all that was written. */
+  async reset(): Promise<void> {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#flushed = resolve;
+    if (this.#unflushed === 0 || this.gone.aborted) resolve();
+    await promise;
+    this.#response.socket?.resetAndDestroy();
+  }
+
+  /** The answer breaks off, as it has upstream. */
+  breakOff(): void {
+    this.#isOver = true;
+    this.#response.destroy();
+  }
+
+  #countFlushed(): void {
+    if (--this.#unflushed === 0) this.#flushed();
+  }
+}

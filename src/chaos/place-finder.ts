@@ -1,0 +1,47 @@
+import type { Step } from './answer-step.ts';
+import type { Place } from './fault.ts';
+
+/** Finds the place of one fault in one answer. */
+export class PlaceFinder {
+  readonly #place: Place;
+  /** After which the fault strikes; infinite where its place is none of characters. */
+  readonly #characters_max: number;
+  #characters = 0;
+  #hasArguments = false;
+
+  /** `typical_characters`: the length that percentages are of. */
+  constructor(place: Place, typical_characters: number) {
+    this.#place = place;
+    this.#characters_max = charactersAt(place, typical_characters);
+  }
+
+  /** Whether the place is before the piece that brings this. To be asked of each piece, until it is. */
+  isBefore(step: Step): boolean {
+    if (this.#isAt(step)) return true;
+    this.#characters += step.characters;
+    this.#hasArguments ||= step.isArguments;
+    return false;
+  }
+
+  #isAt({ characters, isContent, isFinish }: Step): boolean {
+    switch (this.#place.kind) {
+      case 'tool':
+        return this.#hasArguments;
+      case 'start':
+        return isContent || isFinish;
+      default:
+        return isFinish || this.#characters + characters > this.#characters_max;
+    }
+  }
+}
+
+function charactersAt(place: Place, typical_characters: number): number {
+  switch (place.kind) {
+    case 'percent':
+      return Math.floor((typical_characters * place.percent) / 100);
+    case 'characters':
+      return place.characters;
+    default:
+      return Number.POSITIVE_INFINITY;
+  }
+}

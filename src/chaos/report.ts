@@ -1,0 +1,70 @@
+import { type Fault, faultName, placeText } from './fault.ts';
+
+/** What came of one fault. */
+export interface FaultReport {
+  /** Its number, from 1. */
+  readonly request: number;
+  readonly path: string;
+  readonly fault: Fault;
+  /** How much of the answer the client was sent before; absent where the fault is in place of the answer. */
+  readonly after?: { readonly unit: 'characters' | 'bytes'; readonly count: number };
+  /** Why the fault did not strike, if it did not. */
+  readonly missed?: string;
+}
+
+/** All that was done. */
+export interface Totals {
+  /** For answers, on any wire. */
+  requests: number;
+  /** Those that struck. */
+  faults: number;
+  missed: number;
+  /** By name, those that struck. */
+  readonly by_fault: Record<string, number>;
+}
+
+export const noTotals = (): Totals => ({ requests: 0, faults: 0, missed: 0, by_fault: {} });
+
+/** Adds what came of a fault. */
+export function addTo(totals: Totals, { fault, missed }: FaultReport): void {
+  if (missed !== undefined) {
+    totals.missed++;
+    return;
+  }
+  const name = faultName(fault);
+  totals.faults++;
+  totals.by_fault[name] = (totals.by_fault[name] ?? 0) + 1;
+}
+
+/** The report as an object for JSON. */
+export function faultDocument({ request, path, fault, after, missed }: FaultReport, seed: number): object {
+  const place = placeText(fault);
+  return {
+    event: 'fault',
+    request,
+    path,
+    fault: faultName(fault),
+    ...(place !== undefined && { place }),
+    ...(fault.kind === 'stall' && { duration_ms: fault.duration_ms }),
+    ...(after && { [`after_${after.unit}`]: after.count }),
+    ...(missed !== undefined && { missed }),
+    seed,
+  };
+}
+
+/** The report as a line. */
+export function faultLine(report: FaultReport, seed: number): string {
+  const { request, path, fault, after, missed } = report;
+  const place = placeText(fault);
+  const placed = place === undefined ? '' : ` at ${place}`;
+  const long = fault.kind === 'stall' ? ` of ${fault.duration_ms} ms` : '';
+  const came =
+    missed !== undefined ? `: missed, ${missed}` : after ? `, after ${after.count} ${after.unit}` : '';
+  return `request ${request}: ${faultName(fault)}${long}${placed}${came} (${path}, seed ${seed})`;
+}
+
+export function totalsLine({ requests, faults, missed, by_fault }: Totals, seed: number): string {
+  const each = Object.entries(by_fault).map(([name, count]) => `${count} ${name}`);
+  const told = each.length > 0 ? ` (${each.join(', ')})` : '';
+  return `${requests} requests, ${faults} faults${told}, ${missed} missed, seed ${seed}`;
+}

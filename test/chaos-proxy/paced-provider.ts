@@ -1,0 +1,56 @@
+import { EventEmitter, once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { StepReader } from '../../src/chaos/answer-step.ts';
+import type { WireName } from '../../src/checkpoint/journal.ts';
+import { WIRES } from '../../src/proxy/wires/registry.ts';
+import { startProvider } from '../http-peer.ts';
+import { PROVIDER_WIRES, wireAt } from '../provider/wires/registry.ts';
+import { scriptedDocument, scriptedEvents } from './scripted-answer.ts';
+
+const EVENT_BYTES_MAX = 65_536;
+
+/** What of an answer its client has read. */
+export class Read {
+  characters = 0;
+  readonly #changes = new EventEmitter();
+
+  add(text: string | null | undefined): void {
+    this.characters += text?.length ?? 0;
+    this.#changes.emit('change');
+  }
+
+  async until(characters: number): Promise<void> {
+    while (this.characters < characters) await once(this.#changes, 'change');
+  }
+}
+
+/**
+ * A provider that says the scripted answer, each event when its client has read all before it: a reset can then take
+ * nothing with it. Returns its base URL.
+ */
+export async function startPacedProvider(read: Read): Promise<string> {
+  const url = await startProvider((request, response) => void answer(request, response, read));
+  return `${url}/v1`;
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, read: Read): Promise<void> {
+  const wire = wireAt(request.url ?? '');
+  if (!wire) throw new Error(`no answer to ${request.url}`);
+  const { stream } = (await json(request)) as { readonly stream?: boolean };
+  if (stream) return tell(wire, response, read);
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(scriptedDocument(wire));
+}
+
+async function tell(wire: WireName, response: ServerResponse, read: Read): Promise<void> {
+  const steps = new StepReader(WIRES[wire], EVENT_BYTES_MAX);
+  response.writeHead(200, { 'content-type': 'text/event-stream', ...PROVIDER_WIRES[wire].headers });
+  let characters = 0;
+  for (const event of scriptedEvents(wire)) {
+    await read.until(characters);
+    response.write(event);
+    characters += steps.read(Buffer.from(event)).characters;
+  }
+  response.end();
+}
