@@ -316,7 +316,7 @@ it('says what is wrong with what it asks', async () => {
     [['show'], USAGE, 'runs show needs ID: holdfast runs show ID'],
     [['lst'], USAGE, 'unknown command "runs lst". Did you mean "list"?'],
     [['--json'], USAGE, 'runs needs one of list, show, tail, cancel.'],
-    [['show', NO_RUN, '--key', KEY], USAGE, "Unknown option '--key'"],
+    [['show', NO_RUN, '--key', KEY], USAGE, 'unknown option "--key"'],
     [['show', NO_RUN, '--key-file', '/nowhere'], USAGE, '--key-file: /nowhere cannot be read (ENOENT).'],
   ];
   for (const [words, name, message] of cases) {
