@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Replica } from '../../replica.ts';
 import { CREDENTIAL, deploy, errorOf, postChat, STRANGER } from '../run-deployment.ts';
 
@@ -74,6 +74,27 @@ describe('the tool calls of a task', () => {
     await claim(replica, 'first');
     await ask(replica, 'PUT', `${CALLS}/c1/result`, { claim: 'first', result: 'a secret' });
     expect(await claim(replica, 'second', {}, STRANGER)).toEqual({ outcome: 'run' });
+  });
+
+  it('may be claimed as soon as the first answer is there, though the task is noted later', async () => {
+    const { replica } = await deploy();
+    const { notes } = replica.store;
+    const put = notes.put.bind(notes);
+    const gate = Promise.withResolvers<void>();
+    notes.put = async (owner, key, value, ttl_ms) => {
+      if (key.kind === 'task') await gate.promise;
+      return put(owner, key, value, ttl_ms);
+    };
+    await (await postChat(replica, { ...CREDENTIAL, 'holdfast-task': 'T23' })).text();
+    expect(await claim(replica, 'first')).toEqual({ outcome: 'run' });
+    const show = () => fetch(`${replica.api}/holdfast/v1/tasks/T23`, { headers: CREDENTIAL });
+    expect(await (await show()).json()).toMatchObject({ status: 'running', steps: 1, created_at: null });
+    gate.resolve();
+    await vi.waitFor(async () =>
+      expect(await (await show()).json()).toMatchObject({ created_at: expect.any(Number) }),
+    );
+    const stranger = await ask(replica, 'POST', `${CALLS}/c1/claim`, { claim: 'third' }, STRANGER);
+    expect(stranger.status).toBe(404);
   });
 
   it('are none where no request of the task was answered for that credential', async () => {
