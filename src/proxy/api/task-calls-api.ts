@@ -20,7 +20,7 @@ export function taskCallRoutes(api: FastifyInstance, context: ApiContext): void 
     holdingBody(request, async () => {
       const call = callOf(request);
       const terms = claimTerms(fieldsOf(request));
-      const known = Promise.all([tasks.noted(call), taskRules.states.of(call)]);
+      const known = Promise.all([tasks.begun(call), taskRules.states.of(call)]);
       const [record, { era }] = await answerOf(known, context);
       if (!record) throw apiError('task_not_found');
       await answerOf(tasks.noteCall({ ...call, era }, record, call.key), context);

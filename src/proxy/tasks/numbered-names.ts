@@ -106,7 +106,7 @@ export class NumberedNames {
   }
 
   /** `undefined` where there is none, or it is known no longer. */
-  async nameAt(list: NumberedList, number: number): Promise<string | undefined> {
+  async nameAt(list: Omit<NumberedList, 'era'>, number: number): Promise<string | undefined> {
     return this.#notes.get(list.owner, this.#numberNote(list, number));
   }
 
@@ -141,7 +141,7 @@ export class NumberedNames {
     return { kind: this.#kinds.turn, name: JSON.stringify([list.name, name, turn]) };
   }
 
-  #numberNote(list: NumberedList, number: number): NoteKey {
+  #numberNote(list: Omit<NumberedList, 'era'>, number: number): NoteKey {
     return { kind: this.#kinds.number, name: JSON.stringify([list.name, number]) };
   }
 }

@@ -113,16 +113,20 @@ export class TaskRecords {
 
   /** Notes a task before any of its requests was answered. Rejects where the store does not answer, as the following do. */
   async declare(task: TaskEra): Promise<void> {
-    if (!(await this.#read(task))) await this.#note(task);
+    if (!(await this.noted(task))) await this.#note(task);
   }
 
   /** As it was noted last; undefined where the owner has no such task. */
-  async noted(task: OwnedTask): Promise<TaskRecord | undefined> {
-    const record = await this.#read(task);
+  async noted({ owner, task }: OwnedTask): Promise<TaskRecord | undefined> {
+    const noted = await this.#notes.get(owner, taskNote(task));
+    return noted === undefined ? undefined : recordIn(noted);
+  }
+
+  /** The same, or no more than that it has begun: a task is noted behind the answer to its first step, which has its number before. */
+  async begun(task: OwnedTask): Promise<TaskRecord | undefined> {
+    const record = await this.noted(task);
     if (record) return record;
-    // A task is noted behind the answer to its first step, which has its number before: a client may ask in between.
-    const { owner, task: name } = task;
-    const first = await this.#steps.nameAt({ owner, name, era: '' }, 1);
+    const first = await this.#steps.nameAt({ owner: task.owner, name: task.task }, 1);
     return first === undefined ? undefined : { steps: 1 };
   }
 
@@ -209,11 +213,6 @@ export class TaskRecords {
     return this.#steps.lastOf(listOf(task), known);
   }
 
-  async #read({ owner, task }: OwnedTask): Promise<TaskRecord | undefined> {
-    const noted = await this.#notes.get(owner, taskNote(task));
-    return noted === undefined ? undefined : recordIn(noted);
-  }
-
   #noteSession(task: TaskEra, session: string): void {
     const key = sessionKey(task, session);
     if (this.#notedSessions.has(key)) return;
@@ -225,14 +224,14 @@ export class TaskRecords {
   async #recall(task: TaskEra): Promise<TaskRecord> {
     const known = this.#records.get(keyOf(task));
     if (known) return known;
-    const record = (await this.#read(task)) ?? { created_at_ms: this.#context.time.wall(), steps: 0 };
+    const record = (await this.noted(task)) ?? { created_at_ms: this.#context.time.wall(), steps: 0 };
     remember(this.#records, keyOf(task), record, TASKS_MAX);
     return record;
   }
 
   async #note(task: TaskEra, parent?: string): Promise<void> {
     const { owner } = task;
-    const noted = await this.#read(task);
+    const noted = await this.noted(task);
     const known = noted ?? (await this.#recall(task));
     // Where it stays for as long as it is noted.
     const number = await this.#tasks.add(tasksOf(owner), task.task, known.number);
