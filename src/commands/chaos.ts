@@ -4,6 +4,7 @@ import { ChaosProxy } from '../chaos/chaos-proxy.ts';
 import { InvalidOption, parseFaults, parseSeed, parseShare, SEED_MAX } from '../chaos/grammar.ts';
 import { faultDocument, faultLine, totalsLine } from '../chaos/report.ts';
 import type { Schedule } from '../chaos/schedule.ts';
+import { PORT_MAX } from '../config/schema-terms.ts';
 import { systemTime } from '../lib/time.ts';
 import { createUndiciTransport } from '../proxy/upstream/undici-transport.ts';
 import { type Invocation, UsageError } from './command.ts';
@@ -11,7 +12,6 @@ import { printable, printJsonLine } from './terminal.ts';
 
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = '8081';
-const PORT_MAX = 65_535;
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /** Runs the proxy until the first signal. */

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { isObject } from '../lib/json.ts';
 import type { Configuration } from './configuration.ts';
@@ -7,6 +6,7 @@ import { readConfigurationFile } from './file.ts';
 import { type Assignment, assign, formatPath, type Sources } from './key-path.ts';
 import { ConfigurationError, type Problem } from './problem.ts';
 import { checkReferences, doubts, NO_UPSTREAM } from './references.ts';
+import { readTextFile } from './text-file.ts';
 import { validateTree } from './validation.ts';
 
 export interface ConfigurationSources {
@@ -92,10 +92,9 @@ export function readConnections({
     for (const setting of PEM_FILES) {
       const path = files[setting];
       try {
-        if (path !== undefined) pem[setting] = readFileSync(path, 'utf8');
+        if (path !== undefined) pem[setting] = readTextFile(path);
       } catch (error) {
-        const message = `${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`;
-        problems.push({ path: `upstreams.${name}.${setting}`, message });
+        problems.push({ path: `upstreams.${name}.${setting}`, message: (error as Error).message });
       }
     }
     const { ca_file: ca, client_cert_file: cert, client_key_file: key } = pem;

@@ -1,5 +1,11 @@
 import { choice, flag, integer, milliseconds, section, text, withoutDefault } from './schema-terms.ts';
 
+/** A year. */
+export const TTL_S_MAX = 31_536_000;
+
+const shorterTtl = (example_s: number, description: string) =>
+  ({ type: 'integer', description, examples: [example_s], minimum: 1, maximum: TTL_S_MAX }) as const;
+
 export const RECOVERY_SCHEMA = section('What may be done about an interruption.', {
   plans: {
     type: 'array',
@@ -177,25 +183,17 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
   ),
   ttl_s: integer(
     604_800,
-    [1, 31_536_000],
+    [1, TTL_S_MAX],
     'How long runs are kept after their end. A run under way is kept as long as its replica lives. Seconds.',
   ),
-  complete_ttl_s: {
-    type: 'integer',
-    description:
-      'How long complete runs are kept, if less than `ttl_s`: their clients have the whole answer. Seconds.',
-    examples: [3600],
-    minimum: 1,
-    maximum: 31_536_000,
-  },
-  ended_task_ttl_s: {
-    type: 'integer',
-    description:
-      'How long tasks that were completed or cancelled are kept, with the runs of their steps, if less than `ttl_s`. What ends a task may say otherwise. Seconds.',
-    examples: [86_400],
-    minimum: 1,
-    maximum: 31_536_000,
-  },
+  complete_ttl_s: shorterTtl(
+    3600,
+    'How long complete runs are kept, if less than `ttl_s`: their clients have the whole answer. Seconds.',
+  ),
+  ended_task_ttl_s: shorterTtl(
+    86_400,
+    'How long tasks that were completed or cancelled are kept, with the runs of their steps, if less than `ttl_s`. What ends a task may say otherwise. Seconds.',
+  ),
 });
 
 export const RESUME_SCHEMA = section('How a run outlives its client or its replica.', {

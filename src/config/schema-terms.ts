@@ -21,7 +21,7 @@ export interface Schema {
 
 /** The largest delay a Node timer takes; a longer one would fire at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
-const PORT_MAX = 65535;
+export const PORT_MAX = 65535;
 
 /** Of upstreams, and of HTTP headers. */
 export const NAMES = { pattern: '^[A-Za-z][A-Za-z0-9_-]{0,62}$' } as const;

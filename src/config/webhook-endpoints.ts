@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { WEBHOOK_SECRET, webhookKey } from '../lib/standard-webhook.ts';
 import type { Configuration, WebhookConfiguration } from './configuration.ts';
 import { formatPath } from './key-path.ts';
 import { ConfigurationError, type Problem } from './problem.ts';
+import { readTextFile } from './text-file.ts';
 import type { WebhookEvent } from './webhook-schema.ts';
 
 /** An endpoint with what signs its requests. */
@@ -46,17 +46,9 @@ export function readWebhooks({ webhooks }: Pick<Configuration, 'webhooks'>): rea
 
 /** Throws what is wrong with the file. */
 function keyOf({ secret, secret_file = '' }: WebhookConfiguration): Buffer {
-  const key = webhookKey(secret ?? contentOf(secret_file).trim());
+  const key = webhookKey(secret ?? readTextFile(secret_file).trim());
   if (!key) throw new Error(`${secret_file} must hold ${WEBHOOK_SECRET}.`);
   return key;
-}
-
-function contentOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new Error(`${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
-  }
 }
 
 function urlFault({ url }: WebhookConfiguration): string | undefined {

@@ -24,7 +24,7 @@ import type { TaskEra } from '../proxy/tasks/task-records.ts';
 import type { OwnedTask, TaskState } from '../proxy/tasks/task-states.ts';
 import type { WebhookDelivery } from './webhook-delivery.ts';
 
-/** Events of which this replica knows that it has told them. */
+/** How many of the events that this replica has sent it remembers. */
 const TOLD_MAX = 10_000;
 
 const EVENT_OF_STATUS: Readonly<Record<TaskState['status'], WebhookEvent>> = {

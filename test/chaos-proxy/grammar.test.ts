@@ -51,7 +51,7 @@ describe('what cannot be read is an error that names the option, what it takes a
     expect(faults(option, given)).toThrow(message);
   });
 
-  test('more faults than can be told apart', () => {
+  test('more faults than the limit', () => {
     expect(() => parseFaults({ ...NONE, cut: Array(65).fill('reset') })).toThrow(/at most 64 faults/);
   });
 

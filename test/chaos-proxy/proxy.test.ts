@@ -284,7 +284,7 @@ describe('holdfast chaos', () => {
     return { child, lines, until };
   }
 
-  test('says where it listens, each fault, and totals when it is told to stop', async () => {
+  test('prints where it listens, each fault, and totals when it is stopped', async () => {
     const upstream = await saying(scriptedEvents('messages').join(''), STREAM);
     const { child, lines, until } = await startCommand(['--upstream', `${upstream}/v1`, '--cut', 'close@40']);
     const [listening = ''] = await until(1);

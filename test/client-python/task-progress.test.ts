@@ -15,7 +15,7 @@ const PROGRAM = fileURLToPath(new URL('watch_task.py', import.meta.url));
 
 const environment = await pythonEnvironment();
 
-describe('the progress of a task, told in Python', { timeout: 60_000, ...needs(environment) }, () => {
+describe('the progress of a task, in Python', { timeout: 60_000, ...needs(environment) }, () => {
   test.each([
     ['synchronously', 'sync', undefined],
     ['asynchronously', 'async', undefined],

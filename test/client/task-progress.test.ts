@@ -59,7 +59,7 @@ describe('the progress of a task', () => {
   test.each([
     ['', undefined],
     [', though its connection is cut after every event', 1],
-  ])('is told in order, and ends with its completion%s', async (_, cut_after) => {
+  ])('arrives in order, and ends with its completion%s', async (_, cut_after) => {
     const { replica, other } = await deployTasks();
     const proxies = await Promise.all([replica, other].map(({ api }) => cuttingProxy(api)));
     const urls = proxies.map((proxy) => proxy.url);
@@ -120,7 +120,7 @@ describe('the progress of a task', () => {
     await watching.return();
   });
 
-  test('is the same wherever its connection is cut, at whichever replica it is told', async () => {
+  test('is the same wherever its connection is cut, at whichever replica it is read', async () => {
     const deployment = await deployTasks();
     await overTask(deployment);
     const first = await cuttingProxy(deployment.replica.api);
@@ -151,7 +151,7 @@ describe('the progress of a task', () => {
     }
   });
 
-  test('goes on at another replica when its own one goes', async () => {
+  test('continues at another replica when its own one stops', async () => {
     const { replica, other } = await deployTasks();
     const made = await begin([replica.api, other.api], { steps_total: 2 });
     const watching = made.progress();

@@ -31,7 +31,7 @@ function fileWith(content: string): string {
   return path;
 }
 
-it('an endpoint has a url and a secret, and is told everything unless it names its events', () => {
+it('an endpoint has a url and a secret, and gets all events unless it names some', () => {
   expect(
     completeConfiguration({ upstreams: { main: { base_url: 'https://llm.example.com/v1' } } }).webhooks,
   ).toEqual([]);

@@ -3,7 +3,7 @@ import { startProvider } from '../http-peer.ts';
 import { startReceiver, WEBHOOK_SECRET } from '../webhooks/receiver.ts';
 import { HoldfastProcess } from './holdfast-process.ts';
 
-test('a replica that is told to stop tries a webhook once more before it ends, signed with a secret from a file', async () => {
+test('a replica that is stopped tries a webhook once more before it ends, signed with a secret from a file', async () => {
   const provider = await startProvider((request, response) => {
     request.resume();
     response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":{"message":"kelp"}}');

@@ -65,7 +65,7 @@ async function deliveredBy(replicas: readonly Replica[]): Promise<readonly unkno
 }
 
 describe('what its owner says of a task', () => {
-  it('is told when its status changes, and not when it is said again', async () => {
+  it('sends an event when its status changes, and not when the change is repeated', async () => {
     const { replica, other, receiver } = await deployWebhooks();
     await begin(replica);
     for (const [each, verb, reason, type] of [
@@ -86,7 +86,7 @@ describe('what its owner says of a task', () => {
     expect(await deliveredBy([replica, other])).toEqual([2, 1]);
   });
 
-  it('is told of a task that is cancelled, whose answer under way is no failed step', async () => {
+  it('sends one event when it is cancelled, and its answer under way is no failed step', async () => {
     const { replica, provider, receiver } = await deployWebhooks();
     await begin(replica);
     provider.manner = 'begins';
@@ -120,7 +120,7 @@ describe('the terms of a task', () => {
     expect(await deliveredBy([replica, other])).toEqual([1, 1]);
   });
 
-  it('a budget that is spent is told, and told again once another one is spent', async () => {
+  it('a budget that is spent makes one event, and another budget makes another one', async () => {
     const { replica, receiver } = await deployWebhooks();
     await begin(replica);
     const ids: string[] = [];
@@ -149,7 +149,7 @@ describe('the terms of a task', () => {
 });
 
 describe('a step that has no whole answer', () => {
-  it('is told with what has failed, and with how many attempts', async () => {
+  it('makes an event with its cause and the number of attempts', async () => {
     const { replica, provider, receiver } = await deployWebhooks();
     provider.manner = 'refuses';
     const headers = { ...CREDENTIAL, 'holdfast-task-step': 'greet' };
@@ -191,7 +191,7 @@ describe('a step that has no whole answer', () => {
     expect(JSON.stringify(payload)).not.toContain('kel');
   });
 
-  it('is not told where it was recovered, nor where its client has left', async () => {
+  it('makes no event where it was recovered, nor where its client has left', async () => {
     const { replica, provider, receiver } = await deployWebhooks({ recovery: { backoff_ms: 1 } });
     provider.manner = 'breaks';
     expect(await (await askStep(replica, 1)).text()).toContain('[DONE]');
@@ -206,7 +206,7 @@ describe('a step that has no whole answer', () => {
     await vi.waitFor(async () => expect((await outcomes(replica)).delivered).toBe(1));
   });
 
-  it('is told by the replica that salvages it, where its own was lost and no client came back', async () => {
+  it('makes an event at the replica that salvages it, where its own was lost and no client came back', async () => {
     const receiver = await startReceiver();
     const deployment = await deploy(
       {},
@@ -235,7 +235,7 @@ describe('a step that has no whole answer', () => {
   });
 });
 
-it('a call of which nothing is known is told once, however often it is claimed', async () => {
+it('an unknown call makes one event, however often it is claimed', async () => {
   const { replica, other, receiver } = await deployWebhooks();
   await begin(replica);
   const claim = async (each: Replica, name: string, hold_ms: number) => {
@@ -306,7 +306,7 @@ it('a replica that drains waits for no receiver longer than for its runs', async
   expect(await outcomes(replica)).toEqual({ delivered: 0, refused: 0, dropped: 1 });
 });
 
-it('an endpoint is told what it asks for alone', async () => {
+it('an endpoint gets only the events that it names', async () => {
   const { replica, receiver } = await deployWebhooks({}, ['task.completed']);
   await begin(replica);
   for (const verb of ['pause', 'resume', 'complete']) await set(replica, verb);

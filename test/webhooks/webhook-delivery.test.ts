@@ -18,7 +18,7 @@ import { startProvider } from '../http-peer.ts';
 import { NO_UPSTREAM_URL } from '../replica.ts';
 import { startReceiver, WEBHOOK_SECRET } from './receiver.ts';
 
-/** Waits between attempts take no time, unless they are held; the clock of an attempt runs out when it is told to. */
+/** Waits between attempts take no time, unless they are held; the test decides when the clock of an attempt runs out. */
 class HurriedTime implements Time {
   readonly waits_ms: number[] = [];
   readonly #clocks = new Set<() => void>();
@@ -85,7 +85,7 @@ const message = (nth = 1, type: WebhookEvent = 'task.paused') => ({
   body: JSON.stringify({ type, timestamp: '2026-11-28T00:00:00.000Z', data: { task: `T${nth}` } }),
 });
 
-it('an event reaches its endpoint, signed, and only what the endpoint wants to be told does', async () => {
+it('an event reaches its endpoint, signed, if the endpoint asks for its type', async () => {
   const receiver = await startReceiver();
   const { delivery, outcomes } = deploy(receiver.url, ['task.paused']);
   delivery.send(message(1, 'task.resumed'));

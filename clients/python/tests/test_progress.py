@@ -83,7 +83,7 @@ class Events(httpx.SyncByteStream, httpx.AsyncByteStream):
 
 
 class Holdfast:
-    """Tells one history, and cuts each stream after so many events. What it shows is what it has told."""
+    """Sends one history, and cuts each stream after so many events. `GET` shows the state that it has sent."""
 
     def __init__(self, history: list[dict[str, Any]], *, cut_after: int | None = None) -> None:
         self.history = history
@@ -114,7 +114,7 @@ class Holdfast:
 
 
 def watch(holdfast: Holdfast, is_async: bool, *, limit: int | None = None) -> list[TaskProgress]:
-    """All that is told, or as much of it as is read."""
+    """The progress that arrives, up to `limit` times."""
     task = Task("T")
     options: dict[str, Any] = {
         "task": task,

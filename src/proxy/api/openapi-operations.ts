@@ -1,7 +1,8 @@
+import { TTL_S_MAX } from '../../config/recovery-schema.ts';
 import { nullable, ref, type Schema } from './openapi-schemas.ts';
 import { NAME_CHARACTERS_MAX } from './request-fields.ts';
 import { LIMIT_DEFAULT, LIMIT_MAX, RUN_STATES } from './run-documents.ts';
-import { DESCRIPTION_CHARACTERS_MAX, TTL_S_MAX } from './task-bodies.ts';
+import { DESCRIPTION_CHARACTERS_MAX } from './task-bodies.ts';
 import { TASK_STATUSES } from './task-documents.ts';
 import { BUDGET_TOKENS_MAX, STEPS_TOTAL_MAX } from './task-options.ts';
 import { HOLD_MS_DEFAULT, HOLD_MS_MAX } from './task-requests.ts';

@@ -1,3 +1,4 @@
+import { TTL_S_MAX } from '../../config/recovery-schema.ts';
 import type { Fields } from '../../lib/json-body.ts';
 import type { TaskTerms } from '../tasks/agreed-terms.ts';
 import type { Ending } from '../tasks/task-states.ts';
@@ -5,7 +6,6 @@ import { invalid, nameOf } from './request-fields.ts';
 import { BUDGET_TOKENS_MAX, STEPS_TOTAL_MAX, TASK_DEADLINE_MS_MAX } from './task-options.ts';
 
 export const DESCRIPTION_CHARACTERS_MAX = 1000;
-export const TTL_S_MAX = 31_536_000;
 
 /** `{description, steps_total, deadline_at, budget_tokens}`: what is absent, or `null`, is not agreed on. Throws `invalid_field`. */
 export function termsIn(fields: Fields, now_ms: number): TaskTerms {

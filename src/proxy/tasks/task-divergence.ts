@@ -18,9 +18,7 @@ export interface TaskDivergence {
   /** See `changedPaths`; `null` where the request of `step` is not kept. */
   readonly changed: readonly string[] | null;
   readonly at_ms: number;
-}
-
-interface NotedDivergence extends TaskDivergence {
+  /** The process. */
   readonly session: string;
 }
 
@@ -41,7 +39,7 @@ const SETTLED = Number.POSITIVE_INFINITY;
 
 /**
  * Finds out which processes have diverged from the steps of those before them, so that their owner can tell why they pay. It is only
- * told: nothing depends on it, and no answer waits for it. A process diverges once.
+ * shown: nothing depends on it, and no answer waits for it. A process diverges once.
  */
 export class TaskDivergences {
   readonly #context: Pick<RunContext, 'store' | 'time' | 'log'>;
@@ -78,8 +76,9 @@ export class TaskDivergences {
   }
 
   /** The last one of the task. Rejects where the store does not answer, as the following does. */
-  of(task: TaskEra): Promise<TaskDivergence | undefined> {
-    return this.#noted(task);
+  async of(task: TaskEra): Promise<TaskDivergence | undefined> {
+    const noted = await this.#context.store.notes.get(task.owner, divergenceNote(task));
+    return noted === undefined ? undefined : divergenceIn(noted);
   }
 
   async forget(task: TaskEra): Promise<void> {
@@ -97,18 +96,18 @@ export class TaskDivergences {
     if (step === undefined) return 'goes_on';
     const missed = await this.#storedAt(task, step);
     if (step > 1 && !(await this.#couldRepeat(missed, begun, step - 1))) return 'settled';
-    // Another replica may have told this already.
-    if ((await this.#noted(task))?.session === session) return 'settled';
+    // Another replica may have noted this already.
+    if ((await this.of(task))?.session === session) return 'settled';
     const before = missed?.records[0]?.header?.body;
     const divergence: TaskDivergence = {
       step,
       by_step: number,
       changed: before === undefined ? null : changedPaths(before, body),
       at_ms: time.wall(),
+      session,
     };
-    const noted: NotedDivergence = { ...divergence, session };
-    await store.notes.put(task.owner, divergenceNote(task), JSON.stringify(noted), this.#ttl_ms);
-    const { at_ms, ...told } = divergence;
+    await store.notes.put(task.owner, divergenceNote(task), JSON.stringify(divergence), this.#ttl_ms);
+    const { at_ms: _at_ms, session: _session, ...told } = divergence;
     log.info({ task: task.task, ...told }, 'a process diverged from the earlier steps of its task');
     return 'settled';
   }
@@ -167,11 +166,6 @@ export class TaskDivergences {
     const step = await this.#stepAt(task, number);
     return step && (await storedStep(this.#context.store, task.owner, step.name))?.stored;
   }
-
-  async #noted(task: TaskEra): Promise<NotedDivergence | undefined> {
-    const noted = await this.#context.store.notes.get(task.owner, divergenceNote(task));
-    return noted === undefined ? undefined : divergenceIn(noted);
-  }
 }
 
 const beganAt = (stored: StoredRun | undefined): number | undefined =>
@@ -183,7 +177,7 @@ function isBefore(one: StoredRun | undefined, other: StoredRun): boolean {
 }
 
 /** A malformed note counts as none. */
-function divergenceIn(noted: string): NotedDivergence | undefined {
+function divergenceIn(noted: string): TaskDivergence | undefined {
   const divergence = parsedJson(noted);
   if (!isObject(divergence)) return undefined;
   const { session, step, by_step, changed, at_ms } = divergence;
@@ -191,7 +185,7 @@ function divergenceIn(noted: string): NotedDivergence | undefined {
   const arePaths =
     changed === null || (Array.isArray(changed) && changed.every((path) => typeof path === 'string'));
   if (!areNumbers || !arePaths || typeof session !== 'string') return undefined;
-  return divergence as unknown as NotedDivergence;
+  return divergence as unknown as TaskDivergence;
 }
 
 const keyOf = ({ owner, task, era }: TaskEra, session: string): string =>

@@ -76,12 +76,12 @@ describe('a process that begins its task again', () => {
     expect(await again.send(replica, conversation(3, 1))).toBe(6);
     const diverged = { step: 3, by_step: 6, changed: ['messages[1]'] };
     await expectDiverged(replica, diverged);
-    // What comes after it is not to be told apart.
+    // Later steps are not compared.
     expect(await again.send(replica, conversation(4, 1))).toBe(7);
     expect(await logged(replica)).toEqual([diverged]);
   });
 
-  it('has diverged, whichever replicas have answered what, and is told by all of them', async () => {
+  it('has diverged, whichever replicas have answered what, and all of them show it', async () => {
     const { replica, other } = await deployTasks();
     await process('first').steps(replica, 1, 5);
     const again = process('second');
@@ -113,14 +113,14 @@ describe('a process that begins its task again', () => {
     await expectDiverged(replica, { step: 6, by_step: 8, changed: ['temperature'] });
   });
 
-  it('is not told what has changed where the request of the step is not kept', async () => {
+  it('does not show what has changed where the request of the step is not kept', async () => {
     const { replica } = await deployTasks();
     await process('first', {}).steps(replica, 1, 2);
     await process('second').send(replica, conversation(1, 0));
     await expectDiverged(replica, { step: 1, by_step: 3, changed: null });
   });
 
-  it('has not diverged where it goes on after the last step, at any replica, or writes its requests otherwise', async () => {
+  it('has not diverged where it continues after the last step, at any replica, or writes its requests otherwise', async () => {
     const { replica, other } = await deployTasks();
     await process('first').steps(replica, 1, 3);
     const again = process('second');
@@ -214,7 +214,7 @@ describe('processes that work on a task side by side', () => {
 });
 
 describe('the store', () => {
-  it('is not asked who has had what while a process is the only one, or goes on where another one has ended', async () => {
+  it('is not asked which session has had which step while a process is the only one, or continues where another one has ended', async () => {
     const { replica } = await deployTasks();
     const counts = countReads(replica);
     await process('first').steps(replica, 1, 8);
@@ -223,7 +223,7 @@ describe('the store', () => {
     expect(counts.reads).toBe(0);
   });
 
-  it('is asked once where a process goes on at another replica', async () => {
+  it('is asked once where a process continues at another replica', async () => {
     const { replica, other } = await deployTasks();
     const first = process('first');
     await first.steps(replica, 1, 3);

@@ -397,7 +397,7 @@ test('the OpenAPI document is one, and describes every route', async () => {
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test('the OpenAPI document has every event that an endpoint can be told', async () => {
+test('the OpenAPI document has every event that an endpoint can get', async () => {
   const { replica } = await deployTasks();
   const { webhooks } = await documentOf(replica);
   expect(Object.keys(webhooks)).toEqual(WEBHOOK_EVENTS);
