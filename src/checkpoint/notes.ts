@@ -13,6 +13,8 @@ export interface Notes {
   /** Keeps `value` unless the note exists already. Resolves with the value that is kept, so that all claimants agree. */
   claim(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<string>;
   get(owner: Owner, key: NoteKey): Promise<string | undefined>;
+  /** Has the note last for at least so long from now on. Where there is none, nothing happens. */
+  extend(owner: Owner, key: NoteKey, ttl_ms: number): Promise<void>;
   /** Gives the note to exactly one caller, and removes it. */
   consume(owner: Owner, key: NoteKey): Promise<string | undefined>;
 }

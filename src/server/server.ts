@@ -159,15 +159,13 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     random,
   };
   const lookup = new RunLookup(context, registry);
-  const tasks = new TaskRecords(context);
-  const taskRules: TaskRules = {
-    states: new TaskStates(context),
-    terms: new AgreedTerms(context),
-    usage: new TaskUsage(context, tasks),
-  };
+  const states = new TaskStates(context);
+  const terms = new AgreedTerms(context);
+  const tasks = new TaskRecords(context, [states, terms]);
+  const taskRules: TaskRules = { states, terms, usage: new TaskUsage(context, tasks) };
   const endedTasks = new EndedTasks({
     context,
-    states: taskRules.states,
+    states,
     replicas: replicasOf(dependencies.secret),
     forget: (task) => purgeTask(task, apiContext),
   });

@@ -6,6 +6,7 @@ type Prepared = { readonly answer: unknown } | Writing<unknown>;
 
 /** Their answers depend on what the requests before them have written. */
 const READING: ReadonlySet<RequestKind> = new Set([
+  'extend_note',
   'get_note',
   'take_note',
   'read',

@@ -40,6 +40,11 @@ export class FileNotes implements Notes {
     return this.#ask('get_note', owner, key);
   }
 
+  async extend(owner: Owner, key: NoteKey, ttl_ms: number): Promise<void> {
+    const note = { digest: digestOfNote(owner, key), expires_at_ms: Date.now() + ttl_ms };
+    while (!(await this.#writer.request('extend_note', note)));
+  }
+
   async consume(owner: Owner, key: NoteKey): Promise<string | undefined> {
     return this.#ask('take_note', owner, key);
   }

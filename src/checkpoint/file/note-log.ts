@@ -52,6 +52,27 @@ export class NoteLog {
     return { answer: this.#find(digest)?.text };
   }
 
+  /** Appends a copy of the note that lasts for longer. */
+  extend({ digest, expires_at_ms }: RequestOf<'extend_note'>): Writing<boolean> | { answer: true } {
+    const now_ms = Date.now();
+    const current = this.#find(digest);
+    const lasts_until_ms = this.#state.notes.expiresAt(digest, now_ms) ?? expires_at_ms;
+    if (!current || lasts_until_ms >= expires_at_ms) return { answer: true };
+    const { place, text } = current;
+    const copy = {
+      digest,
+      text,
+      expires_at_ms,
+      mode: 'copy',
+      origin: originOf(place),
+      at_ms: now_ms,
+    } as const;
+    return {
+      lines: [encodeNoteFrame(copy)],
+      answer: ([outcome]) => written(outcome).code !== 'stale',
+    };
+  }
+
   take({ digest }: RequestOf<'take_note'>): Writing<string | undefined> | { answer: undefined } {
     const current = this.#find(digest);
     if (!current) return { answer: undefined };

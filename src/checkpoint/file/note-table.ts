@@ -41,6 +41,11 @@ export class NoteTable {
     return known && known.taken_at_ms === undefined && known.expires_at_ms > now_ms ? known.place : undefined;
   }
 
+  /** Undefined where {@link find} finds none. */
+  expiresAt(digest: string, now_ms: number): number | undefined {
+    return this.find(digest, now_ms) && this.#notes.get(digest)?.expires_at_ms;
+  }
+
   add(digest: string, note: NewNote, place: Place, at_ms: number): Outcome {
     const { mode, expires_at_ms, replaceable } = note;
     const current = this.find(digest, at_ms);

@@ -56,6 +56,8 @@ export interface Exchanges {
   put_note(request: NewNote): undefined;
   claim_note(request: NewNote & { readonly in_place_of?: string | undefined }): string;
   get_note(request: Note): string | undefined;
+  /** False where another process has moved the note meanwhile. */
+  extend_note(request: Note & { readonly expires_at_ms: number }): boolean;
   take_note(request: Note): string | undefined;
   check(request: undefined): undefined;
 }

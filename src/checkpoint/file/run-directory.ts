@@ -53,6 +53,7 @@ export class RunDirectory {
       put_note: (request) => notes.put(request),
       claim_note: (request) => notes.claim(request),
       get_note: (request) => notes.get(request),
+      extend_note: (request) => notes.extend(request),
       take_note: (request) => notes.take(request),
       check: () => {
         directory.write(checkName(replica), 'ok');

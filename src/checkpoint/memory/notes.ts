@@ -40,6 +40,13 @@ export class MemoryNotes implements Notes {
     return this.#find(digestOfNote(owner, key));
   }
 
+  async extend(owner: Owner, key: NoteKey, ttl_ms: number): Promise<void> {
+    const digest = digestOfNote(owner, key);
+    const value = this.#find(digest);
+    const expires_ms = Math.max(this.#table.get(digest)?.expires_ms ?? 0, this.#time.now() + ttl_ms);
+    if (value !== undefined) this.#table.set(digest, { value, expires_ms });
+  }
+
   async consume(owner: Owner, key: NoteKey): Promise<string | undefined> {
     const digest = digestOfNote(owner, key);
     const value = this.#find(digest);

@@ -48,6 +48,11 @@ export class RedisNotes implements Notes {
     return this.#read(digest, key, await this.#connection.ask((client) => client.get(noteKey(digest))));
   }
 
+  async extend(owner: Owner, key: NoteKey, ttl_ms: number): Promise<void> {
+    const digest = digestOfNote(owner, key);
+    await this.#connection.ask((client) => client.pexpire(noteKey(digest), Math.ceil(ttl_ms), 'GT'));
+  }
+
   async consume(owner: Owner, key: NoteKey): Promise<string | undefined> {
     const digest = digestOfNote(owner, key);
     return this.#read(digest, key, await this.#connection.ask((client) => client.getdel(noteKey(digest))));

@@ -65,9 +65,9 @@ export class TaskWatch {
     const { tasks, taskRules } = this.#context;
     const { record, state: before } = this.#found;
     const state = await answerOf(taskRules.states.of(this.#found), this.#context);
-    if (state.era !== this.#found.era) return this.#tellPurged();
+    if (await this.#isPurged(state)) return this.#tellPurged();
     const counts = await answerOf(tasks.counts(this.#found, record), this.#context);
-    this.#found = { ...this.#found, state, record: { ...record, ...counts } };
+    this.#found = { ...this.#found, era: state.era, state, record: { ...record, ...counts } };
     if (isOther(state, before)) this.#isStale = true;
     if (this.#isStale) await this.#tellTask();
     const isNews = await this.#steps.look(counts.steps, (step) => this.#tell('step', step, this.#position));
@@ -92,6 +92,13 @@ export class TaskWatch {
     if (token === this.#token) return;
     this.#token = token;
     await this.#tell('task', document, this.#position);
+  }
+
+  async #isPurged({ era }: TaskState): Promise<boolean> {
+    if (this.#found.era !== '') return era !== this.#found.era;
+    // The store was away when its first request came, so there is nothing yet to tell it from others.
+    const record = await answerOf(this.#context.tasks.noted(this.#found), this.#context);
+    return record === undefined;
   }
 
   async #tellPurged(): Promise<'over'> {

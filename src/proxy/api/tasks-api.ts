@@ -62,7 +62,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
       const wanted = termsIn(readJsonBody(takeBody(request)).fields, context.time.wall());
       const { tasks, taskRules } = context;
       const { states, terms } = taskRules;
-      const state = await answerOf(states.of(task), context);
+      const state = await answerOf(states.begun(task), context);
       if (isEnded(state)) throw apiError('task_ended', { status: state.status });
       await answerOf(tasks.declare({ ...task, era: state.era }), context);
       await answerOf(terms.put(task, wanted), context);
@@ -84,7 +84,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
         const state = await answerOf(set(context.taskRules.states, task, said), context);
         context.metrics.tasks.inc({ status: state.status });
         if (state.kept_until_ms !== undefined)
-          await answerOf(context.endedTasks.add(found, state.kept_until_ms), context);
+          await answerOf(context.endedTasks.add({ ...task, era: state.era }, state.kept_until_ms), context);
         if (state.status !== found.state.status) context.taskObserver?.changed(task, state);
         if (state.status === 'cancelled') await cancelSteps(found, context);
         return reply.headers(PRIVATE).send(await taskDocument({ ...found, state }, context));

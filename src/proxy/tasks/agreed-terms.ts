@@ -58,6 +58,11 @@ export class AgreedTerms {
     return this.#notes.put(task.owner, termsNote(task), JSON.stringify(terms), this.#ttl_ms);
   }
 
+  /** They hold for at least so long from now on. */
+  extend(task: OwnedTask, ttl_ms: number): Promise<void> {
+    return this.#notes.extend(task.owner, termsNote(task), ttl_ms);
+  }
+
   async forget(task: OwnedTask): Promise<void> {
     await this.#notes.consume(task.owner, termsNote(task));
   }

@@ -19,7 +19,7 @@ const SESSIONS_MAX = 1000;
 /** A task outlives its last step, whose age when the task was noted is at most this share of it. */
 const NOTED_SHARE = 0.1;
 
-/** A task as it is since it was purged last, if it ever was. */
+/** A task, and not another one of its name that was purged. */
 export interface TaskEra extends OwnedTask {
   /** See `TaskState`. */
   readonly era: string;
@@ -47,12 +47,19 @@ export interface TaskOrigin {
   readonly parent?: string;
 }
 
+/** What is kept about tasks elsewhere. */
+interface Belongings {
+  /** Has it last for at least so long from now on. */
+  extend(task: OwnedTask, ttl_ms: number): Promise<void>;
+}
+
 /** Which tasks there are, and which steps, claimed tool calls and sessions they have. */
 export class TaskRecords {
   readonly #context: Pick<RunContext, 'log' | 'time' | 'metrics'>;
   readonly #notes: Notes;
   readonly #ttl_ms: number;
   readonly #patience: BestEffortStore;
+  readonly #belongings: readonly Belongings[];
   readonly #tasks: ShrinkingLists;
   readonly #steps: NumberedNames;
   readonly #calls: NumberedNames;
@@ -63,11 +70,12 @@ export class TaskRecords {
   /** Those that are noted, or are about to be. */
   readonly #notedSessions = new Map<string, true>();
 
-  constructor({ configuration, store, log, time, metrics }: RunContext) {
+  constructor({ configuration, store, log, time, metrics }: RunContext, belongings: readonly Belongings[]) {
     const { notes } = store;
     const ttl_ms = configuration.checkpoint.ttl_s * 1000;
     this.#context = { log, time, metrics };
     this.#notes = notes;
+    this.#belongings = belongings;
     this.#ttl_ms = ttl_ms;
     this.#patience = new BestEffortStore({ log, time }, 'steps of tasks are not numbered');
     this.#tasks = new ShrinkingLists({
@@ -248,12 +256,9 @@ export class TaskRecords {
     const status = record.steps === 0 ? 'pending' : 'running';
     if (noted === undefined || (noted.steps === 0 && status === 'running'))
       this.#context.metrics.tasks.inc({ status });
-    await this.#notes.put(
-      owner,
-      taskNote(task.task),
-      JSON.stringify(record),
-      (1 + NOTED_SHARE) * this.#ttl_ms,
-    );
+    const ttl_ms = (1 + NOTED_SHARE) * this.#ttl_ms;
+    await this.#notes.put(owner, taskNote(task.task), JSON.stringify(record), ttl_ms);
+    await Promise.all(this.#belongings.map((belongings) => belongings.extend(task, ttl_ms)));
   }
 }
 

@@ -24,7 +24,7 @@ export interface TaskState {
   readonly reason?: string;
   /** Of a task that has ended, where it is kept for less time than others. */
   readonly kept_until_ms?: number;
-  /** Another one once the task was purged: empty until then. */
+  /** Tells the task from one of the same name that was purged before it; empty before its first request. */
   readonly era: string;
 }
 
@@ -65,9 +65,25 @@ export class TaskStates {
     return noted === undefined ? NOTHING_SAID : stateIn(noted);
   }
 
-  /** The same for a request that is not to wait: `undefined` where the store does not say. */
+  /** The same for a request that is not to wait, with which the task may begin: `undefined` where the store does not say. */
   async known(task: OwnedTask): Promise<TaskState | undefined> {
-    return this.#patience.isResting ? undefined : this.#patience.answerOf(this.of(task));
+    return this.#patience.isResting ? undefined : this.#patience.answerOf(this.begun(task));
+  }
+
+  /** The same of a task that begins here, if it has not yet begun. Rejects where the store does not answer. */
+  async begun(task: OwnedTask): Promise<TaskState> {
+    const state = await this.of(task);
+    if (state.era !== '') return state;
+    const first = { ...state, era: randomBytes(ERA_BYTES).toString('base64url') };
+    return stateIn(await this.#notes.claim(task.owner, stateNote(task), JSON.stringify(first), this.#ttl_ms));
+  }
+
+  /** What was said of the task lasts for at least so long from now on. */
+  async extend({ owner, task }: OwnedTask, ttl_ms: number): Promise<void> {
+    await Promise.all([
+      this.#notes.extend(owner, stateNote({ task }), ttl_ms),
+      this.#notes.extend(owner, endNote({ task }), ttl_ms),
+    ]);
   }
 
   /** It has no new steps until it is resumed. Throws `task_ended`. */
@@ -83,7 +99,7 @@ export class TaskStates {
   /** It has no new steps any more. Throws `task_ended` where it has ended otherwise. */
   async end(task: OwnedTask, status: TaskEnd, { reason, kept_ms }: Ending = {}): Promise<TaskState> {
     const { owner } = task;
-    const { era } = await this.of(task);
+    const { era } = await this.begun(task);
     const isShorter = kept_ms !== undefined && kept_ms < this.#ttl_ms;
     const kept = isShorter && { kept_until_ms: this.#time.wall() + kept_ms };
     const own: TaskState = { ...this.#said(status, reason), ...kept, era };
@@ -93,15 +109,15 @@ export class TaskStates {
     return end;
   }
 
-  /** What was said of it is forgotten, and its name begins another task. */
-  async forget(task: OwnedTask): Promise<void> {
-    await this.#notes.consume(task.owner, endNote(task));
-    await this.#write(task, { status: 'running', era: randomBytes(ERA_BYTES).toString('base64url') });
+  /** What was said of it is forgotten, and its name may begin another task. */
+  async forget({ owner, task }: OwnedTask): Promise<void> {
+    await this.#notes.consume(owner, endNote({ task }));
+    await this.#notes.consume(owner, stateNote({ task }));
   }
 
   async #set(task: OwnedTask, status: 'running' | 'paused', reason?: string): Promise<TaskState> {
     await this.#assertGoesOn(task);
-    const { era } = await this.of(task);
+    const { era } = await this.begun(task);
     const state: TaskState = { ...this.#said(status, reason), era };
     await this.#write(task, state);
     // An end that came meanwhile may have been written before this.
@@ -140,5 +156,5 @@ function stateIn(noted: string): TaskState {
   return isState ? (state as unknown as TaskState) : NOTHING_SAID;
 }
 
-const stateNote = ({ task }: OwnedTask): NoteKey => ({ kind: 'task_state', name: task });
-const endNote = ({ task }: OwnedTask): NoteKey => ({ kind: 'task_end', name: task });
+const stateNote = ({ task }: Pick<OwnedTask, 'task'>): NoteKey => ({ kind: 'task_state', name: task });
+const endNote = ({ task }: Pick<OwnedTask, 'task'>): NoteKey => ({ kind: 'task_end', name: task });

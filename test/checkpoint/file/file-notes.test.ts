@@ -16,6 +16,7 @@ const put = (peer: Peer, text: string, expires_at_ms: number) =>
   peer.call('put_note', { digest, text, expires_at_ms });
 const claim = (peer: Peer, text: string, in_place_of?: string) =>
   peer.call('claim_note', { digest, text, expires_at_ms: inAnHour(), in_place_of });
+const extend = (peer: Peer, expires_at_ms: number) => peer.call('extend_note', { digest, expires_at_ms });
 const get = (peer: Peer) => peer.call('get_note', { digest });
 const take = (peer: Peer) => peer.call('take_note', { digest });
 
@@ -85,6 +86,27 @@ describe('at every moment', () => {
         if (claimed === 'put') expect(get(peer)).toBe('put');
       },
     );
+  });
+
+  test('a note that is extended while another process puts, takes or copies it is what that has made of it', () => {
+    for (const [other, left] of [
+      [(peer: Peer) => put(peer, 'new', inAnHour()), 'new'],
+      [take, undefined],
+      [(peer: Peer) => peer.directory.keep(), 'old'],
+    ] as const) {
+      interrupt(
+        (peer) => {
+          put(peer, 'old', inAnHour());
+          fill(peer);
+        },
+        (peer) => extend(peer, inAnHour() + 60_000) || extend(peer, inAnHour() + 60_000),
+        other,
+        (isExtended, __, peer) => {
+          expect(isExtended).toBe(true);
+          expect(get(peer)).toBe(left);
+        },
+      );
+    }
   });
 
   test('a note that is claimed or taken while it is copied is what it was made', () => {

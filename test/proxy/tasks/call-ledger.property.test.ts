@@ -103,6 +103,7 @@ class LossyNotes implements Notes {
   put = (...asked: Parameters<Notes['put']>) => this.#answer(this.#notes.put(...asked));
   claim = (...asked: Parameters<Notes['claim']>) => this.#answer(this.#notes.claim(...asked));
   get = (...asked: Parameters<Notes['get']>) => this.#answer(this.#notes.get(...asked));
+  extend = (...asked: Parameters<Notes['extend']>) => this.#answer(this.#notes.extend(...asked));
   consume = (...asked: Parameters<Notes['consume']>) => this.#answer(this.#notes.consume(...asked));
 
   async #answer<Answer>(answer: Promise<Answer>): Promise<Answer> {

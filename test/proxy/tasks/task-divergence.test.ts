@@ -11,7 +11,7 @@ function replica() {
   const { context, store } = lookupOf();
   const note = (value: string) =>
     store.notes.put(OWNER, { kind: 'task_divergence', name: '["T23",""]' }, value, 1000);
-  return { divergences: new TaskDivergences(context, new TaskRecords(context)), note };
+  return { divergences: new TaskDivergences(context, new TaskRecords(context, [])), note };
 }
 
 it('is known of a task until it is forgotten, to its owner and in its era', async () => {

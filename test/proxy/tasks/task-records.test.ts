@@ -1,6 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { NoteKey } from '../../../src/checkpoint/notes.ts';
+import { AgreedTerms } from '../../../src/proxy/tasks/agreed-terms.ts';
 import { type TaskEra, TaskRecords } from '../../../src/proxy/tasks/task-records.ts';
+import { TaskStates } from '../../../src/proxy/tasks/task-states.ts';
 import { OWNER, STRANGER } from '../../checkpoint/fixtures.ts';
 import { lookupOf } from '../resume/lookup-setting.ts';
 
@@ -15,10 +17,12 @@ function replica() {
   const noted = () => put.mock.calls.filter(([, { kind }]) => kind === 'task').length;
   const ttl_ms = context.configuration.checkpoint.ttl_s * 1000;
   const replicaOf = () => {
-    const tasks = new TaskRecords(context);
+    const states = new TaskStates(context);
+    const terms = new AgreedTerms(context);
+    const tasks = new TaskRecords(context, [states, terms]);
     const number = (name: string, owner = OWNER, task = 'T23') =>
       time.drive(tasks.numberOf(taskOf(owner, task), stepNamed(name)));
-    return { tasks, number };
+    return { tasks, number, states, terms };
   };
   return { ...replicaOf(), replicaOf, other: replicaOf().tasks, put, noted, store, time, ttl_ms };
 }
@@ -71,6 +75,24 @@ describe('a task', () => {
     await vi.waitFor(async () =>
       expect(await tasks.noted(taskOf())).toMatchObject({ created_at_ms, parent: 'T1' }),
     );
+  });
+
+  it('that has answers for longer than anything is kept keeps its deadline and its pause', async () => {
+    const { tasks, states, terms, noted, time, ttl_ms } = replica();
+    const { era } = await states.begun(taskOf());
+    const agreed = await terms.agreed(taskOf(), { deadline_ms: 3 * ttl_ms });
+    for (let answers = 1; answers <= 4; answers++) {
+      tasks.answered(taskOf());
+      await vi.waitFor(() => expect(noted()).toBe(answers));
+      time.skip(ttl_ms / 2);
+    }
+    expect(await terms.of(taskOf())).toEqual(agreed);
+    await states.pause(taskOf(), 'lunch');
+    time.skip(ttl_ms / 2);
+    tasks.answered(taskOf());
+    await vi.waitFor(() => expect(noted()).toBe(5));
+    time.skip(ttl_ms);
+    expect(await states.of(taskOf())).toMatchObject({ status: 'paused', era });
   });
 
   it('that could not be noted is noted with its next step', async () => {

@@ -10,7 +10,8 @@ const TASK: OwnedTask = { owner: OWNER, task: 'T23' };
 
 function replicas() {
   const { context, store, time } = lookupOf();
-  return { states: new TaskStates(context), other: new TaskStates(context), store, time };
+  const ttl_ms = context.configuration.checkpoint.ttl_s * 1000;
+  return { states: new TaskStates(context), other: new TaskStates(context), store, time, ttl_ms };
 }
 
 describe('a task', () => {
@@ -19,13 +20,14 @@ describe('a task', () => {
     expect(await states.of(TASK)).toEqual({ status: 'running', era: '' });
     time.skip(1000);
     await states.pause(TASK, 'lunch');
-    const paused = { status: 'paused', since_ms: time.wall(), reason: 'lunch', era: '' };
+    const { era } = await other.begun(TASK);
+    const paused = { status: 'paused', since_ms: time.wall(), reason: 'lunch', era };
     expect(await other.of(TASK)).toEqual(paused);
     expect(await other.of({ ...TASK, task: 'T24' })).toMatchObject({ status: 'running' });
     expect(await other.of({ ...TASK, owner: STRANGER })).toMatchObject({ status: 'running' });
     time.skip(1000);
     await other.resume(TASK);
-    expect(await states.of(TASK)).toEqual({ status: 'running', since_ms: time.wall(), era: '' });
+    expect(await states.of(TASK)).toEqual({ status: 'running', since_ms: time.wall(), era });
   });
 
   it.each([
@@ -44,16 +46,33 @@ describe('a task', () => {
     expect(await states.of(TASK)).toEqual(end);
   });
 
-  it('is running again once it is forgotten, and of another era', async () => {
-    const { states, other } = replicas();
-    await states.end(TASK, 'cancelled');
-    await states.forget(TASK);
-    const { era, ...rest } = await other.of(TASK);
-    expect([rest, era.length > 0]).toEqual([{ status: 'running' }, true]);
-    expect(await other.pause(TASK)).toMatchObject({ status: 'paused', era });
-    await other.end(TASK, 'completed');
+  it('begins once, in an era of its own, and leaves nothing when it is forgotten', async () => {
+    const { states, other, store } = replicas();
+    const [begun, same] = await Promise.all([states.begun(TASK), other.begun(TASK)]);
+    expect(same).toEqual(begun);
+    expect(begun.era).not.toBe('');
+    expect(await other.pause(TASK)).toMatchObject({ status: 'paused', era: begun.era });
+    expect(await states.end(TASK, 'cancelled')).toMatchObject({ era: begun.era });
     await other.forget(TASK);
-    expect((await states.of(TASK)).era).not.toBe(era);
+    for (const kind of ['task_state', 'task_end'] as const)
+      expect(await store.notes.get(OWNER, { kind, name: TASK.task })).toBeUndefined();
+    expect(await states.of(TASK)).toEqual({ status: 'running', era: '' });
+    expect((await states.begun(TASK)).era).not.toBe(begun.era);
+  });
+
+  it('stays paused for as long as it is extended, and is ended for as long', async () => {
+    const { states, other, time, ttl_ms } = replicas();
+    await states.pause(TASK);
+    const ended = { ...TASK, task: 'T24' };
+    await states.end(ended, 'completed');
+    for (let times = 0; times < 3; times++) {
+      await Promise.all([other.extend(TASK, ttl_ms), other.extend(ended, ttl_ms)]);
+      time.skip(ttl_ms - 1);
+      expect(await states.of(TASK)).toMatchObject({ status: 'paused' });
+      await expect(states.resume(ended)).rejects.toMatchObject({ code: 'task_ended' });
+    }
+    time.skip(1);
+    expect(await states.of(TASK)).toEqual({ status: 'running', era: '' });
   });
 
   it('is as it was where a strange hand has written what is no state', async () => {

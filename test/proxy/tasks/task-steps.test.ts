@@ -17,7 +17,7 @@ function tasks() {
   const setting = lookupOf();
   const { time, lookup, context, ask } = setting;
   const states = new TaskStates(context);
-  const records = new TaskRecords(context);
+  const records = new TaskRecords(context, []);
   const terms = new AgreedTerms(context);
   const steps = new TaskSteps(context, lookup, { states, terms, usage: new TaskUsage(context, records) });
   const noteOf = async (session: TaskSession, asked: Partial<Ask> = {}) =>

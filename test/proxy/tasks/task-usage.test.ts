@@ -20,7 +20,7 @@ const reported = (prompt_tokens: number, completion_tokens: number): Usage => ({
 function replicas() {
   const { context, store, time } = lookupOf();
   const replica = () => {
-    const records = new TaskRecords(context);
+    const records = new TaskRecords(context, []);
     return { records, usage: new TaskUsage(context, records) };
   };
   const { records, usage } = replica();

@@ -40,6 +40,7 @@ class SlowStore extends MemoryStore {
       put: (...note) => late('put', () => prompt.put(...note)),
       claim: (...note) => late('claim', () => prompt.claim(...note)),
       get: (owner, key) => late('get', () => prompt.get(owner, key)),
+      extend: (...note) => late('extend', () => prompt.extend(...note)),
       consume: (owner, key) => late('take', () => prompt.consume(owner, key)),
     };
   }
