@@ -3,6 +3,8 @@ import { inTime, type Time } from '../lib/time.ts';
 
 /** The longest that a request waits for the store: a failing store delays no request for longer. */
 export const STORE_WAIT_MAX_MS = 250;
+/** The same of a request that names a task or a key: an answer that is paid for twice is worse than one that comes later. */
+export const NAMED_WAIT_MAX_MS = 2000;
 /** A store that failed to answer is not asked for this long. */
 const REST_MS = 5000;
 
@@ -15,12 +17,14 @@ interface Surroundings {
 export class BestEffortStore {
   readonly #context: Surroundings;
   readonly #without: string;
+  readonly #wait_max_ms: number;
   #resting_until_ms = Number.NEGATIVE_INFINITY;
 
-  /** `without`: what does not happen while the store is left alone, for the log. */
-  constructor(context: Surroundings, without: string) {
+  /** `without`: what does not happen while the store is left alone, for the log. `wait_max_ms`: for a store that has not failed of late. */
+  constructor(context: Surroundings, without: string, wait_max_ms = STORE_WAIT_MAX_MS) {
     this.#context = context;
     this.#without = without;
+    this.#wait_max_ms = wait_max_ms;
   }
 
   get isResting(): boolean {
@@ -45,8 +49,9 @@ export class BestEffortStore {
         this.rest(error);
       },
     );
-    await inTime(settled, this.#context.time, STORE_WAIT_MAX_MS);
-    if (!isOver) this.rest(new Error(`the store has not answered for ${STORE_WAIT_MAX_MS} ms`));
+    const wait_max_ms = this.isResting ? STORE_WAIT_MAX_MS : this.#wait_max_ms;
+    await inTime(settled, this.#context.time, wait_max_ms);
+    if (!isOver) this.rest(new Error(`the store has not answered for ${wait_max_ms} ms`));
     isOver = true;
     return given;
   }

@@ -1,4 +1,4 @@
-import { BestEffortStore } from '../../checkpoint/best-effort-store.ts';
+import { BestEffortStore, NAMED_WAIT_MAX_MS } from '../../checkpoint/best-effort-store.ts';
 import type { NoteKey } from '../../checkpoint/notes.ts';
 import { isRunId, type Owner, type RunId, type StoredRun } from '../../checkpoint/store.ts';
 import { apiError } from '../../lib/errors.ts';
@@ -10,7 +10,7 @@ import { wireOf } from '../wires/registry.ts';
 import { isLeftOver, isUnfinished, withEnding } from './stored-ending.ts';
 
 /** How long the run of a known note may take to be in the store: it begins right after the note was claimed. */
-const BEGIN_MAX_MS = 250;
+const BEGIN_MAX_MS = 1000;
 const BEGIN_POLL_MS = 20;
 /** How long a run whose client has left may take to end: Holdfast stores what there is of the answer meanwhile. */
 const ENDING_MAX_MS = 2000;
@@ -59,6 +59,8 @@ export class RunLookup {
   readonly #registry: RunRegistry;
   /** Does not apply to requests with a key, or of a task, which are looked up all the same. */
   readonly #patience: BestEffortStore;
+  /** With those, and with a request of which it is known that it repeats another one. */
+  readonly #longPatience: BestEffortStore;
   /** Runs under way here whose clients have left, and when the store has the notes of that. */
   readonly #leaving = new WeakMap<ActiveRun, Promise<void>>();
 
@@ -66,6 +68,11 @@ export class RunLookup {
     this.#context = context;
     this.#registry = registry;
     this.#patience = new BestEffortStore(context, 'repeated requests are not recognised');
+    this.#longPatience = new BestEffortStore(
+      context,
+      'requests with a key, or of a task, may be answered anew',
+      NAMED_WAIT_MAX_MS,
+    );
   }
 
   /**
@@ -120,7 +127,8 @@ export class RunLookup {
   async #note({ owner, digest, note }: Ask, known: KnownRun): Promise<void> {
     const { configuration, store } = this.#context;
     const { clocks, resume, checkpoint } = configuration;
-    if (this.#patience.isResting || (!note && !resume.match_requests)) return;
+    const patience = note ? this.#longPatience : this.#patience;
+    if (patience.isResting || (!note && !resume.match_requests)) return;
     const noted = note
       ? store.notes.put(owner, note, JSON.stringify({ ...known, digest }), checkpoint.ttl_s * 1000)
       : store.notes.put(
@@ -129,7 +137,7 @@ export class RunLookup {
           JSON.stringify(known),
           clocks.attempt_ms + resume.salvage_after_ms,
         );
-    await noted.catch((error) => this.#patience.rest(error));
+    await noted.catch((error) => patience.rest(error));
   }
 
   async #ofNote(ask: Ask, own: NoteKey): Promise<RunId | undefined> {
@@ -139,15 +147,15 @@ export class RunLookup {
     const claim = JSON.stringify({ run: fresh, digest } satisfies KnownRun);
     let note = own;
     for (let runs = 0; runs < RUNS_PER_NOTE_MAX; runs++) {
-      const kept = await this.#patience.answerOf(store.notes.claim(owner, note, claim, ttl_ms));
+      const kept = await this.#longPatience.answerOf(store.notes.claim(owner, note, claim, ttl_ms));
       if (kept === undefined) return undefined;
       if (kept === claim) {
-        if (runs > 0) await this.#patience.answerOf(store.notes.put(owner, own, claim, ttl_ms));
+        if (runs > 0) await this.#longPatience.answerOf(store.notes.put(owner, own, claim, ttl_ms));
         return undefined;
       }
       const known = knownRunIn(kept);
       if (!known) {
-        await this.#patience.answerOf(store.notes.put(owner, note, claim, ttl_ms));
+        await this.#longPatience.answerOf(store.notes.put(owner, note, claim, ttl_ms));
         return undefined;
       }
       if (known.digest !== digest) throw apiError('idempotency_mismatch');
@@ -171,7 +179,7 @@ export class RunLookup {
 
   /** Of a run that has ended early, calls that were settled are an answer. */
   async #isPartOfAnswer(run: RunId, { owner, isJoinable }: Ask): Promise<boolean> {
-    const whole = await this.#patience.answerOf(this.#context.store.read(run, owner, 0));
+    const whole = await this.#longPatience.answerOf(this.#context.store.read(run, owner, 0));
     if (!whole) return false;
     if (isLeftOver(whole) && isJoinable()) return true;
     const last = withEnding(run, whole).records.at(-1)?.events.at(-1)?.payload;
@@ -254,7 +262,7 @@ export class RunLookup {
   }
 
   async #found({ owner }: Pick<Ask, 'owner'>, note: NoteKey): Promise<KnownRun | undefined> {
-    const found = await this.#patience.answerOf(this.#context.store.notes.get(owner, note));
+    const found = await this.#longPatience.answerOf(this.#context.store.notes.get(owner, note));
     return found === undefined ? undefined : knownRunIn(found);
   }
 
@@ -298,7 +306,7 @@ export class RunLookup {
   }
 
   async #state(run: RunId, owner: Owner): Promise<StoredRun | undefined> {
-    return (await this.#patience.answerOf(this.#context.store.read(run, owner, NO_RECORDS))) ?? undefined;
+    return (await this.#longPatience.answerOf(this.#context.store.read(run, owner, NO_RECORDS))) ?? undefined;
   }
 }
 

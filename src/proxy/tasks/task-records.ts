@@ -1,4 +1,4 @@
-import { BestEffortStore } from '../../checkpoint/best-effort-store.ts';
+import { BestEffortStore, NAMED_WAIT_MAX_MS } from '../../checkpoint/best-effort-store.ts';
 import type { NoteKey, Notes } from '../../checkpoint/notes.ts';
 import type { Owner } from '../../checkpoint/store.ts';
 import { remember } from '../../lib/bounded-map.ts';
@@ -77,7 +77,7 @@ export class TaskRecords {
     this.#notes = notes;
     this.#belongings = belongings;
     this.#ttl_ms = ttl_ms;
-    this.#patience = new BestEffortStore({ log, time }, 'steps of tasks are not numbered');
+    this.#patience = new BestEffortStore({ log, time }, 'steps of tasks are not numbered', NAMED_WAIT_MAX_MS);
     this.#tasks = new ShrinkingLists({
       notes,
       // A task is noted again while it has answers, which its number has to outlive.

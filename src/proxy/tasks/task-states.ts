@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { BestEffortStore } from '../../checkpoint/best-effort-store.ts';
+import { BestEffortStore, NAMED_WAIT_MAX_MS } from '../../checkpoint/best-effort-store.ts';
 import type { NoteKey, Notes } from '../../checkpoint/notes.ts';
 import type { Owner } from '../../checkpoint/store.ts';
 import { apiError } from '../../lib/errors.ts';
@@ -56,7 +56,7 @@ export class TaskStates {
     this.#notes = store.notes;
     this.#time = time;
     this.#ttl_ms = configuration.checkpoint.ttl_s * 1000;
-    this.#patience = new BestEffortStore({ log, time }, 'tasks are not paused or ended');
+    this.#patience = new BestEffortStore({ log, time }, 'tasks are not paused or ended', NAMED_WAIT_MAX_MS);
   }
 
   /** Rejects where the store does not answer. */

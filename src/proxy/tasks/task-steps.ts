@@ -1,4 +1,4 @@
-import { BestEffortStore } from '../../checkpoint/best-effort-store.ts';
+import { BestEffortStore, NAMED_WAIT_MAX_MS } from '../../checkpoint/best-effort-store.ts';
 import type { NoteKey } from '../../checkpoint/notes.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
 import { parsedJson } from '../../lib/json.ts';
@@ -56,7 +56,7 @@ export class TaskSteps {
     this.#lookup = lookup;
     this.#rules = rules;
     this.#observer = observer;
-    this.#patience = new BestEffortStore(context, 'steps of tasks are not recognised');
+    this.#patience = new BestEffortStore(context, 'steps of tasks are not recognised', NAMED_WAIT_MAX_MS);
   }
 
   /**
@@ -66,7 +66,7 @@ export class TaskSteps {
   async stepOf(ask: Ask, session: TaskSession): Promise<TaskStep> {
     const { owner } = ask;
     const task: OwnedTask = { owner, task: session.task };
-    const [note, state, terms] = await Promise.all([
+    const [{ note, claimed }, state, terms] = await Promise.all([
       this.#noteOf(ask, session),
       this.#rules.states.known(task),
       this.#termsOf(task, session.terms),
@@ -76,6 +76,8 @@ export class TaskSteps {
     const refusal = await this.#refusalOf(ofEra, state, terms);
     if (!refusal || (note && (await this.#lookup.isAnswered(owner, note))))
       return { era, ...(note && { note }) };
+    // Else a repetition would look for the answer that the session was about to have.
+    if (claimed) void this.#patience.answerOf(this.#context.store.notes.consume(owner, claimed));
     this.#context.metrics.steps.inc({ outcome: 'refused' });
     this.#observer?.refused(ofEra, refusal.code, terms ?? {});
     throw refusal;
@@ -119,19 +121,24 @@ export class TaskSteps {
     }
   }
 
-  async #noteOf(ask: Ask, { task, session }: TaskSession): Promise<NoteKey | undefined> {
+  /** `claimed`: the note that the session has the answer, if it is a new one. */
+  async #noteOf(
+    ask: Ask,
+    { task, session }: TaskSession,
+  ): Promise<{ readonly note?: NoteKey; readonly claimed?: NoteKey }> {
     const { store, configuration } = this.#context;
     const { owner, digest, fresh } = ask;
     for (let had = 0; had < SAMPLES_MAX; had++) {
       const step = stepNote(JSON.stringify([task, digest, had]));
-      if (session === undefined) return step;
+      if (session === undefined) return { note: step };
       const own = sessionNote(task, session, digest, had);
       const claim = store.notes.claim(owner, own, fresh, configuration.checkpoint.ttl_s * 1000);
       const first = await this.#patience.answerOf(claim);
-      if (first === undefined) return undefined;
-      if (first === fresh || (await this.#lookup.isOwed({ ...ask, note: step }, step))) return step;
+      if (first === undefined) return {};
+      if (first === fresh) return { note: step, claimed: own };
+      if (await this.#lookup.isOwed({ ...ask, note: step }, step)) return { note: step };
     }
-    return undefined;
+    return {};
   }
 }
 

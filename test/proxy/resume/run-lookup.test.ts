@@ -236,16 +236,25 @@ describe('a replica that looks alive', () => {
 describe('a store that does not answer', () => {
   const silence = () => Promise.withResolvers<never>().promise;
 
-  it('delays a request for a moment, and the next ones not at all', async () => {
+  it('delays a request that is no repetition for a moment, and the next ones not at all', async () => {
+    const setting = lookupOf();
+    setting.store.notes.consume = silence;
+    for (let request = 0; request < 10; request++) {
+      expect(await setting.find(setting.ask())).toBeUndefined();
+      expect(setting.time.now()).toBe(250);
+    }
+  });
+
+  it('delays one that is for no longer than two seconds, and the next ones not at all', async () => {
     const setting = lookupOf();
     await begin(setting, 'Hello');
     await setting.other.close();
     setting.store.gate = silence();
     expect(await setting.find(setting.ask())).toBeUndefined();
-    expect(setting.time.now()).toBe(250);
+    expect(setting.time.now()).toBe(2000);
     const { reads } = setting.store;
     for (let request = 0; request < 10; request++) await setting.find(setting.ask());
-    expect(setting.time.now()).toBe(250);
+    expect(setting.time.now()).toBe(2000);
     expect(setting.store.reads).toBe(reads);
   });
 
@@ -266,8 +275,26 @@ describe('a store that does not answer', () => {
     const setting = lookupOf();
     setting.store.notes.claim = silence;
     expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBeUndefined();
+    expect(setting.time.now()).toBe(2000);
+    // It has failed of late.
+    expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBeUndefined();
+    expect(setting.time.now()).toBe(2250);
     setting.store.notes.claim = () => Promise.reject(new Error('connection lost'));
     expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBeUndefined();
-    expect(setting.time.now()).toBe(250);
+    expect(setting.time.now()).toBe(2250);
+  });
+
+  it('within two seconds has the answer of a key found all the same, each time it is asked', async () => {
+    const setting = lookupOf();
+    const { time, store, other } = setting;
+    const sent = setting.ask({ note: keyNote('key') });
+    expect(await setting.find(sent)).toBeUndefined();
+    await finish(other, await other.acquire(sent.fresh, OWNER), 'complete');
+    const { notes } = store;
+    const claim = notes.claim.bind(notes);
+    const late = () => new Promise<void>((resolve) => time.after(1900, resolve));
+    notes.claim = async (...asked) => late().then(() => claim(...asked));
+    store.gate = late();
+    expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBe(sent.fresh);
   });
 });

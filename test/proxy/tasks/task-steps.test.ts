@@ -130,6 +130,17 @@ describe('a request of a task', () => {
     expect(await noteOf(T2)).toBeDefined();
   });
 
+  it('is a step where the store takes almost two seconds to say so', async () => {
+    const { noteOf, store, time } = tasks();
+    const { notes } = store;
+    const claim = notes.claim.bind(notes);
+    notes.claim = async (...asked) => {
+      await new Promise<void>((resolve) => time.after(1900, resolve));
+      return claim(...asked);
+    };
+    expect(await noteOf(T1)).toBeDefined();
+  });
+
   it('is no step while the store is away', async () => {
     const { noteOf, store } = tasks();
     store.notes.claim = () => Promise.reject(new Error('away'));
@@ -189,6 +200,14 @@ describe('a request of a task that has no new steps', () => {
     await states.resume(TASK);
     const { note } = await send(T1);
     expect(note.name).toBe(JSON.stringify(['T23', tasks().ask().digest, 0]));
+  });
+
+  it('may be tried as often as its client likes, and is refused at once each time', async () => {
+    const { noteOf, states, time } = tasks();
+    await states.pause(TASK);
+    for (let attempt = 0; attempt < 5; attempt++)
+      await expect(noteOf(T1)).rejects.toMatchObject({ code: 'task_paused' });
+    expect(time.now()).toBe(0);
   });
 
   it('is another matter for other tasks and owners', async () => {
