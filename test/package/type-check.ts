@@ -18,7 +18,7 @@ resumable({ endpoint: 'http://127.0.0.1:8080' });
 const REQUIRING = `
 import client = require('holdfast/client');
 
-export const fetch: typeof globalThis.fetch = client.resumable({ max_retries: 3 });
+export const fetch: typeof globalThis.fetch = client.resumable({ maxRetries: 3 });
 `;
 
 /** The environment whose types say what `fetch` is. */
