@@ -4,6 +4,7 @@ import { banner, tryCommand } from '../../src/commands/banner.ts';
 import { summaryText } from '../../src/commands/replica-summary.ts';
 import { completeConfiguration } from '../../src/config/load.ts';
 import { VERSION } from '../../src/lib/version.ts';
+import { stateDirectory } from '../../src/server/store-directory.ts';
 
 const URLS = { api: 'http://127.0.0.1:8080', admin: 'http://127.0.0.1:9090' };
 const KEYED = { base_url: 'https://api.openai.com/v1', api_key: 'sk-secret' };
@@ -37,6 +38,7 @@ describe('what a terminal is shown when a replica listens', () => {
   it.each([
     ['memory', 'memory: what it has is gone when the process ends'],
     ['file:./data', resolve('data')],
+    ['file', stateDirectory(process.env)],
   ])('names the place of %s', (store, shown) => {
     const configuration = completeConfiguration({ upstreams: { openai: KEYED }, checkpoint: { store } });
     expect(banner(URLS, configuration, plain)).toContain(`  Store      ${shown}\n`);
