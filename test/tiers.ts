@@ -43,7 +43,7 @@ const SYSTEM = [
   'test/e2e/**/*.test.ts',
   'test/helm/**/*.test.ts',
   'test/kubernetes/**/*.test.ts',
-  'test/{package,prose}.test.ts',
+  'test/{client-package,package,prose}.test.ts',
   'test/prometheus/**/*.test.ts',
   // Every byte, every event, every replica: minutes.
   'test/proxy/**/*.exhaustive.test.ts',

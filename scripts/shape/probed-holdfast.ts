@@ -49,7 +49,7 @@ export class ProbedHoldfast {
     writeFileSync(configuration, JSON.stringify(tree));
     const child = fork(CLI, ['serve', '--config', configuration], {
       cwd: directory,
-      env: { PATH: process.env.PATH },
+      env: { PATH: process.env.PATH, HOME: directory },
       execArgv: ['--disable-warning=ExperimentalWarning', '--import', PROBE],
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     });

@@ -7,12 +7,12 @@ export class StreamInterruptedError extends Error {
   }
 }
 
-/** A replica has sent nothing for `idle_ms`, not even a keep-alive. */
+/** A replica has sent nothing for `idleMs`, not even a keep-alive. */
 export class SilenceError extends Error {
   override readonly name = 'SilenceError';
 
   constructor(silent_ms: number) {
-    super(`The connection was given up: nothing came for ${Math.round(silent_ms)} ms (idle_ms).`);
+    super(`The connection was given up: nothing came for ${Math.round(silent_ms)} ms (idleMs).`);
   }
 }
 

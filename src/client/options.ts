@@ -1,9 +1,10 @@
 import { rootOfEndpoint } from './endpoints.ts';
+import { withPresentNames } from './renamed-options.ts';
 
 /** What is needed of a `fetch`: the global one, and any that can be called like it. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
-export interface ResumableOptions {
+export interface ResumableOptions extends FormerResumableOptions {
   /** Makes the requests. When absent, the global `fetch` there is when `resumable` is called, whose place the result may take. */
   readonly fetch?: Fetch;
   /**
@@ -13,30 +14,58 @@ export interface ResumableOptions {
   readonly endpoints?: readonly string[];
   /**
    * Answers in a row that bring no new event, after which the stream is given up. Connections that are refused do not
-   * count, nor do replicas that turn the request away: they have `give_up_ms`. 0: nothing is ever asked again. Default 8.
+   * count, nor do replicas that turn the request away: they have `giveUpMs`. 0: nothing is ever asked again. Default 8.
    */
-  readonly max_retries?: number;
+  readonly maxRetries?: number;
   /** No request is begun, or waited for, when nothing has come from any replica for this long. Default 120 000. */
-  readonly give_up_ms?: number;
+  readonly giveUpMs?: number;
   /**
    * A connection on which nothing comes for this long counts as broken. Replicas send a keep-alive every 15 s.
    * Default 30 000.
    */
-  readonly idle_ms?: number;
+  readonly idleMs?: number;
   /** Wait before the first retry, doubled for every further one that brings no new event. Default 50. */
-  readonly backoff_ms?: number;
+  readonly backoffMs?: number;
   /** Longest wait before a retry. Default 2000. */
-  readonly backoff_max_ms?: number;
+  readonly backoffMaxMs?: number;
   /** A replica that asks for a longer wait is not waited for any longer than this. Default 10 000. */
-  readonly retry_after_max_ms?: number;
+  readonly retryAfterMaxMs?: number;
   /**
    * Whether a stream that is aborted or cancelled ends the run too. Otherwise the run continues without its client for
    * as long as the server's `resume.detached_ms` allows. Default true.
    */
+  readonly cancelOnAbort?: boolean;
+}
+
+/** Former names of options of {@link ResumableOptions}. They still work. */
+interface FormerResumableOptions {
+  /** @deprecated Use `maxRetries`. */
+  readonly max_retries?: number;
+  /** @deprecated Use `giveUpMs`. */
+  readonly give_up_ms?: number;
+  /** @deprecated Use `idleMs`. */
+  readonly idle_ms?: number;
+  /** @deprecated Use `backoffMs`. */
+  readonly backoff_ms?: number;
+  /** @deprecated Use `backoffMaxMs`. */
+  readonly backoff_max_ms?: number;
+  /** @deprecated Use `retryAfterMaxMs`. */
+  readonly retry_after_max_ms?: number;
+  /** @deprecated Use `cancelOnAbort`. */
   readonly cancel_on_abort?: boolean;
 }
 
-export type Settings = Required<ResumableOptions>;
+const PRESENT_NAMES = {
+  max_retries: 'maxRetries',
+  give_up_ms: 'giveUpMs',
+  idle_ms: 'idleMs',
+  backoff_ms: 'backoffMs',
+  backoff_max_ms: 'backoffMaxMs',
+  retry_after_max_ms: 'retryAfterMaxMs',
+  cancel_on_abort: 'cancelOnAbort',
+} as const satisfies Record<keyof FormerResumableOptions, keyof ResumableOptions>;
+
+export type Settings = Required<Omit<ResumableOptions, keyof FormerResumableOptions>>;
 
 /** The longest delay that timers take. */
 const TIMER_MS_MAX = 2_147_483_647;
@@ -44,18 +73,19 @@ const RETRIES_MAX = 1_000_000;
 
 const DEFAULTS: Omit<Settings, 'fetch'> = {
   endpoints: [],
-  max_retries: 8,
-  give_up_ms: 120_000,
-  idle_ms: 30_000,
-  backoff_ms: 50,
-  backoff_max_ms: 2_000,
-  retry_after_max_ms: 10_000,
-  cancel_on_abort: true,
+  maxRetries: 8,
+  giveUpMs: 120_000,
+  idleMs: 30_000,
+  backoffMs: 50,
+  backoffMaxMs: 2_000,
+  retryAfterMaxMs: 10_000,
+  cancelOnAbort: true,
 };
 
-/** Completes the options. Throws a `TypeError` that names the one at fault. */
+/** Completes the options, under whichever names. Throws a `TypeError` that names the one at fault. */
 export function readOptions(options: ResumableOptions): Settings {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  const present = withPresentNames(options, PRESENT_NAMES);
+  const given = Object.entries(present).filter(([, value]) => value !== undefined);
   // Taken now: looked up at each request, a result that takes the place of the global fetch would call itself.
   const defaults: Settings = { fetch: globalThis.fetch, ...DEFAULTS };
   for (const [name] of given) {
@@ -65,13 +95,13 @@ export function readOptions(options: ResumableOptions): Settings {
   }
   const settings: Settings = { ...defaults, ...Object.fromEntries(given) };
   demand(typeof settings.fetch === 'function', 'fetch', 'a function like the global fetch');
-  demand(typeof settings.cancel_on_abort === 'boolean', 'cancel_on_abort', 'true or false');
-  demandInteger(settings, 'max_retries', 0, RETRIES_MAX);
-  demandInteger(settings, 'give_up_ms', 1, TIMER_MS_MAX);
-  demandInteger(settings, 'idle_ms', 1, TIMER_MS_MAX);
-  demandInteger(settings, 'backoff_ms', 0, TIMER_MS_MAX);
-  demandInteger(settings, 'backoff_max_ms', settings.backoff_ms, TIMER_MS_MAX);
-  demandInteger(settings, 'retry_after_max_ms', 0, TIMER_MS_MAX);
+  demand(typeof settings.cancelOnAbort === 'boolean', 'cancelOnAbort', 'true or false');
+  demandInteger(settings, 'maxRetries', 0, RETRIES_MAX);
+  demandInteger(settings, 'giveUpMs', 1, TIMER_MS_MAX);
+  demandInteger(settings, 'idleMs', 1, TIMER_MS_MAX);
+  demandInteger(settings, 'backoffMs', 0, TIMER_MS_MAX);
+  demandInteger(settings, 'backoffMaxMs', settings.backoffMs, TIMER_MS_MAX);
+  demandInteger(settings, 'retryAfterMaxMs', 0, TIMER_MS_MAX);
   return { ...settings, endpoints: readEndpoints(options.endpoints) };
 }
 

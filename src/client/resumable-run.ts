@@ -72,17 +72,17 @@ export class ResumableRun {
   async #begin(): Promise<Response> {
     let answer: Response | undefined;
     let failure: unknown;
-    const { idle_ms } = this.#settings;
+    const { idleMs } = this.#settings;
     for (;;) {
       // Timers may fire up to a millisecond early, so afterwards the clock could not say.
-      const isCutShort = this.#budget.remaining_ms < idle_ms;
+      const isCutShort = this.#budget.remaining_ms < idleMs;
       try {
         const response = await this.#ask(this.#original);
         if (opensRun(response)) {
           this.#attach(response);
           return callerResponse(response, this, this.#signal);
         }
-        if (!(await this.#connection.within(idle_ms, () => isTurnedAway(response)))) return response;
+        if (!(await this.#connection.within(idleMs, () => isTurnedAway(response)))) return response;
         answer = response;
       } catch (error) {
         this.#signal.throwIfAborted();
@@ -125,11 +125,11 @@ export class ResumableRun {
   leave(): void {
     if (this.#received.isComplete) return void this.#drain();
     this.#left.abort();
-    if (this.#settings.cancel_on_abort) void this.#cancel();
+    if (this.#settings.cancelOnAbort) void this.#cancel();
   }
 
   async #readFrames(): Promise<string | undefined> {
-    const events = await this.#connection.read(this.#settings.idle_ms);
+    const events = await this.#connection.read(this.#settings.idleMs);
     if (!events) return undefined;
     const { frames, payloads, id } = events;
     this.#budget.heard();
@@ -183,16 +183,16 @@ export class ResumableRun {
     const request = isForgotten ? this.#original : this.#rest;
     this.#mayWantRequest = !isForgotten && !this.#isRequestWanted;
     const answer = await this.#ask(request);
-    const { idle_ms } = this.#settings;
+    const { idleMs } = this.#settings;
     this.#isRequestWanted =
       this.#mayWantRequest &&
-      (await this.#connection.within(idle_ms, () => wantsRequest(answer, this.#received)));
+      (await this.#connection.within(idleMs, () => wantsRequest(answer, this.#received)));
     return answer;
   }
 
   #ask({ url, init }: RunRequest): Promise<Response> {
-    const { fetch, idle_ms } = this.#settings;
-    const limit_ms = Math.max(1, Math.min(idle_ms, this.#budget.remaining_ms));
+    const { fetch, idleMs } = this.#settings;
+    const limit_ms = Math.max(1, Math.min(idleMs, this.#budget.remaining_ms));
     this.#connection = new Connection(this.#signal);
     return this.#connection.request(fetch, url, init, limit_ms);
   }

@@ -1,9 +1,6 @@
 import type { Settings } from './options.ts';
 
-type Limits = Pick<
-  Settings,
-  'max_retries' | 'give_up_ms' | 'backoff_ms' | 'backoff_max_ms' | 'retry_after_max_ms'
->;
+type Limits = Pick<Settings, 'maxRetries' | 'giveUpMs' | 'backoffMs' | 'backoffMaxMs' | 'retryAfterMaxMs'>;
 
 /** Several clients that lost the same replica should not reach the next one in step. */
 const RETRY_AFTER_SPREAD = 0.1;
@@ -32,7 +29,7 @@ export class RetryBudget {
 
   /** What is left until giving up, if nothing more is heard. */
   get remaining_ms(): number {
-    return this.#heard_ms + this.#limits.give_up_ms - performance.now();
+    return this.#heard_ms + this.#limits.giveUpMs - performance.now();
   }
 
   /** Something came, possibly a keep-alive. */
@@ -48,15 +45,15 @@ export class RetryBudget {
 
   /**
    * How long to wait before the next try, undefined when there is none left. `isClosedDoor`: the last try got no answer.
-   * That costs no retry, for a connection is refused within a millisecond: such tries end after `give_up_ms`.
+   * That costs no retry, for a connection is refused within a millisecond: such tries end after `giveUpMs`.
    */
   next({ isClosedDoor = false, retry_after_ms = 0 }: Failure = {}): number | undefined {
-    const { max_retries, backoff_ms, backoff_max_ms, retry_after_max_ms } = this.#limits;
-    if (max_retries === 0 || (!isClosedDoor && this.#retries >= max_retries)) return undefined;
+    const { maxRetries, backoffMs, backoffMaxMs, retryAfterMaxMs } = this.#limits;
+    if (maxRetries === 0 || (!isClosedDoor && this.#retries >= maxRetries)) return undefined;
     const backoff =
-      Math.min(backoff_ms * 2 ** Math.min(this.#tries, DOUBLINGS_MAX), backoff_max_ms) *
+      Math.min(backoffMs * 2 ** Math.min(this.#tries, DOUBLINGS_MAX), backoffMaxMs) *
       (0.5 + 0.5 * Math.random());
-    const asked = Math.min(retry_after_ms, retry_after_max_ms) * (1 + RETRY_AFTER_SPREAD * Math.random());
+    const asked = Math.min(retry_after_ms, retryAfterMaxMs) * (1 + RETRY_AFTER_SPREAD * Math.random());
     if (!isClosedDoor) this.#retries += 1;
     this.#tries += 1;
     const wait_ms = Math.max(backoff, asked);

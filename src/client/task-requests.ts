@@ -85,7 +85,7 @@ export class TaskRequests {
       let cause: unknown;
       try {
         for (;;) {
-          const events = await connection.read(this.#settings.idle_ms);
+          const events = await connection.read(this.#settings.idleMs);
           if (!events) break;
           // A keep-alive is progress as well: in a task that is paused, nothing else comes.
           budget.heard();
@@ -111,12 +111,12 @@ export class TaskRequests {
     budget: RetryBudget,
     signal: AbortSignal,
   ): Promise<{ readonly root: string; readonly connection: Connection }> {
-    const { fetch, idle_ms } = this.#settings;
+    const { fetch, idleMs } = this.#settings;
     const ask = async (url: string, root: string) => {
       const connection = new Connection(signal);
-      const response = await connection.request(fetch, url, { headers }, idle_ms);
+      const response = await connection.request(fetch, url, { headers }, idleMs);
       if (response.ok) return { root, connection };
-      throw new Refusal(response, await connection.within(idle_ms, () => response.text()));
+      throw new Refusal(response, await connection.within(idleMs, () => response.text()));
     };
     return this.#inTurn(place, '/events', ask, budget, signal);
   }
@@ -129,12 +129,12 @@ export class TaskRequests {
     body?: object,
     signal?: AbortSignal,
   ): Promise<Answer> {
-    const { fetch, idle_ms } = this.#settings;
+    const { fetch, idleMs } = this.#settings;
     const headers = new Headers(place.headers);
     if (body) headers.set('content-type', 'application/json');
     const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
     const ask = async (url: string) => {
-      const limits = [AbortSignal.timeout(idle_ms), ...(signal ? [signal] : [])];
+      const limits = [AbortSignal.timeout(idleMs), ...(signal ? [signal] : [])];
       const response = await fetch(url, { ...init, signal: AbortSignal.any(limits) });
       const text = await response.text();
       const fields = fieldsOf(text);

@@ -2,6 +2,7 @@ import { Endpoints } from './endpoints.ts';
 import { LedgerError, ResultNotKeptError, UnknownCallError } from './errors.ts';
 import { type ResumableOptions, readOptions } from './options.ts';
 import { randomName } from './random-name.ts';
+import { withPresentNames } from './renamed-options.ts';
 import { resumable } from './resumable.ts';
 import { sleep } from './retry-budget.ts';
 import type { TaskProgress } from './seen-task.ts';
@@ -12,18 +13,34 @@ import { type LedgerPlace, TaskRequests } from './task-requests.ts';
 import { type ToolCall, toolCallOf } from './tool-call.ts';
 import { wireAt } from './wires.ts';
 
-export interface TaskOptions extends ResumableOptions {
+export interface TaskOptions extends ResumableOptions, FormerTaskOptions {
   /** Names this process, of all that work on the task. A random name when absent. */
   readonly session?: string;
   /** The task that this one is a part of. */
   readonly parent?: string;
   /** How many steps it takes, as far as you know. Of this and the following, what the first request of the task says holds for all. */
-  readonly steps_total?: number;
+  readonly stepsTotal?: number;
   /** For how long after its first request it has new steps. */
-  readonly deadline_ms?: number;
+  readonly deadlineMs?: number;
   /** It has no new steps once its answers, with their prompts, have taken so many. */
+  readonly budgetTokens?: number;
+}
+
+/** Former names of options of {@link TaskOptions}. They still work. */
+interface FormerTaskOptions {
+  /** @deprecated Use `stepsTotal`. */
+  readonly steps_total?: number;
+  /** @deprecated Use `deadlineMs`. */
+  readonly deadline_ms?: number;
+  /** @deprecated Use `budgetTokens`. */
   readonly budget_tokens?: number;
 }
+
+const PRESENT_TASK_NAMES = {
+  steps_total: 'stepsTotal',
+  deadline_ms: 'deadlineMs',
+  budget_tokens: 'budgetTokens',
+} as const satisfies Record<keyof FormerTaskOptions, keyof TaskOptions>;
 
 export interface ToolOptions {
   /**
@@ -33,11 +50,15 @@ export interface ToolOptions {
    */
   readonly repeat?: 'never' | 'with_key' | 'always';
   /** How long the tool takes at most. After that, other processes count as unknown what it did. Default 60 000. */
+  readonly holdMs?: number;
+  /** @deprecated Use `holdMs`. */
   readonly hold_ms?: number;
 }
 
 export interface EndOptions {
   /** How long Holdfast keeps the task then, if less than others, in seconds. What ends it first says so. */
+  readonly ttlS?: number;
+  /** @deprecated Use `ttlS`. */
   readonly ttl_s?: number;
 }
 
@@ -116,17 +137,18 @@ const POLL_MS = 500;
  * const sent = await invitations.tool(call, (args, { idempotencyKey }) => sendMail(args, idempotencyKey));
  */
 export function task(id: string, options: TaskOptions = {}): Task {
-  const { session = randomName(), parent, steps_total, deadline_ms, budget_tokens, ...rest } = options;
+  const present = withPresentNames(options, PRESENT_TASK_NAMES);
+  const { session = randomName(), parent, stepsTotal, deadlineMs, budgetTokens, ...rest } = present;
   const settings = readOptions(rest);
   const requests = new TaskRequests(nameOf('id', id), settings, new Endpoints(settings.endpoints));
   const headers = {
     'holdfast-task': id,
     'holdfast-task-session': nameOf('session', session),
     ...(parent !== undefined && { 'holdfast-parent-task': nameOf('parent', parent) }),
-    ...(steps_total !== undefined && { 'holdfast-task-steps-total': countOf('steps_total', steps_total) }),
-    ...(deadline_ms !== undefined && { 'holdfast-task-deadline-ms': countOf('deadline_ms', deadline_ms) }),
-    ...(budget_tokens !== undefined && {
-      'holdfast-task-budget-tokens': countOf('budget_tokens', budget_tokens),
+    ...(stepsTotal !== undefined && { 'holdfast-task-steps-total': countOf('stepsTotal', stepsTotal) }),
+    ...(deadlineMs !== undefined && { 'holdfast-task-deadline-ms': countOf('deadlineMs', deadlineMs) }),
+    ...(budgetTokens !== undefined && {
+      'holdfast-task-budget-tokens': countOf('budgetTokens', budgetTokens),
     }),
   };
   return new SteppedTask({ id, session, headers }, resumable(rest), requests);
@@ -175,7 +197,7 @@ class SteppedTask implements Task {
     run: Tool<Result, Args>,
     options: ToolOptions = {},
   ): Promise<Result> {
-    const { repeat = 'never', hold_ms = HOLD_MS } = options;
+    const { repeat = 'never', holdMs = HOLD_MS } = withPresentNames(options, { hold_ms: 'holdMs' });
     const { name, args, content } = toolCallOf(call);
     const said = await digestOf(content);
     const taken = this.#taken.get(said) ?? [];
@@ -189,7 +211,7 @@ class SteppedTask implements Task {
       const context = { idempotencyKey: await digestOf([this.id, key]) };
       if (repeat === 'always') return await run(args as Args, context);
       const claimed = { place: this.#placeFor(`run the tool '${name}'`), key, claim: randomName() };
-      const told = await this.#claim(name, claimed, { hold_ms, repeat });
+      const told = await this.#claim(name, claimed, { hold_ms: holdMs, repeat });
       if (told) return told.result as Result;
       return await this.#run(claimed, () => run(args as Args, context), repeat);
     } catch (error) {
@@ -230,8 +252,9 @@ class SteppedTask implements Task {
     return onSignals(signals.length > 0 ? signals : SIGNALS, (signal) => this.pause(signal));
   }
 
-  async #say(verb: string, reason?: string, { ttl_s }: EndOptions = {}): Promise<TaskDocument> {
-    return this.#requests.say(this.#placeFor(`${verb} the task`), verb, { reason, ttl_s });
+  async #say(verb: string, reason?: string, options: EndOptions = {}): Promise<TaskDocument> {
+    const { ttlS } = withPresentNames(options, { ttl_s: 'ttlS' });
+    return this.#requests.say(this.#placeFor(`${verb} the task`), verb, { reason, ttl_s: ttlS });
   }
 
   /** Undefined where the tool is to be run. */

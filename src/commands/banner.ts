@@ -1,7 +1,7 @@
-import { resolve } from 'node:path';
 import { type Configuration, isKeyed } from '../config/configuration.ts';
 import { redacted } from '../config/redaction.ts';
 import { VERSION } from '../lib/version.ts';
+import { fileStoreDirectory } from '../server/store-directory.ts';
 import { type Paint, printable } from './terminal.ts';
 
 /** Of the ports that are open. */
@@ -45,8 +45,7 @@ const upstreamText = ([name, { base_url }]: [string, { readonly base_url: string
 
 function storeText(store: string): string {
   if (store === 'memory') return 'memory: what it has is gone when the process ends';
-  const directory = /^file:(.*)$/s.exec(store)?.[1];
-  return directory === undefined ? store : resolve(directory);
+  return fileStoreDirectory(store) ?? store;
 }
 
 /** A command that asks for a short answer. */

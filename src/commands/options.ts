@@ -31,8 +31,8 @@ export const CONFIGURATION_OPTIONS: readonly OptionDescription[] = [
   {
     name: 'store',
     value: 'STORE',
-    says: 'memory, file:DIR or redis://HOST (file:./data)',
-    completes: ['memory', 'file:', 'redis://'],
+    says: 'memory, file, file:DIR or redis://HOST (file)',
+    completes: ['memory', 'file', 'file:', 'redis://'],
   },
   {
     name: 'log-level',

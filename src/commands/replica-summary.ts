@@ -27,12 +27,15 @@ export function summaryText(runs: readonly Sample[], gaps: readonly Sample[]): s
   ].join(', ');
 }
 
-/** Buckets count what is in the lower ones as well. */
+/** Buckets count what is in the lower ones as well. Each upstream has its own. */
 function longestGap(gaps: readonly Sample[]): string | undefined {
-  const buckets = gaps.filter(({ labels }) => labels.le !== undefined);
-  const all = buckets.at(-1)?.value ?? 0;
+  const counts = new Map<string | number, number>();
+  for (const { labels, value } of gaps)
+    if (labels.le !== undefined) counts.set(labels.le, (counts.get(labels.le) ?? 0) + value);
+  const buckets = [...counts];
+  const [, all = 0] = buckets.at(-1) ?? [];
   if (all === 0) return undefined;
-  const place = buckets.findIndex(({ value }) => value === all);
-  const bound = (index: number) => durationText(Number(buckets[index]?.labels.le) * 1000);
+  const place = buckets.findIndex(([, count]) => count === all);
+  const bound = (index: number) => durationText(Number(buckets[index]?.[0]) * 1000);
   return place === buckets.length - 1 ? `over ${bound(place - 1)}` : `at most ${bound(place)}`;
 }

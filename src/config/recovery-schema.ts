@@ -119,9 +119,9 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
   store: {
     type: 'string',
     description:
-      '`memory`, `file:` and a directory, or Redis 7 or Valkey: `redis://host:6379/0`, `rediss://…` with TLS, `redis+sentinel://host:26379,host:26379/name/0`, `redis+cluster://host:6379,host:6379`; the last two also as `rediss+…`.',
-    default: 'file:./data',
-    examples: ['memory', 'file:/var/lib/holdfast', 'redis://:password@redis:6379/0'],
+      '`memory`, `file:` and a directory, `file` for [the state directory](stores.md#files) of the user, or Redis 7 or Valkey: `redis://host:6379/0`, `rediss://…` with TLS, `redis+sentinel://host:26379,host:26379/name/0`, `redis+cluster://host:6379,host:6379`; the last two also as `rediss+…`.',
+    default: 'file',
+    examples: ['memory', 'file', 'file:/var/lib/holdfast', 'redis://:password@redis:6379/0'],
     minLength: 1,
   },
   durability: choice(

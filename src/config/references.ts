@@ -218,9 +218,9 @@ function headerFault(value: string): string | undefined {
 }
 
 function storeFault(store: string): string | undefined {
-  if (store === 'memory') return undefined;
+  if (store === 'memory' || store === 'file') return undefined;
   if (/^file:./.test(store) || /^rediss?(\+sentinel|\+cluster)?:\/\/./.test(store)) return undefined;
-  return 'must be memory, file: and a directory, like file:./data, or a URL of Redis, like redis://localhost:6379/0.';
+  return 'must be memory, file, file:DIR like file:./data, or a URL of Redis, like redis://localhost:6379/0.';
 }
 
 function replicationFault({ store, replication }: Configuration['checkpoint']): string | undefined {

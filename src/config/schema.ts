@@ -135,6 +135,11 @@ const TRACING_SCHEMA = section('Traces of runs, sent by OTLP over HTTP.', {
   service_name: text(
     'The name of the service in traces. Without it, that of `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES`, else `holdfast`.',
   ),
+  conversation_ids: {
+    type: 'boolean',
+    description:
+      'Spans have `gen_ai.conversation.id`: what a request calls its conversation, such as its `Holdfast-Thread`. Not without it, because clients choose these names and may put private things into them.',
+  },
 });
 
 const METRICS_SCHEMA = section('What `/metrics` exposes in addition.', {

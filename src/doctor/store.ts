@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { isRedisUrl } from '../checkpoint/redis/address.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { loopGuard } from '../proxy/upstream/headers.ts';
-import { fileStoreDirectory } from '../server/open-store.ts';
+import { fileStoreDirectory } from '../server/store-directory.ts';
 import { bounded, type Finding, Findings, latencies, reasonOf } from './finding.ts';
 
 /** Where runs will be kept. */

@@ -1,7 +1,8 @@
 import { Counter, Gauge, Histogram, type Metric, type OpenMetricsContentType, Registry } from 'prom-client';
+import { TalliedHistogram } from './tallied-histogram.ts';
 
 /** Names that only the configuration knows: a label that may say one of these is bounded by it. */
-type Configured = 'upstream' | 'provider' | 'model' | 'store';
+type Configured = 'upstream' | 'provider' | 'model' | 'store' | 'address' | 'port';
 
 /** What a label may say: one of these values, or a configured name. Never anything a client or a provider wrote. */
 type LabelValues = readonly string[] | Configured;
@@ -74,22 +75,40 @@ export class Families {
   ): Histogram<Name> {
     const described = this.#add({ name, type: 'histogram', help, labels, buckets });
     const histogram = new Histogram<Name>({ ...described, buckets: [...buckets] });
-    if (described.labelNames.length > 0)
-      this.#zeroed.push({ labels, zero: (set) => histogram.zero(set as LabelSet<Name>) });
+    this.#zeroLabelled(histogram, labels);
     return histogram;
   }
 
   /** As {@link histogram}; takes `exemplarLabels` with each value, which only OpenMetrics shows. */
-  histogramWithExemplars(name: string, help: string, buckets: readonly number[]): Histogram {
-    const described = this.#add({ name, type: 'histogram', help, labels: {}, buckets });
+  histogramWithExemplars<Name extends string = never>(
+    name: string,
+    help: string,
+    buckets: readonly number[],
+    labels = {} as Labels<Name>,
+  ): Histogram<Name> {
+    const described = this.#add({ name, type: 'histogram', help, labels, buckets });
     // The library does not let it into a registry of the older format by itself, although that only leaves them out.
-    const histogram = new Histogram({
+    const histogram = new Histogram<Name>({
       ...described,
       buckets: [...buckets],
       registers: [],
       enableExemplars: true,
     });
     this.registry.registerMetric(histogram);
+    this.#zeroLabelled(histogram, labels);
+    return histogram;
+  }
+
+  /** As {@link histogram}; takes many values at once. Its series begin with their first values. */
+  talliedHistogram<Name extends string>(
+    name: string,
+    help: string,
+    buckets: readonly number[],
+    labels: Labels<Name>,
+  ): TalliedHistogram<Name> {
+    this.#add({ name, type: 'histogram', help, labels, buckets });
+    const histogram = new TalliedHistogram<Name>(name, help, buckets);
+    this.registry.registerMetric(histogram as unknown as Metric);
     return histogram;
   }
 
@@ -97,6 +116,12 @@ export class Families {
   begin(configured: ConfiguredNames): void {
     for (const { labels, only, zero } of this.#zeroed)
       for (const set of only ?? combinations(labels, configured)) zero(set);
+  }
+
+  /** Without labels, the library does so itself. */
+  #zeroLabelled<Name extends string>(histogram: Histogram<Name>, labels: Labels<Name>): void {
+    if (Object.keys(labels).length > 0)
+      this.#zeroed.push({ labels, zero: (set) => histogram.zero(set as LabelSet<Name>) });
   }
 
   /** Remembers a family; returns what the library is to know of it. */

@@ -1,4 +1,10 @@
-import { collectDefaultMetrics, type Gauge, type Metric, Registry } from 'prom-client';
+import {
+  collectDefaultMetrics,
+  type Gauge,
+  type Metric,
+  type ObserveDataWithExemplar,
+  Registry,
+} from 'prom-client';
 import type { RunId } from '../checkpoint/store.ts';
 import { CAUSES, PHASES } from '../interrupts/interruption.ts';
 import { VERSION } from '../lib/version.ts';
@@ -106,8 +112,9 @@ export class Metrics {
   );
   readonly recoveryGap = this.#families.histogramWithExemplars(
     'holdfast_recovery_gap_seconds',
-    'Silence the client felt between the last delta before an interruption and the first one after it.',
+    'Silence the client felt between the last delta before an interruption and the first one after it, by the upstream that was interrupted.',
     GAP_BUCKETS,
+    { upstream: 'upstream' },
   );
   readonly seams = this.#families.counter(
     'holdfast_seams_total',
@@ -116,8 +123,9 @@ export class Metrics {
   );
   readonly timeToFirstToken = this.#families.histogramWithExemplars(
     'holdfast_time_to_first_token_seconds',
-    'From the complete request to the first token delivered.',
+    'From the complete request to the first token delivered, by the upstream that it came from.',
     FIRST_TOKEN_BUCKETS,
+    { upstream: 'upstream' },
   );
   readonly overhead = this.#families.histogram(
     'holdfast_overhead_seconds',
@@ -234,9 +242,12 @@ export class Metrics {
     }
   }
 
-  /** Marks a value of a histogram with the run that it is of. */
-  ofRun(run: RunId, value: number): { value: number; exemplarLabels?: { run_id: RunId } } {
-    return this.exemplars ? { value, exemplarLabels: { run_id: run } } : { value };
+  /** A value of a histogram by the upstream, marked with the run that it is of. */
+  ofRun(run: RunId, upstream: string, value: number): ObserveDataWithExemplar<'upstream'> {
+    const labelled = { labels: { upstream }, value };
+    // The library's types know no other names than those of labels.
+    const exemplarLabels: object = { run_id: run };
+    return this.exemplars ? { ...labelled, exemplarLabels } : labelled;
   }
 
   /** `accept`: what the scraper says that it takes. */

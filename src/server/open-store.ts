@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { FileStore, prepareDirectory } from '../checkpoint/file/file-store.ts';
 import type { FsyncPolicy } from '../checkpoint/file/segment-log.ts';
 import { MemoryStore } from '../checkpoint/memory/store.ts';
@@ -8,6 +7,7 @@ import { createProofs, createSeal, type Seal } from '../checkpoint/seal.ts';
 import { loadOrCreateSecret } from '../checkpoint/secret-file.ts';
 import { type Store, StoreConfigurationError } from '../checkpoint/store.ts';
 import type { Time } from '../lib/time.ts';
+import { fileStoreDirectory } from './store-directory.ts';
 
 export interface OpenStoreOptions {
   readonly time: Time;
@@ -43,7 +43,7 @@ export interface OpenStoreOptions {
 }
 
 /**
- * Opens `memory`, `file:<directory>` (relative to the working directory) or a URL of Redis. Rejects with a
+ * Opens `memory`, `file`, `file:<directory>` (relative to the working directory) or a URL of Redis. Rejects with a
  * {@link StoreConfigurationError} for any other value, and for a directory or a Redis that cannot be used.
  */
 export async function openStore(url: string, options: OpenStoreOptions): Promise<Store> {
@@ -63,7 +63,7 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
   // It may hold a password.
   const shown = url.includes('@') ? url.slice(0, url.indexOf(':') + 1) : url;
   throw new StoreConfigurationError(
-    `checkpoint.store: ${JSON.stringify(shown)} is not a store; use "memory", "file:<directory>" or "redis://<host>"`,
+    `checkpoint.store: ${JSON.stringify(shown)} is not a store; use "memory", "file", "file:<directory>" or "redis://<host>"`,
   );
 }
 
@@ -98,10 +98,4 @@ function sealOf({ sealing_keys, unproven }: OpenStoreOptions, secret: string): S
   return sealing_keys.length > 0
     ? createSeal(sealing_keys, acceptsUnproven)
     : createProofs(secret, acceptsUnproven);
-}
-
-/** The absolute directory of a `file:` store, where the generated secret lies too; undefined for any other store. */
-export function fileStoreDirectory(url: string): string | undefined {
-  const path = /^file:(?:\/\/(?=\/))?(.+)$/.exec(url)?.[1];
-  return path === undefined ? undefined : resolve(path);
 }

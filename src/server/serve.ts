@@ -12,8 +12,9 @@ import { createUndiciTransport } from '../proxy/upstream/undici-transport.ts';
 import { UpstreamKeys } from '../proxy/upstream/upstream-keys.ts';
 import { tracingSettings } from '../tracing/settings.ts';
 import type { Tracing } from '../tracing/tracing.ts';
-import { fileStoreDirectory, openStore } from './open-store.ts';
+import { openStore } from './open-store.ts';
 import { createServer } from './server.ts';
+import { fileStoreDirectory } from './store-directory.ts';
 import { boundYoungGeneration } from './young-generation.ts';
 
 const SECRET_BYTES = 32;

@@ -13,6 +13,7 @@ import { dialectAt } from '../proxy/wires/dialects/registry.ts';
 export const ATTRIBUTE = {
   operation: 'gen_ai.operation.name',
   provider: 'gen_ai.provider.name',
+  conversation: 'gen_ai.conversation.id',
   requestModel: 'gen_ai.request.model',
   requestStream: 'gen_ai.request.stream',
   responseId: 'gen_ai.response.id',
@@ -64,10 +65,15 @@ export const spanName = (wire: WireName, model: string): string =>
   `${operationOf(wire)} ${model.slice(0, NAME_CHARACTERS_MAX)}`;
 
 /** What the span of a run says, and those of its attempts: `model` is the one that each of them asks for. */
-const sharedAttributes = ({ run, wire }: ObservedRun, model: string, streamed: boolean): Attributes => ({
+const sharedAttributes = (
+  { run, wire, conversation }: ObservedRun,
+  model: string,
+  streamed: boolean,
+): Attributes => ({
   [ATTRIBUTE.operation]: operationOf(wire),
   [ATTRIBUTE.requestModel]: model,
   [ATTRIBUTE.requestStream]: streamed,
+  ...(conversation !== undefined && { [ATTRIBUTE.conversation]: conversation }),
   [ATTRIBUTE.run]: run,
   [ATTRIBUTE.wire]: wire,
 });
@@ -95,11 +101,15 @@ export const attemptAttributes = (
   ...(configured && { [ATTRIBUTE.provider]: providerName(upstream, configured), ...addressOf(configured) }),
 });
 
+function addressOf(upstream: UpstreamConfiguration): Attributes {
+  const { address, port } = serverOf(upstream);
+  return { [ATTRIBUTE.serverAddress]: address, [ATTRIBUTE.serverPort]: port };
+}
+
 /** Without the path: some providers have an account in it. */
-function addressOf({ base_url }: UpstreamConfiguration): Attributes {
+export function serverOf({ base_url }: UpstreamConfiguration) {
   const { protocol, hostname, port } = new URL(base_url);
-  const address = hostname.replace(/^\[|\]$/g, '');
-  return { [ATTRIBUTE.serverAddress]: address, [ATTRIBUTE.serverPort]: Number(port) || PORTS[protocol] };
+  return { address: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || PORTS[protocol] };
 }
 
 export const interruptionAttributes = ({

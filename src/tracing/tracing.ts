@@ -53,7 +53,7 @@ export interface Tracing {
 /** To be loaded only where traces are wanted: it brings OpenTelemetry with it. */
 export function createTracing(
   { url, headers, sampling, service_name }: TracingSettings,
-  { upstreams }: Configuration,
+  { upstreams, tracing: { conversation_ids = false } }: Configuration,
   log: Logger,
   time: Time,
 ): Tracing {
@@ -79,7 +79,13 @@ export function createTracing(
   });
   const tracer = provider.getTracer('holdfast', VERSION);
   return {
-    observer: { begin: (run) => new RunTrace(tracer, upstreams, run) },
+    observer: {
+      begin: ({ conversation, ...run }) =>
+        new RunTrace(tracer, upstreams, {
+          ...run,
+          ...(conversation_ids && conversation !== undefined && { conversation }),
+        }),
+    },
     async close() {
       // What goes wrong is reported by then.
       await inTime(provider.shutdown(), time, FLUSH_MS).catch(() => {});

@@ -116,7 +116,7 @@ describe(`replicas that die, with Redis (seed ${SEED})`, needs(redis), () => {
     wire: WireQuestion = CHAT,
   ): Promise<string> {
     const endpoints = living.map(({ url }) => url);
-    const fetch = resumable({ endpoints, max_retries: 40 });
+    const fetch = resumable({ endpoints, maxRetries: 40 });
     const response = await fetch(endpoints[0] + wire.path, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: 'Bearer client-key' },

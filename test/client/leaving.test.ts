@@ -11,7 +11,7 @@ const REASON = new Error('the user pressed stop');
 
 async function start(options: ResumableOptions = {}, events = EVENTS) {
   const fleet = await Fleet.start(events);
-  return { fleet, fetch: resumable({ endpoints: fleet.urls, backoff_ms: 1, backoff_max_ms: 4, ...options }) };
+  return { fleet, fetch: resumable({ endpoints: fleet.urls, backoffMs: 1, backoffMaxMs: 4, ...options }) };
 }
 
 /** A step that tells when the client has left. */
@@ -106,7 +106,7 @@ describe('an abort', () => {
   });
 
   test('before the headers: no run ends where that is not wanted', async () => {
-    const { fleet, fetch } = await start({ cancel_on_abort: false });
+    const { fleet, fetch } = await start({ cancelOnAbort: false });
     fleet.script(stall());
     const controller = new AbortController();
     const fetching = fetch(fleet.chatUrl, request({ signal: controller.signal }));
@@ -125,7 +125,7 @@ describe('an abort', () => {
   });
 
   test('during a wait before the headers: at once', async () => {
-    const { fleet, fetch } = await start({ backoff_ms: 60_000, backoff_max_ms: 60_000 });
+    const { fleet, fetch } = await start({ backoffMs: 60_000, backoffMaxMs: 60_000 });
     // The run may have begun all the same: only the connection is known to have ended.
     fleet.script(reset);
     const controller = new AbortController();
@@ -138,7 +138,7 @@ describe('an abort', () => {
   });
 
   test('during a wait after a break: at once', async () => {
-    const { fleet, fetch } = await start({ backoff_ms: 60_000, backoff_max_ms: 60_000 });
+    const { fleet, fetch } = await start({ backoffMs: 60_000, backoffMaxMs: 60_000 });
     const { step, left } = watched(cut(BEGUN));
     fleet.script(step);
     const controller = new AbortController();
@@ -163,7 +163,7 @@ describe('an abort', () => {
   });
 
   test('is not held against the replica', async () => {
-    const { fleet, fetch } = await start({ cancel_on_abort: false });
+    const { fleet, fetch } = await start({ cancelOnAbort: false });
     for (const step of [stall(), stall(BEGUN)]) {
       fleet.script(step);
       const controller = new AbortController();
@@ -190,7 +190,7 @@ describe('an abort', () => {
   });
 
   test('does not end the run where that is not wanted', async () => {
-    const { fleet, fetch } = await start({ cancel_on_abort: false });
+    const { fleet, fetch } = await start({ cancelOnAbort: false });
     const { step, left } = watched(stall(BEGUN));
     fleet.script(step);
     const controller = new AbortController();
@@ -268,7 +268,7 @@ describe('cancelling the body', () => {
   });
 
   test('at a replica that is gone is no error', async () => {
-    const { fleet, fetch } = await start({ backoff_ms: 60_000, backoff_max_ms: 60_000 });
+    const { fleet, fetch } = await start({ backoffMs: 60_000, backoffMaxMs: 60_000 });
     fleet.script(cut(BEGUN, 'eof'));
     const reader = (await fetch(fleet.chatUrl, request())).body?.getReader();
     await reader?.read();
@@ -326,7 +326,7 @@ describe('a caller that does not read', () => {
   });
 
   test('is not taken for a silent replica', async () => {
-    const { fleet, fetch } = await start({ idle_ms: 100 });
+    const { fleet, fetch } = await start({ idleMs: 100 });
     fleet.script(pieces(4096));
     const response = await fetch(fleet.chatUrl, request());
     await delay(300);

@@ -14,7 +14,7 @@ const HEADERS = { 'content-type': 'application/json', 'x-api-key': 'client-key',
 
 async function start(events: readonly string[]) {
   const fleet = await Fleet.start(events);
-  return { fleet, fetch: resumable({ endpoints: fleet.urls, backoff_ms: 1, backoff_max_ms: 4 }) };
+  return { fleet, fetch: resumable({ endpoints: fleet.urls, backoffMs: 1, backoffMaxMs: 4 }) };
 }
 
 describe.each([CHAT, COMPLETION, MESSAGE, RESPONSE])('$path', ({ path, events, otherEnds }) => {

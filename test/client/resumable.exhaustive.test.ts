@@ -37,7 +37,7 @@ describe.each(CASES)('$path on $connections connections', ({ path, events, conne
     `cut at each of ${bytes} bytes, one in ${lanes} from %i on: exact`,
     async (lane) => {
       const fleet = await Fleet.open(events, { frame });
-      const fetch = resumable({ endpoints: fleet.urls, backoff_ms: 0, backoff_max_ms: 0 });
+      const fetch = resumable({ endpoints: fleet.urls, backoffMs: 0, backoffMaxMs: 0 });
       const cursors = new Set<number | undefined>();
       for (let offset = lane; offset < bytes; offset += lanes) {
         fleet.asked.length = 0;

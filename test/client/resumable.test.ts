@@ -23,7 +23,7 @@ import {
 const WORDS = words(12);
 const EVENTS = saying(...WORDS);
 /** Room enough for what else needs this machine. */
-const QUICK = { backoff_ms: 1, backoff_max_ms: 4 };
+const QUICK = { backoffMs: 1, backoffMaxMs: 4 };
 
 async function start(
   options: FleetOptions & { events?: readonly string[] } = {},
@@ -121,7 +121,7 @@ describe('a stream that breaks', () => {
   ];
 
   test.each(WAYS)('because it $name, is resumed at the next replica', async ({ step }) => {
-    const { fleet, fetch } = await start({}, { idle_ms: 300 });
+    const { fleet, fetch } = await start({}, { idleMs: 300 });
     const read = Promise.withResolvers<void>();
     fleet.script(step(read.promise));
     expect(await bodyOf(await fetch(fleet.chatUrl, request()), 4, read)).toBe(framesOf(EVENTS));
@@ -136,7 +136,7 @@ describe('a stream that breaks', () => {
   });
 
   test.each(WAYS)('because it $name, is resumed at the same address', async ({ step }) => {
-    const { fleet, fetch } = await start({ replicas: 1 }, { idle_ms: 300 });
+    const { fleet, fetch } = await start({ replicas: 1 }, { idleMs: 300 });
     const read = Promise.withResolvers<void>();
     fleet.script(step(read.promise));
     expect(await bodyOf(await fetch(fleet.chatUrl, request()), 4, read)).toBe(framesOf(EVENTS));
@@ -161,7 +161,7 @@ describe('a stream that breaks', () => {
   });
 
   test('after [DONE], is whole: silence', async () => {
-    const { fleet, fetch } = await start({}, { idle_ms: 200 });
+    const { fleet, fetch } = await start({}, { idleMs: 200 });
     fleet.script(stall(1e9));
     expect(await (await fetch(fleet.chatUrl, request())).text()).toBe(framesOf(EVENTS));
     expect(fleet.asked).toHaveLength(1);
@@ -187,8 +187,8 @@ describe('a stream that breaks', () => {
     expect(tail).toHaveLength(4_096);
   });
 
-  test('after keep-alives for longer than give_up_ms, is resumed', async () => {
-    const { fleet, fetch } = await start({}, { give_up_ms: 200 });
+  test('after keep-alives for longer than giveUpMs, is resumed', async () => {
+    const { fleet, fetch } = await start({}, { giveUpMs: 200 });
     fleet.script(async ({ open, response }) => {
       open();
       for (let count = 0; count < 10; count += 1) {
@@ -202,7 +202,7 @@ describe('a stream that breaks', () => {
   });
 
   test('continues as long as it makes progress', async () => {
-    const { fleet, fetch } = await start({}, { max_retries: 1 });
+    const { fleet, fetch } = await start({}, { maxRetries: 1 });
     fleet.script(...EVENTS.slice(1).map(() => cut(within(1), 'eof')));
     expect(await (await fetch(fleet.chatUrl, request())).text()).toBe(framesOf(EVENTS));
     expect(fleet.asked).toHaveLength(EVENTS.length);
@@ -229,7 +229,7 @@ describe('a replica that cannot take the request', () => {
       step: ({ response }) => void response.writeHead(504).end('{"message":""}'),
     },
   ])('because it $name: the next one is asked at once, with the same key', async ({ step }) => {
-    const { fleet, fetch } = await start({}, { idle_ms: 300 });
+    const { fleet, fetch } = await start({}, { idleMs: 300 });
     fleet.script(step);
     const began_ms = performance.now();
     expect(await (await fetch(fleet.chatUrl, request())).text()).toBe(framesOf(EVENTS));
@@ -276,13 +276,13 @@ describe('a replica that cannot take the request', () => {
   });
 
   test('may not say so for ever', async () => {
-    const { fleet, fetch } = await start({ replicas: 1 }, { retry_after_max_ms: 20 });
+    const { fleet, fetch } = await start({ replicas: 1 }, { retryAfterMaxMs: 20 });
     fleet.script(refuse(503, 'shutting_down', { 'retry-after': '3600' }));
     expect(await (await fetch(fleet.chatUrl, request())).text()).toBe(framesOf(EVENTS));
   });
 
   test('is the last one: its answer is the answer', async () => {
-    const { fleet, fetch } = await start({}, { give_up_ms: 300 });
+    const { fleet, fetch } = await start({}, { giveUpMs: 300 });
     fleet.script(...Array(1_000).fill(refuse(503, 'shutting_down')));
     const response = await fetch(fleet.chatUrl, request());
     expect(response.status).toBe(503);
@@ -306,9 +306,9 @@ describe('a replica that cannot take the request', () => {
     const fetch = resumable({
       endpoints: fleet.urls,
       fetch: inner,
-      backoff_ms: 4,
-      backoff_max_ms: 4,
-      give_up_ms: 100,
+      backoffMs: 4,
+      backoffMaxMs: 4,
+      giveUpMs: 100,
     });
     const response = await fetch(fleet.chatUrl, request());
     expect(response.status).toBe(503);
@@ -316,7 +316,7 @@ describe('a replica that cannot take the request', () => {
   });
 
   test('is the last one: its error is the error', async () => {
-    const { fleet, fetch } = await start({}, { give_up_ms: 300 });
+    const { fleet, fetch } = await start({}, { giveUpMs: 300 });
     fleet.script(...Array(1_000).fill(reset));
     await expect(fetch(fleet.chatUrl, request())).rejects.toThrow(TypeError);
   });
@@ -336,7 +336,7 @@ describe('a replica that cannot take the request', () => {
       );
       return globalThis.fetch(url, init);
     };
-    const fetch = resumable({ endpoints: gone.urls, fetch: inner, backoff_ms: 1, backoff_max_ms: 4 });
+    const fetch = resumable({ endpoints: gone.urls, fetch: inner, backoffMs: 1, backoffMaxMs: 4 });
     fleet.script(cut(within(4)));
     expect(await (await fetch(gone.chatUrl, request())).text()).toBe(framesOf(EVENTS));
     expect(doors).toBe(83);
@@ -406,7 +406,7 @@ describe('a stream that cannot be resumed', () => {
   ];
 
   test.each(END)('because it $name, fails as it was broken', async ({ answers, requests }) => {
-    const { fleet, fetch } = await start({}, { max_retries: 4 });
+    const { fleet, fetch } = await start({}, { maxRetries: 4 });
     const read = Promise.withResolvers<void>();
     fleet.script(cut(within(4), 'reset', read.promise), ...answers);
     const reading = bodyOf(await fetch(fleet.chatUrl, request()), 4, read);
@@ -419,8 +419,8 @@ describe('a stream that cannot be resumed', () => {
   test.each([
     { name: 'finds no replica', step: reset },
     { name: 'finds replicas that cannot serve', step: refuse(503, 'store_unavailable') },
-  ])('because for give_up_ms it $name, fails as it was broken', async ({ step }) => {
-    const { fleet, fetch } = await start({}, { give_up_ms: 1500, max_retries: 4 });
+  ])('because for giveUpMs it $name, fails as it was broken', async ({ step }) => {
+    const { fleet, fetch } = await start({}, { giveUpMs: 1500, maxRetries: 4 });
     const read = Promise.withResolvers<void>();
     fleet.script(cut(within(4), 'reset', read.promise), ...Array(1_000).fill(step));
     const reading = bodyOf(await fetch(fleet.chatUrl, request()), 4, read);
@@ -435,21 +435,21 @@ describe('a stream that cannot be resumed', () => {
   });
 
   test('and that breaks in another way later, fails as it was broken first', async () => {
-    const { fleet, fetch } = await start({}, { max_retries: 2 });
+    const { fleet, fetch } = await start({}, { maxRetries: 2 });
     fleet.script(cut(within(4), 'eof'), cut(0), cut(0));
     await expect((await fetch(fleet.chatUrl, request())).text()).rejects.toThrow(StreamInterruptedError);
   });
 
   test('and that had fallen silent, fails no less', async () => {
-    const { fleet, fetch } = await start({}, { idle_ms: 200 });
+    const { fleet, fetch } = await start({}, { idleMs: 200 });
     fleet.script(stall(within(4)), refuse(401, 'unauthorised'));
     await expect((await fetch(fleet.chatUrl, request())).text()).rejects.toThrow(SilenceError);
   });
 
-  test('is given up when nothing is heard for give_up_ms', async () => {
+  test('is given up when nothing is heard for giveUpMs', async () => {
     const { fleet, fetch } = await start(
       {},
-      { max_retries: 1_000_000, give_up_ms: 400, backoff_ms: 20, backoff_max_ms: 20 },
+      { maxRetries: 1_000_000, giveUpMs: 400, backoffMs: 20, backoffMaxMs: 20 },
     );
     fleet.script(cut(within(4)), ...Array(100).fill(reset));
     const began_ms = performance.now();
@@ -459,7 +459,7 @@ describe('a stream that cannot be resumed', () => {
   });
 
   test('is given up by then even while a replica keeps it waiting', async () => {
-    const { fleet, fetch } = await start({}, { give_up_ms: 400 });
+    const { fleet, fetch } = await start({}, { giveUpMs: 400 });
     fleet.script(cut(within(4)), stall());
     await expect((await fetch(fleet.chatUrl, request())).text()).rejects.toThrow('terminated');
   });
@@ -559,7 +559,7 @@ describe('a run whose request is not stored', () => {
   });
 
   test('is asked for with it until a replica has answered that', async () => {
-    const { fleet, fetch } = await start({}, { max_retries: 20 });
+    const { fleet, fetch } = await start({}, { maxRetries: 20 });
     fleet.script(
       ...[cut(within(4), 'eof'), unknown, reset, unknown],
       ...[failing('not_resumable'), cut(0), reset, unknown, cut(100)],
@@ -603,7 +603,7 @@ describe('a run whose request is not stored', () => {
   });
 
   test('is given up if it cannot be asked for again', async () => {
-    const { fleet, fetch } = await start({}, { max_retries: 1 });
+    const { fleet, fetch } = await start({}, { maxRetries: 1 });
     fleet.script(cut(within(4), 'eof'), failing('not_resumable'));
     await expect((await fetch(fleet.chatUrl, request())).text()).rejects.toThrow(StreamInterruptedError);
   });

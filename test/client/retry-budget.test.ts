@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { RetryBudget } from '../../src/client/retry-budget.ts';
 
 const LIMITS = {
-  max_retries: 8,
-  give_up_ms: 120_000,
-  backoff_ms: 50,
-  backoff_max_ms: 2_000,
-  retry_after_max_ms: 10_000,
+  maxRetries: 8,
+  giveUpMs: 120_000,
+  backoffMs: 50,
+  backoffMaxMs: 2_000,
+  retryAfterMaxMs: 10_000,
 };
 
 beforeEach(() => {
@@ -71,14 +71,14 @@ describe('the budget', () => {
   });
 
   test('of no retries is none, not even after a closed door', () => {
-    const budget = new RetryBudget({ ...LIMITS, max_retries: 0 });
+    const budget = new RetryBudget({ ...LIMITS, maxRetries: 0 });
     expect(budget.next()).toBeUndefined();
     expect(budget.next({ isClosedDoor: true })).toBeUndefined();
   });
 
   test('is not spent by closed doors, of which each is waited for longer than the one before', () => {
     random(1);
-    const budget = new RetryBudget({ ...LIMITS, max_retries: 1 });
+    const budget = new RetryBudget({ ...LIMITS, maxRetries: 1 });
     const doors = () => Array.from({ length: 8 }, () => budget.next({ isClosedDoor: true }));
     expect(doors()).toEqual([50, 100, 200, 400, 800, 1600, 2000, 2000]);
     expect(budget.next()).toBe(2000);
@@ -94,7 +94,7 @@ describe('the budget', () => {
   });
 
   test('without a wait outlasts thousands of closed doors', () => {
-    const budget = new RetryBudget({ ...LIMITS, backoff_ms: 0 });
+    const budget = new RetryBudget({ ...LIMITS, backoffMs: 0 });
     for (let door = 0; door < 2_000; door += 1) expect(budget.next({ isClosedDoor: true })).toBe(0);
   });
 });

@@ -14,7 +14,7 @@ import { cuttingProxy } from './cutting-proxy.ts';
 
 /** A task whose first step is answered. `urls`: the endpoints. */
 async function begin(urls: readonly string[], options: TaskOptions = {}): Promise<Task> {
-  const made = task('T23', { endpoints: urls, backoff_ms: 1, ...options });
+  const made = task('T23', { endpoints: urls, backoffMs: 1, ...options });
   await (await askNth(made, urls[0] ?? '', 1)).text();
   // The task is noted behind its answer.
   await vi.waitFor(() => made.show());
@@ -64,7 +64,7 @@ describe('the progress of a task', () => {
     const proxies = await Promise.all([replica, other].map(({ api }) => cuttingProxy(api)));
     const urls = proxies.map((proxy) => proxy.url);
     for (const proxy of proxies) proxy.cut_after = cut_after;
-    const made = await begin(urls, { steps_total: 3 });
+    const made = await begin(urls, { stepsTotal: 3 });
     const told: TaskProgress[] = [];
     for await (const progress of made.progress()) {
       const { steps_done } = progress;
@@ -129,7 +129,7 @@ describe('the progress of a task', () => {
     const watch = async () => {
       const made = task('T23', {
         endpoints: [first.url, second.url],
-        backoff_ms: 0,
+        backoffMs: 0,
       });
       await made.fetch(`${first.url}/v1/chat/completions`, {
         method: 'POST',
@@ -153,7 +153,7 @@ describe('the progress of a task', () => {
 
   test('continues at another replica when its own one stops', async () => {
     const { replica, other } = await deployTasks();
-    const made = await begin([replica.api, other.api], { steps_total: 2 });
+    const made = await begin([replica.api, other.api], { stepsTotal: 2 });
     const watching = made.progress();
     await until(watching, ({ steps_done }) => steps_done === 1);
     const rest = all(watching);
@@ -232,7 +232,7 @@ describe('the progress of a task', () => {
   test('is given up when Holdfast cannot be asked any more', async () => {
     const { replica } = await deployTasks();
     const proxy = await cuttingProxy(replica.api);
-    const made = await begin([proxy.url], { max_retries: 3, give_up_ms: 1000 });
+    const made = await begin([proxy.url], { maxRetries: 3, giveUpMs: 1000 });
     proxy.cut_after = 0;
     const givenUp = { name: 'LedgerError', message: 'Holdfast could not be asked about the task.' };
     await expect(made.progress().next()).rejects.toMatchObject(givenUp);
@@ -247,7 +247,7 @@ describe('the progress of a task', () => {
 
   test('waits for a place among the runs of its owner where another stream has just been lost', async () => {
     const { replica } = await deployTasks({ limits: { runs_per_owner: 1 } });
-    const made = await begin([replica.api], { backoff_ms: 50 });
+    const made = await begin([replica.api], { backoffMs: 50 });
     const first = made.progress();
     await until(first, ({ steps_done }) => steps_done === 1);
     const second = made.progress();

@@ -31,7 +31,7 @@ async function taskWith(answer: (asked: Asked) => Response | Promise<Response>, 
     asked.push(one);
     return answer(one);
   };
-  const made = task('T23', { session: 'first', backoff_ms: 0, give_up_ms: 50, ...options, fetch });
+  const made = task('T23', { session: 'first', backoffMs: 0, giveUpMs: 50, ...options, fetch });
   const response = await made.fetch(`${BASE}/chat/completions`, {
     method: 'POST',
     headers: {
@@ -54,7 +54,7 @@ const runs = ({ url }: Asked) =>
   Response.json(url.endsWith('/claim') ? { outcome: 'run' } : { outcome: 'done' });
 
 test('a request of a task names its terms where there are any', async () => {
-  const terms = { parent: 'T1', steps_total: 7, deadline_ms: 60_000, budget_tokens: 100 };
+  const terms = { parent: 'T1', stepsTotal: 7, deadlineMs: 60_000, budgetTokens: 100 };
   const { headers } = await taskWith(runs, terms);
   expect(headers).toMatchObject({
     'holdfast-parent-task': 'T1',
@@ -63,9 +63,28 @@ test('a request of a task names its terms where there are any', async () => {
     'holdfast-task-budget-tokens': '100',
   });
   expect(() => task('T23', { parent: '' })).toThrow('parent must be a text of 1 to 256 characters');
-  for (const option of ['steps_total', 'deadline_ms', 'budget_tokens'])
+  for (const option of ['stepsTotal', 'deadlineMs', 'budgetTokens'])
     for (const value of [0, 1.5, '7'])
       expect(() => task('T23', { [option]: value })).toThrow(`${option} must be a whole number from 1 on`);
+});
+
+test('the options of a task, of its tools and of its end are known by their former names too', async () => {
+  const terms = { steps_total: 7, deadline_ms: 60_000, budget_tokens: 100 };
+  const { asked, headers, made } = await taskWith(runs, terms);
+  expect(headers).toMatchObject({
+    'holdfast-task-steps-total': '7',
+    'holdfast-task-deadline-ms': '60000',
+    'holdfast-task-budget-tokens': '100',
+  });
+  await made.tool(CALL, () => ({}), { hold_ms: 7 });
+  await made.complete('done', { ttl_s: 60 });
+  const bodies = asked.map(({ body }) => body);
+  expect(bodies).toContainEqual({ claim: expect.any(String) as string, hold_ms: 7, repeat: 'never' });
+  expect(bodies).toContainEqual({ reason: 'done', ttl_s: 60 });
+
+  expect(() => task('T23', { stepsTotal: 7, steps_total: 7 })).toThrow('stepsTotal and steps_total');
+  await expect(made.tool(CALL, () => ({}), { holdMs: 7, hold_ms: 7 })).rejects.toThrow('holdMs and hold_ms');
+  await expect(made.complete('done', { ttlS: 6, ttl_s: 6 })).rejects.toThrow('ttlS and ttl_s');
 });
 
 describe('a request that is made with the fetch of a task', () => {
@@ -85,7 +104,7 @@ describe('a request that is made with the fetch of a task', () => {
     ['id', '', {}],
     ['id', 'x'.repeat(257), {}],
     ['session', 'T23', { session: '' }],
-    ['max_retries', 'T23', { max_retries: -1 }],
+    ['maxRetries', 'T23', { maxRetries: -1 }],
   ])('needs a valid %s', (name, id, options) => {
     expect(() => task(id, options)).toThrow(TypeError);
     expect(() => task(id, options)).toThrow(name);
@@ -96,7 +115,7 @@ describe('a tool', () => {
   test('runs when its call is claimed, and its result is kept', async () => {
     const { made, asked, paths } = await taskWith(runs);
     const tool = vi.fn(() => ({ sent: true }));
-    expect(await made.tool(CALL, tool, { hold_ms: 7 })).toEqual({ sent: true });
+    expect(await made.tool(CALL, tool, { holdMs: 7 })).toEqual({ sent: true });
     expect(tool).toHaveBeenCalledExactlyOnceWith(
       { to: 'Ann', copies: [1, { b: 2, a: 1 }] },
       { idempotencyKey: expect.stringMatching(/^[0-9a-f]{64}$/) as string },
@@ -230,7 +249,7 @@ describe('a tool', () => {
           return count === 1 ? refusal(503, 'store_unavailable') : Promise.reject(new TypeError());
         return runs(one);
       },
-      { give_up_ms: 5000 },
+      { giveUpMs: 5000 },
     );
     const tool = vi.fn(() => 'sent');
     expect(await made.tool(CALL, tool)).toBe('sent');
@@ -303,7 +322,7 @@ describe('what is said of a task', () => {
     expect(await made.pause('lunch')).toEqual(document);
     await made.resume();
     await made.complete('done');
-    await made.cancel(undefined, { ttl_s: 60 });
+    await made.cancel(undefined, { ttlS: 60 });
     await made.setTerms({ steps_total: 7 });
     const path = 'http://127.0.0.1:1/holdfast/v1/tasks/T23';
     expect(paths()).toEqual([
@@ -330,7 +349,7 @@ describe('what is said of a task', () => {
     await expect(made.pause()).rejects.toMatchObject({ name: 'LedgerError', code: 'task_ended' });
     let asked = 0;
     const away = await taskWith(() => (++asked < 3 ? refusal(503, 'away') : Response.json(document)), {
-      give_up_ms: 5000,
+      giveUpMs: 5000,
     });
     expect(await away.made.pause()).toEqual(document);
     expect(asked).toBe(3);
@@ -353,7 +372,7 @@ test('what a task asks is what the OpenAPI document describes', async () => {
   const unknown = await made.tool(CALL, () => 'sent').catch((error: unknown) => error);
   await (unknown as UnknownCallError).release();
   const other = await taskWith(runs);
-  await other.made.tool(CALL, () => ({ sent: true }), { hold_ms: 5, repeat: 'with_key' });
+  await other.made.tool(CALL, () => ({ sent: true }), { holdMs: 5, repeat: 'with_key' });
   await made.show();
   expect((await made.progress().next()).value).toMatchObject({ status: 'cancelled', steps_done: 0 });
   await made.pause('lunch');

@@ -56,7 +56,7 @@ async function deployment(until: string, failure: Failure) {
     const { headers } = response;
     return new Response(response.body?.pipeThrough(lossy), { headers });
   };
-  const client = resumable({ endpoints: [second.api], fetch: inner, backoff_ms: 1, backoff_max_ms: 50 });
+  const client = resumable({ endpoints: [second.api], fetch: inner, backoffMs: 1, backoffMaxMs: 50 });
   return { first, second, provider, client, bodies };
 }
 

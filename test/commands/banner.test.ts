@@ -4,6 +4,7 @@ import { banner, tryCommand } from '../../src/commands/banner.ts';
 import { summaryText } from '../../src/commands/replica-summary.ts';
 import { completeConfiguration } from '../../src/config/load.ts';
 import { VERSION } from '../../src/lib/version.ts';
+import { stateDirectory } from '../../src/server/store-directory.ts';
 
 const URLS = { api: 'http://127.0.0.1:8080', admin: 'http://127.0.0.1:9090' };
 const KEYED = { base_url: 'https://api.openai.com/v1', api_key: 'sk-secret' };
@@ -37,6 +38,7 @@ describe('what a terminal is shown when a replica listens', () => {
   it.each([
     ['memory', 'memory: what it has is gone when the process ends'],
     ['file:./data', resolve('data')],
+    ['file', stateDirectory(process.env)],
   ])('names the place of %s', (store, shown) => {
     const configuration = completeConfiguration({ upstreams: { openai: KEYED }, checkpoint: { store } });
     expect(banner(URLS, configuration, plain)).toContain(`  Store      ${shown}\n`);
@@ -66,10 +68,14 @@ describe('the request to try', () => {
 
 describe('what a terminal is shown at the end', () => {
   const runs = (outcome: string, value: number) => ({ value, labels: { wire: 'messages', outcome } });
-  const buckets = (...counts: number[]) => [
-    ...counts.map((value, index) => ({ value, labels: { le: [0.01, 0.5, 640, '+Inf'][index] ?? '' } })),
-    { value: counts.at(-1) ?? 0, labels: {} },
+  const bucketsOf = (upstream: string, ...counts: number[]) => [
+    ...counts.map((value, index) => ({
+      value,
+      labels: { le: [0.01, 0.5, 640, '+Inf'][index] ?? '', upstream },
+    })),
+    { value: counts.at(-1) ?? 0, labels: { upstream } },
   ];
+  const buckets = (...counts: number[]) => bucketsOf('main', ...counts);
   const RUNS = [
     ...[runs('complete', 5), runs('recovered', 2), runs('salvaged', 1), runs('failed', 1)],
     ...[runs('rejected', 2), runs('cancelled', 1)],
@@ -78,6 +84,11 @@ describe('what a terminal is shown at the end', () => {
   it.each([
     [[runs('complete', 1)], buckets(0, 0, 0, 0), '1 run, 0 rescued, 0 failed'],
     [RUNS, buckets(0, 2, 2, 2), '12 runs, 3 rescued, 3 failed, longest gap at most 500ms'],
+    [
+      RUNS,
+      [...buckets(0, 2, 2, 2), ...bucketsOf('spare', 1, 1, 1, 1), ...bucketsOf('idle', 0, 0, 0, 0)],
+      '12 runs, 3 rescued, 3 failed, longest gap at most 500ms',
+    ],
     [RUNS, buckets(2, 2, 2, 3), '12 runs, 3 rescued, 3 failed, longest gap over 10m40s'],
   ])('%#', (ended, gaps, text) => {
     expect(summaryText(ended, gaps)).toBe(text);

@@ -71,7 +71,7 @@ describe('where values come from', () => {
       },
       checkpoint: {
         replication: { wait_replicas: 0, wait_ms: 500 },
-        store: 'file:./data',
+        store: 'file',
         durability: 'interval',
         interval_ms: 100,
         lease_ms: 3000,
@@ -321,11 +321,11 @@ describe('what is wrong is named with its place and the remedy', () => {
     ['breaker: { open_ms: 30000 }', 'breaker.open_max_ms: must not be less than breaker.open_ms.'],
     [
       'checkpoint: { store: sqlite }',
-      'checkpoint.store: must be memory, file: and a directory, like file:./data, or a URL of Redis, like redis://localhost:6379/0.',
+      'checkpoint.store: must be memory, file, file:DIR like file:./data, or a URL of Redis, like redis://localhost:6379/0.',
     ],
     [
       'checkpoint: { store: "redis://" }',
-      'checkpoint.store: must be memory, file: and a directory, like file:./data, or a URL of Redis, like redis://localhost:6379/0.',
+      'checkpoint.store: must be memory, file, file:DIR like file:./data, or a URL of Redis, like redis://localhost:6379/0.',
     ],
     ['checkpoint: { store: ["redis://:password@localhost"] }', 'checkpoint.store: must be a string.'],
     [

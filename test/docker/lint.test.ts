@@ -3,21 +3,26 @@ import { globSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, type TestContext, test } from 'vitest';
 import { parse } from 'yaml';
-import { actionlint, hadolint, type Linter } from '../linters.ts';
+import type { CachedProgram } from '../cached-program.ts';
+import { actionlint, hadolint } from '../linters.ts';
 import { assignments, execForm, parseDockerfile } from './dockerfile.ts';
 import { contextOf, REPOSITORY } from './image-build.ts';
 
 const run = promisify(execFile);
 const read = (path: string): string => readFileSync(`${REPOSITORY}/${path}`, 'utf8');
 
-let linters: { dockerfile: Linter; workflows: Linter };
+let linters: { dockerfile: CachedProgram; workflows: CachedProgram };
 beforeAll(async () => {
   const [dockerfile, workflows] = await Promise.all([hadolint(), actionlint()]);
   linters = { dockerfile, workflows };
 }, 600_000);
 
 /** What the linter complains of. */
-async function complaints({ skip }: TestContext, linter: Linter, words: readonly string[]): Promise<string> {
+async function complaints(
+  { skip }: TestContext,
+  linter: CachedProgram,
+  words: readonly string[],
+): Promise<string> {
   if ('missing' in linter) return skip(linter.missing);
   try {
     await run(linter.path, words, { cwd: REPOSITORY });

@@ -43,6 +43,14 @@ describe('links', () => {
     expect(faults).toEqual([]);
   });
 
+  test.each(['clients/javascript/README.md', 'clients/python/README.md'])(
+    'of %s lead out into the web, because its package has no other page',
+    (path) => {
+      const targets = linksOf(pageAt(path)).map(({ target }) => target);
+      expect(targets.filter((target) => !target.startsWith('https:') && !target.startsWith('#'))).toEqual([]);
+    },
+  );
+
   test('that lead nowhere are found', () => {
     const text =
       '# One `word`\n\n[a](#one-word) [b](#two) [c](nowhere.md)\n![d](docs/demo.svg) <https://a.example/>\n[e](http://x.y/)';

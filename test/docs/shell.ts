@@ -126,8 +126,8 @@ function writePrograms(directory: string, bin: string): void {
       `  run) ${scriptIs('"$2"')};;`,
       '  start) shift; [ $# = 0 ] || shift; exec holdfast serve "$@";;',
       // test/package.test.ts packs and installs the package.
-      '  pack) ;;',
-      `  install) [ $# = 1 ] || [ -d '${ROOT}'/node_modules/"$2" ] || [ "$2" = './holdfast-${version()}.tgz' ];;`,
+      `  pack) [ $# = 1 ] || [ -f '${ROOT}'/"$2"/package.json ];;`,
+      `  install) [ $# = 1 ] || [ -d '${ROOT}'/node_modules/"$2" ] || [[ "$2" =~ /holdfast(-client)?-${version()}.tgz$ ]];;`,
       '  *) exit 1;;',
       'esac',
     ].join('\n'),

@@ -36,6 +36,11 @@ export class StandIn {
     for (const name of readdirSync(join(ROOT, 'node_modules')))
       if (!name.startsWith('.')) symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
     symlinkSync(ROOT, join(modules, 'holdfast'));
+    // What its package has is compiled from the same source.
+    const client = join(modules, 'holdfast-client');
+    mkdirSync(client);
+    symlinkSync(join(ROOT, 'clients/javascript/package.json'), join(client, 'package.json'));
+    symlinkSync(join(ROOT, 'dist'), join(client, 'dist'));
   }
 
   static async start(): Promise<StandIn> {

@@ -81,7 +81,7 @@ describe.each(CLIENTS)('%s', (_, connect, events) => {
       vi.spyOn(console, method).mockImplementation((...said) => complaints.push(said));
     }
     fleet = await Fleet.open(events);
-    const fetch = resumable({ endpoints: fleet.urls, backoff_ms: 1, backoff_max_ms: 4 });
+    const fetch = resumable({ endpoints: fleet.urls, backoffMs: 1, backoffMaxMs: 4 });
     client = connect(fleet.base, fetch);
   });
   afterAll(() => {

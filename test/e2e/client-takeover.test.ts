@@ -38,7 +38,7 @@ async function deploy(options: DeploymentOptions = {}): Promise<Deployment> {
 }
 
 const connect = ({ replicas }: Deployment, options: ResumableOptions = {}) =>
-  resumable({ endpoints: replicas.map(({ url }) => url), max_retries: 20, ...options });
+  resumable({ endpoints: replicas.map(({ url }) => url), maxRetries: 20, ...options });
 
 /** One answer read through the client, and told about as it grows. */
 async function read(

@@ -94,7 +94,7 @@ describe('SDKs do not notice, on any wire, that a replica died', needs(redis), (
     const secret = 'the secret that both replicas share';
     deployment = await Deployment.start({ replicas: 2, secret, checkpoint });
     const endpoints = deployment.replicas.map(({ url }) => url);
-    const fetch = resumable({ endpoints, max_retries: 20 });
+    const fetch = resumable({ endpoints, maxRetries: 20 });
     clients = CLIENTS.map((connect) => connect({ url: deployment.holdfast.url, endpoints, fetch }));
   });
   afterAll(async () => {

@@ -154,7 +154,7 @@ function describeFailover(redis: string): void {
     const { holdfast, other } = deployment;
     deployment.plan('lost', STALLED_TALK);
     const endpoints = deployment.replicas.map(({ url }) => url);
-    const fetch = resumable({ endpoints, max_retries: 100 });
+    const fetch = resumable({ endpoints, maxRetries: 100 });
     const response = await post(holdfast.url, talkRequest('lost'), {}, undefined, fetch);
     const run = response.headers.get('holdfast-run-id') ?? '';
     let said = '';

@@ -68,7 +68,7 @@ export class HoldfastProcess {
       ],
       {
         cwd: directory,
-        env: { PATH: process.env.PATH },
+        env: { PATH: process.env.PATH, HOME: directory },
         stdio: ['ignore', 'pipe', 'pipe'],
       },
     );

@@ -66,6 +66,8 @@ it('what can be counted is there before it is, so that the first of its kind is 
     'holdfast_recoveries_total{plan="R2",mode="none",outcome="succeeded"}',
     'holdfast_checkpoint_errors_total{store="redis"}',
     'holdfast_checkpoint_append_seconds_count{store="redis"}',
+    'holdfast_recovery_gap_seconds_count{upstream="spare"}',
+    'holdfast_time_to_first_token_seconds_count{upstream="main"}',
     'holdfast_target_transitions_total{upstream="main",model="kelp",state="open"}',
     'holdfast_salvaged_runs_total{status="recovered_from_partial"}',
     'holdfast_takeovers_total{outcome="taken"}',
@@ -103,17 +105,17 @@ it('says whether the replica is ready and whether its store works, as things are
 it('a scraper that prefers OpenMetrics gets the run behind a value, and others do not', async () => {
   const metrics = new Metrics();
   metrics.begin(CONFIGURED);
-  metrics.recoveryGap.observe(metrics.ofRun(RUN, 0.3));
-  metrics.timeToFirstToken.observe(metrics.ofRun(RUN, 1000));
+  metrics.recoveryGap.observe(metrics.ofRun(RUN, 'main', 0.3));
+  metrics.timeToFirstToken.observe(metrics.ofRun(RUN, 'main', 1000));
   metrics.runs.inc({ wire: 'responses', outcome: 'recovered' });
   const before = await metrics.exposition('text/plain');
   const open = await metrics.exposition(OPEN_METRICS);
   expect(open.type).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
   expect(open.body).toMatch(
-    /^holdfast_recovery_gap_seconds_bucket\{le="0\.5"\} 1 # \{run_id="run_kelp"\} 0\.3 [\d.]+$/m,
+    /^holdfast_recovery_gap_seconds_bucket\{le="0\.5",upstream="main"\} 1 # \{run_id="run_kelp"\} 0\.3 [\d.]+$/m,
   );
   expect(open.body).toMatch(
-    /^holdfast_time_to_first_token_seconds_bucket\{le="\+Inf"\} 1 # \{run_id="run_kelp"\} 1000 [\d.]+$/m,
+    /^holdfast_time_to_first_token_seconds_bucket\{le="\+Inf",upstream="main"\} 1 # \{run_id="run_kelp"\} 1000 [\d.]+$/m,
   );
   expect(open.body).toContain('# TYPE holdfast_runs counter\n');
   expect(open.body).toContain('\nholdfast_runs_total{wire="responses",outcome="recovered"} 1\n');
@@ -142,9 +144,9 @@ it.each([
 it('names no run where that is not wanted', async () => {
   const metrics = new Metrics();
   metrics.exemplars = false;
-  metrics.recoveryGap.observe(metrics.ofRun(RUN, 0.3));
+  metrics.recoveryGap.observe(metrics.ofRun(RUN, 'main', 0.3));
   const { body } = await metrics.exposition(OPEN_METRICS);
-  expect(body).toContain('holdfast_recovery_gap_seconds_count 1');
+  expect(body).toContain('holdfast_recovery_gap_seconds_count{upstream="main"} 1');
   expect(body).not.toContain(RUN);
 });
 

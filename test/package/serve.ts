@@ -10,7 +10,10 @@ const SERVE = ['serve', '--upstream', 'http://127.0.0.1:9/v1', '--port', '0', '-
  * then ends it with SIGTERM. Returns its exit status; throws what it said if it never listened.
  */
 export async function serveUntilTold(node: string, cli: string, directory: string): Promise<number | null> {
-  const child = spawn(node, [cli, ...SERVE], { cwd: directory, env: { PATH: process.env.PATH } });
+  const child = spawn(node, [cli, ...SERVE], {
+    cwd: directory,
+    env: { PATH: process.env.PATH, HOME: directory },
+  });
   try {
     const exit = once(child, 'exit') as Promise<[number | null]>;
     const said = text(child.stderr);

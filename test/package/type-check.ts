@@ -5,8 +5,8 @@ import { run } from './run.ts';
 
 const NODE_MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url));
 
-const CONSUMER = `
-import { resumable, type ResumableOptions, StreamInterruptedError } from 'holdfast/client';
+const consumerOf = (client: string) => `
+import { resumable, type ResumableOptions, StreamInterruptedError } from '${client}';
 
 const options: ResumableOptions = { endpoints: ['http://127.0.0.1:8080'], fetch: globalThis.fetch };
 export const fetch: typeof globalThis.fetch = resumable(options);
@@ -15,10 +15,10 @@ export const interruption: Error = new StreamInterruptedError();
 resumable({ endpoint: 'http://127.0.0.1:8080' });
 `;
 
-const REQUIRING = `
-import client = require('holdfast/client');
+const requiringOf = (client: string) => `
+import client = require('${client}');
 
-export const fetch: typeof globalThis.fetch = client.resumable({ max_retries: 3 });
+export const fetch: typeof globalThis.fetch = client.resumable({ maxRetries: 3 });
 `;
 
 /** The environment whose types say what `fetch` is. */
@@ -29,12 +29,24 @@ const ENVIRONMENTS = {
 
 export type Environment = keyof typeof ENVIRONMENTS;
 
+/** Ways in which applications find types: their `module`, its resolution, and what says what `fetch` is. */
+export const TYPE_KINDS = [
+  ['node16', 'node16', 'node'],
+  ['node18', 'node16', 'node'],
+  ['node20', 'node16', 'node'],
+  ['nodenext', 'nodenext', 'node'],
+  ['esnext', 'bundler', 'browser'],
+  ['preserve', 'bundler', 'browser'],
+  ['commonjs', 'bundler', 'node'],
+] as const satisfies readonly (readonly [string, string, Environment])[];
+
 /**
- * Type-checks applications that use the client, in the project at `project` that has it installed: one that is an ES
+ * Type-checks applications that use `client`, in the project at `project` that has it installed: one that is an ES
  * module and, unless `resolution` is that of bundlers, two in CommonJS. Throws with what the compiler says.
  */
 export async function typeCheck(
   project: string,
+  client: string,
   module: string,
   resolution: string,
   environment: Environment,
@@ -42,8 +54,12 @@ export async function typeCheck(
   const directory = join(project, [module, resolution, environment].join('-'));
   const sources: Record<string, string> =
     resolution === 'bundler'
-      ? { 'consumer.ts': CONSUMER }
-      : { 'consumer.mts': CONSUMER, 'consumer.cts': CONSUMER, 'requiring.cts': REQUIRING };
+      ? { 'consumer.ts': consumerOf(client) }
+      : {
+          'consumer.mts': consumerOf(client),
+          'consumer.cts': consumerOf(client),
+          'requiring.cts': requiringOf(client),
+        };
   const compilerOptions = {
     ...ENVIRONMENTS[environment],
     module,

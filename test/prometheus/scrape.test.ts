@@ -222,6 +222,8 @@ describe('a Prometheus that scrapes replicas in trouble', needs(prometheusFound,
     'holdfast_takeovers_total{outcome="refused"}',
     'holdfast_client_disconnects_total',
     'gen_ai_client_operation_duration_seconds_count{error_type="idle_stall"}',
+    'gen_ai_client_operation_time_to_first_chunk_seconds_count',
+    'gen_ai_client_operation_time_per_output_chunk_seconds_count',
     'gen_ai_client_inference_usage_output_tokens_total',
   ])(
     '%s has been counted',

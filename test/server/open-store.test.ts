@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { segmentName } from '../../src/checkpoint/file/names.ts';
 import { StoreConfigurationError } from '../../src/checkpoint/store.ts';
 import { systemTime } from '../../src/lib/time.ts';
-import { fileStoreDirectory, type OpenStoreOptions, openStore } from '../../src/server/open-store.ts';
+import { type OpenStoreOptions, openStore } from '../../src/server/open-store.ts';
 import { HEADER_RECORD, newRunId, OWNER, temporaryDirectory } from '../checkpoint/fixtures.ts';
 
 const OPTIONS: OpenStoreOptions = {
@@ -54,23 +54,13 @@ test('what is sealed is opened with any of the keys, and not without', async () 
   expect(await readWith([])).toBeUndefined();
 });
 
-test.each([
-  ['file:./data', join(process.cwd(), 'data')],
-  ['file:/var/lib/holdfast', '/var/lib/holdfast'],
-  ['file:///var/lib/holdfast', '/var/lib/holdfast'],
-  ['memory', undefined],
-  ['file:', undefined],
-])('the directory of %s is %s', (url, dir) => {
-  expect(fileStoreDirectory(url)).toBe(dir);
-});
-
 test.each(['', 'file:', 'disk', 'redis:/localhost', 'memory:', 'https://me:hunter2@redis'])(
   '%j is refused with a remedy, and without its password',
   async (url) => {
     const opened = openStore(url, OPTIONS);
     await expect(opened).rejects.toBeInstanceOf(StoreConfigurationError);
     await expect(opened).rejects.toThrow(
-      /^checkpoint\.store: ".*" is not a store; use "memory", "file:<directory>" or "redis:\/\/<host>"$/,
+      /^checkpoint\.store: ".*" is not a store; use "memory", "file", "file:<directory>" or "redis:\/\/<host>"$/,
     );
     await expect(opened).rejects.not.toThrow(/hunter2/);
   },

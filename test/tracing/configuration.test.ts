@@ -38,6 +38,7 @@ test.each([
   [{ sample_ratio: 1.5 }, /^tracing\.sample_ratio: must be at most 1, not 1\.5/],
   [{ sample_ratio: 'all' }, /^tracing\.sample_ratio: must be a number, not "all"/],
   [{ service_name: '' }, /^tracing\.service_name: must not be empty/],
+  [{ conversation_ids: 'yes' }, /^tracing\.conversation_ids: must be true or false/],
   [{ protocol: 'grpc' }, /^tracing\.protocol: unknown key/],
 ])('%o is refused', (tracing, message) => {
   expect(problemOf(tracing)).toMatch(message);

@@ -154,3 +154,17 @@ test.each<[UpstreamConfiguration, string]>([
 ])('%o is of %s', (upstream, name) => {
   expect(providerName('main', upstream)).toBe(name);
 });
+
+test('both spans name the conversation, where the request does', () => {
+  const { watch, spans } = traced({ conversation: 'conv_1' });
+  watch.attempt(ATTEMPT);
+  watch.attemptEnded({ outcome: 'complete', added: 1 });
+  watch.ended({ outcome: 'complete' });
+  const named = (all: ReturnType<typeof spans>) =>
+    all.map(({ attributes }) => attributes['gen_ai.conversation.id']);
+  expect(named(spans())).toEqual(['conv_1', 'conv_1']);
+
+  const other = traced();
+  other.watch.ended({ outcome: 'complete' });
+  expect(named(other.spans())).toEqual([undefined]);
+});

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, type TestContext, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, type TestContext, test, vi } from 'vitest';
 import { Deployment, modelOf } from '../e2e/deployment.ts';
 import type { LogLine } from '../e2e/holdfast-process.ts';
 import { post, streamRequest } from '../e2e/raw-client.ts';
@@ -194,6 +194,23 @@ describe('a run that stays here', () => {
     const said = ['The tide', 'twice', 'rock', 'Brest', 'days', 'something nobody'];
     const keys = ['client-key', COLLECTOR_KEY, ...Object.values(private_)];
     for (const secret of [...said, ...keys]) expect(to.written).not.toContain(secret);
+  });
+});
+
+describe('a run of a conversation', () => {
+  test('names it in its spans where the configuration wants that', async (context) => {
+    const to = collectorOf(context);
+    const endpoint = to.url;
+    const deployment = await Deployment.start({ tracing: { endpoint, conversation_ids: true } });
+    onTestFinished(() => deployment.close());
+    deployment.plan('talk', { parts: [TEXT] });
+    const request = streamRequest(modelOf('vllm'), 'talk');
+    const response = await post(deployment.holdfast.url, request, { 'holdfast-thread': 'T42' });
+    await response.text();
+    const [tree] = await to.runs(String(response.headers.get('holdfast-run-id')));
+    const named = [tree?.span, ...(tree?.attempts ?? [])].map((span) => span?.attributes);
+    expect(named).toHaveLength(2);
+    for (const attributes of named) expect(attributes).toMatchObject({ 'gen_ai.conversation.id': 'T42' });
   });
 });
 

@@ -4,6 +4,7 @@ import { ModelPattern } from '../../config/model-pattern.ts';
 import { CAUSES } from '../../interrupts/interruption.ts';
 import type { Time } from '../../lib/time.ts';
 import { tokenCount } from '../../plans/tokens.ts';
+import { CHUNK_GAP_BUCKETS } from '../../proxy/run/context/chunk-gaps.ts';
 import type {
   ObservedAttempt,
   ObservedAttemptEnd,
@@ -12,7 +13,7 @@ import type {
   RunObservation,
   RunObserver,
 } from '../../proxy/run/context/run-observer.ts';
-import { OPERATIONS, operationOf, providerName } from '../../tracing/attributes.ts';
+import { OPERATIONS, operationOf, providerName, serverOf } from '../../tracing/attributes.ts';
 import type { Families, Labels } from '../families.ts';
 
 /** Those that the OpenTelemetry conventions recommend, and beyond them what a model that reasons takes. */
@@ -24,6 +25,8 @@ const FIRST_TOKEN_BUCKETS = [
   0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 320,
   640,
 ];
+/** The recommended ones, and beyond them what a model that reasons takes to say its first word. */
+const FIRST_CHUNK_BUCKETS = DURATION_BUCKETS;
 const TOKEN_BUCKETS = [
   1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864,
 ];
@@ -34,20 +37,35 @@ const OPERATION = {
   gen_ai_request_model: 'model',
 } as const satisfies Labels<string>;
 
-const ERROR = { ...OPERATION, error_type: [...CAUSES, 'cancelled'] } as const satisfies Labels<string>;
+/** Towards a provider: where it is, besides. */
+const CLIENT = {
+  ...OPERATION,
+  server_address: 'address',
+  server_port: 'port',
+} as const satisfies Labels<string>;
 
-/** What every series of an operation says of it. */
+const ERROR = { error_type: [...CAUSES, 'cancelled'] } as const satisfies Labels<string>;
+
+/** What every series of a request says of it. */
 type OperationLabels = Readonly<Record<keyof typeof OPERATION, string>>;
+
+/** What every series of a request to a provider says of it. */
+type ClientLabels = Readonly<Record<keyof typeof CLIENT, string>>;
 
 /**
  * Runs and attempts under the names of the OpenTelemetry conventions for generative AI: towards providers Holdfast is a
  * client, whose operations are attempts, and towards its own clients a server, whose requests are runs.
  */
 export class GenAiMetrics implements RunObserver {
-  readonly #upstreams: ReadonlyMap<string, string>;
+  readonly #upstreams: ReadonlyMap<
+    string,
+    Omit<ClientLabels, 'gen_ai_operation_name' | 'gen_ai_request_model'>
+  >;
   readonly #models: ConfiguredModels;
   readonly time: Time;
   readonly operationDuration;
+  readonly timeToFirstChunk;
+  readonly timePerOutputChunk;
   readonly tokenUsage;
   readonly inputTokens;
   readonly outputTokens;
@@ -59,7 +77,7 @@ export class GenAiMetrics implements RunObserver {
     this.#upstreams = new Map(
       Object.entries(upstreams).map(([name, upstream]: [string, UpstreamConfiguration]) => [
         name,
-        providerName(name, upstream),
+        labelsOfUpstream(name, upstream),
       ]),
     );
     this.#models = new ConfiguredModels(configuration);
@@ -68,29 +86,41 @@ export class GenAiMetrics implements RunObserver {
       'gen_ai_client_operation_duration_seconds',
       'Duration of a request to a provider; with an error_type where it did not end well.',
       DURATION_BUCKETS,
-      ERROR,
+      { ...CLIENT, ...ERROR },
+    );
+    this.timeToFirstChunk = families.histogram(
+      'gen_ai_client_operation_time_to_first_chunk_seconds',
+      'From a request to a provider to the first chunk that added something to the answer.',
+      FIRST_CHUNK_BUCKETS,
+      CLIENT,
+    );
+    this.timePerOutputChunk = families.talliedHistogram(
+      'gen_ai_client_operation_time_per_output_chunk_seconds',
+      'Between the chunks of a provider that say something, for each one after the first.',
+      CHUNK_GAP_BUCKETS,
+      CLIENT,
     );
     this.tokenUsage = families.histogram(
       'gen_ai_client_token_usage',
       'Tokens that a provider reported for a request.',
       TOKEN_BUCKETS,
-      { ...OPERATION, gen_ai_token_type: ['input', 'output'] },
+      { ...CLIENT, gen_ai_token_type: ['input', 'output'] },
     );
     this.inputTokens = families.counter(
       'gen_ai_client_inference_usage_input_tokens_total',
       'Input tokens that providers reported.',
-      { ...OPERATION, gen_ai_token_modality: ['unknown'] },
+      { ...CLIENT, gen_ai_token_modality: ['unknown'] },
     );
     this.outputTokens = families.counter(
       'gen_ai_client_inference_usage_output_tokens_total',
       'Output tokens that providers reported.',
-      { ...OPERATION, gen_ai_token_modality: ['unknown'] },
+      { ...CLIENT, gen_ai_token_modality: ['unknown'] },
     );
     this.requestDuration = families.histogram(
       'gen_ai_server_request_duration_seconds',
       'Duration of a run as its client saw it, recoveries included; with an error_type where it did not end well.',
       DURATION_BUCKETS,
-      ERROR,
+      { ...OPERATION, ...ERROR },
     );
     this.timeToFirstToken = families.histogram(
       'gen_ai_server_time_to_first_token_seconds',
@@ -104,13 +134,29 @@ export class GenAiMetrics implements RunObserver {
     return new GenAiRun(run, this);
   }
 
+  /** Of a request of a client: its answer has no address but that of this replica. */
   labelsOf(wire: WireName, upstream: string, model: string): OperationLabels {
     return {
       gen_ai_operation_name: operationOf(wire),
-      gen_ai_provider_name: this.#upstreams.get(upstream) ?? '',
+      gen_ai_provider_name: this.#upstreams.get(upstream)?.gen_ai_provider_name ?? '',
       gen_ai_request_model: this.#models.nameOf(model),
     };
   }
+
+  /** Of a request to a provider. */
+  clientLabelsOf(wire: WireName, upstream: string, model: string): ClientLabels {
+    const { server_address = '', server_port = '' } = this.#upstreams.get(upstream) ?? {};
+    return { ...this.labelsOf(wire, upstream, model), server_address, server_port };
+  }
+}
+
+function labelsOfUpstream(name: string, upstream: UpstreamConfiguration) {
+  const { address, port } = serverOf(upstream);
+  return {
+    gen_ai_provider_name: providerName(name, upstream),
+    server_address: address,
+    server_port: String(port),
+  };
 }
 
 /** Stands for every name that no route knows. */
@@ -148,7 +194,7 @@ const NOT_ENDED_HERE: ReadonlySet<ObservedEnd['outcome']> = new Set([
 const FAILED: ReadonlySet<ObservedEnd['outcome']> = new Set(['failed', 'rejected']);
 
 interface Operation {
-  readonly labels: OperationLabels;
+  readonly labels: ClientLabels;
   readonly began_ms: number;
 }
 
@@ -173,22 +219,28 @@ class GenAiRun implements RunObservation {
   }
 
   attempt({ upstream, asked_model }: ObservedAttempt): undefined {
-    const labels = this.#metrics.labelsOf(this.#run.wire, upstream, asked_model);
+    const labels = this.#metrics.clientLabelsOf(this.#run.wire, upstream, asked_model);
     this.#operation = { labels, began_ms: this.#metrics.time.now() };
     this.#upstream = upstream;
   }
 
   answering(): void {
+    if (this.#operation) {
+      const { labels, began_ms } = this.#operation;
+      this.#metrics.timeToFirstChunk.observe(labels, this.#secondsSince(began_ms));
+    }
     if (this.#isAnswered) return;
     this.#isAnswered = true;
     this.#metrics.timeToFirstToken.observe(this.#labels, this.#secondsSince(this.#began_ms));
   }
 
-  attemptEnded({ interruption, usage }: ObservedAttemptEnd): void {
+  attemptEnded({ interruption, usage, chunk_gaps }: ObservedAttemptEnd): void {
     this.#error_type = interruption?.cause;
     const operation = this.#endOperation(interruption?.cause);
-    if (!operation || !usage) return;
+    if (!operation) return;
     const { labels } = operation;
+    if (chunk_gaps) this.#metrics.timePerOutputChunk.add(labels, chunk_gaps);
+    if (!usage) return;
     const { tokenUsage, inputTokens, outputTokens } = this.#metrics;
     const input = tokenCount(usage.prompt_tokens);
     const output = tokenCount(usage.completion_tokens);

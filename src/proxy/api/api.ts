@@ -27,7 +27,7 @@ import { streamedRequest } from './document-request.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { attend, beforehand, detachTimeoutOf, type WantedDocument } from './respond.ts';
 import { returnToRun } from './return.ts';
-import { profileOf, type RunOptions, runOptions, threadOf } from './run-options.ts';
+import { conversationOf, profileOf, type RunOptions, runOptions, threadOf } from './run-options.ts';
 
 /** To parse more than this, and then to compare it with other requests, takes long enough for others to have a turn between. */
 const LARGE_BYTES = 262_144;
@@ -248,6 +248,7 @@ async function streamAnswer(
       ...profileOf(headers, configuration),
       ...(options.deadline_ms !== undefined && { deadline_ms: options.deadline_ms }),
       ...(thread && { thread: thread.name }),
+      ...conversationOf(headers, asked),
       ...(task && number !== undefined && { step: stepOf(task, number) }),
       memory,
       signal,

@@ -27,7 +27,7 @@ import { WIRES, wireOf } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
 import { type Caller, callerOf } from './caller.ts';
 import { attend, beforehand, detachedNote, detachTimeoutOf, type WantedDocument } from './respond.ts';
-import { profileOf, type RunOptions } from './run-options.ts';
+import { conversationOf, profileOf, type RunOptions } from './run-options.ts';
 
 /** What a stored event takes besides its text. */
 const EVENT_BYTES = 256;
@@ -350,6 +350,7 @@ function revive(
     ...profileOf(back.headers, context.configuration),
     ...(options.deadline_ms !== undefined && { deadline_ms: options.deadline_ms }),
     ...(thread !== undefined && { thread }),
+    ...conversationOf(back.headers, request),
     ...(step && { step }),
     memory: active.memory,
     signal: active.signal,

@@ -120,13 +120,22 @@ function sessionHeaders(headers: IncomingHttpHeaders): readonly unknown[] {
 }
 
 /** The most specific first. */
-function sessionFields({ prompt_cache_key, conversation, metadata, user }: Fields): readonly unknown[] {
+function sessionFields(fields: Fields): readonly unknown[] {
+  return [fields.prompt_cache_key, ...conversationFields(fields), fields.user];
+}
+
+function conversationFields({ conversation, metadata }: Fields): readonly unknown[] {
   return [
-    prompt_cache_key,
     isObject(conversation) ? conversation.id : conversation,
     isObject(metadata) ? metadata.session_id : undefined,
-    user,
   ];
+}
+
+/** What a request calls its conversation, for traces. What only the cache or a person is called does not leave with them. */
+export function conversationOf(headers: IncomingHttpHeaders, fields: Fields): Pick<Run, 'conversation'> {
+  const names = [headers['holdfast-thread'], ...sessionHeaders(headers), ...conversationFields(fields)];
+  const conversation = names.find(isName);
+  return conversation === undefined ? {} : { conversation };
 }
 
 const isName = (value: unknown): value is string =>

@@ -9,6 +9,7 @@ import { Attempt, type AttemptRequest } from '../upstream/attempt.ts';
 import type { RunTarget } from '../upstream/target.ts';
 import type { AnswerEvent, WireEvent, WireReader } from '../wires/common/wire.ts';
 import { type Answer, type AttemptReport, PHASE_OF, type PlannedAttempt } from './context/attempt.ts';
+import { ChunkGaps } from './context/chunk-gaps.ts';
 import type { RunContext } from './context/run-context.ts';
 import { HeldDocument } from './held-document.ts';
 import type { RunState } from './run-state.ts';
@@ -63,6 +64,7 @@ export class AttemptReader {
   /** The last event with content. */
   #event: AnswerEvent | undefined;
   readonly #after: AnswerEvent[] = [];
+  readonly #chunkGaps: ChunkGaps | undefined;
   #finishedChoices = 0;
   #batches = 0;
   /** Up to here the transcript may grow without being counted anew. */
@@ -87,6 +89,7 @@ export class AttemptReader {
     this.#offset = state.transcript.size;
     this.#held = state.run.unstreamed && HeldDocument.of(state);
     this.#at_ms = context.time.now();
+    if (context.configuration.metrics.gen_ai) this.#chunkGaps = new ChunkGaps();
     const { ending } = planned;
     if (!ending) return;
     this.#after.push(...ending.after);
@@ -121,6 +124,7 @@ export class AttemptReader {
       refusal,
       samples: { events: samples, headers },
       usage: attempts.reported,
+      chunk_gaps: this.#chunkGaps,
       answer_id,
       resume_path,
       cancel_path,
@@ -283,6 +287,7 @@ export class AttemptReader {
   /** What the attempt is doing, for its clocks and for the phase of an interruption. The finish reason, if it came. */
   #note(deltas: readonly Delta[]): string | undefined {
     const wasSilent = this.#phase === 'first_token';
+    let saysSomething = false;
     let reason: string | undefined;
     for (const delta of deltas) {
       this.#state.attempts.arrive(delta);
@@ -290,8 +295,10 @@ export class AttemptReader {
       const phase = PHASE_OF[delta.kind];
       if (phase === undefined) continue;
       this.#phase = phase;
+      saysSomething = true;
       this.#attempt.progressed(delta.kind === 'reasoning');
     }
+    if (saysSomething) this.#chunkGaps?.came(this.#at_ms);
     if (wasSilent && this.#phase !== 'first_token') this.#onAnswer();
     return reason;
   }

@@ -176,13 +176,14 @@ export class RunAttempts {
       const worked = report.ending || report.added > 0;
       metrics.recoveries.inc({ plan: plan.kind, mode, outcome: worked ? 'succeeded' : 'failed' });
     }
-    const { added, usage, answer_id } = report;
+    const { added, usage, chunk_gaps, answer_id } = report;
     this.#watch?.attemptEnded({
       outcome,
       added,
       ...(isJoined && { seam: splice.seam }),
       ...(interruption && { interruption: withoutMessage(interruption) }),
       ...(usage && { usage }),
+      ...(chunk_gaps && { chunk_gaps }),
       ...(answer_id !== undefined && { answer_id }),
     });
   }
@@ -209,7 +210,9 @@ export class RunAttempts {
     this.#content_ms = at_ms;
     if (before_ms === undefined) {
       const { metrics } = this.#context;
-      metrics.timeToFirstToken.observe(metrics.ofRun(this.#run.id, (at_ms - this.started_ms) / 1000));
+      metrics.timeToFirstToken.observe(
+        metrics.ofRun(this.#run.id, this.upstream, (at_ms - this.started_ms) / 1000),
+      );
     }
     return this.#recovery && this.#recovered(this.#recovery, before_ms ?? this.started_ms);
   }
@@ -220,7 +223,7 @@ export class RunAttempts {
     const gap_ms = time.now() - silent_since_ms;
     this.#recovery = undefined;
     this.#gap_ms = Math.max(gap_ms, this.#gap_ms ?? 0);
-    metrics.recoveryGap.observe(metrics.ofRun(this.#run.id, gap_ms / 1000));
+    metrics.recoveryGap.observe(metrics.ofRun(this.#run.id, from, gap_ms / 1000));
     const { upstream, count: attempt } = this;
     const { mode, model } = this.#segment;
     const seam = this.#splice?.seam;

@@ -34,7 +34,7 @@ export class MailTool {
   }
 
   async #runOnce(call: ToolCall, to: string): Promise<string> {
-    const send = () => this.#invitations.tool(call, () => this.#send(to), { hold_ms: 300 });
+    const send = () => this.#invitations.tool(call, () => this.#send(to), { holdMs: 300 });
     try {
       return await send();
     } catch (error) {

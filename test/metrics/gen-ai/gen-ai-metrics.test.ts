@@ -4,6 +4,7 @@ import { completeConfiguration } from '../../../src/config/load.ts';
 import type { Time } from '../../../src/lib/time.ts';
 import { GenAiMetrics } from '../../../src/metrics/gen-ai/gen-ai-metrics.ts';
 import { Metrics } from '../../../src/metrics/metrics.ts';
+import { ChunkGaps } from '../../../src/proxy/run/context/chunk-gaps.ts';
 import type {
   ObservedAttemptEnd,
   ObservedEnd,
@@ -96,18 +97,24 @@ it('an attempt is an operation of a client, and a run a request to a server', as
   run.attemptEnded({ outcome: 'complete', added: 9, usage: USAGE });
   run.ended({ outcome: 'recovered' });
 
+  const openai = `${labels('openai', 'gpt-*')},server_address="api.openai.com",server_port="443"`;
+  const cellar = `${labels('cellar', 'kelp-70b')},server_address="10.0.0.1",server_port="8000"`;
   const server = labels('cellar', 'gpt-*');
   expect(await observed.series()).toEqual({
-    [`gen_ai_client_operation_duration_seconds_sum{${labels('openai', 'gpt-*')},error_type="connection_reset"}`]: 3,
-    [`gen_ai_client_operation_duration_seconds_count{${labels('openai', 'gpt-*')},error_type="connection_reset"}`]: 1,
-    [`gen_ai_client_operation_duration_seconds_sum{${labels('cellar', 'kelp-70b')}}`]: 4,
-    [`gen_ai_client_operation_duration_seconds_count{${labels('cellar', 'kelp-70b')}}`]: 1,
-    [`gen_ai_client_token_usage_sum{${labels('cellar', 'kelp-70b')},gen_ai_token_type="input"}`]: 30,
-    [`gen_ai_client_token_usage_count{${labels('cellar', 'kelp-70b')},gen_ai_token_type="input"}`]: 1,
-    [`gen_ai_client_token_usage_sum{${labels('cellar', 'kelp-70b')},gen_ai_token_type="output"}`]: 5,
-    [`gen_ai_client_token_usage_count{${labels('cellar', 'kelp-70b')},gen_ai_token_type="output"}`]: 1,
-    [`gen_ai_client_inference_usage_input_tokens_total{${labels('cellar', 'kelp-70b')},gen_ai_token_modality="unknown"}`]: 30,
-    [`gen_ai_client_inference_usage_output_tokens_total{${labels('cellar', 'kelp-70b')},gen_ai_token_modality="unknown"}`]: 5,
+    [`gen_ai_client_operation_duration_seconds_sum{${openai},error_type="connection_reset"}`]: 3,
+    [`gen_ai_client_operation_duration_seconds_count{${openai},error_type="connection_reset"}`]: 1,
+    [`gen_ai_client_operation_duration_seconds_sum{${cellar}}`]: 4,
+    [`gen_ai_client_operation_duration_seconds_count{${cellar}}`]: 1,
+    [`gen_ai_client_operation_time_to_first_chunk_seconds_sum{${openai}}`]: 2,
+    [`gen_ai_client_operation_time_to_first_chunk_seconds_count{${openai}}`]: 1,
+    [`gen_ai_client_operation_time_to_first_chunk_seconds_sum{${cellar}}`]: 4,
+    [`gen_ai_client_operation_time_to_first_chunk_seconds_count{${cellar}}`]: 1,
+    [`gen_ai_client_token_usage_sum{${cellar},gen_ai_token_type="input"}`]: 30,
+    [`gen_ai_client_token_usage_count{${cellar},gen_ai_token_type="input"}`]: 1,
+    [`gen_ai_client_token_usage_sum{${cellar},gen_ai_token_type="output"}`]: 5,
+    [`gen_ai_client_token_usage_count{${cellar},gen_ai_token_type="output"}`]: 1,
+    [`gen_ai_client_inference_usage_input_tokens_total{${cellar},gen_ai_token_modality="unknown"}`]: 30,
+    [`gen_ai_client_inference_usage_output_tokens_total{${cellar},gen_ai_token_modality="unknown"}`]: 5,
     [`gen_ai_server_request_duration_seconds_sum{${server}}`]: 8,
     [`gen_ai_server_request_duration_seconds_count{${server}}`]: 1,
     [`gen_ai_server_time_to_first_token_seconds_sum{${labels('openai', 'gpt-*')}}`]: 2,
@@ -133,9 +140,10 @@ it.each<[ObservedEnd['outcome'], string | undefined]>([
   expect(requests(series)).toEqual([
     `gen_ai_server_request_duration_seconds_count{${whose},error_type="${error_type}"}`,
   ]);
-  expect(series[`gen_ai_client_operation_duration_seconds_count{${whose},error_type="${error_type}"}`]).toBe(
-    1,
-  );
+  const server = 'server_address="llm.example.com",server_port="443"';
+  expect(
+    series[`gen_ai_client_operation_duration_seconds_count{${whose},${server},error_type="${error_type}"}`],
+  ).toBe(1);
 });
 
 it.each<ObservedEnd['outcome']>(['superseded', 'handed_over', 'replayed'])(
@@ -157,6 +165,32 @@ it('the first token of a run that is taken over was counted elsewhere, unless th
   }
   const series = await observed.series();
   expect(series[`gen_ai_server_time_to_first_token_seconds_count{${labels('openai', 'gpt-*')}}`]).toBe(1);
+});
+
+it('what came between the chunks of an attempt is counted for each chunk after the first', async () => {
+  const observed = new Observed();
+  for (const came_at_ms of [[0, 10, 50], [100], [0, 100_000]]) {
+    const chunk_gaps = new ChunkGaps();
+    for (const at_ms of came_at_ms) chunk_gaps.came(at_ms);
+    const run = observed.begin();
+    run.attempt(attempt('main', 'gpt-9'));
+    run.attemptEnded({ outcome: 'complete', added: 9, chunk_gaps });
+  }
+  const name = 'gen_ai_client_operation_time_per_output_chunk_seconds';
+  const whose = `${labels('openai', 'gpt-*')},server_address="api.openai.com",server_port="443"`;
+  expect(await observed.series()).toMatchObject({
+    [`${name}_sum{${whose}}`]: 100.05,
+    [`${name}_count{${whose}}`]: 3,
+  });
+  for (const accept of [undefined, 'application/openmetrics-text; version=1.0.0']) {
+    const { body } = await observed.metrics.exposition(accept);
+    expect(body).toContain(`# TYPE ${name} histogram\n`);
+    const counts = body.matchAll(new RegExp(`^${name}_bucket\\{le="([^"]+)",.*\\} (\\d+)$`, 'gm'));
+    expect([...counts].map(([, le, count]) => `${le}: ${count}`)).toEqual([
+      ...['0.01: 1', '0.02: 1', '0.04: 2', '0.08: 2', '0.16: 2', '0.32: 2', '0.64: 2', '1.28: 2'],
+      ...['2.56: 2', '5.12: 2', '10.24: 2', '20.48: 2', '40.96: 2', '81.92: 2', '+Inf: 3'],
+    ]);
+  }
 });
 
 it('models that no route names are all one, whatever their clients call them', async () => {

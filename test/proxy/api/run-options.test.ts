@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { profileOf, runOptions } from '../../../src/proxy/api/run-options.ts';
+import { conversationOf, profileOf, runOptions } from '../../../src/proxy/api/run-options.ts';
 import { newRunId } from '../../checkpoint/fixtures.ts';
 
 const RUN = newRunId();
@@ -155,4 +155,15 @@ it.each<readonly [string, Record<string, string>, boolean]>([
     profileOf(headers, { delivery: { client_profiles, keepalive_ms: 15_000, tool_calls: 'held' } });
   expect(profile(true)).toEqual(isKnown ? { failsWhenFull: true } : {});
   expect(profile(false)).toEqual({});
+});
+
+it.each([
+  [{ 'holdfast-thread': 'T1', 'x-claude-code-session-id': 'S1' }, { conversation: 'conv_1' }, 'T1'],
+  [{ 'x-claude-code-session-id': 'S1', 'x-claude-code-agent-id': 'A1' }, {}, 'S1/A1'],
+  [{ 'holdfast-thread': '' }, { conversation: { id: 'conv_1' } }, 'conv_1'],
+  [{}, { conversation: 'conv_1', metadata: { session_id: 'S1' } }, 'conv_1'],
+  [{}, { metadata: { session_id: 'S1' } }, 'S1'],
+  [{}, { prompt_cache_key: 'K1', user: 'ann@example.com', conversation: { id: 7 } }, undefined],
+])('a request with %j and %j belongs to the conversation %s', (headers, fields, conversation) => {
+  expect(conversationOf(headers, fields).conversation).toBe(conversation);
 });

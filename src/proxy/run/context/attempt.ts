@@ -8,6 +8,7 @@ import type { Refusal } from '../../upstream/refusal.ts';
 import type { RunTarget } from '../../upstream/target.ts';
 import type { Samples } from '../../wires/common/dialect.ts';
 import type { Ending } from '../../wires/common/wire.ts';
+import type { ChunkGaps } from './chunk-gaps.ts';
 
 /** One upstream request, and how its answer is joined to what was delivered. */
 export interface PlannedAttempt {
@@ -50,6 +51,8 @@ export interface AttemptReport {
   readonly samples: Samples;
   /** What its provider has reported. */
   readonly usage?: Usage | undefined;
+  /** What came between its chunks, where that is measured. */
+  readonly chunk_gaps?: ChunkGaps | undefined;
   /** What its provider calls the answer, on a wire where later requests may name it. */
   readonly answer_id?: string | undefined;
   /** Where its provider continues it, below the base URL of the upstream; undefined if it cannot. */

@@ -5,6 +5,7 @@ import type { Bar, GiveUp, Plan } from '../../../plans/decide.ts';
 import type { AttemptSegment, Usage } from '../../../plans/delta.ts';
 import type { Outcome } from '../../../plans/outcome.ts';
 import type { Transcript } from '../../../plans/transcript.ts';
+import type { ChunkGaps } from './chunk-gaps.ts';
 import type { Resumption, Run } from './run.ts';
 import type { RunContext } from './run-context.ts';
 
@@ -55,6 +56,8 @@ export interface ObservedRun {
   readonly taken_over?: { readonly epoch: number; readonly after_event: number };
   /** Set where it answers a numbered step of a task. */
   readonly step?: ObservedStep;
+  /** As its client names it. */
+  readonly conversation?: string;
   /** W3C trace context of the client's request, unchecked. */
   readonly traceparent?: string;
   readonly tracestate?: string;
@@ -106,6 +109,8 @@ export interface ObservedAttemptEnd {
   readonly interruption?: ObservedInterruption;
   /** What the provider has reported. */
   readonly usage?: Usage;
+  /** What came between the chunks of the attempt, where that is measured. */
+  readonly chunk_gaps?: ChunkGaps;
   /** What the provider calls the answer, where it is known. */
   readonly answer_id?: string;
 }
@@ -229,6 +234,7 @@ function observed(run: Run, answer: LiveAnswer, { time }: RunContext, resumption
     created_at_ms: stored?.records[0]?.header?.created_at_ms ?? time.wall(),
     ...(run.step && { step: { ...run.step, owner: run.owner } }),
     ...(lease && stored && { taken_over: { epoch: lease.epoch, after_event: stored.seq } }),
+    ...(run.conversation !== undefined && { conversation: run.conversation }),
     ...(typeof traceparent === 'string' && { traceparent }),
     ...(typeof tracestate === 'string' && { tracestate }),
     answer,

@@ -35,6 +35,8 @@ export interface Run {
   readonly failsWhenFull?: true;
   /** What its conversation is called: `Holdfast-Thread`, or what that is derived from. */
   readonly thread?: string;
+  /** The same for traces, where its request names a conversation. */
+  readonly conversation?: string;
   /** Which step of its task it answers, where it is one that has a number. */
   readonly step?: StepOfTask;
   /** `Holdfast-Deadline-Ms`: counted from the beginning of the run. */

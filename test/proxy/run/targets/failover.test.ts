@@ -468,3 +468,24 @@ describe('an outage', () => {
     expect((await route.ask()).requests).toEqual({ primary: 1, second: 0 });
   });
 });
+
+describe('the metrics of latency', () => {
+  type Latency = 'timeToFirstToken' | 'recoveryGap';
+  async function countsOf({ metrics }: SimulatedRoute, latency: Latency) {
+    const { values } = await metrics[latency].get();
+    const counts = values.filter(({ metricName, value }) => metricName?.endsWith('_count') && value > 0);
+    return Object.fromEntries(counts.map(({ labels, value }) => [labels.upstream, value]));
+  }
+
+  it('count the gap for the upstream that was cut, and the first token for the one that said it', async () => {
+    const route = primaryAnd(says([CUT]), says([CUT]), { same_target_retries: 0 });
+    const { order } = await route.ask();
+    expect(order).toEqual(['primary', 'second', 'primary']);
+    expect(await countsOf(route, 'timeToFirstToken')).toEqual({ primary: 1 });
+    expect(await countsOf(route, 'recoveryGap')).toEqual({ primary: 1, second: 1 });
+
+    const late = primaryAnd(always(status(503)));
+    await late.ask();
+    expect(await countsOf(late, 'timeToFirstToken')).toEqual({ second: 1 });
+  });
+});

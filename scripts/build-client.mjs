@@ -1,0 +1,8 @@
+// Compiles the client into the package that is published without the server: clients/javascript.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { compileClient, root } from './compile-client.mjs';
+
+const output = 'clients/javascript/dist';
+rmSync(join(root, output), { recursive: true, force: true });
+compileClient(output);

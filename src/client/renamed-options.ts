@@ -1,0 +1,19 @@
+/**
+ * The options under their present names only. `names`: the present name of each option that had another one. A value of
+ * `undefined` counts as absent. Throws a `TypeError` where an option is given under both names.
+ */
+export function withPresentNames<Options extends object, Former extends keyof Options>(
+  options: Options,
+  names: Readonly<Record<Former, keyof Options & string>>,
+): Omit<Options, Former> {
+  const present: Record<string, unknown> = Object.fromEntries(Object.entries(options));
+  for (const [former, name] of Object.entries<keyof Options & string>(names)) {
+    const value = present[former];
+    delete present[former];
+    if (value === undefined) continue;
+    if (present[name] !== undefined)
+      throw new TypeError(`${name} and ${former} are the same option: give ${name} alone`);
+    present[name] = value;
+  }
+  return present as Omit<Options, Former>;
+}
