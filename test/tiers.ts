@@ -18,7 +18,7 @@ const INTEGRATION = [
   'test/metrics/{odd-usage,readiness}.test.ts',
   'test/provider/{http1,http2,main,provider}.test.ts',
   'test/proxy/**/{api,call-ledger,call-ledger.property,client-response,conformance,document-answers,fork,kept-answers,kept-answers.property,messages-api}.test.ts',
-  'test/proxy/**/{diverged-tasks,notices,numbered-steps,odd-upstreams,passthrough,request-bodies,respond,return,openapi,run-list,run-slots,runs-api,task-calls-api,task-events,task-transcript,tasks-api}.test.ts',
+  'test/proxy/**/{diverged-tasks,notices,numbered-steps,odd-upstreams,passthrough,request-bodies,respond,return,openapi,run-list,run-slots,runs-api,signed-urls,task-calls-api,task-events,task-transcript,tasks-api}.test.ts',
   'test/proxy/**/{undici-transport*,upstream-keys,unparsable-documents}.test.ts',
   'test/**/server.test.ts',
   'test/server/{azure-paths,browser-access,clients,egress,masked-credentials,memory-budget,owner-claim,owner-header}.test.ts',

@@ -2,6 +2,7 @@ import { TTL_S_MAX } from '../../config/recovery-schema.ts';
 import { nullable, ref, type Schema } from './openapi-schemas.ts';
 import { NAME_CHARACTERS_MAX } from './request-fields.ts';
 import { LIMIT_DEFAULT, LIMIT_MAX, RUN_STATES } from './run-documents.ts';
+import { RIGHTS, URL_TTL_S_DEFAULT, URL_TTL_S_MAX } from './signed-urls.ts';
 import { DESCRIPTION_CHARACTERS_MAX } from './task-bodies.ts';
 import { TASK_STATUSES } from './task-documents.ts';
 import { BUDGET_TOKENS_MAX, STEPS_TOTAL_MAX } from './task-options.ts';
@@ -101,7 +102,7 @@ export const STREAM_RUN: Operation = {
     LAST_EVENT,
   ],
   answer: 'text/event-stream',
-  errors: [400, 404, 409, 503],
+  errors: [400, 403, 404, 409, 503],
 };
 export const RESUME_RUN: Operation = {
   operationId: 'resumeRun',
@@ -135,6 +136,33 @@ export const DELETE_RUN: Operation = {
   parameters: [query('purge', 'Whether it is forgotten, too.', { enum: ['true'] })],
   answer: { anyOf: [ref('Run'), ref('PurgedRun')] },
   errors: [400, 404, 503],
+};
+
+export const SIGN_URLS: Operation = {
+  operationId: 'signRunUrls',
+  summary: 'Signs URLs which allow a page one thing with a run for a while, without a credential',
+  tags: RUNS,
+  body: {
+    required: true,
+    schema: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['allow'],
+      properties: {
+        allow: { type: 'array', items: { enum: RIGHTS }, minItems: 1 },
+        ttl_s: { type: 'integer', minimum: 1, maximum: URL_TTL_S_MAX, default: URL_TTL_S_DEFAULT },
+      },
+    },
+  },
+  answer: ref('RunUrls'),
+  errors: [400, 404],
+};
+export const STOP_RUN: Operation = {
+  operationId: 'stopRun',
+  summary: 'Cancels a run, and shows nothing of what it has said',
+  tags: RUNS,
+  answer: ref('StoppedRun'),
+  errors: [403, 404, 503],
 };
 
 export const LIST_TASKS: Operation = {

@@ -3,15 +3,19 @@ import { VERSION } from '../../lib/version.ts';
 import type { Operation } from './openapi-operations.ts';
 import { ref, SCHEMAS } from './openapi-schemas.ts';
 import { WEBHOOKS } from './openapi-webhooks.ts';
+import type { Right } from './signed-urls.ts';
 
 /** Where the document is served. */
 export const OPENAPI_PATH = '/holdfast/v1/openapi.json';
+
+const CREDENTIALS = [{ bearer: [] }, { key: [] }];
 
 interface DescribedRoute {
   readonly method: string;
   /** As Fastify has it, with `:name` for a parameter. */
   readonly url: string;
   readonly operation: Operation;
+  readonly right: Right | undefined;
 }
 
 /** Serves an OpenAPI document of the routes that have an operation, whichever scope they are added in after this. */
@@ -19,16 +23,18 @@ export function openApiRoute(api: FastifyInstance): void {
   const routes: DescribedRoute[] = [];
   api.addHook('onRoute', ({ method, url, config }) => {
     const operation = config?.operation;
-    if (operation) routes.push({ method: String(method), url, operation });
+    if (operation) routes.push({ method: String(method), url, operation, right: config.right });
   });
   api.get(OPENAPI_PATH, { exposeHeadRoute: false }, () => openApiDocument(routes));
 }
 
 function openApiDocument(routes: readonly DescribedRoute[]): object {
   const paths: Record<string, Record<string, object>> = {};
-  for (const { method, url, operation } of routes) {
+  for (const { method, url, operation, right } of routes) {
     const path = url.replace(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [method.toLowerCase()]: operationObject(operation, url) };
+    const described = operationObject(operation, url);
+    const security = right && { security: [...CREDENTIALS, { signature: [] }] };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: { ...described, ...security } };
   }
   return {
     openapi: '3.1.0',
@@ -40,7 +46,7 @@ function openApiDocument(routes: readonly DescribedRoute[]): object {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    security: [{ bearer: [] }, { key: [] }],
+    security: CREDENTIALS,
     tags: [
       { name: 'runs', description: 'One answer each.' },
       { name: 'tasks', description: 'What several requests work on, which are its steps.' },
@@ -51,6 +57,7 @@ function openApiDocument(routes: readonly DescribedRoute[]): object {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
         key: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+        signature: { type: 'apiKey', in: 'query', name: 'signature', description: 'That of a signed URL.' },
       },
       schemas: SCHEMAS,
     },

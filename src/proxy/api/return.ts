@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { RunHeader, WireName } from '../../checkpoint/journal.ts';
 import type { Continuation } from '../../checkpoint/salvage.ts';
 import type { Orphan, Owner, RunId, StoredRun } from '../../checkpoint/store.ts';
-import { isKeyed, type UpstreamConfiguration } from '../../config/configuration.ts';
+import type { UpstreamConfiguration } from '../../config/configuration.ts';
 import { ApiError, apiError } from '../../lib/errors.ts';
 import type { Outcome } from '../../plans/outcome.ts';
 import { absentClient } from '../downstream/client.ts';
@@ -22,7 +22,6 @@ import type { ActiveRun } from '../run/run-registry.ts';
 import { cachedConversation, compressionOfRun, targetsOfRun } from '../run/targets/targets-of-run.ts';
 import { loopGuard, revivedRequestHeaders } from '../upstream/headers.ts';
 import type { RouteUse } from '../upstream/route-table.ts';
-import type { Target } from '../upstream/target.ts';
 import { WIRES, wireOf } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
 import { type Caller, callerOf } from './caller.ts';
@@ -215,8 +214,7 @@ export async function continueUnattended(
     tail: [],
     signal: active.signal,
     resumable: true,
-    revive: (known) =>
-      revive(known, { run, active, options, caller, headers }, context, ({ upstream }) => isKeyed(upstream)),
+    revive: (known) => revive(known, { run, active, options, caller, headers }, context),
     onTakenOver: () => {
       registry.hold(run, active);
       active.outlive(run, detachTimeoutOf(context));
@@ -318,13 +316,12 @@ function revive(
   header: RunHeader | undefined,
   back: Pick<Return, 'run' | 'active' | 'options' | 'caller' | 'headers' | 'repeated' | 'document'>,
   context: Pick<ApiContext, 'configuration' | 'models' | 'healths' | 'secret' | 'time'>,
-  isUsable: (target: Pick<Target, 'upstream'>) => boolean = () => true,
 ): Run | undefined {
   const { run, active, options, caller } = back;
   const asked = askedFor(header, back);
   if (!asked || caller.refusal(() => context.models.use(asked.request.model))) return undefined;
   const { wire, body, request } = asked;
-  const targets = context.models.targets(request.model).filter(isUsable);
+  const targets = context.models.targets(request.model).filter((each) => caller.canAsk(each));
   const target = targets.find(({ name: upstream }) => upstream === header?.upstream) ?? targets[0];
   if (!target) return undefined;
   const headersFor = (upstream: UpstreamConfiguration) => revivedRequestHeaders(back.headers, upstream, wire);
@@ -340,7 +337,10 @@ function revive(
     wire,
     ...targetsOfRun(target, targets, headersFor, context.healths, request.model, cached),
     hedge: context.models.hedge(request.model),
-    ...compressionOfRun(compression && isUsable(compression.target) ? compression : undefined, back.headers),
+    ...compressionOfRun(
+      compression && caller.canAsk(compression.target) ? compression : undefined,
+      back.headers,
+    ),
     body,
     digest: requestDigest(context.secret, { wire: wire.name, events, body }),
     request,

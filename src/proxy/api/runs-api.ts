@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isRunId, type Owner, type RunId } from '../../checkpoint/store.ts';
+import type { Owner, RunId } from '../../checkpoint/store.ts';
 import type { Limits } from '../../config/configuration.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
 import { excessIn, FIELDS_MAX, isObject, NESTING_MAX, VALUES_MAX } from '../../lib/json.ts';
@@ -23,6 +23,8 @@ import { type RepeatedRequest, type Return, returnToRun } from './return.ts';
 import { listQuery, PRIVATE, runDocument, runList } from './run-documents.ts';
 import { cancelRun, END_MS_MAX, purgeRun } from './run-ends.ts';
 import { runOptions } from './run-options.ts';
+import { RUN_PATH, runOf } from './run-requests.ts';
+import { runUrlRoutes } from './run-urls-api.ts';
 
 /** What a client has of a run when it comes back. */
 type Possession = Pick<Return, 'last' | 'tail' | 'repeated'>;
@@ -30,9 +32,9 @@ type Possession = Pick<Return, 'last' | 'tail' | 'repeated'>;
 /** `/holdfast/v1/runs`: lists, state, the rest of the stream, and cancelling, for the owner of a run. */
 export function runRoutes(api: FastifyInstance, context: ApiContext): void {
   takeJsonBodies(api, context.memory);
-  const path = '/holdfast/v1/runs/:id';
+  runUrlRoutes(api, context);
 
-  api.get(path, { exposeHeadRoute: false, config: { operation: SHOW_RUN } }, async (request, reply) => {
+  api.get(RUN_PATH, { exposeHeadRoute: false, config: { operation: SHOW_RUN } }, async (request, reply) => {
     const run = runOf(request);
     const { owner } = request;
     await endStored(run, owner, context);
@@ -41,8 +43,8 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
   });
 
   api.get(
-    `${path}/stream`,
-    { exposeHeadRoute: false, config: { operation: STREAM_RUN } },
+    `${RUN_PATH}/stream`,
+    { exposeHeadRoute: false, config: { operation: STREAM_RUN, right: 'read' } },
     async (request, reply) => {
       const run = runOf(request);
       const { starting_after } = request.query as Record<string, unknown>;
@@ -55,7 +57,7 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
   const { limits } = context.configuration;
   // In a string, with its quotes escaped, a request may be twice as large, and the tail comes besides.
   api.post(
-    `${path}/resume`,
+    `${RUN_PATH}/resume`,
     { bodyLimit: 3 * limits.body_bytes, config: { operation: RESUME_RUN } },
     (request, reply) =>
       holdingBody(request, async () => {
@@ -68,7 +70,7 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
       }),
   );
 
-  api.delete(path, { config: { operation: DELETE_RUN } }, async (request, reply) => {
+  api.delete(RUN_PATH, { config: { operation: DELETE_RUN } }, async (request, reply) => {
     const run = runOf(request);
     const { owner } = request;
     const { purge } = request.query as Record<string, unknown>;
@@ -111,13 +113,6 @@ const THE_CREDENTIAL = 'the credential with which the runs were made';
 /** Nothing is missing of the run: not even its store would be needed to continue it. */
 const isAll = ({ last, tail, repeated }: Possession): boolean =>
   repeated !== undefined && tail.length === last.seq;
-
-/** What cannot be the id of a run is answered like any run that does not exist. */
-function runOf({ params }: FastifyRequest): RunId {
-  const { id } = params as { id: string };
-  if (!isRunId(id)) throw apiError('run_not_found');
-  return id;
-}
 
 async function resume(
   run: RunId,

@@ -7,6 +7,7 @@ import { WEBHOOK_EVENTS } from '../../../src/config/webhook-schema.ts';
 import type { ApiContext } from '../../../src/proxy/api/api-context.ts';
 import { runRoutes } from '../../../src/proxy/api/runs-api.ts';
 import { taskRoutes } from '../../../src/proxy/api/tasks-api.ts';
+import { newRunId } from '../../checkpoint/fixtures.ts';
 import { NO_UPSTREAM_URL, type Replica, upstreamsAt } from '../../replica.ts';
 import { CREDENTIAL, fetchRun, postChat, resume } from '../run-deployment.ts';
 import { watchTask } from './event-reader.ts';
@@ -77,6 +78,13 @@ const resuming =
   (body: unknown): Situation =>
   async (deployment) =>
     resume(deployment.replica, (await completeRun(deployment)) as never, body);
+
+const signing =
+  (body: unknown, run = newRunId() as string): Situation =>
+  ({ replica }) => {
+    const headers = { 'content-type': 'application/json' };
+    return fetchRun(replica, `${run}/urls`, { method: 'POST', headers, body: JSON.stringify(body) });
+  };
 
 /** A task that has begun, and perhaps ended. */
 async function begin({ replica }: TaskDeployment, end?: string): Promise<void> {
@@ -181,9 +189,21 @@ const SITUATIONS: Readonly<Record<string, Readonly<Record<string, readonly Situa
   streamRun: {
     200: [ofRun('/stream'), ofRun('/stream?starting_after=1')],
     400: [ofRun('/stream?starting_after=x')],
+    403: [ofRun('/stream?signature=x')],
     404: [runs('GET', `${NO_RUN}/stream`)],
     409: [ofRun('/stream?starting_after=999')],
     503: [unreachable(runs('GET', `${NO_RUN}/stream`))],
+  },
+  signRunUrls: {
+    200: [signing({ allow: ['read'] }), signing({ allow: ['read', 'stop'], ttl_s: 1 })],
+    400: [signing({ allow: ['write'] })],
+    404: [signing({ allow: ['read'] }, 'nothing')],
+  },
+  stopRun: {
+    200: [ofRun('/stop', 'POST')],
+    403: [ofRun('/stop?signature=x', 'POST')],
+    404: [runs('POST', `${NO_RUN}/stop`)],
+    503: [unreachable(runs('POST', `${NO_RUN}/stop`))],
   },
   resumeRun: {
     200: [resuming({ cursor: 0 }), resuming({ cursor: 1, tail: [] })],
