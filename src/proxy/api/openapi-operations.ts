@@ -1,4 +1,5 @@
 import { TTL_S_MAX } from '../../config/recovery-schema.ts';
+import { LIVE_MODES } from './durable-stream.ts';
 import { nullable, ref, type Schema } from './openapi-schemas.ts';
 import { NAME_CHARACTERS_MAX } from './request-fields.ts';
 import { LIMIT_DEFAULT, LIMIT_MAX, RUN_STATES } from './run-documents.ts';
@@ -24,8 +25,12 @@ export interface Operation {
   readonly parameters?: readonly Parameter[];
   /** Of a JSON body. */
   readonly body?: { readonly schema: Schema; readonly required: boolean };
-  /** Of a 200: the schema of its JSON, or the stream that it is. */
-  readonly answer: Schema | 'text/event-stream';
+  /** Of a 200: the schema of its JSON, the stream that it is, or that it has headers alone. */
+  readonly answer: Schema | 'text/event-stream' | 'headers';
+  /** Of a stream that can also be had as JSON. */
+  readonly json?: Schema;
+  /** Statuses that answer what was asked for without a body, and what they mean. */
+  readonly empty?: Readonly<Record<number, string>>;
   /** The statuses of its errors. */
   readonly errors: readonly number[];
 }
@@ -99,10 +104,27 @@ export const STREAM_RUN: Operation = {
   tags: RUNS,
   parameters: [
     query('starting_after', 'How many events the client has.', { type: 'integer', minimum: 0, default: 0 }),
+    query(
+      'offset',
+      'The `Stream-Next-Offset` of the answer before, `-1` for the beginning, or `now`. Makes this a read of the Durable Streams protocol, for what is stored.',
+    ),
+    query('live', 'How to wait for more after `offset`.', { enum: LIVE_MODES }),
+    query('cursor', 'The `Stream-Cursor` of the answer before.'),
     LAST_EVENT,
+    header('If-None-Match', 'The `ETag` of an answer that the client has.'),
   ],
   answer: 'text/event-stream',
+  json: { type: 'array', items: { type: 'object' }, description: 'With `offset`, and without `live=sse`.' },
+  empty: { 204: 'Nothing more was stored meanwhile.', 304: 'The client has this answer.' },
   errors: [400, 403, 404, 409, 503],
+};
+export const SHOW_STREAM: Operation = {
+  operationId: 'showStream',
+  summary:
+    'Says in `Stream-Next-Offset` where the stored part of a stream ends, and in `Stream-Closed` whether it stays so',
+  tags: RUNS,
+  answer: 'headers',
+  errors: [],
 };
 export const RESUME_RUN: Operation = {
   operationId: 'resumeRun',

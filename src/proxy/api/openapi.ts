@@ -64,22 +64,22 @@ function openApiDocument(routes: readonly DescribedRoute[]): object {
   };
 }
 
-function operationObject({ body, answer, errors, parameters = [], ...rest }: Operation, url: string): object {
+function operationObject(
+  { body, answer, json, empty = {}, errors, parameters = [], ...rest }: Operation,
+  url: string,
+): object {
   const ofPath = [...url.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name,
     in: 'path',
     required: true,
     schema: { type: 'string' },
   }));
-  const content =
-    answer === 'text/event-stream'
-      ? { 'text/event-stream': { schema: { type: 'string' } } }
-      : { 'application/json': { schema: answer } };
   const refusal = (description: string) => ({
     description,
     content: { 'application/json': { schema: ref('Error') } },
   });
   const refusals = errors.map((status) => [String(status), refusal('An error of this operation.')]);
+  const content = contentOf(answer, json);
   return {
     ...rest,
     parameters: [...ofPath, ...parameters],
@@ -87,9 +87,19 @@ function operationObject({ body, answer, errors, parameters = [], ...rest }: Ope
       requestBody: { required: body.required, content: { 'application/json': { schema: body.schema } } },
     }),
     responses: {
-      '200': { description: 'What was asked for.', content },
+      '200': { description: 'What was asked for.', ...(content && { content }) },
+      ...Object.fromEntries(Object.entries(empty).map(([status, description]) => [status, { description }])),
       ...Object.fromEntries(refusals),
       default: refusal('An error that any request may have.'),
     },
+  };
+}
+
+function contentOf(answer: Operation['answer'], json: Operation['json']): object | undefined {
+  if (answer === 'headers') return undefined;
+  if (answer !== 'text/event-stream') return { 'application/json': { schema: answer } };
+  return {
+    'text/event-stream': { schema: { type: 'string' } },
+    ...(json && { 'application/json': { schema: json } }),
   };
 }

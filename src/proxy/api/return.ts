@@ -191,7 +191,7 @@ export async function continueUnattended(
   { run, owner }: Orphan,
   context: UnattendedContext,
 ): Promise<Continuation> {
-  const { store, configuration, registry, secret, work } = context;
+  const { store, configuration, registry, secret } = context;
   // The client of any other run may still get its answer from a replica that merely cannot reach the store.
   if ((await store.notes.get(owner, detachedNote(run))) === undefined) return 'never';
   const stored = await store.read(run, owner, 0);
@@ -202,10 +202,31 @@ export async function continueUnattended(
   // What is under way here has lost its lease, and is about to find out.
   if (registry.holder(run)) return 'later';
   const caller = callerOf(owner, configuration, secret);
-  const active = admitted(stored, owner, caller, context);
-  if (!active) return 'later';
   const headers: IncomingHttpHeaders = {};
   loopGuard(secret)(headers);
+  return beginUnattended({ run, owner, stored, caller, headers }, context);
+}
+
+/** An orphan, and by what right it is continued. */
+interface Unattended {
+  readonly run: RunId;
+  readonly owner: Owner;
+  readonly stored: StoredRun;
+  readonly caller: Caller;
+  /** Of the request that asks for it, with its credential. */
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** Continues an orphan whose request is kept: its answer goes to the store alone. Rejects when the store fails. */
+export async function beginUnattended(
+  { run, owner, stored, caller, headers }: Unattended,
+  context: UnattendedContext,
+): Promise<Continuation> {
+  const { registry, work } = context;
+  const header = stored.records[0]?.header;
+  if (header?.body === undefined) return 'never';
+  const active = admitted(stored, owner, caller, context);
+  if (!active) return 'later';
   const options = { events: header.events, resumable: true };
   const reader: Reader = {
     run,

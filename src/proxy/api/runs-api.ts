@@ -10,12 +10,15 @@ import { makeKnown, readRun, runOfKey } from '../resume/stored-runs.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
 import { ownOwnerOf } from './caller.ts';
+import { streamReadIn } from './durable-stream.ts';
+import { readDurableStream, showDurableStream } from './durable-stream-reads.ts';
 import {
   CANCEL_KEYED_RUN,
   DELETE_RUN,
   LIST_RUNS,
   RESUME_RUN,
   SHOW_RUN,
+  SHOW_STREAM,
   STREAM_RUN,
 } from './openapi-operations.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
@@ -47,11 +50,21 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
     { exposeHeadRoute: false, config: { operation: STREAM_RUN, right: 'read' } },
     async (request, reply) => {
       const run = runOf(request);
-      const { starting_after } = request.query as Record<string, unknown>;
+      const query = request.query as Record<string, unknown>;
+      const read = streamReadIn(query);
+      if (read) {
+        await context.work.track(readDurableStream(run, read, request, reply, context));
+        return reply;
+      }
+      const { starting_after } = query;
       // A page that reconnects by itself asks for the same URL again; its header knows better.
       const last = lastEventOf(request.headers, run) ?? startingAfter(starting_after) ?? NO_EVENTS;
       await context.work.track(resume(run, { last, tail: [] }, request, reply, context));
+      return reply;
     },
+  );
+  api.head(`${RUN_PATH}/stream`, { config: { operation: SHOW_STREAM, right: 'read' } }, (request, reply) =>
+    showDurableStream(runOf(request), request, reply, context),
   );
 
   const { limits } = context.configuration;
