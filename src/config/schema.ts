@@ -179,7 +179,7 @@ export const CONFIGURATION_SCHEMA = {
     secret: {
       type: 'string',
       description:
-        'Keys the HMAC that ties a run to the credential of its client and, without `sealing_keys`, the proofs of what is stored. All replicas that share a store need the same. Without it one is generated, and kept beside a file store.',
+        'Keys the HMAC that ties a run to the credential of its client, signed URLs and, without `sealing_keys`, the proofs of what is stored. All replicas that share a store need the same. Without it one is generated, and kept beside a file store.',
       examples: [`\${HOLDFAST_SECRET}`],
       minLength: 16,
     },

@@ -71,6 +71,18 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message: 'Web pages of {origin} may not use this API; add the origin to listen.cors_origins.',
   },
+  signature_invalid: {
+    status: 403,
+    type: 'invalid_request_error',
+    message:
+      'The signature of this URL does not allow that with this run; use the URL as the server of the application was given it.',
+  },
+  url_expired: {
+    status: 403,
+    type: 'invalid_request_error',
+    message:
+      'This URL has expired; the server of the application can ask for another one (POST /holdfast/v1/runs/…/urls).',
+  },
   run_not_found: {
     status: 404,
     type: 'invalid_request_error',

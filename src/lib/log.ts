@@ -8,6 +8,7 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
   'cookie',
   'api_key',
   'secret',
+  'signature',
   'headers',
   'body',
   'messages',

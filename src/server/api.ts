@@ -58,7 +58,7 @@ export function createApiServer(context: ApiContext & ServerState): FastifyInsta
     if (context.draining()) raw.setHeader('connection', 'close');
   };
   const guard = loopGuard(context.secret);
-  const callers = new Callers(context.configuration, context.secret, context.log);
+  const callers = new Callers(context);
   callers.decorate(api);
   const browsers = new BrowserAccess(context.configuration.listen);
   api.addHook('onRequest', (request, reply, done) => {

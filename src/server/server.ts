@@ -14,6 +14,7 @@ import { Metrics } from '../metrics/metrics.ts';
 import { ActiveWork, type ApiContext, type Follow } from '../proxy/api/api-context.ts';
 import { PassThrough } from '../proxy/api/passthrough.ts';
 import { continueUnattended } from '../proxy/api/return.ts';
+import { SignedUrls } from '../proxy/api/signed-urls.ts';
 import { purgeTask } from '../proxy/api/task-ends.ts';
 import { follow } from '../proxy/resume/follow.ts';
 import { RunLookup } from '../proxy/resume/run-lookup.ts';
@@ -174,6 +175,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     relay: dependencies.relay,
     follow: dependencies.follow ?? follow,
     secret,
+    urls: new SignedUrls(secret),
     work,
     registry,
     memory,

@@ -19,6 +19,7 @@ import type { RouteTable } from '../upstream/route-table.ts';
 import type { StreamRefusals } from '../upstream/stream-refusals.ts';
 import type { HealthRegistry } from '../upstream/target-health.ts';
 import type { PassThrough } from './passthrough.ts';
+import type { SignedUrls } from './signed-urls.ts';
 
 /** Delivers a stored run from a cursor on; see follow.ts. */
 export type Follow = (
@@ -39,6 +40,7 @@ export interface ApiContext extends RunContext {
   readonly streamRefusals: StreamRefusals;
   /** Keys the owner of a run. */
   readonly secret: string;
+  readonly urls: SignedUrls;
   /** Everything under way, for draining. */
   readonly work: ActiveWork;
   readonly registry: RunRegistry;

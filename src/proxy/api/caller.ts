@@ -23,7 +23,10 @@ import {
 import type { Owner } from '../../checkpoint/store.ts';
 import { type ClientConfiguration, type Configuration, isKeyed } from '../../config/configuration.ts';
 import { ApiError, apiError } from '../../lib/errors.ts';
+import type { Time } from '../../lib/time.ts';
 import type { RouteUse } from '../upstream/route-table.ts';
+import type { Target } from '../upstream/target.ts';
+import type { Right, SignedUrls } from './signed-urls.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -34,6 +37,14 @@ declare module 'fastify' {
     /** Of the runs of its caller. Throws `conflicting_credentials`. */
     readonly owner: Owner;
   }
+}
+
+interface CallersContext {
+  readonly configuration: Configuration;
+  readonly secret: string;
+  readonly urls: SignedUrls;
+  readonly time: Time;
+  readonly log: Logger;
 }
 
 const DIGEST_KEY_BYTES = 32;
@@ -48,9 +59,16 @@ export class Callers {
   readonly #needsClient: boolean;
   readonly #ownerHeader: string | undefined;
   readonly #tokens: TokenOwners | undefined;
+  readonly #urls: SignedUrls;
+  readonly #configuration: Configuration;
+  readonly #time: Time;
 
-  constructor({ clients, owner, upstreams }: Configuration, secret: string, log: Logger) {
+  constructor({ configuration, secret, urls, time, log }: CallersContext) {
+    const { clients, owner, upstreams } = configuration;
+    this.#configuration = configuration;
     this.#secret = secret;
+    this.#time = time;
+    this.#urls = urls;
     this.#clients = new Map(
       clients.map((client) => [
         this.#digest(client.token),
@@ -79,10 +97,17 @@ export class Callers {
 
   /**
    * Removes from the headers what is for us alone: the token of a client, and the name of its user. Throws
-   * `unknown_client` where nothing is served without a token, and `conflicting_credentials`. Where a JWT names the owner,
-   * returns a promise, which rejects with `invalid_token` or `identity_unavailable`.
+   * `unknown_client` where nothing is served without a token, `conflicting_credentials`, and of a signed URL
+   * `signature_invalid` and `url_expired`. Where a JWT names the owner, returns a promise, which rejects with `invalid_token`
+   * or `identity_unavailable`.
    */
   identify(request: FastifyRequest): Promise<void> | undefined {
+    const { right } = request.routeOptions.config;
+    const { signature } = request.query as Record<string, unknown>;
+    if (right !== undefined && signature !== undefined) {
+      this.#identifyByUrl(request, right, signature);
+      return undefined;
+    }
     if (this.#tokens) return this.#identifyByToken(request, this.#tokens);
     const { headers } = request;
     const user = this.#takeUser(headers);
@@ -90,6 +115,14 @@ export class Callers {
     request.caller = caller;
     request.namedOwner = user === '' ? caller.owner : ownerOfUser(this.#secret, user, caller.client?.name);
     return undefined;
+  }
+
+  /** Whatever credentials come besides, of a page for its own server, count for nothing. */
+  #identifyByUrl(request: FastifyRequest, right: Right, signature: unknown): void {
+    const { id } = request.params as { id: string };
+    const owner = this.#urls.ownerOf(right, id, signature, this.#time.wall());
+    request.caller = callerOf(owner, this.#configuration, this.#secret);
+    request.namedOwner = owner;
   }
 
   async #identifyByToken(request: FastifyRequest, tokens: TokenOwners): Promise<void> {
@@ -213,8 +246,8 @@ export function ownOwnerOf({ namedOwner, headers, owner }: FastifyRequest, expec
 }
 
 /**
- * The caller whose runs have this owner. Where users are named, an owner does not say which client they came by: they may
- * use what they were admitted to.
+ * The caller whose runs have this owner, in the absence of its credential. Where users are named, an owner does not say which
+ * client they came by: they may use what they were admitted to.
  */
 export function callerOf(
   owner: Owner,
@@ -222,8 +255,8 @@ export function callerOf(
   secret: string,
 ): Caller {
   const client = clients.find(({ name }) => ownerOfClient(secret, name) === owner);
-  if (client) return new Caller(client.routes === undefined, client, owner);
-  return new Caller(clients.length === 0 || header !== undefined);
+  if (client) return new Caller(client.routes === undefined, client, owner, false);
+  return new Caller(clients.length === 0 || header !== undefined, undefined, undefined, false);
 }
 
 /** What a caller may use: each client that the configuration names, and all others alike. */
@@ -232,11 +265,19 @@ export class Caller {
   /** Of the runs of a client. */
   readonly owner: Owner | undefined;
   readonly #mayUseAll: boolean;
+  readonly #bringsKey: boolean;
 
-  constructor(mayUseAll: boolean, client?: ClientConfiguration, owner?: Owner) {
+  /** `bringsKey`: false where an upstream without a key of the operator cannot be asked. */
+  constructor(mayUseAll: boolean, client?: ClientConfiguration, owner?: Owner, bringsKey: boolean = true) {
     this.client = client;
     this.owner = owner;
+    this.#bringsKey = bringsKey;
     this.#mayUseAll = mayUseAll;
+  }
+
+  /** Whether there is a key to ask the upstream with. */
+  canAsk({ upstream }: Pick<Target, 'upstream'>): boolean {
+    return this.#bringsKey || isKeyed(upstream);
   }
 
   /** Throws what {@link refusal} returns. `use`: looked up only where it matters. */

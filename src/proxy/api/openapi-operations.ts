@@ -1,7 +1,9 @@
 import { TTL_S_MAX } from '../../config/recovery-schema.ts';
+import { LIVE_MODES } from './durable-stream.ts';
 import { nullable, ref, type Schema } from './openapi-schemas.ts';
 import { NAME_CHARACTERS_MAX } from './request-fields.ts';
 import { LIMIT_DEFAULT, LIMIT_MAX, RUN_STATES } from './run-documents.ts';
+import { RIGHTS, URL_TTL_S_DEFAULT, URL_TTL_S_MAX } from './signed-urls.ts';
 import { DESCRIPTION_CHARACTERS_MAX } from './task-bodies.ts';
 import { TASK_STATUSES } from './task-documents.ts';
 import { BUDGET_TOKENS_MAX, STEPS_TOTAL_MAX } from './task-options.ts';
@@ -23,8 +25,12 @@ export interface Operation {
   readonly parameters?: readonly Parameter[];
   /** Of a JSON body. */
   readonly body?: { readonly schema: Schema; readonly required: boolean };
-  /** Of a 200: the schema of its JSON, or the stream that it is. */
-  readonly answer: Schema | 'text/event-stream';
+  /** Of a 200: the schema of its JSON, the stream that it is, or that it has headers alone. */
+  readonly answer: Schema | 'text/event-stream' | 'headers';
+  /** Of a stream that can also be had as JSON. */
+  readonly json?: Schema;
+  /** Statuses that answer what was asked for without a body, and what they mean. */
+  readonly empty?: Readonly<Record<number, string>>;
   /** The statuses of its errors. */
   readonly errors: readonly number[];
 }
@@ -98,10 +104,27 @@ export const STREAM_RUN: Operation = {
   tags: RUNS,
   parameters: [
     query('starting_after', 'How many events the client has.', { type: 'integer', minimum: 0, default: 0 }),
+    query(
+      'offset',
+      'The `Stream-Next-Offset` of the answer before, `-1` for the beginning, or `now`. Makes this a read of the Durable Streams protocol, for what is stored.',
+    ),
+    query('live', 'How to wait for more after `offset`.', { enum: LIVE_MODES }),
+    query('cursor', 'The `Stream-Cursor` of the answer before.'),
     LAST_EVENT,
+    header('If-None-Match', 'The `ETag` of an answer that the client has.'),
   ],
   answer: 'text/event-stream',
-  errors: [400, 404, 409, 503],
+  json: { type: 'array', items: { type: 'object' }, description: 'With `offset`, and without `live=sse`.' },
+  empty: { 204: 'Nothing more was stored meanwhile.', 304: 'The client has this answer.' },
+  errors: [400, 403, 404, 409, 503],
+};
+export const SHOW_STREAM: Operation = {
+  operationId: 'showStream',
+  summary:
+    'Says in `Stream-Next-Offset` where the stored part of a stream ends, and in `Stream-Closed` whether it stays so',
+  tags: RUNS,
+  answer: 'headers',
+  errors: [],
 };
 export const RESUME_RUN: Operation = {
   operationId: 'resumeRun',
@@ -135,6 +158,33 @@ export const DELETE_RUN: Operation = {
   parameters: [query('purge', 'Whether it is forgotten, too.', { enum: ['true'] })],
   answer: { anyOf: [ref('Run'), ref('PurgedRun')] },
   errors: [400, 404, 503],
+};
+
+export const SIGN_URLS: Operation = {
+  operationId: 'signRunUrls',
+  summary: 'Signs URLs which allow a page one thing with a run for a while, without a credential',
+  tags: RUNS,
+  body: {
+    required: true,
+    schema: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['allow'],
+      properties: {
+        allow: { type: 'array', items: { enum: RIGHTS }, minItems: 1 },
+        ttl_s: { type: 'integer', minimum: 1, maximum: URL_TTL_S_MAX, default: URL_TTL_S_DEFAULT },
+      },
+    },
+  },
+  answer: ref('RunUrls'),
+  errors: [400, 404],
+};
+export const STOP_RUN: Operation = {
+  operationId: 'stopRun',
+  summary: 'Cancels a run, and shows nothing of what it has said',
+  tags: RUNS,
+  answer: ref('StoppedRun'),
+  errors: [403, 404, 503],
 };
 
 export const LIST_TASKS: Operation = {

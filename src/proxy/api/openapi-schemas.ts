@@ -142,6 +142,19 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   }),
   RunList: list(ref('RunSummary')),
   PurgedRun: object({ id: text, object: { const: 'holdfast.run' }, purged: { const: true } }),
+  StoppedRun: object({ id: SUMMARY.id, object: SUMMARY.object, status: SUMMARY.status }),
+  RunUrls: {
+    type: 'object',
+    description: 'Paths for what is allowed, under the public address of this API.',
+    required: ['id', 'object', 'expires_at'],
+    properties: {
+      id: SUMMARY.id,
+      object: { const: 'holdfast.urls' },
+      read: { ...text, description: 'Of the stream, for GET.' },
+      stop: { ...text, description: 'For POST.' },
+      expires_at: time,
+    },
+  },
   TaskSummary: object(TASK_SUMMARY),
   Task: object({
     ...TASK_SUMMARY,

@@ -3,15 +3,19 @@ import { VERSION } from '../../lib/version.ts';
 import type { Operation } from './openapi-operations.ts';
 import { ref, SCHEMAS } from './openapi-schemas.ts';
 import { WEBHOOKS } from './openapi-webhooks.ts';
+import type { Right } from './signed-urls.ts';
 
 /** Where the document is served. */
 export const OPENAPI_PATH = '/holdfast/v1/openapi.json';
+
+const CREDENTIALS = [{ bearer: [] }, { key: [] }];
 
 interface DescribedRoute {
   readonly method: string;
   /** As Fastify has it, with `:name` for a parameter. */
   readonly url: string;
   readonly operation: Operation;
+  readonly right: Right | undefined;
 }
 
 /** Serves an OpenAPI document of the routes that have an operation, whichever scope they are added in after this. */
@@ -19,16 +23,18 @@ export function openApiRoute(api: FastifyInstance): void {
   const routes: DescribedRoute[] = [];
   api.addHook('onRoute', ({ method, url, config }) => {
     const operation = config?.operation;
-    if (operation) routes.push({ method: String(method), url, operation });
+    if (operation) routes.push({ method: String(method), url, operation, right: config.right });
   });
   api.get(OPENAPI_PATH, { exposeHeadRoute: false }, () => openApiDocument(routes));
 }
 
 function openApiDocument(routes: readonly DescribedRoute[]): object {
   const paths: Record<string, Record<string, object>> = {};
-  for (const { method, url, operation } of routes) {
+  for (const { method, url, operation, right } of routes) {
     const path = url.replace(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [method.toLowerCase()]: operationObject(operation, url) };
+    const described = operationObject(operation, url);
+    const security = right && { security: [...CREDENTIALS, { signature: [] }] };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: { ...described, ...security } };
   }
   return {
     openapi: '3.1.0',
@@ -40,7 +46,7 @@ function openApiDocument(routes: readonly DescribedRoute[]): object {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    security: [{ bearer: [] }, { key: [] }],
+    security: CREDENTIALS,
     tags: [
       { name: 'runs', description: 'One answer each.' },
       { name: 'tasks', description: 'What several requests work on, which are its steps.' },
@@ -51,28 +57,29 @@ function openApiDocument(routes: readonly DescribedRoute[]): object {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
         key: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+        signature: { type: 'apiKey', in: 'query', name: 'signature', description: 'That of a signed URL.' },
       },
       schemas: SCHEMAS,
     },
   };
 }
 
-function operationObject({ body, answer, errors, parameters = [], ...rest }: Operation, url: string): object {
+function operationObject(
+  { body, answer, json, empty = {}, errors, parameters = [], ...rest }: Operation,
+  url: string,
+): object {
   const ofPath = [...url.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name,
     in: 'path',
     required: true,
     schema: { type: 'string' },
   }));
-  const content =
-    answer === 'text/event-stream'
-      ? { 'text/event-stream': { schema: { type: 'string' } } }
-      : { 'application/json': { schema: answer } };
   const refusal = (description: string) => ({
     description,
     content: { 'application/json': { schema: ref('Error') } },
   });
   const refusals = errors.map((status) => [String(status), refusal('An error of this operation.')]);
+  const content = contentOf(answer, json);
   return {
     ...rest,
     parameters: [...ofPath, ...parameters],
@@ -80,9 +87,19 @@ function operationObject({ body, answer, errors, parameters = [], ...rest }: Ope
       requestBody: { required: body.required, content: { 'application/json': { schema: body.schema } } },
     }),
     responses: {
-      '200': { description: 'What was asked for.', content },
+      '200': { description: 'What was asked for.', ...(content && { content }) },
+      ...Object.fromEntries(Object.entries(empty).map(([status, description]) => [status, { description }])),
       ...Object.fromEntries(refusals),
       default: refusal('An error that any request may have.'),
     },
+  };
+}
+
+function contentOf(answer: Operation['answer'], json: Operation['json']): object | undefined {
+  if (answer === 'headers') return undefined;
+  if (answer !== 'text/event-stream') return { 'application/json': { schema: answer } };
+  return {
+    'text/event-stream': { schema: { type: 'string' } },
+    ...(json && { 'application/json': { schema: json } }),
   };
 }

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { RunHeader, WireName } from '../../checkpoint/journal.ts';
 import type { Continuation } from '../../checkpoint/salvage.ts';
 import type { Orphan, Owner, RunId, StoredRun } from '../../checkpoint/store.ts';
-import { isKeyed, type UpstreamConfiguration } from '../../config/configuration.ts';
+import type { UpstreamConfiguration } from '../../config/configuration.ts';
 import { ApiError, apiError } from '../../lib/errors.ts';
 import type { Outcome } from '../../plans/outcome.ts';
 import { absentClient } from '../downstream/client.ts';
@@ -22,7 +22,6 @@ import type { ActiveRun } from '../run/run-registry.ts';
 import { cachedConversation, compressionOfRun, targetsOfRun } from '../run/targets/targets-of-run.ts';
 import { loopGuard, revivedRequestHeaders } from '../upstream/headers.ts';
 import type { RouteUse } from '../upstream/route-table.ts';
-import type { Target } from '../upstream/target.ts';
 import { WIRES, wireOf } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
 import { type Caller, callerOf } from './caller.ts';
@@ -192,7 +191,7 @@ export async function continueUnattended(
   { run, owner }: Orphan,
   context: UnattendedContext,
 ): Promise<Continuation> {
-  const { store, configuration, registry, secret, work } = context;
+  const { store, configuration, registry, secret } = context;
   // The client of any other run may still get its answer from a replica that merely cannot reach the store.
   if ((await store.notes.get(owner, detachedNote(run))) === undefined) return 'never';
   const stored = await store.read(run, owner, 0);
@@ -203,10 +202,31 @@ export async function continueUnattended(
   // What is under way here has lost its lease, and is about to find out.
   if (registry.holder(run)) return 'later';
   const caller = callerOf(owner, configuration, secret);
-  const active = admitted(stored, owner, caller, context);
-  if (!active) return 'later';
   const headers: IncomingHttpHeaders = {};
   loopGuard(secret)(headers);
+  return beginUnattended({ run, owner, stored, caller, headers }, context);
+}
+
+/** An orphan, and by what right it is continued. */
+interface Unattended {
+  readonly run: RunId;
+  readonly owner: Owner;
+  readonly stored: StoredRun;
+  readonly caller: Caller;
+  /** Of the request that asks for it, with its credential. */
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** Continues an orphan whose request is kept: its answer goes to the store alone. Rejects when the store fails. */
+export async function beginUnattended(
+  { run, owner, stored, caller, headers }: Unattended,
+  context: UnattendedContext,
+): Promise<Continuation> {
+  const { registry, work } = context;
+  const header = stored.records[0]?.header;
+  if (header?.body === undefined) return 'never';
+  const active = admitted(stored, owner, caller, context);
+  if (!active) return 'later';
   const options = { events: header.events, resumable: true };
   const reader: Reader = {
     run,
@@ -215,8 +235,7 @@ export async function continueUnattended(
     tail: [],
     signal: active.signal,
     resumable: true,
-    revive: (known) =>
-      revive(known, { run, active, options, caller, headers }, context, ({ upstream }) => isKeyed(upstream)),
+    revive: (known) => revive(known, { run, active, options, caller, headers }, context),
     onTakenOver: () => {
       registry.hold(run, active);
       active.outlive(run, detachTimeoutOf(context));
@@ -318,13 +337,12 @@ function revive(
   header: RunHeader | undefined,
   back: Pick<Return, 'run' | 'active' | 'options' | 'caller' | 'headers' | 'repeated' | 'document'>,
   context: Pick<ApiContext, 'configuration' | 'models' | 'healths' | 'secret' | 'time'>,
-  isUsable: (target: Pick<Target, 'upstream'>) => boolean = () => true,
 ): Run | undefined {
   const { run, active, options, caller } = back;
   const asked = askedFor(header, back);
   if (!asked || caller.refusal(() => context.models.use(asked.request.model))) return undefined;
   const { wire, body, request } = asked;
-  const targets = context.models.targets(request.model).filter(isUsable);
+  const targets = context.models.targets(request.model).filter((each) => caller.canAsk(each));
   const target = targets.find(({ name: upstream }) => upstream === header?.upstream) ?? targets[0];
   if (!target) return undefined;
   const headersFor = (upstream: UpstreamConfiguration) => revivedRequestHeaders(back.headers, upstream, wire);
@@ -340,7 +358,10 @@ function revive(
     wire,
     ...targetsOfRun(target, targets, headersFor, context.healths, request.model, cached),
     hedge: context.models.hedge(request.model),
-    ...compressionOfRun(compression && isUsable(compression.target) ? compression : undefined, back.headers),
+    ...compressionOfRun(
+      compression && caller.canAsk(compression.target) ? compression : undefined,
+      back.headers,
+    ),
     body,
     digest: requestDigest(context.secret, { wire: wire.name, events, body }),
     request,

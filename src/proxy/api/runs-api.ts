@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isRunId, type Owner, type RunId } from '../../checkpoint/store.ts';
+import type { Owner, RunId } from '../../checkpoint/store.ts';
 import type { Limits } from '../../config/configuration.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
 import { excessIn, FIELDS_MAX, isObject, NESTING_MAX, VALUES_MAX } from '../../lib/json.ts';
@@ -10,12 +10,15 @@ import { makeKnown, readRun, runOfKey } from '../resume/stored-runs.ts';
 import { WIRES } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
 import { ownOwnerOf } from './caller.ts';
+import { streamReadIn } from './durable-stream.ts';
+import { readDurableStream, showDurableStream } from './durable-stream-reads.ts';
 import {
   CANCEL_KEYED_RUN,
   DELETE_RUN,
   LIST_RUNS,
   RESUME_RUN,
   SHOW_RUN,
+  SHOW_STREAM,
   STREAM_RUN,
 } from './openapi-operations.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
@@ -23,6 +26,8 @@ import { type RepeatedRequest, type Return, returnToRun } from './return.ts';
 import { listQuery, PRIVATE, runDocument, runList } from './run-documents.ts';
 import { cancelRun, END_MS_MAX, purgeRun } from './run-ends.ts';
 import { runOptions } from './run-options.ts';
+import { RUN_PATH, runOf } from './run-requests.ts';
+import { runUrlRoutes } from './run-urls-api.ts';
 
 /** What a client has of a run when it comes back. */
 type Possession = Pick<Return, 'last' | 'tail' | 'repeated'>;
@@ -30,9 +35,9 @@ type Possession = Pick<Return, 'last' | 'tail' | 'repeated'>;
 /** `/holdfast/v1/runs`: lists, state, the rest of the stream, and cancelling, for the owner of a run. */
 export function runRoutes(api: FastifyInstance, context: ApiContext): void {
   takeJsonBodies(api, context.memory);
-  const path = '/holdfast/v1/runs/:id';
+  runUrlRoutes(api, context);
 
-  api.get(path, { exposeHeadRoute: false, config: { operation: SHOW_RUN } }, async (request, reply) => {
+  api.get(RUN_PATH, { exposeHeadRoute: false, config: { operation: SHOW_RUN } }, async (request, reply) => {
     const run = runOf(request);
     const { owner } = request;
     await endStored(run, owner, context);
@@ -41,21 +46,31 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
   });
 
   api.get(
-    `${path}/stream`,
-    { exposeHeadRoute: false, config: { operation: STREAM_RUN } },
+    `${RUN_PATH}/stream`,
+    { exposeHeadRoute: false, config: { operation: STREAM_RUN, right: 'read' } },
     async (request, reply) => {
       const run = runOf(request);
-      const { starting_after } = request.query as Record<string, unknown>;
+      const query = request.query as Record<string, unknown>;
+      const read = streamReadIn(query);
+      if (read) {
+        await context.work.track(readDurableStream(run, read, request, reply, context));
+        return reply;
+      }
+      const { starting_after } = query;
       // A page that reconnects by itself asks for the same URL again; its header knows better.
       const last = lastEventOf(request.headers, run) ?? startingAfter(starting_after) ?? NO_EVENTS;
       await context.work.track(resume(run, { last, tail: [] }, request, reply, context));
+      return reply;
     },
+  );
+  api.head(`${RUN_PATH}/stream`, { config: { operation: SHOW_STREAM, right: 'read' } }, (request, reply) =>
+    showDurableStream(runOf(request), request, reply, context),
   );
 
   const { limits } = context.configuration;
   // In a string, with its quotes escaped, a request may be twice as large, and the tail comes besides.
   api.post(
-    `${path}/resume`,
+    `${RUN_PATH}/resume`,
     { bodyLimit: 3 * limits.body_bytes, config: { operation: RESUME_RUN } },
     (request, reply) =>
       holdingBody(request, async () => {
@@ -68,7 +83,7 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
       }),
   );
 
-  api.delete(path, { config: { operation: DELETE_RUN } }, async (request, reply) => {
+  api.delete(RUN_PATH, { config: { operation: DELETE_RUN } }, async (request, reply) => {
     const run = runOf(request);
     const { owner } = request;
     const { purge } = request.query as Record<string, unknown>;
@@ -111,13 +126,6 @@ const THE_CREDENTIAL = 'the credential with which the runs were made';
 /** Nothing is missing of the run: not even its store would be needed to continue it. */
 const isAll = ({ last, tail, repeated }: Possession): boolean =>
   repeated !== undefined && tail.length === last.seq;
-
-/** What cannot be the id of a run is answered like any run that does not exist. */
-function runOf({ params }: FastifyRequest): RunId {
-  const { id } = params as { id: string };
-  if (!isRunId(id)) throw apiError('run_not_found');
-  return id;
-}
 
 async function resume(
   run: RunId,

@@ -15,13 +15,11 @@ import { errorBodyOn, type Wire } from '../wires/common/wire.ts';
 import { wireIn, wireOf } from '../wires/registry.ts';
 import { agrees, beyond, replacedFrom, unreachable } from './reachable.ts';
 import type { Position, Reader } from './reader.ts';
+import { ReaderNote } from './reader-note.ts';
 import { Replay } from './replay.ts';
 import { StorePoll } from './store-poll.ts';
 import { withEnding } from './stored-ending.ts';
 import { takeOver } from './takeover.ts';
-
-/** For how long a reader is taken to be there; it says so again in half the time. */
-const READER_NOTE_MS = 30_000;
 
 /**
  * Delivers a stored run to a client from its cursor on: what is stored at once, then what its replica appends, for as
@@ -56,7 +54,7 @@ class Following {
   readonly #began_ms: number;
   /** Those that are known of. */
   #takeovers: readonly Takeover[];
-  #noted_ms = Number.NEGATIVE_INFINITY;
+  readonly #note: ReaderNote;
 
   constructor(reader: Reader, stored: StoredRun, client: Client, context: RunContext) {
     this.#reader = reader;
@@ -68,12 +66,13 @@ class Following {
     this.#began_ms = context.time.now();
     const { keepalive_ms } = context.configuration.delivery;
     this.#poll = new StorePoll(context, reader.signal, { run: reader.run });
-    this.#stream = new KeptAlive(client, context.time, keepalive_ms, () => this.#noteReader());
+    this.#note = new ReaderNote(reader, context);
+    this.#stream = new KeptAlive(client, context.time, keepalive_ms, () => this.#note.renew());
   }
 
   async run(first: StoredRun): Promise<Outcome> {
     let stored: StoredRun = first;
-    if (first.status === 'running') this.#noteReader();
+    if (first.status === 'running') this.#note.renew();
     for (;;) {
       if (this.#reader.signal.aborted) return this.#leave();
       if (this.#isReplaced(stored) || this.#isContradicted(stored)) return this.#refuse(stored);
@@ -142,20 +141,8 @@ class Following {
     }
   }
 
-  /** A replica that delivers the run for a client that has left continues while it is read elsewhere. */
-  #noteReader(): void {
-    const { store, time, log } = this.#context;
-    const { run, owner } = this.#reader;
-    const now_ms = time.now();
-    if (now_ms - this.#noted_ms < READER_NOTE_MS / 2) return;
-    this.#noted_ms = now_ms;
-    store.notes
-      .put(owner, { kind: 'reader', name: run }, '', READER_NOTE_MS)
-      .catch((error) => log.warn({ run, err: error }, 'the note of a reader could not be stored'));
-  }
-
   async #rest(): Promise<void> {
-    this.#noteReader();
+    this.#note.renew();
     await this.#poll.rest();
   }
 

@@ -1,0 +1,90 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { MAY_INSTALL, notInstalled } from '../installs.ts';
+
+const CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast-durable-streams', import.meta.url));
+const NAME = '@durable-streams/server-conformance-tests';
+const VERSION = '0.3.6';
+const SUITE_LIMIT_MS = 300_000;
+
+const RUNNER = `import { runConformanceTests } from '${NAME}';
+runConformanceTests({ baseUrl: process.env.CONFORMANCE_TEST_URL });
+`;
+
+const run = promisify(execFile);
+
+/** Where the suite is, with a vitest of its own, or why this machine has none. */
+export async function conformanceSuite(): Promise<{ readonly path: string } | { readonly missing: string }> {
+  const path = join(CACHE, VERSION);
+  if (existsSync(path)) return { path };
+  if (!MAY_INSTALL) return { missing: notInstalled(NAME) };
+  mkdirSync(CACHE, { recursive: true });
+  const fresh = mkdtempSync(join(CACHE, 'new-'));
+  try {
+    writeFileSync(join(fresh, 'package.json'), '{"private":true,"type":"module"}');
+    await run('npm', ['install', '--no-audit', '--no-fund', '--save-exact', `${NAME}@${VERSION}`], {
+      cwd: fresh,
+    });
+    writeFileSync(join(fresh, 'suite.test.js'), RUNNER);
+    // Vitest leaves out what lies in node_modules, as the cache does.
+    writeFileSync(
+      join(fresh, 'vitest.config.js'),
+      'export default { test: { exclude: [], testTimeout: 30_000 } };\n',
+    );
+    if (!existsSync(path)) renameSync(fresh, path);
+    return { path };
+  } catch (error) {
+    return { missing: `${NAME} cannot be had here: ${(error as Error).message.slice(0, 300)}` };
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+export interface CaseResult {
+  readonly title: string;
+  readonly isPassed: boolean;
+  readonly message: string;
+}
+
+/** What the suite says of the streams at `url`, about the cases of these titles. */
+export async function runSuite(
+  path: string,
+  url: string,
+  titles: readonly string[],
+): Promise<readonly CaseResult[]> {
+  const report = join(mkdtempSync(join(CACHE, 'report-')), 'report.json');
+  try {
+    const pattern = titles.map((title) => title.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|');
+    const words = ['run', '--root', path, '--reporter', 'json', '--outputFile', report, '-t', pattern];
+    await run(process.execPath, [join(path, 'node_modules/vitest/vitest.mjs'), ...words], {
+      cwd: path,
+      env: { PATH: process.env.PATH, CONFORMANCE_TEST_URL: url },
+      timeout: SUITE_LIMIT_MS,
+      // What fails is in the report.
+    }).catch(() => {});
+    const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report;
+    return testResults
+      .flatMap(({ assertionResults }) => assertionResults)
+      .filter(({ status }) => status === 'passed' || status === 'failed')
+      .map(({ title, status, failureMessages }) => ({
+        title,
+        isPassed: status === 'passed',
+        message: failureMessages.join('\n').slice(0, 500),
+      }));
+  } finally {
+    rmSync(join(report, '..'), { recursive: true, force: true });
+  }
+}
+
+interface Report {
+  readonly testResults: readonly {
+    readonly assertionResults: readonly {
+      readonly title: string;
+      readonly status: string;
+      readonly failureMessages: readonly string[];
+    }[];
+  }[];
+}
