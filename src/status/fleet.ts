@@ -105,7 +105,7 @@ export class Fleet {
     return [this.#self, ...this.#others].sort(byName);
   }
 
-  /** Gives up its seat: a replica that stopped as it was told to is not a dead one. */
+  /** Gives up its seat: a replica that was stopped in good order is not a dead one. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelTimer();
