@@ -57,7 +57,9 @@ export interface NoteKey {
     | 'call_number'
     | 'call_claim'
     | 'call_release'
-    | 'call_result';
+    | 'call_result'
+    | 'replica'
+    | 'replica_sign';
   readonly name: string;
 }
 

@@ -1,5 +1,6 @@
-import { type Configuration, isKeyed } from '../config/configuration.ts';
+import type { Configuration } from '../config/configuration.ts';
 import { redacted } from '../config/redaction.ts';
+import { tryCommand } from '../config/sample-requests.ts';
 import { VERSION } from '../lib/version.ts';
 import { fileStoreDirectory } from '../server/store-directory.ts';
 import { type Paint, printable } from './terminal.ts';
@@ -11,8 +12,6 @@ interface Addresses {
 }
 
 const NAME_WIDTH = 11;
-/** Stands for a model where the configuration names none. */
-const SOME_MODEL = 'MODEL';
 
 /** What a replica says on one line when it listens. */
 export const listeningLine = ({ api, admin }: Addresses): string =>
@@ -47,19 +46,3 @@ function storeText(store: string): string {
   if (store === 'memory') return 'memory: what it has is gone when the process ends';
   return fileStoreDirectory(store) ?? store;
 }
-
-/** A command that asks for a short answer. */
-export function tryCommand(api: string, { clients, owner, routes, upstreams }: Configuration): string {
-  const model = routes.find((route) => !route.model.includes('*'))?.model ?? SOME_MODEL;
-  const body = { model, stream: true, messages: [{ role: 'user', content: 'Hello' }] };
-  const needsKey =
-    clients.length > 0 || owner.claim !== undefined || !Object.values(upstreams).every(isKeyed);
-  return [
-    `curl -N ${quoted(`${api}/v1/chat/completions`)} -H 'content-type: application/json'`,
-    ...(needsKey ? [`-H "authorization: Bearer $HOLDFAST_API_KEY"`] : []),
-    `-d ${quoted(JSON.stringify(body))}`,
-  ].join(' ');
-}
-
-/** One word of a shell. */
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

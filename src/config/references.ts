@@ -14,11 +14,12 @@ import {
 } from './configuration.ts';
 import { formatPath, type KeyPath } from './key-path.ts';
 import { type Problem, suggestion } from './problem.ts';
+import { linkFault } from './status-links.ts';
 import { webhookFaults } from './webhook-endpoints.ts';
 
 /** What a schema cannot say: URLs, names that refer to other keys, numbers that depend on each other. */
 export function checkReferences(configuration: Configuration): Problem[] {
-  const { upstreams, routes, listen, recovery, breaker, checkpoint, tracing } = configuration;
+  const { upstreams, routes, listen, recovery, breaker, checkpoint, tracing, status_page } = configuration;
   const problems: Problem[] = [];
   const report = (path: (string | number)[], message: string | undefined) => {
     if (message !== undefined) problems.push({ path: formatPath(path), message });
@@ -68,6 +69,8 @@ export function checkReferences(configuration: Configuration): Problem[] {
   report(['checkpoint', 'store'], storeFault(checkpoint.store));
   report(['checkpoint', 'replication', 'wait_replicas'], replicationFault(checkpoint));
   report(['tracing', 'endpoint'], endpointFault(tracing));
+  for (const link of ['trace_url', 'log_url'] as const)
+    report(['status_page', link], linkFault(status_page[link]));
   for (const [name, value] of Object.entries(tracing.headers ?? {}))
     report(['tracing', 'headers', name], headerFault(value));
   return problems;

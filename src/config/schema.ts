@@ -108,6 +108,19 @@ const STATUS_SCHEMA = section('What the status page shows, and to whom.', {
     uniqueItems: true,
     items: text('A name, without a port.'),
   },
+  replica_name: text(
+    'What this replica is called on the status page, its own and those of the other replicas that share its store. By default the name of the machine and the port of the API.',
+  ),
+  trace_url: {
+    ...text(
+      'Where the status page links to the trace of a run: a URL with `{trace_id}` or `{run_id}`. The id is that of the trace that Holdfast exports, or of the `traceparent` of the client.',
+    ),
+    examples: ['https://traces.example.com/trace/{trace_id}'],
+  },
+  log_url: {
+    ...text('Where the status page links to the log of a run: a URL with `{run_id}` or `{trace_id}`.'),
+    examples: ['https://logs.example.com/search?q={run_id}'],
+  },
 });
 
 /** Without defaults: what is left out is looked for in the standard `OTEL_*` variables. */

@@ -1,16 +1,20 @@
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { CheckpointScheduler } from '../checkpoint/checkpoint-scheduler.ts';
 import { replicasOf } from '../checkpoint/owner.ts';
 import { BEATS_PER_LEASE, type Store } from '../checkpoint/store.ts';
 import { adminHost, type Configuration } from '../config/configuration.ts';
+import { resumeCommand, tryCommand } from '../config/sample-requests.ts';
+import { statusLinks } from '../config/status-links.ts';
 import type { WebhookEndpoint } from '../config/webhook-endpoints.ts';
 import { defaultMemoryBytes, MemoryBudget } from '../lib/memory-budget.ts';
 import { PauseWatch } from '../lib/pause-watch.ts';
 import { sleep, systemTime, type Time } from '../lib/time.ts';
+import { VERSION } from '../lib/version.ts';
 import { GenAiMetrics } from '../metrics/gen-ai/gen-ai-metrics.ts';
-import { Metrics } from '../metrics/metrics.ts';
+import { Metrics, type TargetLabels } from '../metrics/metrics.ts';
 import { ActiveWork, type ApiContext, type Follow } from '../proxy/api/api-context.ts';
 import { PassThrough } from '../proxy/api/passthrough.ts';
 import { continueUnattended } from '../proxy/api/return.ts';
@@ -35,10 +39,11 @@ import { TaskUsage } from '../proxy/tasks/task-usage.ts';
 import { MaskingTransport } from '../proxy/upstream/masking-transport.ts';
 import { RouteTable } from '../proxy/upstream/route-table.ts';
 import { StreamRefusals } from '../proxy/upstream/stream-refusals.ts';
-import { HealthRegistry } from '../proxy/upstream/target-health.ts';
+import { HealthRegistry, labelsOf } from '../proxy/upstream/target-health.ts';
 import type { Transport } from '../proxy/upstream/transport.ts';
 import { CapabilityMemory } from '../proxy/wires/dialects/capability-memory.ts';
 import { StoredCapabilities } from '../proxy/wires/dialects/stored-capabilities.ts';
+import { Fleet } from '../status/fleet.ts';
 import { RunBoard } from '../status/run-board.ts';
 import { StatusReport } from '../status/status-report.ts';
 import { TaskWebhooks } from '../webhooks/task-webhooks.ts';
@@ -115,8 +120,8 @@ export function createServer(configuration: Configuration, dependencies: ServerD
   const measuring = beginMetrics(metrics, configuration, store, time);
   const { drain_ms, drain_delay_ms } = configuration.limits;
   const { host, port, admin_port } = configuration.listen;
-  const { content, hosts } = configuration.status_page;
-  const board = new RunBoard({ time, content });
+  const { content, hosts, replica_name } = configuration.status_page;
+  const board = new RunBoard({ time, content, targets: targetsOf(configuration) });
   let isWatched = false;
   let draining = false;
   let closing = false;
@@ -208,10 +213,32 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     draining: () => draining,
     active: () => work.count,
   };
+  const started_at_ms = Math.round(time.wall() - process.uptime() * 1000);
+  /** Where the API listens, once it does. */
+  let apiUrl = '';
+  const fleet = new Fleet({
+    notes: store.notes,
+    owner: replicasOf(secret),
+    isShared: store.name !== 'memory',
+    interval_ms: configuration.checkpoint.lease_ms,
+    time,
+    name: () => replica_name ?? `${hostname()}${/:\d+$/.exec(apiUrl)?.[0] ?? ''}`,
+    release: VERSION,
+    started_at_ms,
+    sign: () => ({ status: draining ? 'draining' : 'serving', runs: board.counts.live }),
+  });
   const report = new StatusReport({
     ...state,
     board,
+    fleet,
+    links: statusLinks(configuration.status_page),
     content,
+    started_at_ms,
+    api: () => ({
+      url: apiUrl,
+      try: tryCommand(apiUrl, configuration),
+      resume: resumeCommand(apiUrl, configuration),
+    }),
     store,
     metrics,
     time,
@@ -233,17 +260,20 @@ export function createServer(configuration: Configuration, dependencies: ServerD
 
   return {
     async listen() {
+      apiUrl = await open(api, 'port', host, port);
       const urls = {
-        api: await open(api, 'port', host, port),
+        api: apiUrl,
         admin: await open(admin, 'admin_port', adminHost(configuration.listen), admin_port),
       };
       salvage.start();
       endedTasks.start();
+      fleet.start();
       return urls;
     },
 
     async drain() {
       draining = true;
+      void fleet.beat();
       // Balancers that have not yet noticed that this replica is not ready keep sending requests.
       const delay_ms = isWatched ? Math.min(drain_delay_ms, drain_ms) : 0;
       if (delay_ms > 0) await sleep(time, delay_ms, refusing.signal);
@@ -262,12 +292,29 @@ export function createServer(configuration: Configuration, dependencies: ServerD
       refusing.abort();
       if (work.count > 0) log.warn({ active_requests: work.count }, 'requests cut off');
       // Before the connections close, so that a client that moves on finds its run free.
-      await Promise.all([registry.handOver(time, CUT_OFF_MS), salvage.close(), endedTasks.close()]);
+      await Promise.all([
+        registry.handOver(time, CUT_OFF_MS),
+        salvage.close(),
+        endedTasks.close(),
+        fleet.close(),
+      ]);
       api.server.closeAllConnections();
       await work.settled(time, CUT_OFF_MS);
       await Promise.all([api.close(), admin.close(), deliveries?.close()]);
     },
   };
+}
+
+/** Without routes, the first upstream serves every model. */
+function targetsOf({ routes, upstreams }: Configuration): readonly TargetLabels[] {
+  const targets = routes.flatMap((route) => route.targets);
+  if (targets.length === 0)
+    return Object.keys(upstreams)
+      .slice(0, 1)
+      .map((name) => labelsOf({ name }));
+  return targets.map(({ upstream: name, model }) =>
+    labelsOf({ name, ...(model !== undefined && { model }) }),
+  );
 }
 
 /** Makes the metrics those of this configuration. Returns the observers of runs that they need. */

@@ -1,5 +1,3 @@
-import type { Evidence } from '../interrupts/interruption.ts';
-import { CONTROLS } from '../lib/text.ts';
 import type { Time } from '../lib/time.ts';
 import { tokenCount } from '../plans/tokens.ts';
 import type {
@@ -11,6 +9,8 @@ import type {
   RunObservation,
 } from '../proxy/run/context/run-observer.ts';
 import type { BoardTask } from './board-task.ts';
+import { evidenceDetail } from './evidence-detail.ts';
+import { shownText } from './shown-text.ts';
 import {
   type RunDetail,
   type RunState,
@@ -19,21 +19,25 @@ import {
   STATUS_VERSION,
   type TimelineEntry,
 } from './snapshot.ts';
+import type { TargetAttempt } from './target-board.ts';
 
 const MODEL_CHARACTERS_MAX = 80;
 const FINISH_CHARACTERS_MAX = 40;
-/** Codes are short; what is longer is none. */
-const DETAIL_CHARACTERS_MAX = 60;
 /** Of the end of the answer, where content is shown. */
 const TEXT_CHARACTERS_MAX = 4000;
 /** A run has a handful of entries; one that is tried a hundred times shows its first and its latest ones. */
 const ENTRIES_MAX = 60;
 const FIRST_KEPT = 12;
+/** Of its states; of a longer course the latest. */
+const COURSE_MAX = 24;
+const TRACE_ID = /^[0-9a-f]{2}-([0-9a-f]{32})-/;
 
 /** What a board needs of its runs. */
 export interface BoardEvents {
   /** Something but the length of its answer has changed. */
   changed(run: BoardRun, entry: TimelineEntry): void;
+  /** An attempt begins. `model`: the one that is asked for. */
+  attempted(upstream: string, model: string): TargetAttempt;
   interrupted(upstream: string, interruption: NonNullable<ObservedAttemptEnd['interruption']>): void;
   recovered(gap_ms: number): void;
   ended(run: BoardRun, outcome: ObservedEnd['outcome']): void;
@@ -57,6 +61,9 @@ export class BoardRun implements RunObservation {
   /** What happened to it, in order. */
   readonly #timeline: TimelineEntry[] = [];
   #omitted = 0;
+  #trace_id: string | undefined;
+  /** That this replica has made last. */
+  #attempt: TargetAttempt | undefined;
   /** Gone once the run has ended, so that its answer can be. */
   #answer: ObservedRun['answer'] | undefined;
   /** Of the length of the answer, only what the run has ended with. */
@@ -67,6 +74,7 @@ export class BoardRun implements RunObservation {
   constructor(observed: ObservedRun, { key, time, content, task }: WatchedRunOptions, board: BoardEvents) {
     const { run, wire, model, upstream, created_at_ms, streamed, resumable, taken_over, step, answer } =
       observed;
+    this.#trace_id = TRACE_ID.exec(observed.traceparent ?? '')?.[1];
     this.#time = time;
     this.#content = content;
     this.#board = board;
@@ -86,9 +94,11 @@ export class BoardRun implements RunObservation {
       attempt: 0,
       state: 'asking',
       state_at_ms: time.wall(),
+      course: [['asking', time.wall()]],
       characters: 0,
       tool_calls: 0,
       interruptions: 0,
+      recoveries: 0,
     };
     if (taken_over) this.#add({ kind: 'taken_over', at_ms: this.#summary.state_at_ms, ...taken_over });
   }
@@ -124,6 +134,7 @@ export class BoardRun implements RunObservation {
 
   attempt({ attempt, upstream, mode, asked_model, compressed }: ObservedAttempt): undefined {
     this.#know({ attempt, upstream });
+    this.#attempt = this.#board.attempted(upstream, asked_model);
     this.#enter('asking', {
       kind: 'attempt',
       attempt,
@@ -136,6 +147,7 @@ export class BoardRun implements RunObservation {
 
   answering(): void {
     this.#recovering = false;
+    this.#attempt?.answered();
     this.#enter('answering', { kind: 'answering', attempt: this.#summary.attempt });
   }
 
@@ -153,6 +165,8 @@ export class BoardRun implements RunObservation {
     const { plan: _, ...known } = this.#summary;
     this.#summary = { ...known, interruptions: interruptions + 1, cause };
     this.#board.interrupted(upstream, interruption);
+    this.#attempt?.failed(interruption);
+    this.#attempt = undefined;
     this.#enter('interrupted', {
       kind: 'interrupted',
       ...told,
@@ -181,6 +195,7 @@ export class BoardRun implements RunObservation {
   recovered({ plan, mode, gap_ms }: Parameters<RunObservation['recovered']>[0]): void {
     this.#board.recovered(gap_ms);
     this.task?.recovered();
+    this.#know({ recoveries: this.#summary.recoveries + 1 });
     this.#recovering = false;
     this.#enter('answering', { kind: 'recovered', plan, mode, gap_ms: Math.round(gap_ms) });
   }
@@ -193,6 +208,11 @@ export class BoardRun implements RunObservation {
     const told = finish !== undefined && { finish: shownText(finish, FINISH_CHARACTERS_MAX) };
     this.#enter('ended', { kind: 'ended', outcome, ...told });
     this.#board.ended(this, outcome);
+  }
+
+  /** The trace that another observer makes of it. */
+  identified({ trace_id }: Readonly<Record<string, string>>): void {
+    this.#trace_id = trace_id ?? this.#trace_id;
   }
 
   summary(): RunSummary {
@@ -214,6 +234,7 @@ export class BoardRun implements RunObservation {
       version: STATUS_VERSION,
       now_ms: this.#time.wall(),
       ...this.stay(),
+      ...(this.#trace_id !== undefined && { trace_id: this.#trace_id }),
       ...(this.#content && { text: this.#shownText }),
     };
   }
@@ -234,7 +255,10 @@ export class BoardRun implements RunObservation {
 
   #enter(state: RunState, entry: WithoutTime<TimelineEntry>): void {
     const at_ms = this.#time.wall();
-    if (state !== this.#summary.state) this.#know({ state, state_at_ms: at_ms });
+    if (state !== this.#summary.state) {
+      const course = [...this.#summary.course, [state, at_ms] as const].slice(-COURSE_MAX);
+      this.#know({ state, state_at_ms: at_ms, course });
+    }
     this.#add({ ...entry, at_ms });
   }
 
@@ -249,16 +273,3 @@ export class BoardRun implements RunObservation {
 }
 
 type WithoutTime<Entry> = Entry extends unknown ? Omit<Entry, 'at_ms'> : never;
-
-/** What there is to know of evidence besides its kind. Some of it is the provider's own choice of words. */
-function evidenceDetail({ kind: _, ...details }: Evidence): string | undefined {
-  const [detail] = Object.values(details);
-  const isWord = typeof detail === 'string' || typeof detail === 'number';
-  return isWord ? shownText(String(detail), DETAIL_CHARACTERS_MAX) : undefined;
-}
-
-/** Foreign text as it may be shown: on one line, and at most `characters_max` long. */
-export function shownText(text: string, characters_max: number): string {
-  const short = text.length > characters_max ? `${text.slice(0, characters_max - 1)}…` : text;
-  return short.toWellFormed().replace(CONTROLS, '\ufffd');
-}

@@ -1,10 +1,12 @@
 import type { Time } from '../lib/time.ts';
+import type { TargetLabels } from '../metrics/metrics.ts';
 import type {
   ObservedEnd,
   ObservedReplay,
   ObservedRun,
   RunObserver,
 } from '../proxy/run/context/run-observer.ts';
+import { BoardHistory } from './board-history.ts';
 import { type BoardEvents, BoardRun } from './board-run.ts';
 import type { BoardTask } from './board-task.ts';
 import {
@@ -19,11 +21,19 @@ import {
   STATUS_VERSION,
   type TimelineEntry,
 } from './snapshot.ts';
+import { TargetBoard } from './target-board.ts';
 import { TaskBoard } from './task-board.ts';
 
 /** Of runs beyond these nothing is shown: a replica that has more is watched by its metrics. */
 const LIVE_MAX = 10_000;
 const ENDED_MAX = 200;
+
+interface RunBoardOptions {
+  readonly time: Time;
+  readonly content: boolean;
+  /** Those of the configuration. */
+  readonly targets?: Iterable<TargetLabels>;
+}
 
 /** The runs of this replica: all that are being delivered, the last ones that ended, and the last steps of tasks. */
 export class RunBoard implements RunObserver {
@@ -38,17 +48,22 @@ export class RunBoard implements RunObserver {
   readonly #gaps = new RecoveryGapCounts();
   readonly #events: BoardEvents;
   readonly tasks: TaskBoard;
+  readonly history: BoardHistory;
+  readonly targets: TargetBoard;
   #keys = 0;
   #unwatched = 0;
   /** Collects what changes, while there are viewers. */
   changes: BoardChanges | undefined;
 
-  constructor({ time, content }: { readonly time: Time; readonly content: boolean }) {
+  constructor({ time, content, targets = [] }: RunBoardOptions) {
     this.#time = time;
     this.#content = content;
     this.tasks = new TaskBoard({ time, content });
+    this.history = new BoardHistory(time);
+    this.targets = new TargetBoard(time, targets);
     this.#events = {
       changed: (run: BoardRun, entry: TimelineEntry) => this.changes?.add(run, entry),
+      attempted: (upstream, model) => this.targets.begin(upstream, model),
       interrupted: (upstream, { cause }) => this.#count(upstream, cause),
       recovered: (gap_ms) => this.#gaps.add(gap_ms),
       ended: (run, outcome) => this.#end(run, outcome),
@@ -65,6 +80,7 @@ export class RunBoard implements RunObserver {
     const options = { key: ++this.#keys, time: this.#time, content: this.#content, task };
     const run = new BoardRun(observed, options, this.#events);
     this.#live.set(run.key, run);
+    this.history.add('begun');
     if (step) task?.begin(step.number, run, this.#time.wall());
     return run;
   }
@@ -120,6 +136,7 @@ export class RunBoard implements RunObserver {
     const key = `${cause} ${upstream}`;
     const count = (this.#interruptions.get(key)?.count ?? 0) + 1;
     this.#interruptions.set(key, { upstream, cause, count });
+    this.history.add('interrupted');
   }
 
   #end(run: BoardRun, outcome: ObservedEnd['outcome']): void {
@@ -128,6 +145,8 @@ export class RunBoard implements RunObserver {
     // Those that are steps are remembered for longer.
     if (this.#ended.length > ENDED_MAX) this.#ended.shift()?.forgetText();
     this.#endings[outcome] = (this.#endings[outcome] ?? 0) + 1;
+    if (outcome === 'recovered' || outcome === 'salvaged') this.history.add('rescued');
+    if (outcome === 'failed') this.history.add('failed');
   }
 }
 

@@ -30,9 +30,71 @@ export interface StatusDocument {
   /** Since the process began; pairs that never occurred are left out. */
   readonly interruptions: readonly InterruptionCount[];
   readonly recovery_gaps: RecoveryGaps;
+  readonly history: RunHistory;
   readonly store: StoreState;
-  /** Targets of routes that have several. `model` is `''` where the client's own is asked for. */
-  readonly targets: readonly TargetState[];
+  /** Those of the routes. `model` is `''` where the client's own is asked for. */
+  readonly targets: readonly TargetStatus[];
+  /** This replica and those that share its store, by name. */
+  readonly fleet: readonly FleetMember[];
+  readonly api: ApiHints;
+  /** Templates with `{run_id}` and `{trace_id}`, where they are configured. */
+  readonly links: { readonly trace_url?: string; readonly log_url?: string };
+}
+
+/** The last quarter of an hour in slots, the oldest first; the last one is under way. All have the same length. */
+export interface RunHistory {
+  readonly slot_ms: number;
+  readonly begun: readonly number[];
+  /** Attempts that ended early. */
+  readonly interrupted: readonly number[];
+  /** Runs that ended `recovered` or `salvaged`. */
+  readonly rescued: readonly number[];
+  readonly failed: readonly number[];
+}
+
+export interface TargetStatus extends TargetState, TargetCounts {
+  /** No other target stands beside it: nothing is routed around it, whatever its state. */
+  readonly alone: boolean;
+}
+
+/** What attempts of this replica have come to. */
+export interface TargetCounts {
+  readonly attempts: number;
+  /** Attempts that were interrupted. */
+  readonly errors: number;
+  /** From the request to the first token of the last 100 attempts that answered. */
+  readonly first_token?: { readonly p50_ms: number; readonly p95_ms: number };
+  readonly last_failure?: {
+    readonly at_ms: number;
+    readonly cause: Interruption['cause'];
+    readonly evidence: Evidence['kind'];
+    /** The code, clock, status or the like; shortened. */
+    readonly detail?: string;
+    /** Of HTTP. */
+    readonly status?: number;
+  };
+}
+
+export interface FleetMember {
+  readonly name: string;
+  /** It is the replica that says so. */
+  readonly self: boolean;
+  /** `dead`: it has given no sign of life for longer than it should. `unknown`: the store does not answer. */
+  readonly state: 'serving' | 'draining' | 'dead' | 'unknown';
+  readonly release: string;
+  readonly started_at_ms: number;
+  /** Live runs, as of its last sign of life. Not of the dead. */
+  readonly runs?: number;
+}
+
+/** How to reach the API of this replica. */
+export interface ApiHints {
+  /** Where it listens. A host of `0.0.0.0` or `[::]` stands for any address of the machine. */
+  readonly url: string;
+  /** A shell command that asks for a short answer. */
+  readonly try: string;
+  /** One that reads the run `{run_id}` from its first event. */
+  readonly resume: string;
 }
 
 export interface RunCounts {
@@ -103,6 +165,8 @@ export interface RunSummary {
   readonly state: RunState;
   /** When it came into this state. */
   readonly state_at_ms: number;
+  /** Its states here, the oldest first, and when it came into each; of a long course the latest. */
+  readonly course: readonly (readonly [state: RunState, at_ms: number])[];
   /** When the run began, on whatever replica. */
   readonly created_at_ms: number;
   readonly streamed: boolean;
@@ -116,6 +180,8 @@ export interface RunSummary {
   readonly characters: number;
   readonly tool_calls: number;
   readonly interruptions: number;
+  /** Interruptions after which the answer has continued. */
+  readonly recoveries: number;
   /** Of the last interruption. */
   readonly cause?: Interruption['cause'];
   /** Made after it. */
@@ -137,6 +203,8 @@ export interface RunStay extends RunSummary {
 export interface RunDetail extends RunStay {
   readonly version: typeof STATUS_VERSION;
   readonly now_ms: number;
+  /** Of the trace that Holdfast exports, or that the client is part of. */
+  readonly trace_id?: string;
   /** The end of the text so far. Only with `status_page.content`. */
   readonly text?: string;
 }

@@ -2,14 +2,25 @@ import type { Store } from '../checkpoint/store.ts';
 import { inTime, type Time } from '../lib/time.ts';
 import { VERSION } from '../lib/version.ts';
 import type { Metrics, TargetState } from '../metrics/metrics.ts';
-import { shownText } from './board-run.ts';
+import type { Fleet } from './fleet.ts';
 import type { RunBoard } from './run-board.ts';
-import { STATUS_VERSION, type StatusDocument, type StoreState } from './snapshot.ts';
+import { shownText } from './shown-text.ts';
+import {
+  type ApiHints,
+  STATUS_VERSION,
+  type StatusDocument,
+  type StoreState,
+  type TargetStatus,
+} from './snapshot.ts';
 
 interface StatusReportParts extends StoreProbeParts {
   readonly board: RunBoard;
   readonly content: boolean;
+  readonly started_at_ms: number;
+  readonly fleet: Fleet;
+  readonly links: StatusDocument['links'];
   targets(): readonly TargetState[];
+  api(): ApiHints;
   draining(): boolean;
   active(): number;
 }
@@ -18,33 +29,45 @@ interface StatusReportParts extends StoreProbeParts {
 export class StatusReport {
   readonly #parts: StatusReportParts;
   readonly #probe: StoreProbe;
-  readonly #started_at_ms: number;
 
   constructor(parts: StatusReportParts) {
     this.#parts = parts;
     this.#probe = new StoreProbe(parts);
-    this.#started_at_ms = Math.round(parts.time.wall() - process.uptime() * 1000);
   }
 
   async read(): Promise<StatusDocument> {
-    const { board, content, time, targets, draining, active } = this.#parts;
-    const store = await this.#probe.read();
+    const { board, fleet, links, content, started_at_ms, time, draining, active, api } = this.#parts;
+    const [store, members] = await Promise.all([this.#probe.read(), fleet.read()]);
     return {
       version: STATUS_VERSION,
       name: 'holdfast',
       release: VERSION,
       status: draining() ? 'draining' : 'serving',
       now_ms: time.wall(),
-      started_at_ms: this.#started_at_ms,
+      started_at_ms,
       uptime_s: Math.round(process.uptime()),
       active_requests: active(),
       content,
       runs: board.counts,
       interruptions: board.interruptions,
       recovery_gaps: board.gaps,
+      history: board.history.read(),
       store,
-      targets: targets(),
+      targets: this.#targets(),
+      fleet: members,
+      api: api(),
+      links,
     };
+  }
+
+  #targets(): readonly TargetStatus[] {
+    const states = new Map(
+      this.#parts.targets().map(({ upstream, model, state }) => [JSON.stringify([upstream, model]), state]),
+    );
+    return this.#parts.board.targets.read().map((target) => {
+      const state = states.get(JSON.stringify([target.upstream, target.model]));
+      return { ...target, state: state ?? 'closed', alone: state === undefined };
+    });
   }
 }
 

@@ -1,8 +1,9 @@
 import { remember } from '../lib/bounded-map.ts';
 import type { Time } from '../lib/time.ts';
 import type { ObservedStep } from '../proxy/run/context/run-observer.ts';
-import { type BoardRun, shownText } from './board-run.ts';
+import type { BoardRun } from './board-run.ts';
 import { BoardTask, type TaskReference, taskId } from './board-task.ts';
+import { shownText } from './shown-text.ts';
 import { STATUS_VERSION, type TaskDetail, type TaskId, type TasksDocument } from './snapshot.ts';
 
 const TASKS_MAX = 100;

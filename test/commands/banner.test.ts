@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { banner, tryCommand } from '../../src/commands/banner.ts';
+import { banner } from '../../src/commands/banner.ts';
 import { summaryText } from '../../src/commands/replica-summary.ts';
 import { completeConfiguration } from '../../src/config/load.ts';
+import { tryCommand } from '../../src/config/sample-requests.ts';
 import { VERSION } from '../../src/lib/version.ts';
 import { stateDirectory } from '../../src/server/store-directory.ts';
 
@@ -42,27 +43,6 @@ describe('what a terminal is shown when a replica listens', () => {
   ])('names the place of %s', (store, shown) => {
     const configuration = completeConfiguration({ upstreams: { openai: KEYED }, checkpoint: { store } });
     expect(banner(URLS, configuration, plain)).toContain(`  Store      ${shown}\n`);
-  });
-});
-
-describe('the request to try', () => {
-  const commandOf = (tree: Record<string, unknown>) =>
-    tryCommand(URLS.api, completeConfiguration({ upstreams: { openai: KEYED }, ...tree }));
-  const to = (upstream: string, model: string) => ({ model, targets: [{ upstream }] });
-
-  it('asks for the first model that a route names', () => {
-    const routes = [to('openai', 'claude-*'), to('openai', "gpt-4o's")];
-    expect(commandOf({ routes })).toBe(
-      `curl -N 'http://127.0.0.1:8080/v1/chat/completions' -H 'content-type: application/json' -d '{"model":"gpt-4o'\\''s","stream":true,"messages":[{"role":"user","content":"Hello"}]}'`,
-    );
-    expect(commandOf({})).toContain('{"model":"MODEL",');
-  });
-
-  it.each([
-    ['an upstream has no key of the operator', { upstreams: { openai: { base_url: KEYED.base_url } } }],
-    ['clients have tokens', { clients: [{ name: 'one', token: 'a-token-that-is-long-enough' }] }],
-  ])('has the key of a client where %s', (_why, tree) => {
-    expect(commandOf(tree)).toContain(' -H "authorization: Bearer $HOLDFAST_API_KEY" ');
   });
 });
 

@@ -85,6 +85,13 @@ export class BrowserPage {
     await this.#page.command('Page.reload');
   }
 
+  /** Puts what was copied into what has the focus. */
+  async paste(): Promise<void> {
+    const event = { key: 'v', code: 'KeyV', windowsVirtualKeyCode: 86, modifiers: 2, commands: ['paste'] };
+    await this.#page.command('Input.dispatchKeyEvent', { type: 'keyDown', ...event });
+    await this.#page.command('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
+  }
+
   async press(key: keyof typeof KEYS): Promise<void> {
     const event = { key, ...KEYS[key] };
     await this.#page.command('Input.dispatchKeyEvent', { type: 'keyDown', ...event });

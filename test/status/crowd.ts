@@ -23,6 +23,8 @@ export const MODELS = {
   talks: ['command-a', 'grok-5', 'nova-pro', 'phi-5'],
   /** Cut in the middle, and continued. */
   cut: 'gpt-5',
+  /** Cut twice, continued each time, and still at it. */
+  rescued: 'kimi-k3',
   /** Cut, and then told to wait. */
   waits: 'qwen-3-235b',
   complete: 'gpt-5-nano',
@@ -40,6 +42,15 @@ const SCRIPTS: Readonly<Record<string, Plan>> = {
   '*': LONG,
   ...Object.fromEntries(MODELS.long.map((model) => [model, NEVER_ENDING])),
   [MODELS.cut]: { ...NEVER_ENDING, delay_ms: 400, faults: [{ kind: 'reset', at: { event: 4 } }] },
+  [MODELS.rescued]: {
+    // It never says the same, so that there is one way to join it.
+    parts: [{ text: Array.from({ length: 400 }, (_, nth) => `Wave ${nth} comes in. `).join('') }],
+    delay_ms: 250,
+    faults: [
+      { kind: 'reset', at: { event: 6 } },
+      { kind: 'clean_eof', at: { event: 5 } },
+    ],
+  },
   [MODELS.waits]: {
     ...NEVER_ENDING,
     delay_ms: 100,
@@ -102,7 +113,7 @@ export class Crowd {
         { model: '*', targets: [{ upstream: 'primary' }, { upstream: 'backup' }] },
       ],
       // The provider is a part of the test, and has a thousand others to answer.
-      clocks: { connect_ms: 120_000 },
+      clocks: { connect_ms: 120_000, first_byte_ms: 120_000, first_token_ms: 120_000 },
       recovery: { backoff_ms: 100, backoff_max_ms: 800, retry_after_max_s: 600 },
       limits: { runs_per_owner: 10_000, drain_ms: 1 },
       checkpoint: { store: 'memory' },

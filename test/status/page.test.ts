@@ -1,5 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { chromiumCommand } from '../e2e/browser/chromium.ts';
+import { Deployment } from '../e2e/deployment.ts';
+import { beginTalk, RESUMABLE, resumeTalk } from '../e2e/talk.ts';
 import { needs } from '../needs.ts';
 import { BrowserPage } from './browser-page.ts';
 import { Crowd, MODELS } from './crowd.ts';
@@ -35,9 +37,15 @@ async function startCrowd(): Promise<Crowd> {
     await Promise.all((await crowd.begin(MODELS[kind], count)).map((run) => run.ended));
   }
   const calm = (count: number) => MODELS.long.map((model) => crowd.begin(model, count));
-  const first = [...calm(1), crowd.begin(MODELS.waits, 2), ...calm(1), crowd.begin(MODELS.cut, 3)];
+  const first = [
+    ...calm(1),
+    crowd.begin(MODELS.waits, 2),
+    ...calm(1),
+    crowd.begin(MODELS.rescued, 2),
+    crowd.begin(MODELS.cut, 3),
+  ];
   const second = [...calm(1), crowd.begin(MODELS.cut, 2), crowd.begin(MODELS.waits, 1), ...calm(1)];
-  const others = [...calm((LIVE - 56) / 4), crowd.begin(MODELS.cut, 28), crowd.begin(MODELS.waits, 4)];
+  const others = [...calm((LIVE - 56) / 4), crowd.begin(MODELS.cut, 26), crowd.begin(MODELS.waits, 4)];
   await Promise.all([...first, ...second, ...others]);
   return crowd;
 }
@@ -88,6 +96,8 @@ if ('missing' in chromium) {
   const taskRows = 'document.querySelectorAll("#tasks tbody").length';
   const busiest = 'document.querySelector("#tasks tbody")';
   const rows = 'document.querySelectorAll("#runs tbody tr").length';
+  const chipsOf = (table: string) =>
+    `[...document.querySelectorAll("${table} .chip")].map(({ textContent }) => textContent)`;
   const focused = 'document.activeElement.closest("tr")?.dataset.run ?? document.activeElement.id';
 
   test(
@@ -99,15 +109,18 @@ if ('missing' in chromium) {
       expect(await page.read(rows)).toBe(25);
       expect(await page.text('#page-number')).toBe('1–25 of 1,000');
 
-      const choose = (model: string) =>
-        page.read(
-          `[...document.querySelectorAll("#runs tbody tr")].find((row) => row.cells[1].textContent === ${JSON.stringify(model)}).querySelector("button").click()`,
-        );
+      const choose = async (model: string) => {
+        const row = `[...document.querySelectorAll("#runs tbody tr")].find((row) => row.cells[1].textContent === ${JSON.stringify(model)})`;
+        await page.until(`${row} !== undefined`);
+        await page.read(`${row}.querySelector("button").click()`);
+      };
       await choose(MODELS.waits);
       await page.until(
         '/^attempt 1 ▸ provider 5xx ▸ R1 ▸ attempt 2 ▸ .* ▸ R1$/.test(document.querySelector("#chain").textContent)',
       );
-      expect(await page.read('document.querySelectorAll("*").length')).toBeLessThan(900);
+      expect(await page.read('document.querySelectorAll("*").length')).toBeLessThan(1200);
+      await choose(MODELS.rescued);
+      await page.until('document.querySelectorAll("#run-axis .gap-mark[data-kind=healed]").length > 0');
       await page.prefer('light');
       if (SCREENSHOTS) await page.screenshot(`${SCREENSHOTS}/status-light.png`);
       for (const scheme of ['light', 'dark'] as const) {
@@ -125,6 +138,152 @@ if ('missing' in chromium) {
         await page.prefer(scheme);
         expect(await page.violations(), scheme).toEqual([]);
       }
+      expect(page.errors).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'a run that was rescued twice looks like no other: in its row, and on its axis of time',
+    async () => {
+      const crowd = await Crowd.start({
+        status_page: {
+          replica_name: 'brest-1',
+          trace_url: 'https://traces.example.com/{trace_id}',
+          log_url: 'https://logs.example.com/?q={run_id}',
+        },
+      });
+      const [rescued] = await crowd.begin(MODELS.rescued);
+      const [calm] = await crowd.begin(MODELS.long[0]);
+      if (!rescued || !calm) throw new Error('they have not begun');
+      const page = await BrowserPage.open(command, crowd.holdfast.adminUrl);
+      const row = ({ run }: { run: string }) => `document.querySelector('tr[data-run="${run}"]')`;
+      const chip = (run: { run: string }) => `${row(run)}.querySelector(".chip")`;
+      await page.until(
+        `${row(rescued)}.querySelector(".state").textContent`,
+        'rescuedafter connection reset + 1 more',
+      );
+      await page.until(`${chip(calm)}.textContent`, 'answering');
+      const looks = (run: { run: string }) =>
+        page.read<string[]>(
+          `[getComputedStyle(${chip(run)}).color, getComputedStyle(${chip(run)}, "::before").borderTopWidth]`,
+        );
+      const [[colour, shape] = [], [otherColour, otherShape] = []] = [
+        await looks(rescued),
+        await looks(calm),
+      ];
+      expect(colour).not.toBe(otherColour);
+      expect(shape).not.toBe(otherShape);
+      const kinds = (run: { run: string }) =>
+        page.read(`[...${row(run)}.querySelectorAll(".strip i")].map(({ dataset }) => dataset.kind)`);
+      expect(await kinds(rescued)).toEqual(['asking', 'answering', 'gap', 'answering', 'gap', 'answering']);
+      expect(await kinds(calm)).toEqual(['asking', 'answering']);
+
+      await page.read(`${row(rescued)}.querySelector("button").click()`);
+      await page.until('document.querySelectorAll("#run-axis .lane").length', 3);
+      const all = (selector: string, property: string) =>
+        page.read(`[...document.querySelectorAll("#run-axis ${selector}")].map((each) => each.${property})`);
+      expect(await all('.lane', 'dataset.outcome')).toEqual(['interrupted', 'interrupted', 'answering']);
+      expect(await all('.gap-mark', 'dataset.kind')).toEqual(['healed', 'healed']);
+      // How the last attempt was joined is known once it has ended.
+      expect(await all('.seam-mark', 'dataset.seam')).toEqual([
+        expect.stringMatching(/exact|anchored/),
+        'pending',
+      ]);
+      expect(await all('.lane-note', 'textContent')).toEqual([
+        expect.stringMatching(/^✕ connection reset · gap /),
+        expect.stringMatching(/^seam \w+ · ✕ connection reset · gap /),
+        'continues · answering…',
+      ]);
+      expect(await page.text('#replica')).toBe('brest-1');
+      // Without a trace of the run there is no link to it.
+      const links =
+        '[...document.querySelectorAll("#links a")].map(({ textContent, href }) => [textContent, href])';
+      expect(await page.read(links)).toEqual([['Log', `https://logs.example.com/?q=${rescued.run}`]]);
+      await page.read('document.querySelector("#copy-resume").focus()');
+      await page.press('Enter');
+      await page.until('document.querySelector("#copy-resume").textContent', 'Copied');
+      await page.read('document.querySelector("#find").focus()');
+      await page.paste();
+      const root = crowd.holdfast.url.replace('/v1', '');
+      await page.until(
+        'document.querySelector("#find").value',
+        `curl -N '${root}/holdfast/v1/runs/${rescued.run}/stream' -H "authorization: Bearer $HOLDFAST_API_KEY"`,
+      );
+      for (const scheme of ['light', 'dark'] as const) {
+        await page.prefer(scheme);
+        expect(await page.violations(), scheme).toEqual([]);
+      }
+      expect(page.errors).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'a run that was taken over shows the hand-over, and its replica is dead among the others',
+    async () => {
+      const deployment = await Deployment.start({ replicas: 3, checkpoint: { lease_ms: 1000 } });
+      onTestFinished(() => deployment.close());
+      const { holdfast, other } = deployment;
+      const client = await beginTalk(deployment, 'What comes after the tide?', RESUMABLE);
+      const page = await BrowserPage.open(command, other.adminUrl);
+      await page.until(chipsOf('#fleet'), ['serving', 'serving', 'serving']);
+      await holdfast.kill('SIGKILL');
+      await client.ended();
+      await (await resumeTalk(other, client, client.payloads.length)).text();
+      const port = new URL(holdfast.url).port;
+      const dead = `[...document.querySelectorAll("#fleet tbody tr")].find((row) => row.textContent.includes(":${port}"))`;
+      await page.until(`${dead}.querySelector(".chip").textContent`, 'dead');
+      expect((await page.read<string[]>(chipsOf('#fleet'))).toSorted()).toEqual([
+        'dead',
+        'serving',
+        'serving',
+      ]);
+      expect(await page.text('#fleet-note')).toBe('1 of 3 dead');
+
+      await page.read('document.querySelector("input[value=ended]").click()');
+      await page.until('document.querySelector("#runs tbody button") !== null');
+      await page.read('document.querySelector("#runs tbody button").click()');
+      await page.until('document.querySelectorAll("#run-axis .handover").length', 1);
+      const notes = await page.read<string[]>(
+        '[...document.querySelectorAll("#run-axis .lane")].map(({ textContent }) => textContent)',
+      );
+      expect(notes).toEqual([
+        expect.stringMatching(/^↪ elsewhere✕ connection reset · gap /),
+        expect.stringMatching(/^2 vllmseam exact · ✓ whole$/),
+      ]);
+      expect(await page.read('document.querySelector("#runs .strip i").dataset.kind')).toBe('elsewhere');
+      for (const scheme of ['light', 'dark'] as const) {
+        await page.prefer(scheme);
+        if (SCREENSHOTS) await page.screenshot(`${SCREENSHOTS}/status-fleet-${scheme}.png`);
+        expect(await page.violations(), scheme).toEqual([]);
+      }
+      expect(page.errors).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'a replica that never had a run says how to begin one, with its own address',
+    async () => {
+      const crowd = await Crowd.start();
+      const page = await BrowserPage.open(command, crowd.holdfast.adminUrl);
+      await page.until('document.querySelector("#first-request").hidden', false);
+      const shown = await page.text('#first-command');
+      expect(shown).toContain(`curl -N '${crowd.holdfast.url}/chat/completions'`);
+      await page.tabTo('#copy-first');
+      await page.press('Enter');
+      await page.until('document.querySelector("#copy-first").textContent', 'Copied');
+      await page.read('document.querySelector("#find").focus()');
+      await page.paste();
+      await page.until('document.querySelector("#find").value', shown);
+      for (const scheme of ['light', 'dark'] as const) {
+        await page.prefer(scheme);
+        if (SCREENSHOTS) await page.screenshot(`${SCREENSHOTS}/status-empty-${scheme}.png`);
+        expect(await page.violations(), scheme).toEqual([]);
+      }
+      await crowd.begin(MODELS.long[0]);
+      await page.until('document.querySelector("#first-request").hidden');
       expect(page.errors).toEqual([]);
     },
     LIMIT_MS,
@@ -161,7 +320,7 @@ if ('missing' in chromium) {
       expect(await page.read('location.hash')).toBe(`#${second.run}`);
 
       // Its run says more, others come and go, and the table is put in another order.
-      const characters = `document.querySelector('tr[data-run="${second.run}"]').cells[5].textContent`;
+      const characters = `document.querySelector('tr[data-run="${second.run}"]').cells[6].textContent`;
       const before = await page.read(characters);
       await crowd.begin(MODELS.talks[3], 5);
       first.leave();
@@ -572,6 +731,18 @@ if ('missing' in chromium) {
       await page.until('document.querySelector("#connection").textContent', 'Connection lost, trying again');
       expect(await page.text('#announcer')).toBe('The connection to the replica is lost.');
       expect(await page.read(rows)).toBe(2);
+      // What was heard last is grey, and says from when it is; nothing is called serving any more.
+      expect(await page.text('#stale')).toMatch(/What you see is from \d\d:\d\d:\d\d/);
+      expect(await page.read('getComputedStyle(document.querySelector(".runs").parentNode).filter')).toBe(
+        'grayscale(1)',
+      );
+      expect(await page.text('#serving')).toBe('unreachable');
+      expect(await page.read(chipsOf('#fleet'))).toEqual(['unreachable']);
+      for (const scheme of ['light', 'dark'] as const) {
+        await page.prefer(scheme);
+        if (SCREENSHOTS) await page.screenshot(`${SCREENSHOTS}/status-lost-${scheme}.png`);
+        expect(await page.violations(), scheme).toEqual([]);
+      }
     },
     LIMIT_MS,
   );
@@ -584,9 +755,35 @@ if ('missing' in chromium) {
       await crowd.begin(MODELS.waits, 3);
       const page = await BrowserPage.open(command, crowd.holdfast.adminUrl, PHONE);
       await page.until(rows, 3);
-      // Only the table is moved from side to side.
-      expect(await page.read('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+      const isWide = 'document.documentElement.scrollWidth > innerWidth';
+      expect(await page.read(isWide)).toBe(false);
       expect(await page.violations()).toEqual([]);
+
+      // A card opens where it is, and closes there.
+      const second = 'document.querySelector("#runs tbody tr:nth-child(2)")';
+      await page.read(`${second}.querySelector("button").click()`);
+      await page.until(`${second}.querySelectorAll("#detail .lane").length`, 2);
+      expect(await page.read(isWide)).toBe(false);
+      for (const scheme of ['light', 'dark'] as const) {
+        await page.prefer(scheme);
+        await page.read('document.querySelector("#runs-heading").scrollIntoView()');
+        if (SCREENSHOTS) await page.screenshot(`${SCREENSHOTS}/status-phone-${scheme}.png`);
+        expect(await page.violations(), scheme).toEqual([]);
+      }
+      await page.read(`${second}.querySelector("#chain").click()`);
+      expect(await page.read(`${second}.querySelector("#detail-body").hidden`)).toBe(false);
+      await page.read('document.querySelector("#close-detail").click()');
+      await page.until('document.querySelector("#detail").parentNode.className', 'side');
+      expect(await page.read(`${second} === document.activeElement.closest("tr")`)).toBe(true);
+
+      // Its row may leave the page with the details in it, and come back.
+      await page.read(`${second}.querySelector("button").click()`);
+      await page.until(`${second}.querySelector("#detail .lane") !== null`);
+      await page.read('document.querySelector("input[value=ended]").click()');
+      await page.until('document.querySelector("#detail").parentNode.className', 'side');
+      await page.read('document.querySelector("input[value=live]").click()');
+      await page.until(`${second}.querySelector("#detail .lane") !== null`);
+      expect(page.errors).toEqual([]);
     },
     LIMIT_MS,
   );

@@ -80,6 +80,36 @@ describe('a run on the board', () => {
     ]);
   });
 
+  it('knows its course, its recoveries and its trace', () => {
+    const { board, time } = createBoard();
+    const at_ms = time.wall_ms;
+    const trace_id = '0af7651916cd43dd8448eb211c80319c';
+    const { watch } = begin(board, { traceparent: `00-${trace_id}-b7ad6b7169203331-01` });
+    watch.attempt(attempt(1));
+    watch.answering();
+    time.wall_ms += 5;
+    watch.attemptEnded({ outcome: 'interrupted', added: 1, interruption: RESET });
+    watch.planned({ plan: 'R1', wait_ms: 0 });
+    watch.attempt(attempt(2));
+    watch.answering();
+    watch.recovered({ plan: 'R1', mode: 'prefill', gap_ms: 0 });
+    const states = ['asking', 'answering', 'interrupted', 'waiting', 'asking', 'answering'];
+    const [run] = board.runs().live;
+    expect(run).toMatchObject({ interruptions: 1, recoveries: 1 });
+    expect(run?.course).toEqual(states.map((state, nth) => [state, nth < 2 ? at_ms : at_ms + 5]));
+    expect(board.detail(runId(1))).toMatchObject({ trace_id });
+    // The trace that this replica exports is another one where the client's says nothing.
+    watch.identified({ trace_id: 'f'.repeat(32), span_id: 'e'.repeat(16) });
+    expect(board.detail(runId(1))).toMatchObject({ trace_id: 'f'.repeat(32) });
+    watch.ended({ outcome: 'recovered' });
+    expect(board.history.read()).toMatchObject({
+      begun: expect.arrayContaining([1]),
+      interrupted: expect.arrayContaining([1]),
+      rescued: expect.arrayContaining([1]),
+    });
+    expect(board.targets.read()).toMatchObject([{ upstream: 'first', attempts: 2, errors: 1 }]);
+  });
+
   it('says that it was taken over, and why it was given up', () => {
     const { board } = createBoard();
     const { watch } = begin(board, { taken_over: { epoch: 3, after_event: 17 } });

@@ -11,6 +11,7 @@ import { StatusFeed } from '../../src/status/status-feed.ts';
 import { StatusReport } from '../../src/status/status-report.ts';
 import { connect } from '../http-peer.ts';
 import { openFeed } from './feed-reader.ts';
+import { fleetOf } from './fleet-of.ts';
 import { attempt, begin, runId } from './observed.ts';
 
 /** A time that goes by faster, and counts what it has called back. */
@@ -41,7 +42,16 @@ async function serveFeed(time: Time) {
   const board = new RunBoard({ time, content: false });
   const store = new MemoryStore({ time: systemTime, ttl_ms: 1000 });
   const parts = { board, store, metrics: new Metrics(), time, content: false };
-  const report = new StatusReport({ ...parts, targets: () => [], draining: () => false, active: () => 0 });
+  const report = new StatusReport({
+    ...parts,
+    started_at_ms: time.wall(),
+    fleet: fleetOf({ notes: store.notes, time, name: 'alone', isShared: false }),
+    links: {},
+    api: () => ({ url: '', try: '', resume: '' }),
+    targets: () => [],
+    draining: () => false,
+    active: () => 0,
+  });
   const feed = new StatusFeed({ board, report, time });
   const server = http.createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });

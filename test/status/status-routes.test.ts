@@ -82,7 +82,10 @@ describe('the runs on the admin port', () => {
       interruptions: [{ upstream: 'first', cause: 'connection_reset', count: 1 }],
       recovery_gaps: { count: 0 },
       store: { name: 'memory', state: 'ok', failed_appends: 0 },
-      targets: [],
+      targets: [
+        { upstream: 'provider', attempts: 0 },
+        { upstream: 'first', model: '', state: 'closed', alone: true, attempts: 1, errors: 1 },
+      ],
     });
     watch.ended({ outcome: 'failed' });
     expect(await json(replica, '/runs')).toMatchObject({ live: [], ended: [{ run, outcome: 'failed' }] });

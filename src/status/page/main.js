@@ -1,4 +1,7 @@
 import { announceNow, announceStatus } from './announcer.js';
+import { commandsOf } from './api-hints.js';
+import { copies } from './copy.js';
+import { NARROW, placeDetail } from './detail-place.js';
 import { byId, element, write } from './elements.js';
 import { followReplica } from './feed.js';
 import { number, shortRun, words } from './format.js';
@@ -45,6 +48,7 @@ const folded = new Set();
 let paused = false;
 let connection = 'connecting';
 
+const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 const CONNECTION = {
   connecting: 'Connecting',
   live: 'Live',
@@ -58,14 +62,24 @@ function showConnection() {
   if (node.dataset.state === state) return;
   const wasLost = node.dataset.state === 'lost';
   node.dataset.state = state;
+  // What is out of date is grey.
+  document.documentElement.dataset.connection = state;
   write(node, CONNECTION[state]);
+  byId('stale').hidden = state !== 'lost' || !model.status;
+  if (state === 'lost' && model.status) {
+    write(
+      byId('stale'),
+      `The replica does not answer. What you see is from ${CLOCK.format(model.heard_at_ms)}.`,
+    );
+    showOverview(model, true);
+  }
   if (state === 'lost') announceNow('The connection to the replica is lost.');
   else if (wasLost) announceNow('Connected again.');
 }
 
 function show() {
   if (!model.status) return;
-  showOverview(model);
+  showOverview(model, connection === 'lost');
   write(byId('live-count'), number(model.live.size));
   write(byId('ended-count'), number(model.ended.length));
   write(byId('tasks-count'), number(model.tasks.length));
@@ -80,7 +94,9 @@ function show() {
   if (list === LISTS.tasks) showTasks(shown, model.now_ms, { open, detail: task, chosen });
   else showRuns(shown, model.now_ms, chosen);
   for (const { table } of Object.values(LISTS)) table.hidden = table !== list.table || shown.length === 0;
+  placeDetail(chosen);
   byId('no-runs').hidden = shown.length > 0;
+  showFirstRequest(list, isFiltered);
   const noun = list === LISTS.tasks ? 'task' : 'run';
   write(byId('no-runs'), isFiltered ? `No ${noun} is like that.` : list.none);
   const range =
@@ -102,9 +118,19 @@ function turn(button, by) {
   announceNow(`${view.list === 'tasks' ? 'Tasks' : 'Runs'} ${byId('page-number').textContent}`);
 }
 
+/** A replica that never had a run says how to begin one. */
+function showFirstRequest(list, isFiltered) {
+  const isUnused = model.live.size === 0 && model.ended.length === 0 && list !== LISTS.tasks && !isFiltered;
+  byId('first-request').hidden = !isUnused;
+  if (isUnused) write(byId('first-command'), firstCommand());
+}
+
+const firstCommand = () => commandsOf(model.status.api, location.hostname).first;
+
 const readRun = createReader({
   pathOf: (id) => `runs/${id}`,
-  show: showDetail,
+  // What comes before the first snapshot is asked for again with it.
+  show: (detail) => model.status && showDetail(detail, model.status),
   gone: () => hideDetail('The replica does not remember this run any more.'),
 });
 
@@ -219,6 +245,8 @@ byId('pause').addEventListener('click', ({ currentTarget }) => {
 });
 listenToRuns(choose);
 listenToTasks({ onOpen: openTask, onChoose: choose, onFold: fold });
+copies(byId('copy-first'), firstCommand);
+NARROW.addEventListener('change', () => placeDetail(chosen));
 addEventListener('hashchange', () => follow(location.hash.slice(1)));
 
 showKinds();

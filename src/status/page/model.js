@@ -56,6 +56,11 @@ export class Model {
       .slice(0, TASKS_MAX);
   }
 
+  /** When the replica was last heard, by the clock of the browser. */
+  get heard_at_ms() {
+    return performance.timeOrigin + this.#heard_ms;
+  }
+
   #hear(now_ms) {
     this.#now_ms = now_ms;
     this.#heard_ms = performance.now();

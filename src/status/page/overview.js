@@ -1,6 +1,9 @@
-import { byId, chip, element, write } from './elements.js';
+import { byId, element, write } from './elements.js';
+import { fill } from './fill.js';
+import { showFleet } from './fleet-view.js';
 import { duration, number, words } from './format.js';
-import { breakerTone } from './tones.js';
+import { showSparkline } from './sparkline.js';
+import { showTargets } from './targets-view.js';
 
 const MINUTE_MS = 60_000;
 
@@ -13,42 +16,52 @@ function count(id, value, tone) {
   node.dataset.tone = value > 0 ? tone : '';
 }
 
-export function showOverview(model) {
+export function showOverview(model, isLost) {
   const { status } = model;
-  const { runs, interruptions, recovery_gaps: gaps, store, targets } = status;
+  const { runs, interruptions, recovery_gaps: gaps, history, store, targets, fleet } = status;
   const { recovered = 0, salvaged = 0, failed = 0 } = runs.ended;
   write(byId('release'), status.release);
   const serving = byId('serving');
-  write(serving, status.status);
-  serving.dataset.tone = status.status === 'serving' ? 'good' : 'warn';
-  write(byId('uptime'), `up ${uptime(model.now_ms - status.started_at_ms)}`);
+  // A replica that does not answer is not to be called serving, whatever it has said last.
+  write(serving, isLost ? 'unreachable' : status.status);
+  serving.dataset.tone = isLost ? 'bad' : status.status === 'serving' ? 'good' : 'warn';
+  write(byId('replica'), fleet.find(({ self }) => self)?.name ?? '');
+  write(byId('uptime'), isLost ? '' : `up ${uptime(model.now_ms - status.started_at_ms)}`);
   count('live', runs.live, '');
   count('recovering', runs.recovering, 'warn');
-  count('kept', recovered + salvaged, 'good');
+  showRescueRate(recovered + salvaged, failed);
   count('failed', failed, 'bad');
   count('interrupted', sum(interruptions), '');
   write(byId('longest'), gaps.count > 0 ? duration(gaps.max_ms) : '–');
   const shown = byId('store');
   write(shown, store.state === 'ok' ? store.name : `${store.name}: ${store.state}`);
   shown.dataset.tone = store.state === 'failing' ? 'bad' : '';
+  const { reason, failed_appends } = store;
+  const appends = failed_appends > 0 ? `${number(failed_appends)} appends failed` : '';
+  write(byId('store-note'), [reason, appends].filter(Boolean).join(', '));
   const down = targets.filter(({ state }) => state !== 'closed').length;
   count('down', down, 'bad');
+  for (const name of ['begun', 'interrupted', 'rescued', 'failed'])
+    showSparkline(byId(`${name}-history`), history[name], history.slot_ms);
   showInterruptions(interruptions);
   showGaps(gaps);
-  showTargets(store, targets);
+  showTargets(targets, model.now_ms);
+  showFleet(fleet, model.now_ms, isLost);
 }
+
+/** Of the runs that were interrupted and have ended, the share whose clients got an answer after all. */
+function showRescueRate(rescued, failed) {
+  const all = rescued + failed;
+  const node = byId('rescue-rate');
+  write(node, all > 0 ? `${shareText(rescued / all)}%` : '–');
+  node.dataset.tone = all === 0 ? '' : failed > 0 ? 'warn' : 'rescued';
+  write(byId('kept'), all > 0 ? `${number(rescued)} of ${number(all)}` : '');
+}
+
+/** Not rounded up to 100: one that was lost shows. */
+const shareText = (share) => (share === 1 ? '100' : (Math.floor(1000 * share) / 10).toFixed(1));
 
 const uptime = (ms) => (ms < MINUTE_MS ? `${Math.floor(ms / 1000)} s` : duration(ms));
-
-/** Rows of one table, made anew only when they say something else. */
-function fill(id, rows) {
-  const table = byId(id);
-  const text = JSON.stringify(rows.map(({ text }) => text));
-  if (table.dataset.text === text) return;
-  table.dataset.text = text;
-  table.tBodies[0].replaceChildren(...rows.map(({ make }) => make()));
-  table.hidden = rows.length === 0;
-}
 
 function bar(value, most) {
   const made = element('span', { className: 'fill' });
@@ -95,37 +108,3 @@ function showGaps({ count: all, buckets }) {
 
 const nothing = () => element('td', { className: 'number quiet' }, '0');
 const bound = (ms) => (ms < 1000 ? `${ms} ms` : `${ms / 1000} s`);
-
-function showTargets(store, targets) {
-  const { name, state, reason, failed_appends } = store;
-  const appends = failed_appends > 0 ? `, ${number(failed_appends)} appends failed` : '';
-  const tone = state === 'ok' ? 'good' : state === 'failing' ? 'bad' : 'quiet';
-  const rows = targets.map((target) => ({
-    text: target,
-    make: () =>
-      element(
-        'tr',
-        {},
-        element('th', { scope: 'row' }, target.upstream, ...(target.model ? [` ${target.model}`] : [])),
-        element('td', {}, chip(`breaker ${words(target.state)}`, breakerTone(target.state))),
-      ),
-  }));
-  fill('targets', [
-    {
-      text: store,
-      make: () =>
-        element(
-          'tr',
-          {},
-          element(
-            'th',
-            { scope: 'row' },
-            `store ${name}`,
-            element('span', { className: 'quiet' }, `${reason ? `: ${reason}` : ''}${appends}`),
-          ),
-          element('td', {}, chip(state, tone)),
-        ),
-    },
-    ...rows,
-  ]);
-}

@@ -1,7 +1,9 @@
+import { courseSpans } from './course-spans.js';
 import { byId, chip, element, write } from './elements.js';
 import { age, duration, number, shortRun, words } from './format.js';
 import { keyed, listenToArrows } from './keyed.js';
-import { outcomeTone, stateTone } from './tones.js';
+import { place } from './place.js';
+import { shownState } from './run-state.js';
 
 const table = byId('runs');
 const body = table.tBodies[0];
@@ -10,7 +12,7 @@ const body = table.tBodies[0];
 export function listenToRuns(onChoose) {
   body.addEventListener('click', ({ target }) => {
     const row = target.closest('tr');
-    if (row && getSelection().isCollapsed) onChoose(row.dataset.run);
+    if (row && !target.closest('#detail') && getSelection().isCollapsed) onChoose(row.dataset.run);
   });
   listenToArrows(table);
 }
@@ -34,27 +36,30 @@ function createRow({ run, model, streamed, resumable, taken_over, wire }) {
     ...(resumable ? ['resumable'] : []),
     ...(taken_over ? ['taken over'] : []),
   ];
+  const course = element('span', { className: 'strip' });
+  course.setAttribute('aria-hidden', 'true');
   return element(
     'tr',
     { data: { run } },
     element('th', { scope: 'row' }, button),
     element('td', { className: 'cut', title: `${model} (${notes.join(', ')})` }, element('bdi', {}, model)),
     element('td', { className: 'cut' }),
-    element('td', {}),
-    element('td', { className: 'number' }),
-    element('td', { className: 'number' }),
-    element('td', { className: 'number' }),
-    element('td', { className: 'number' }),
+    element('td', { className: 'state' }),
+    element('td', { className: 'course' }, course),
+    ...['attempt', 'characters', 'tools', 'age'].map((label) =>
+      element('td', { className: 'number', data: { label } }),
+    ),
   );
 }
 
 function showRun(row, run, now_ms, chosen) {
-  const [, , upstream, state, attempt, characters, tools, since] = row.cells;
+  const [, , upstream, state, course, attempt, characters, tools, since] = row.cells;
   const isChosen = run.run === chosen;
   row.classList.toggle('chosen', isChosen);
   row.querySelector('button').setAttribute('aria-expanded', String(isChosen));
   write(upstream, run.upstream);
   showState(state, run);
+  showCourse(course.firstChild, run, now_ms);
   write(attempt, String(run.attempt));
   write(characters, number(run.characters));
   write(tools, run.tool_calls > 0 ? number(run.tool_calls) : '–');
@@ -65,15 +70,24 @@ function showRun(row, run, now_ms, chosen) {
   );
 }
 
-function showState(cell, { state, outcome, interruptions, cause }) {
-  const tone = outcome ? outcomeTone(outcome) : stateTone(state);
-  const label = outcome ?? (state === 'asking' && interruptions > 0 ? 'recovering' : state);
-  const after = interruptions > 0 && cause ? `after ${words(cause)}` : '';
+function showState(cell, run) {
+  const { label, tone, after } = shownState(run);
   const text = `${label} ${after}`;
   if (cell.dataset.text === text) return;
   cell.dataset.text = text;
   cell.replaceChildren(
-    chip(words(label), label === 'recovering' ? 'warn' : tone),
+    chip(label, tone),
     ...(after ? [element('span', { className: 'quiet after' }, after)] : []),
   );
+}
+
+/** Bars keep their elements: of most runs, only the last one grows. */
+function showCourse(strip, run, now_ms) {
+  const spans = courseSpans(run, now_ms);
+  while (strip.children.length > spans.length) strip.lastChild.remove();
+  for (const [index, { kind, start, size }] of spans.entries()) {
+    const bar = strip.children[index] ?? strip.appendChild(element('i', {}));
+    if (bar.dataset.kind !== kind) bar.dataset.kind = kind;
+    place(bar, start, size);
+  }
 }

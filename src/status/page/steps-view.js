@@ -1,10 +1,11 @@
 import { chip, element, write } from './elements.js';
-import { duration, number, words } from './format.js';
+import { duration, number } from './format.js';
 import { keyed } from './keyed.js';
+import { place } from './place.js';
+import { shownState } from './run-state.js';
 import { spansOf } from './step-spans.js';
 import { timeAxis } from './time-axis.js';
 import { describe } from './timeline-view.js';
-import { outcomeTone, stateTone } from './tones.js';
 
 /** A cut that is narrower than this has no room for its length. */
 const LABELLED_CUT = 0.07;
@@ -99,12 +100,13 @@ function showStep(line, { step, spans }, scale, chosen) {
 }
 
 function showSaid(cell, { replays }, stay) {
-  const { state, outcome, attempt = 0 } = stay ?? {};
-  const text = JSON.stringify([state, outcome, attempt, replays]);
+  const { attempt = 0 } = stay ?? {};
+  const shown = stay && shownState(stay);
+  const text = JSON.stringify([shown, attempt, replays]);
   if (cell.dataset.text === text) return;
   cell.dataset.text = text;
   const chips = [
-    ...(stay ? [chip(words(outcome ?? state), outcome ? outcomeTone(outcome) : stateTone(state))] : []),
+    ...(shown ? [chip(shown.label, shown.tone)] : []),
     ...(replays > 0 ? [chip(replays > 1 ? `replayed ${number(replays)}×` : 'replayed', 'info')] : []),
     ...(attempt > 1 ? [element('span', { className: 'quiet' }, `${number(attempt)} attempts`)] : []),
   ];
@@ -141,10 +143,4 @@ function showCuts(node, { cuts }) {
     cut.title = duration(rest_ms);
     place(cut, start, width);
   }
-}
-
-function place(node, start, width) {
-  const [from, size] = [`${(100 * start).toFixed(2)}%`, `${(100 * width).toFixed(2)}%`];
-  if (node.style.insetInlineStart !== from) node.style.insetInlineStart = from;
-  if (node.style.inlineSize !== size) node.style.inlineSize = size;
 }

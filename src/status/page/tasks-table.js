@@ -15,7 +15,7 @@ export function listenToTasks({ onOpen, onFold, onChoose }) {
   table.addEventListener('click', ({ target }) => {
     const step = target.closest('.step');
     const row = target.closest('tbody tr:first-child');
-    if (!getSelection().isCollapsed) return;
+    if (target.closest('#detail') || !getSelection().isCollapsed) return;
     if (step) step.dataset.run && onChoose(step.dataset.run);
     else if (row) (target.closest('.fold') ? onFold : onOpen)(row.parentNode.dataset.task);
   });

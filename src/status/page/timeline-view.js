@@ -1,3 +1,6 @@
+import { commandsOf, linkTo } from './api-hints.js';
+import { showAxis } from './axis-view.js';
+import { copies } from './copy.js';
 import { byId, element, write } from './elements.js';
 import { age, duration, number, words } from './format.js';
 import { outcomeTone } from './tones.js';
@@ -78,7 +81,14 @@ const PLANS = {
 /** In the words of the timeline: `title`, and `more` where there is more to say. */
 export const describe = (entry) => DESCRIPTIONS[entry.kind]?.(entry) ?? { title: words(entry.kind) };
 
-export function showDetail(detail) {
+/** The run that is shown, and what the status says of links and commands. */
+let shownRun = '';
+let hints;
+copies(byId('copy-run'), () => shownRun);
+copies(byId('copy-resume'), () => commandsOf(hints.api, location.hostname).resume(shownRun));
+
+/** `status`: of the replica. */
+export function showDetail(detail, status) {
   const {
     run,
     wire,
@@ -98,6 +108,10 @@ export function showDetail(detail) {
   byId('detail-body').hidden = false;
   byId('close-detail').hidden = false;
   write(byId('detail-run'), run);
+  shownRun = run;
+  hints = status;
+  showLinks(status.links, detail);
+  showAxis(byId('run-axis'), detail);
   const lasted =
     ended_at_ms === undefined ? age(now_ms - created_at_ms) : duration(ended_at_ms - created_at_ms);
   const calls = tool_calls > 0 ? ` · ${number(tool_calls)} tool calls` : '';
@@ -120,6 +134,19 @@ export function showDetail(detail) {
   const isAtEnd = quote.scrollTop + quote.clientHeight >= quote.scrollHeight - 2;
   if (quote.value !== (text ?? '')) quote.value = text ?? '';
   if (isAtEnd) quote.scrollTop = quote.scrollHeight;
+}
+
+function showLinks({ trace_url, log_url }, detail) {
+  const links = Object.entries({ Trace: linkTo(trace_url, detail), Log: linkTo(log_url, detail) });
+  const shown = byId('links');
+  const text = JSON.stringify(links);
+  if (shown.dataset.text === text) return;
+  shown.dataset.text = text;
+  shown.replaceChildren(
+    ...links
+      .filter(([, href]) => href !== undefined)
+      .map(([label, href]) => element('a', { href, target: '_blank', rel: 'noreferrer' }, label)),
+  );
 }
 
 export function hideDetail(message) {

@@ -8,8 +8,8 @@ const STATES = {
 
 const OUTCOMES = {
   complete: 'good',
-  recovered: 'good',
-  salvaged: 'warn',
+  recovered: 'rescued',
+  salvaged: 'rescued',
   failed: 'bad',
   rejected: 'bad',
   cancelled: 'quiet',

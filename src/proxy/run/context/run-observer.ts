@@ -27,6 +27,8 @@ export interface RunObserver {
 export interface RunObservation {
   /** Added to every line that is logged of the run. */
   readonly logFields?: Readonly<Record<string, string>> | undefined;
+  /** Called once, after all observers have begun: what they add to the log. */
+  identified?(logFields: Readonly<Record<string, string>>): void;
   /** An attempt is made. Returns headers to be sent with its request, in place of those of the client. */
   attempt(attempt: ObservedAttempt): Readonly<Record<string, string>> | undefined;
   /** The first content that the attempt under way adds to the answer. */
@@ -171,13 +173,15 @@ export function observers(all: readonly RunObserver[]): RunObserver {
 /** Several observations of one run as one. */
 function watchedBy(watches: readonly RunObservation[]): RunObservation {
   const fields = watches.map(({ logFields }) => logFields).filter((each) => each !== undefined);
+  const logFields = fields.length > 0 ? Object.assign({}, ...fields) : undefined;
+  if (logFields) for (const watch of watches) watch.identified?.(logFields);
   const each =
     <Told extends unknown[]>(name: 'answering' | 'attemptEnded' | 'planned' | 'recovered' | 'ended') =>
     (...told: Told): void => {
       for (const watch of watches) (watch[name] as (...told: Told) => void)(...told);
     };
   return {
-    logFields: fields.length > 0 ? Object.assign({}, ...fields) : undefined,
+    logFields,
     attempt: (attempt) => Object.assign({}, ...watches.map((watch) => watch.attempt(attempt))),
     answering: each('answering'),
     attemptEnded: each('attemptEnded'),

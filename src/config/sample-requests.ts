@@ -1,0 +1,32 @@
+import { type Configuration, isKeyed } from './configuration.ts';
+
+/** Stands for a model where the configuration names none. */
+const SOME_MODEL = 'MODEL';
+/** Stands for the id of a run in {@link resumeCommand}. */
+export const RUN_PLACEHOLDER = '{run_id}';
+
+/** A command that asks for a short answer. `api`: the root of the API, without `/v1`. */
+export function tryCommand(api: string, configuration: Configuration): string {
+  const model = configuration.routes.find((route) => !route.model.includes('*'))?.model ?? SOME_MODEL;
+  const body = { model, stream: true, messages: [{ role: 'user', content: 'Hello' }] };
+  return [
+    `curl -N ${quoted(`${api}/v1/chat/completions`)} -H 'content-type: application/json'`,
+    ...credential(configuration),
+    `-d ${quoted(JSON.stringify(body))}`,
+  ].join(' ');
+}
+
+/** A command that reads a run from its first event, and continues it if its replica is gone. */
+export function resumeCommand(api: string, configuration: Configuration): string {
+  const url = `${api}/holdfast/v1/runs/${RUN_PLACEHOLDER}/stream`;
+  return [`curl -N ${quoted(url)}`, ...credential(configuration)].join(' ');
+}
+
+function credential({ clients, owner, upstreams }: Configuration): readonly string[] {
+  const isNeeded =
+    clients.length > 0 || owner.claim !== undefined || !Object.values(upstreams).every(isKeyed);
+  return isNeeded ? [`-H "authorization: Bearer $HOLDFAST_API_KEY"`] : [];
+}
+
+/** One word of a shell. */
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
