@@ -44,8 +44,7 @@ type OperationLabels = Readonly<Record<keyof typeof OPERATION, string>>;
  * client, whose operations are attempts, and towards its own clients a server, whose requests are runs.
  */
 export class GenAiMetrics implements RunObserver {
-  readonly #upstreams: ReadonlyMap<string, string>;
-  readonly #models: ConfiguredModels;
+  #names: OperationNames;
   readonly time: Time;
   readonly operationDuration;
   readonly tokenUsage;
@@ -55,14 +54,7 @@ export class GenAiMetrics implements RunObserver {
   readonly timeToFirstToken;
 
   constructor(families: Families, configuration: Configuration, time: Time) {
-    const { upstreams } = configuration;
-    this.#upstreams = new Map(
-      Object.entries(upstreams).map(([name, upstream]: [string, UpstreamConfiguration]) => [
-        name,
-        providerName(name, upstream),
-      ]),
-    );
-    this.#models = new ConfiguredModels(configuration);
+    this.#names = new OperationNames(configuration);
     this.time = time;
     this.operationDuration = families.histogram(
       'gen_ai_client_operation_duration_seconds',
@@ -100,14 +92,35 @@ export class GenAiMetrics implements RunObserver {
     );
   }
 
+  /** Runs that begin from now on are named by this configuration. */
+  configure(configuration: Configuration): void {
+    this.#names = new OperationNames(configuration);
+  }
+
   begin(run: ObservedRun): RunObservation {
-    return new GenAiRun(run, this);
+    return new GenAiRun(run, this, this.#names);
+  }
+}
+
+/** What operations are called under one configuration. */
+class OperationNames {
+  readonly #providers: ReadonlyMap<string, string>;
+  readonly #models: ConfiguredModels;
+
+  constructor(configuration: Configuration) {
+    this.#providers = new Map(
+      Object.entries(configuration.upstreams).map(([name, upstream]: [string, UpstreamConfiguration]) => [
+        name,
+        providerName(name, upstream),
+      ]),
+    );
+    this.#models = new ConfiguredModels(configuration);
   }
 
   labelsOf(wire: WireName, upstream: string, model: string): OperationLabels {
     return {
       gen_ai_operation_name: operationOf(wire),
-      gen_ai_provider_name: this.#upstreams.get(upstream) ?? '',
+      gen_ai_provider_name: this.#providers.get(upstream) ?? '',
       gen_ai_request_model: this.#models.nameOf(model),
     };
   }
@@ -156,6 +169,7 @@ interface Operation {
 class GenAiRun implements RunObservation {
   readonly #run: ObservedRun;
   readonly #metrics: GenAiMetrics;
+  readonly #names: OperationNames;
   readonly #began_ms: number;
   #upstream: string;
   /** The attempt under way. */
@@ -163,9 +177,10 @@ class GenAiRun implements RunObservation {
   #isAnswered: boolean;
   #error_type: string | undefined;
 
-  constructor(run: ObservedRun, metrics: GenAiMetrics) {
+  constructor(run: ObservedRun, metrics: GenAiMetrics, names: OperationNames) {
     this.#run = run;
     this.#metrics = metrics;
+    this.#names = names;
     this.#began_ms = metrics.time.now();
     this.#upstream = run.upstream;
     // Its client had the first token of another replica.
@@ -173,7 +188,7 @@ class GenAiRun implements RunObservation {
   }
 
   attempt({ upstream, asked_model }: ObservedAttempt): undefined {
-    const labels = this.#metrics.labelsOf(this.#run.wire, upstream, asked_model);
+    const labels = this.#names.labelsOf(this.#run.wire, upstream, asked_model);
     this.#operation = { labels, began_ms: this.#metrics.time.now() };
     this.#upstream = upstream;
   }
@@ -213,7 +228,7 @@ class GenAiRun implements RunObservation {
 
   /** Of the run: the upstream that answers it, and the model that its client asked for. */
   get #labels(): OperationLabels {
-    return this.#metrics.labelsOf(this.#run.wire, this.#upstream, this.#run.model);
+    return this.#names.labelsOf(this.#run.wire, this.#upstream, this.#run.model);
   }
 
   #endOperation(error_type: string | undefined): Operation | undefined {

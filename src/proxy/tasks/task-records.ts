@@ -63,7 +63,13 @@ export class TaskRecords {
   /** Those that are noted, or are about to be. */
   readonly #notedSessions = new Map<string, true>();
 
-  constructor({ configuration, store, log, time, metrics }: RunContext) {
+  constructor({
+    configuration,
+    store,
+    log,
+    time,
+    metrics,
+  }: Pick<RunContext, 'configuration' | 'store' | 'log' | 'time' | 'metrics'>) {
     const { notes } = store;
     const ttl_ms = configuration.checkpoint.ttl_s * 1000;
     this.#context = { log, time, metrics };
