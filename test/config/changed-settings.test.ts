@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { changedSettings } from '../../src/config/changed-settings.ts';
 import { completeConfiguration } from '../../src/config/load.ts';
@@ -68,6 +69,15 @@ describe('untilRestart', () => {
   it('has nothing pending where only other settings differ', () => {
     const next = complete({ recovery: { backoff_ms: 1 } });
     expect(untilRestart(complete(), next)).toEqual({ configuration: next, pending: [] });
+  });
+
+  it('names the settings that docs/reload.md says need a restart', () => {
+    const page = readFileSync(new URL('../../docs/reload.md', import.meta.url), 'utf8');
+    const [, table = ''] = /\n## What needs a restart\n[^|]*(\|[\s\S]*?)\n\n/.exec(page) ?? [];
+    const named = [...table.matchAll(/^\|([^|]*)\|/gm)].flatMap(([, cell = '']) =>
+      Array.from(cell.matchAll(/`([^`]+)`/g), ([, setting]) => setting),
+    );
+    expect(named.toSorted()).toEqual(RESTART_SETTINGS.map((path) => path.join('.')).toSorted());
   });
 
   it('names settings that exist', () => {
