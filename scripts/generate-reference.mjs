@@ -105,6 +105,8 @@ result, or everything that is wrong with it.
 In the file, \`\${VAR}\` is replaced by an environment variable and \`\${VAR:-default}\` falls back when it is unset or empty;
 \`$\${\` is a literal \`\${\`. An unset variable without a default is an error, and so is an unknown key.
 
+A replica [loads a new file without a restart](reload.md); that page has the settings that need one.
+
 For completion in an editor, begin the file with \`# yaml-language-server: $schema=…/holdfast.schema.json\`.
 
 \`\`\`yaml

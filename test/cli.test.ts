@@ -265,7 +265,7 @@ describe('serve', () => {
     expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['listening', 'draining', 'stopped']);
   });
 
-  it.each(['SIGTERM', 'SIGHUP'] as const)(
+  it.each(['SIGTERM', 'SIGINT'] as const)(
     'lets a stream end after %s, and takes no new one',
     async (signal) => {
       const provider = providerRequests();

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { isObject } from '../lib/json.ts';
 import type { Configuration } from './configuration.ts';
@@ -23,9 +24,13 @@ export interface LoadedConfiguration {
   readonly warnings: readonly string[];
 }
 
+/** The file that the configuration is read from, if it is read from one. */
+export const configurationFile = ({ file, environment }: ConfigurationSources): string | undefined =>
+  file ?? (environment[CONFIG_VARIABLE] || undefined);
+
 /** Flags win over the environment, which wins over the file, which wins over defaults. Throws {@link ConfigurationError}. */
 export function loadConfiguration(from: ConfigurationSources): LoadedConfiguration {
-  const file = from.file ?? (from.environment[CONFIG_VARIABLE] || undefined);
+  const file = configurationFile(from);
   const document = file === undefined ? undefined : readConfigurationFile(file, from.environment);
   const environment = readEnvironment(from.environment);
 
@@ -77,6 +82,8 @@ function located(problems: readonly Problem[], sources: Sources): Problem[] {
 export interface ConnectionSettings {
   /** The authorities that they trust, and the certificate that they show. */
   readonly secure?: SecureContext;
+  /** What `secure` is made of: by setting, the path and a digest of its content. */
+  readonly files?: Readonly<Record<string, string>>;
   /** URL of the HTTP proxy that they are made by. Without it the environment may name one. */
   readonly proxy?: string;
 }
@@ -102,6 +109,12 @@ export function readConnections({
       const secure = (ca !== undefined || cert !== undefined) && secureContext(ca, cert, key);
       connections[new URL(base_url).origin] = {
         ...(secure && { secure }),
+        files: Object.fromEntries(
+          Object.entries(pem).map(([setting, text]) => [
+            setting,
+            `${files[setting as keyof typeof pem]} ${hash('sha256', text)}`,
+          ]),
+        ),
         ...(proxy !== undefined && { proxy }),
       };
     } catch (error) {

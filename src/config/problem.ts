@@ -19,7 +19,8 @@ export class ConfigurationError extends Error {
   }
 }
 
-const formatProblem = ({ path, message, source }: Problem): string =>
+/** `holdfast.yaml:3:5: listen.port: must be …` */
+export const formatProblem = ({ path, message, source }: Problem): string =>
   [source, path, message].filter((part) => part !== undefined && part !== '').join(': ');
 
 /** A word with more typing errors than one in so many characters is a different word. */

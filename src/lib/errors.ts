@@ -83,6 +83,17 @@ export const ERRORS = {
     message:
       'This URL has expired; the server of the application can ask for another one (POST /holdfast/v1/runs/…/urls).',
   },
+  reload_not_allowed: {
+    status: 403,
+    type: 'invalid_request_error',
+    message:
+      'Only programs on the machine of this replica may have its configuration reloaded, and no web page may; ask from there, or send SIGHUP.',
+  },
+  configuration_invalid: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'The configuration was not reloaded, and the last one stays:\n{problems}',
+  },
   run_not_found: {
     status: 404,
     type: 'invalid_request_error',

@@ -16,7 +16,8 @@ export function defaultMemoryBytes(): number {
  * refused, so that the work under way can be brought to its end.
  */
 export class MemoryBudget {
-  readonly limit_bytes: number;
+  /** A lower limit takes nothing from the work under way. */
+  limit_bytes: number;
   readonly #onRefused: () => void;
   #held_bytes = 0;
   #answers = 0;

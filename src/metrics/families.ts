@@ -38,6 +38,8 @@ export class Families {
   readonly registry = new Registry();
   readonly all: Family[] = [];
   readonly #zeroed: Zeroed[] = [];
+  /** The labels of series that were put to 0, by family: a histogram that counts already would begin anew. */
+  readonly #begun = new Map<Zeroed, Set<string>>();
 
   /** `only`: the combinations of labels that there are, where not all of them make sense. */
   counter<Name extends string = never>(
@@ -112,10 +114,20 @@ export class Families {
     return histogram;
   }
 
-  /** Puts every series whose labels are known to 0. Those of configured names that are not given come when they come. */
+  /**
+   * Puts every series whose labels are known, and were not before, to 0. Those of configured names that are not given come
+   * when they come.
+   */
   begin(configured: ConfiguredNames): void {
-    for (const { labels, only, zero } of this.#zeroed)
-      for (const set of only ?? combinations(labels, configured)) zero(set);
+    for (const family of this.#zeroed) {
+      const begun = this.#begun.get(family) ?? new Set();
+      this.#begun.set(family, begun);
+      for (const set of family.only ?? combinations(family.labels, configured)) {
+        const key = JSON.stringify(set);
+        if (!begun.has(key)) family.zero(set);
+        begun.add(key);
+      }
+    }
   }
 
   /** Without labels, the library does so itself. */

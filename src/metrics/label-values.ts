@@ -34,6 +34,8 @@ export const STEPS = ['new', 'attached', 'continued', 'replayed', 'refused'] as 
 export const TASKS = ['pending', 'running', 'paused', 'completed', 'cancelled'] as const;
 /** Of an event at one endpoint; `refused`: its answer was final. */
 export const WEBHOOKS = ['delivered', 'refused', 'dropped'] as const;
+/** `unchanged`: what there is was in force already. */
+export const RELOADS = ['applied', 'unchanged', 'refused'] as const;
 export const RENEWALS = ['renewed', 'failed'] as const;
 export const TOKENS = ['prompt', 'completion', 'repaid', 'saved'] as const;
 export const ATTEMPTS = ['complete', 'interrupted'] as const;

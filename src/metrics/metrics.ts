@@ -193,6 +193,19 @@ export class Metrics {
     'Keys of upstreams that were read again from their file or command. While that fails, the last key stays.',
     { upstream: 'upstream', outcome: values.RENEWALS },
   );
+  readonly configReloads = this.#families.counter(
+    'holdfast_config_reloads_total',
+    'Reloads of the configuration, by what came of them. While one is refused, the last good configuration stays.',
+    { outcome: values.RELOADS },
+  );
+  readonly configLastReloadSuccessful = this.#families.gauge(
+    'holdfast_config_last_reload_successful',
+    '1 if the configuration was accepted when it was loaded last, at the start included, 0 if it was refused.',
+  );
+  readonly configLastReloadSuccess = this.#families.gauge(
+    'holdfast_config_last_reload_success_timestamp_seconds',
+    'When a configuration was loaded and accepted last, in seconds since the Unix epoch.',
+  );
   readonly memoryRefusals = this.#families.counter(
     'holdfast_memory_refusals_total',
     'Requests that were refused, and answers that were ended, because what this replica delivers took all of limits.memory_bytes.',
@@ -259,6 +272,8 @@ export class Metrics {
   }
 
   #readTargets(): void {
+    // Those of targets that there are no more.
+    this.targetState.reset();
     for (const { upstream, model, state } of this.targets()) {
       for (const each of BREAKER_STATES)
         this.targetState.set({ upstream, model, state: each }, Number(each === state));

@@ -1,5 +1,3 @@
-import { STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
 import { finished } from 'node:stream';
 import fastify, {
   type FastifyError,
@@ -20,9 +18,6 @@ import { errorBodyOn, type Wire } from '../proxy/wires/common/wire.ts';
 import { wireAt } from '../proxy/wires/registry.ts';
 import { BrowserAccess } from './browser-access.ts';
 
-/** How often connections are looked over for headers and requests that take too long. */
-const CONNECTION_CHECK_MS_MAX = 1000;
-
 /** How far the replica is on its way to its end. */
 interface ServerState {
   /** It is about to stop. */
@@ -32,26 +27,19 @@ interface ServerState {
   readonly requests: ActiveWork;
 }
 
-/** `/v1`, also at the addresses that Azure has for it, `/holdfast/v1`, and an answer to everything else. */
-export function createApiServer(context: ApiContext & ServerState): FastifyInstance {
+/**
+ * `/v1`, also at the addresses that Azure has for it, `/holdfast/v1`, and an answer to everything else, under one
+ * configuration. It has no port of its own.
+ */
+export function createApi(context: ApiContext & ServerState): FastifyInstance {
   const { limits } = context.configuration;
   const api = fastify({
     bodyLimit: limits.body_bytes,
-    requestTimeout: limits.request_ms,
-    keepAliveTimeout: limits.keep_alive_ms,
-    forceCloseConnections: true,
     rewriteUrl: ({ url = '' }) => underV1(url),
     // An id that is too long gets the same answer as any other invalid id.
     routerOptions: { maxParamLength: limits.header_bytes },
-    http: {
-      headersTimeout: Math.min(limits.header_ms, limits.request_ms),
-      connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS_MAX, limits.header_ms),
-      maxHeaderSize: limits.header_bytes,
-    },
     frameworkErrors: (_error, _request, reply) => sendError(apiError('bad_request'), reply),
-    clientErrorHandler: (error, socket) => answerUnparsable(error, socket, limits.header_bytes),
   });
-  api.server.maxConnections = limits.connections;
 
   // A connection that is kept would bring more requests here, or be closed as the next one is on its way.
   const announceEnd = ({ raw }: FastifyReply) => {
@@ -153,29 +141,4 @@ function refusalOf(error: FastifyError, { method, url }: FastifyRequest, limit_b
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return apiError('unsupported_media_type');
   if (error.statusCode === 404) return apiError('not_found', { method, path: url });
   return (error.statusCode ?? 500) < 500 ? apiError('bad_request') : apiError('internal_error');
-}
-
-/** Answers what never became a request; on a connection that carried a response before, silence is safer. */
-function answerUnparsable(error: NodeJS.ErrnoException, socket: Socket, limit_bytes: number): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
-    socket.destroy();
-    return;
-  }
-  const { status, body } = unparsable(error.code, limit_bytes);
-  socket.end(
-    [
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-      'content-type: application/json; charset=utf-8',
-      `content-length: ${Buffer.byteLength(body)}`,
-      'connection: close',
-      '',
-      body,
-    ].join('\r\n'),
-  );
-}
-
-function unparsable(code: string | undefined, limit_bytes: number): ApiError {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return apiError('request_timeout');
-  if (code === 'HPE_HEADER_OVERFLOW') return apiError('headers_too_large', { limit_bytes });
-  return apiError('bad_request');
 }

@@ -1,24 +1,26 @@
 import { randomBytes } from 'node:crypto';
+import { closeSync, openSync } from 'node:fs';
 import type { DestinationStream, Logger } from 'pino';
 import { loadOrCreateSecret } from '../checkpoint/secret-file.ts';
 import type { Configuration } from '../config/configuration.ts';
-import { type ConfigurationSources, loadConfiguration, readConnections } from '../config/load.ts';
-import { readWebhooks } from '../config/webhook-endpoints.ts';
+import { type ConfigurationSources, configurationFile, loadConfiguration } from '../config/load.ts';
 import { createLogger } from '../lib/log.ts';
 import { systemTime } from '../lib/time.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { relay } from '../proxy/run/relay.ts';
-import { createUndiciTransport } from '../proxy/upstream/undici-transport.ts';
-import { UpstreamKeys } from '../proxy/upstream/upstream-keys.ts';
+import type { UpstreamKeysOptions } from '../proxy/upstream/upstream-keys.ts';
 import { tracingSettings } from '../tracing/settings.ts';
 import type { Tracing } from '../tracing/tracing.ts';
+import { FileWatch } from './file-watch.ts';
 import { openStore } from './open-store.ts';
+import { type ReloadCause, Reloads } from './reload.ts';
+import { Resources } from './resources.ts';
 import { createServer } from './server.ts';
 import { fileStoreDirectory } from './store-directory.ts';
 import { boundYoungGeneration } from './young-generation.ts';
 
 const SECRET_BYTES = 32;
-const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /** What the operator sees of a replica where it was started. */
 export interface OperatorView {
@@ -31,24 +33,26 @@ export interface OperatorView {
 }
 
 /**
- * Runs a replica until the first SIGTERM, SIGINT or SIGHUP, drains it, and resolves. A second signal exits at once.
+ * Runs a replica until the first SIGTERM or SIGINT, drains it, and resolves. A second one exits at once. SIGHUP reloads the
+ * configuration, and so does a change of its file.
  * Rejects with a ConfigurationError, StoreConfigurationError or ListenError when it cannot start.
  */
 export async function serve(sources: ConfigurationSources, view: OperatorView): Promise<void> {
+  const file = configurationFile(sources);
+  const watch = file === undefined ? undefined : new FileWatch(file);
   const { configuration, warnings } = loadConfiguration(sources);
   const log = createLogger(configuration.log.level, view.log(configuration.log));
   for (const warning of warnings) log.warn(warning);
 
-  const connections = readConnections(configuration);
-  const webhooks = readWebhooks(configuration);
   const metrics = new Metrics();
-  const keys = await UpstreamKeys.open(configuration, {
+  const keys: UpstreamKeysOptions = {
     time: systemTime,
     onRenewal: (upstream, fault) => {
       metrics.keyRenewals.inc({ upstream, outcome: fault === undefined ? 'renewed' : 'failed' });
       if (fault !== undefined) log.error({ upstream, fault }, 'the key of an upstream could not be renewed');
     },
-  });
+  };
+  const resources = await Resources.open(configuration, keys);
   const store = await openStore(configuration.checkpoint.store, {
     ...configuration.checkpoint,
     secret: configuration.secret,
@@ -65,25 +69,36 @@ export async function serve(sources: ConfigurationSources, view: OperatorView): 
     onDoubt: (doubt) => log.warn(`checkpoint.store: Redis may lose runs: ${doubt}`),
   });
   const secret = await resolveSecret(configuration);
-  const transport = createUndiciTransport(connections);
   const tracing = await startTracing(configuration, log);
-  const server = createServer(keys.configuration, {
+  const observersOf = (served: Configuration) => (tracing ? [tracing.observerOf(served)] : []);
+  const { transport, webhooks } = resources;
+  const server = createServer(resources.current, {
     ...{ relay, store, transport, secret, log, metrics, webhooks },
-    ...(tracing && { observers: [tracing.observer] }),
+    observers: observersOf(configuration),
+    reload: () => reloads.request('request'),
   });
+  const reloads = new Reloads(server, resources, { sources, keys, metrics, log, observersOf });
+  // What goes wrong is in the log.
+  const reload = (cause: ReloadCause) => void reloads.request(cause).catch(() => {});
 
-  const stop = firstSignal();
+  const stop = firstSignal(() => reload('signal'));
   const urls = await server.listen();
+  watch?.start({
+    onChange: () => reload('file'),
+    onFault: (error) =>
+      log.warn({ file, err: error }, 'the configuration file is not watched: send SIGHUP after changes'),
+  });
   boundYoungGeneration();
   view.listening(urls, configuration);
   log.info(urls, 'listening');
 
   const signal = await stop;
-  log.info({ signal, drain_ms: configuration.limits.drain_ms }, 'draining');
+  watch?.close();
+  await reloads.stop();
+  log.info({ signal, drain_ms: reloads.configuration.limits.drain_ms }, 'draining');
   await server.drain();
   await server.close();
-  keys.close();
-  await transport.close();
+  await reloads.close();
   await Promise.all([store.close(), tracing?.close()]);
   log.info('stopped');
   await view.stopped(metrics);
@@ -98,8 +113,12 @@ async function resolveSecret({ secret, checkpoint }: Configuration): Promise<str
     : loadOrCreateSecret(directory);
 }
 
-/** Resolves with the first signal; the second one ends the process. */
-function firstSignal(): Promise<NodeJS.Signals> {
+/**
+ * Resolves with the first signal to stop; the second one ends the process. SIGHUP is one only where it says that the terminal
+ * was closed which the process was started on.
+ */
+function firstSignal(onReload: () => void): Promise<NodeJS.Signals> {
+  const hadTerminal = hasTerminal();
   return new Promise((resolve) => {
     let stopping = false;
     const onSignal = (signal: NodeJS.Signals) => {
@@ -107,8 +126,22 @@ function firstSignal(): Promise<NodeJS.Signals> {
       stopping = true;
       resolve(signal);
     };
-    for (const signal of SIGNALS) process.on(signal, onSignal);
+    for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+    process.on('SIGHUP', (signal) => {
+      if (hadTerminal && !hasTerminal()) onSignal(signal);
+      else onReload();
+    });
   });
+}
+
+/** Whether the process has a terminal that controls it. */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Loads the OpenTelemetry SDK only where traces are asked for. */
@@ -119,5 +152,5 @@ async function startTracing(configuration: Configuration, log: Logger): Promise<
   const { createTracing } = await import('../tracing/tracing.ts');
   const { sampling, url } = settings;
   log.info({ receiver: new URL(url).host, sampling }, 'traces are exported');
-  return createTracing(settings, configuration, log, systemTime);
+  return createTracing(settings, log, systemTime);
 }

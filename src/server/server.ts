@@ -1,6 +1,5 @@
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
-import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { CheckpointScheduler } from '../checkpoint/checkpoint-scheduler.ts';
 import { replicasOf } from '../checkpoint/owner.ts';
@@ -8,62 +7,48 @@ import { BEATS_PER_LEASE, type Store } from '../checkpoint/store.ts';
 import { adminHost, type Configuration } from '../config/configuration.ts';
 import { resumeCommand, tryCommand } from '../config/sample-requests.ts';
 import { statusLinks } from '../config/status-links.ts';
-import type { WebhookEndpoint } from '../config/webhook-endpoints.ts';
+import { apiError } from '../lib/errors.ts';
 import { defaultMemoryBytes, MemoryBudget } from '../lib/memory-budget.ts';
 import { PauseWatch } from '../lib/pause-watch.ts';
 import { sleep, systemTime, type Time } from '../lib/time.ts';
 import { VERSION } from '../lib/version.ts';
 import { GenAiMetrics } from '../metrics/gen-ai/gen-ai-metrics.ts';
 import { Metrics, type TargetLabels } from '../metrics/metrics.ts';
-import { ActiveWork, type ApiContext, type Follow } from '../proxy/api/api-context.ts';
-import { PassThrough } from '../proxy/api/passthrough.ts';
-import { continueUnattended } from '../proxy/api/return.ts';
+import type { Follow } from '../proxy/api/api-context.ts';
 import { SignedUrls } from '../proxy/api/signed-urls.ts';
 import { purgeTask } from '../proxy/api/task-ends.ts';
 import { follow } from '../proxy/resume/follow.ts';
-import { RunLookup } from '../proxy/resume/run-lookup.ts';
 import { AnswerIds } from '../proxy/run/answer-ids.ts';
-import type { Relay, RunContext } from '../proxy/run/context/run-context.ts';
-import { observers, type RunObserver } from '../proxy/run/context/run-observer.ts';
-import { NoticeBoard } from '../proxy/run/notices/notice-board.ts';
+import type { Relay } from '../proxy/run/context/run-context.ts';
 import { RunRegistry } from '../proxy/run/run-registry.ts';
-import { createRunSalvage } from '../proxy/run/run-salvage.ts';
 import { AgreedTerms } from '../proxy/tasks/agreed-terms.ts';
 import { CallLedger } from '../proxy/tasks/call-ledger.ts';
 import { EndedTasks } from '../proxy/tasks/ended-tasks.ts';
 import { TaskDivergences } from '../proxy/tasks/task-divergence.ts';
 import { TaskRecords } from '../proxy/tasks/task-records.ts';
 import { TaskStates } from '../proxy/tasks/task-states.ts';
-import { type TaskRules, TaskSteps } from '../proxy/tasks/task-steps.ts';
+import type { TaskRules } from '../proxy/tasks/task-steps.ts';
 import { TaskUsage } from '../proxy/tasks/task-usage.ts';
-import { MaskingTransport } from '../proxy/upstream/masking-transport.ts';
-import { RouteTable } from '../proxy/upstream/route-table.ts';
-import { StreamRefusals } from '../proxy/upstream/stream-refusals.ts';
-import { HealthRegistry, labelsOf } from '../proxy/upstream/target-health.ts';
-import type { Transport } from '../proxy/upstream/transport.ts';
-import { CapabilityMemory } from '../proxy/wires/dialects/capability-memory.ts';
-import { StoredCapabilities } from '../proxy/wires/dialects/stored-capabilities.ts';
+import { labelsOf } from '../proxy/upstream/target-health.ts';
 import { Fleet } from '../status/fleet.ts';
 import { RunBoard } from '../status/run-board.ts';
 import { StatusReport } from '../status/status-report.ts';
-import { TaskWebhooks } from '../webhooks/task-webhooks.ts';
-import { WebhookDelivery } from '../webhooks/webhook-delivery.ts';
-import { createAdminServer } from './admin.ts';
-import { createApiServer } from './api.ts';
+import { type AdminContext, createAdminServer } from './admin.ts';
+import { ApiPort } from './api-port.ts';
+import { Generation, type GenerationParts, type ReplicaParts } from './generation.ts';
 
 /** How long runs may take to be handed over at the end of the drain, and then what was cut off to end. */
 const CUT_OFF_MS = 2000;
 
-export interface ServerDependencies {
+export interface ServerDependencies extends Omit<GenerationParts, 'configuration'> {
   readonly relay: Relay;
   readonly follow?: Follow;
   readonly store: Store;
-  readonly transport: Transport;
   readonly secret: string;
   readonly log: Logger;
   readonly metrics?: Metrics;
-  readonly observers?: readonly RunObserver[];
-  readonly webhooks?: readonly WebhookEndpoint[];
+  /** Answers `POST /reload`, which is not there without it. */
+  readonly reload?: AdminContext['reload'];
   readonly time?: Time;
   readonly random?: () => number;
 }
@@ -73,13 +58,19 @@ export interface Server {
   /** Resolves with the URLs once both ports are open; rejects with a {@link ListenError}. */
   listen(): Promise<{ readonly api: string; readonly admin: string }>;
   /**
+   * Requests from now on are served under this configuration; those under way, and their runs, are not touched. Settings
+   * that {@link untilRestart} names must be as they were. `ended` resolves when nothing is under way any more under the
+   * configuration before. Rejects with `shutting_down` during the drain.
+   */
+  replace(parts: GenerationParts): Promise<{ readonly ended: Promise<void> }>;
+  /**
    * Is not ready from now on, answers new requests with 503 after `drain_delay_ms`, and resolves when those under way
    * have ended or `drain_ms` is over.
    */
   drain(): Promise<void>;
   /**
    * Hands over the runs that are still under way, cuts off everything else and closes both ports.
-   * Store and transport are the caller's to close.
+   * Store and transports are the caller's to close.
    */
   close(): Promise<void>;
 }
@@ -104,114 +95,66 @@ const REMEDIES: Readonly<Record<string, string>> = {
 };
 
 export function createServer(configuration: Configuration, dependencies: ServerDependencies): Server {
-  const { log, store, secret, time = systemTime, random = Math.random, webhooks = [] } = dependencies;
-  const transport = new MaskingTransport(dependencies.transport);
+  const { log, store, secret, transport, webhooks = [], observers: ofRuns = [] } = dependencies;
+  const { time = systemTime, random = Math.random } = dependencies;
   const metrics = dependencies.metrics ?? new Metrics();
-  const work = new ActiveWork();
-  /** From their headers to the end of their answers; runs that outlive their clients are in `work`. */
-  const requests = new ActiveWork();
   const { memory_bytes = defaultMemoryBytes() } = configuration.limits;
   const memory = new MemoryBudget(memory_bytes, () => metrics.memoryRefusals.inc());
-  const registry = new RunRegistry(configuration.limits);
   metrics.memory = memory;
-  const passThrough = new PassThrough(configuration, transport, log);
-  const healths = new HealthRegistry(configuration);
-  metrics.targets = () => healths.states(time.now());
-  const measuring = beginMetrics(metrics, configuration, store, time);
-  const { drain_ms, drain_delay_ms } = configuration.limits;
-  const { host, port, admin_port } = configuration.listen;
-  const { content, hosts, replica_name } = configuration.status_page;
+  const registry = new RunRegistry(configuration.limits);
+  const genAi = configuration.metrics.gen_ai
+    ? new GenAiMetrics(metrics.families, configuration, time)
+    : undefined;
+  const { checkpoint, listen } = configuration;
+  const { content } = configuration.status_page;
   const board = new RunBoard({ time, content, targets: targetsOf(configuration) });
   let isWatched = false;
   let draining = false;
   let closing = false;
-  const storeRequired = configuration.checkpoint.on_unreachable === 'fail';
+  const storeRequired = checkpoint.on_unreachable === 'fail';
   metrics.ready = () => !draining && (metrics.storeWorks || !storeRequired);
   /** Aborts when new requests are no longer taken. */
   const refusing = new AbortController();
 
-  // Without endpoints there is nothing that observes tasks.
-  const deliveries =
-    webhooks.length > 0
-      ? new WebhookDelivery(webhooks, { transport: dependencies.transport, metrics, log, time, random })
-      : undefined;
-  const taskWebhooks = deliveries && new TaskWebhooks(deliveries, { configuration, secret, time });
-
-  const context: RunContext = {
-    configuration,
-    transport,
-    store,
-    scheduler: new CheckpointScheduler({ interval_ms: configuration.checkpoint.interval_ms, time }),
-    pauses: new PauseWatch(time, configuration.checkpoint.lease_ms / BEATS_PER_LEASE),
-    capabilities: new CapabilityMemory(
-      time,
-      new StoredCapabilities({
-        notes: store.notes,
-        owner: replicasOf(secret),
-        upstreams: configuration.upstreams,
-        time,
-        log,
-      }),
-    ),
-    metrics,
-    observer: observers([
-      board,
-      ...measuring,
-      ...(taskWebhooks ? [taskWebhooks] : []),
-      ...(dependencies.observers ?? []),
-    ]),
-    log,
-    time,
-    random,
-  };
-  const lookup = new RunLookup(context, registry);
-  const states = new TaskStates(context);
-  const terms = new AgreedTerms(context);
-  const tasks = new TaskRecords(context, [states, terms]);
-  const taskRules: TaskRules = { states, terms, usage: new TaskUsage(context, tasks) };
+  const stored = { configuration, store, log, time, random, metrics };
+  const states = new TaskStates(stored);
+  const terms = new AgreedTerms(stored);
+  const tasks = new TaskRecords(stored, [states, terms]);
+  const taskRules: TaskRules = { states, terms, usage: new TaskUsage(stored, tasks) };
   const endedTasks = new EndedTasks({
-    context,
+    context: stored,
     states,
-    replicas: replicasOf(dependencies.secret),
-    forget: (task) => purgeTask(task, apiContext),
+    replicas: replicasOf(secret),
+    forget: (task) => purgeTask(task, current.context),
   });
-  const apiContext: ApiContext = {
-    ...context,
+  const replica: ReplicaParts = {
+    ...{ store, log, time, random, metrics, secret, registry, memory, tasks, taskRules, endedTasks },
     relay: dependencies.relay,
     follow: dependencies.follow ?? follow,
-    secret,
     urls: new SignedUrls(secret),
-    work,
-    registry,
-    memory,
-    lookup,
-    steps: new TaskSteps(context, lookup, taskRules, taskWebhooks),
-    tasks,
-    taskRules,
-    endedTasks,
-    divergences: new TaskDivergences(context, tasks),
-    taskObserver: taskWebhooks,
-    ledger: new CallLedger(store.notes, time, configuration.checkpoint.ttl_s * 1000),
-    notices: new NoticeBoard(context),
-    answerIds: new AnswerIds(context),
+    scheduler: new CheckpointScheduler({ interval_ms: checkpoint.interval_ms, time }),
+    pauses: new PauseWatch(time, checkpoint.lease_ms / BEATS_PER_LEASE),
+    divergences: new TaskDivergences(stored, tasks),
+    ledger: new CallLedger(store.notes, time, checkpoint.ttl_s * 1000),
+    answerIds: new AnswerIds(stored),
     refusing: refusing.signal,
-    passThrough,
-    models: new RouteTable(configuration),
-    healths,
-    streamRefusals: new StreamRefusals(time),
-  };
-  const api = createApiServer({
-    ...apiContext,
+    observers: [board, ...(genAi ? [genAi] : [])],
     draining: () => draining,
     closing: () => closing,
-    requests,
-  });
-  const salvage = createRunSalvage(context, async (orphan) =>
-    draining ? 'later' : continueUnattended(orphan, apiContext),
+  };
+  let current = new Generation({ configuration, transport, webhooks, observers: ofRuns }, replica);
+  /** The current one, and those before it that have requests or runs under way. */
+  const living = new Set([current]);
+  const targets = () => current.context.healths.states(time.now());
+  metrics.targets = targets;
+  beginMetrics(metrics, configuration, store);
+
+  const port = new ApiPort(configuration.limits, (request, response) =>
+    current.api.routing(request, response),
   );
   const state = {
     draining: () => draining,
-    active: () => work.count,
+    active: () => sumOf(living, ({ context }) => context.work.count),
   };
   const started_at_ms = Math.round(time.wall() - process.uptime() * 1000);
   /** Where the API listens, once it does. */
@@ -220,9 +163,10 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     notes: store.notes,
     owner: replicasOf(secret),
     isShared: store.name !== 'memory',
-    interval_ms: configuration.checkpoint.lease_ms,
+    interval_ms: checkpoint.lease_ms,
     time,
-    name: () => replica_name ?? `${hostname()}${/:\d+$/.exec(apiUrl)?.[0] ?? ''}`,
+    name: () =>
+      current.configuration.status_page.replica_name ?? `${hostname()}${/:\d+$/.exec(apiUrl)?.[0] ?? ''}`,
     release: VERSION,
     started_at_ms,
     sign: () => ({ status: draining ? 'draining' : 'serving', runs: board.counts.live }),
@@ -231,76 +175,120 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     ...state,
     board,
     fleet,
-    links: statusLinks(configuration.status_page),
+    links: () => statusLinks(current.configuration.status_page),
     content,
     started_at_ms,
     api: () => ({
       url: apiUrl,
-      try: tryCommand(apiUrl, configuration),
-      resume: resumeCommand(apiUrl, configuration),
+      try: tryCommand(apiUrl, current.configuration),
+      resume: resumeCommand(apiUrl, current.configuration),
     }),
     store,
     metrics,
     time,
-    targets: () => healths.states(time.now()),
+    targets,
   });
   const admin = createAdminServer({
     ...state,
-    metrics,
-    store,
-    board,
-    report,
-    time,
-    hosts,
-    storeRequired,
+    ...{ metrics, store, board, report, time, storeRequired },
+    hosts: () => current.configuration.status_page.hosts,
     onReadinessAsked: () => {
       isWatched = true;
     },
+    ...(dependencies.reload && { reload: dependencies.reload }),
   });
+
+  /** Resolves when nothing of the generation is under way any more. */
+  async function retire(generation: Generation): Promise<void> {
+    const { salvage, telling, api } = generation;
+    await Promise.all([generation.ended(), salvage.close()]);
+    const isShared = Array.from(living).some((other) => other !== generation && other.telling === telling);
+    if (telling && !isShared) await telling.delivery.ended();
+    living.delete(generation);
+    await api.close();
+  }
 
   return {
     async listen() {
-      apiUrl = await open(api, 'port', host, port);
+      await current.api.ready();
+      apiUrl = await open('port', listen.host, listen.port, (address) => port.listen(address));
       const urls = {
         api: apiUrl,
-        admin: await open(admin, 'admin_port', adminHost(configuration.listen), admin_port),
+        admin: await open('admin_port', adminHost(listen), listen.admin_port, async (address) => {
+          await admin.listen(address);
+          return admin.server.address() as AddressInfo;
+        }),
       };
-      salvage.start();
+      current.salvage.start();
       endedTasks.start();
       fleet.start();
       return urls;
     },
 
+    async replace(parts) {
+      const before = current;
+      const next = new Generation(parts, replica, before);
+      await next.api.ready();
+      if (draining) {
+        await next.api.close();
+        throw apiError('shutting_down');
+      }
+      current = next;
+      living.add(next);
+      const { limits } = next.configuration;
+      port.limit(limits);
+      registry.runs_per_owner = limits.runs_per_owner;
+      memory.limit_bytes = limits.memory_bytes ?? defaultMemoryBytes();
+      genAi?.configure(next.configuration);
+      board.targets.configure(targetsOf(next.configuration));
+      beginMetrics(metrics, next.configuration, store);
+      next.salvage.start();
+      return { ended: retire(before) };
+    },
+
     async drain() {
       draining = true;
       void fleet.beat();
+      const { drain_ms, drain_delay_ms } = current.configuration.limits;
       // Balancers that have not yet noticed that this replica is not ready keep sending requests.
       const delay_ms = isWatched ? Math.min(drain_delay_ms, drain_ms) : 0;
       if (delay_ms > 0) await sleep(time, delay_ms, refusing.signal);
       refusing.abort();
-      deliveries?.hurry();
+      for (const { telling } of living) telling?.delivery.hurry();
       const left_ms = drain_ms - delay_ms;
       const end_ms = time.now() + left_ms;
-      await Promise.all([work.settled(time, left_ms), requests.settled(time, left_ms)]);
+      await Promise.all(
+        Array.from(living).flatMap(({ context, requests }) => [
+          context.work.settled(time, left_ms),
+          requests.settled(time, left_ms),
+        ]),
+      );
       // With what the last of them has brought.
-      await deliveries?.settled(Math.max(0, end_ms - time.now()));
+      const rest_ms = Math.max(0, end_ms - time.now());
+      await Promise.all(Array.from(living, ({ telling }) => telling?.delivery.settled(rest_ms)));
     },
 
     async close() {
       draining = true;
       closing = true;
       refusing.abort();
-      if (work.count > 0) log.warn({ active_requests: work.count }, 'requests cut off');
+      const active_requests = state.active();
+      if (active_requests > 0) log.warn({ active_requests }, 'requests cut off');
+      const last = [...living];
       // Before the connections close, so that a client that moves on finds its run free.
       await Promise.all([
         registry.handOver(time, CUT_OFF_MS),
-        salvage.close(),
         endedTasks.close(),
         fleet.close(),
+        ...last.map(({ salvage }) => salvage.close()),
       ]);
-      api.server.closeAllConnections();
-      await work.settled(time, CUT_OFF_MS);
-      await Promise.all([api.close(), admin.close(), deliveries?.close()]);
+      port.closeAllConnections();
+      await Promise.all(last.map(({ context }) => context.work.settled(time, CUT_OFF_MS)));
+      await Promise.all([
+        port.close(),
+        admin.close(),
+        ...last.flatMap(({ api, telling }) => [api.close(), telling?.delivery.close()]),
+      ]);
     },
   };
 }
@@ -317,31 +305,37 @@ function targetsOf({ routes, upstreams }: Configuration): readonly TargetLabels[
   );
 }
 
-/** Makes the metrics those of this configuration. Returns the observers of runs that they need. */
+const sumOf = <Item>(items: Iterable<Item>, count: (item: Item) => number): number => {
+  let sum = 0;
+  for (const item of items) sum += count(item);
+  return sum;
+};
+
+/** Makes the metrics those of this configuration: what its upstreams and targets may count is there from now on, at 0. */
 function beginMetrics(
   metrics: Metrics,
-  configuration: Configuration,
+  { metrics: { exemplars }, upstreams }: Configuration,
   store: Store,
-  time: Time,
-): readonly RunObserver[] {
-  const { exemplars, gen_ai } = configuration.metrics;
+): void {
   metrics.exemplars = exemplars;
-  const observers = gen_ai ? [new GenAiMetrics(metrics.families, configuration, time)] : [];
-  metrics.begin({ upstream: Object.keys(configuration.upstreams), store: [store.name] });
-  return observers;
+  metrics.begin({ upstream: Object.keys(upstreams), store: [store.name] });
+}
+
+interface Address {
+  readonly host: string;
+  readonly port: number;
 }
 
 async function open(
-  server: FastifyInstance,
   key: 'port' | 'admin_port',
   host: string,
   port: number,
+  listen: (address: Address) => Promise<AddressInfo>,
 ): Promise<string> {
   try {
-    await server.listen({ host, port });
+    const { family, address, port: opened } = await listen({ host, port });
+    return `http://${family === 'IPv6' ? `[${address}]` : address}:${opened}`;
   } catch (error) {
     throw new ListenError(key, host, port, (error as NodeJS.ErrnoException).code);
   }
-  const address = server.server.address() as AddressInfo;
-  return `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
 }

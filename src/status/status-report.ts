@@ -18,7 +18,7 @@ interface StatusReportParts extends StoreProbeParts {
   readonly content: boolean;
   readonly started_at_ms: number;
   readonly fleet: Fleet;
-  readonly links: StatusDocument['links'];
+  links(): StatusDocument['links'];
   targets(): readonly TargetState[];
   api(): ApiHints;
   draining(): boolean;
@@ -56,7 +56,7 @@ export class StatusReport {
       targets: this.#targets(),
       fleet: members,
       api: api(),
-      links,
+      links: links(),
     };
   }
 

@@ -26,7 +26,17 @@ export class TargetBoard {
   /** `targets`: those of the configuration. */
   constructor(time: Time, targets: Iterable<TargetLabels>) {
     this.#time = time;
-    for (const labels of targets) this.#add(labels);
+    this.configure(targets);
+  }
+
+  /** Those of another configuration: what attempts at the ones that it keeps have come to stays. */
+  configure(targets: Iterable<TargetLabels>): void {
+    const before = new Map(this.#targets);
+    this.#targets.clear();
+    for (const labels of targets) {
+      const target = before.get(keyOf(labels)) ?? new BoardTarget(labels);
+      remember(this.#targets, keyOf(labels), target, TARGETS_MAX);
+    }
   }
 
   /** An attempt begins. `model`: the one that is asked for. */

@@ -45,7 +45,8 @@ const SPAN_LIMITS = {
 };
 
 export interface Tracing {
-  readonly observer: RunObserver;
+  /** Observes the runs of one configuration. */
+  observerOf(configuration: Pick<Configuration, 'upstreams' | 'tracing'>): RunObserver;
   /** Sends what is left, for a limited time. Never rejects. */
   close(): Promise<void>;
 }
@@ -53,7 +54,6 @@ export interface Tracing {
 /** To be loaded only where traces are wanted: it brings OpenTelemetry with it. */
 export function createTracing(
   { url, headers, sampling, service_name }: TracingSettings,
-  { upstreams, tracing: { conversation_ids = false } }: Configuration,
   log: Logger,
   time: Time,
 ): Tracing {
@@ -79,13 +79,13 @@ export function createTracing(
   });
   const tracer = provider.getTracer('holdfast', VERSION);
   return {
-    observer: {
+    observerOf: ({ upstreams, tracing: { conversation_ids = false } }) => ({
       begin: ({ conversation, ...run }) =>
         new RunTrace(tracer, upstreams, {
           ...run,
           ...(conversation_ids && conversation !== undefined && { conversation }),
         }),
-    },
+    }),
     async close() {
       // What goes wrong is reported by then.
       await inTime(provider.shutdown(), time, FLUSH_MS).catch(() => {});

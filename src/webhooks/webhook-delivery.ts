@@ -66,15 +66,19 @@ export class WebhookDelivery {
 
   /** Resolves when nothing waits, or after `limit_ms`. */
   async settled(limit_ms: number): Promise<void> {
-    const all = this.#endpoints.flatMap(({ deliveries }) => [...deliveries]);
-    await inTime(Promise.all(all), this.#time, limit_ms);
+    await inTime(this.ended(), this.#time, limit_ms);
+  }
+
+  /** Resolves when nothing waits any more. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#endpoints.flatMap(({ deliveries }) => [...deliveries]));
   }
 
   /** Drops what still waits. */
   async close(): Promise<void> {
     this.#hurrying.abort();
     this.#closing.abort(new TransportFailure('UND_ERR_ABORTED'));
-    await Promise.all(this.#endpoints.flatMap(({ deliveries }) => [...deliveries]));
+    await this.ended();
   }
 }
 

@@ -27,6 +27,9 @@ it('has exactly the series that dashboards and alerts rely on', async () => {
     'holdfast_checkpoint_errors_total',
     'holdfast_client_disconnects_total',
     'holdfast_compressions_total',
+    'holdfast_config_last_reload_success_timestamp_seconds',
+    'holdfast_config_last_reload_successful',
+    'holdfast_config_reloads_total',
     'holdfast_hedges_total',
     'holdfast_interruptions_total',
     'holdfast_key_renewals_total',
@@ -162,6 +165,29 @@ it('two processes in one, as in tests, do not share series', async () => {
   one.activeRuns.inc();
   expect(await one.registry.metrics()).toContain('holdfast_runs_active 1');
   expect(await other.registry.metrics()).toContain('holdfast_runs_active 0');
+});
+
+it('to begin again, with upstreams that were added, leaves what was counted as it is', async () => {
+  const metrics = new Metrics();
+  metrics.begin({ upstream: ['one'], store: ['memory'] });
+  metrics.attempts.inc({ upstream: 'one', outcome: 'complete' });
+  metrics.checkpointAppend.observe({ store: 'memory' }, 1);
+  metrics.begin({ upstream: ['one', 'two'], store: ['memory'] });
+  const { body } = await metrics.exposition(undefined);
+  expect(body).toContain('holdfast_attempts_total{upstream="one",outcome="complete"} 1\n');
+  expect(body).toContain('holdfast_attempts_total{upstream="two",outcome="complete"} 0\n');
+  expect(body).toContain('holdfast_checkpoint_append_seconds_count{store="memory"} 1\n');
+});
+
+it('has no state of a target that there is no more', async () => {
+  const metrics = new Metrics();
+  const target = (upstream: string) => ({ upstream, model: '', state: 'open' as const });
+  metrics.targets = () => [target('one'), target('two')];
+  await metrics.exposition(undefined);
+  metrics.targets = () => [target('two')];
+  const { body } = await metrics.exposition(undefined);
+  expect(body).toContain('holdfast_target_state{upstream="two",model="",state="open"} 1\n');
+  expect(body).not.toContain('holdfast_target_state{upstream="one"');
 });
 
 it('a label that is not declared is refused', () => {

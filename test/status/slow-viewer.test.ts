@@ -46,7 +46,7 @@ async function serveFeed(time: Time) {
     ...parts,
     started_at_ms: time.wall(),
     fleet: fleetOf({ notes: store.notes, time, name: 'alone', isShared: false }),
-    links: {},
+    links: () => ({}),
     api: () => ({ url: '', try: '', resume: '' }),
     targets: () => [],
     draining: () => false,

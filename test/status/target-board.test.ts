@@ -30,6 +30,18 @@ describe('the targets on the board', () => {
     ]);
   });
 
+  it('are those of the last configuration, with what the ones that it keeps have come to', () => {
+    const board = new TargetBoard(new VirtualTime(), TARGETS);
+    board.begin('second', 'llama-4').answered();
+    const underWay = board.begin('first', 'gpt-4o');
+    board.configure([{ upstream: 'new', model: '' }, ...TARGETS.slice(1)]);
+    underWay.answered();
+    expect(board.read().map(({ upstream, attempts }) => [upstream, attempts])).toEqual([
+      ['new', 0],
+      ['second', 1],
+    ]);
+  });
+
   it('are those of the configuration, and upstreams that are asked without a route', () => {
     const board = new TargetBoard(new VirtualTime(), TARGETS);
     for (let nth = 0; nth < 100; nth++) board.begin('third', `model ${nth}`);

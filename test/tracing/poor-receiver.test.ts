@@ -109,7 +109,8 @@ test('what waits for a receiver is bounded, however many runs there are', async 
   const { settings } = tracingSettings({ endpoint: poor.url }, {});
   if (!settings) throw new Error('tracing is off');
   const configuration = completeConfiguration(upstreamsAt(NO_UPSTREAM_URL));
-  const { observer, close } = createTracing(settings, configuration, log, systemTime);
+  const { observerOf, close } = createTracing(settings, log, systemTime);
+  const observer = observerOf(configuration);
   const run: ObservedRun = {
     run: 'run_1',
     wire: 'chat_completions',

@@ -57,11 +57,7 @@ type ClientLabels = Readonly<Record<keyof typeof CLIENT, string>>;
  * client, whose operations are attempts, and towards its own clients a server, whose requests are runs.
  */
 export class GenAiMetrics implements RunObserver {
-  readonly #upstreams: ReadonlyMap<
-    string,
-    Omit<ClientLabels, 'gen_ai_operation_name' | 'gen_ai_request_model'>
-  >;
-  readonly #models: ConfiguredModels;
+  #names: OperationNames;
   readonly time: Time;
   readonly operationDuration;
   readonly timeToFirstChunk;
@@ -73,14 +69,7 @@ export class GenAiMetrics implements RunObserver {
   readonly timeToFirstToken;
 
   constructor(families: Families, configuration: Configuration, time: Time) {
-    const { upstreams } = configuration;
-    this.#upstreams = new Map(
-      Object.entries(upstreams).map(([name, upstream]: [string, UpstreamConfiguration]) => [
-        name,
-        labelsOfUpstream(name, upstream),
-      ]),
-    );
-    this.#models = new ConfiguredModels(configuration);
+    this.#names = new OperationNames(configuration);
     this.time = time;
     this.operationDuration = families.histogram(
       'gen_ai_client_operation_duration_seconds',
@@ -130,8 +119,32 @@ export class GenAiMetrics implements RunObserver {
     );
   }
 
+  /** Runs that begin from now on are named by this configuration. */
+  configure(configuration: Configuration): void {
+    this.#names = new OperationNames(configuration);
+  }
+
   begin(run: ObservedRun): RunObservation {
-    return new GenAiRun(run, this);
+    return new GenAiRun(run, this, this.#names);
+  }
+}
+
+/** What operations are called under one configuration. */
+class OperationNames {
+  readonly #upstreams: ReadonlyMap<
+    string,
+    Omit<ClientLabels, 'gen_ai_operation_name' | 'gen_ai_request_model'>
+  >;
+  readonly #models: ConfiguredModels;
+
+  constructor(configuration: Configuration) {
+    this.#upstreams = new Map(
+      Object.entries(configuration.upstreams).map(([name, upstream]: [string, UpstreamConfiguration]) => [
+        name,
+        labelsOfUpstream(name, upstream),
+      ]),
+    );
+    this.#models = new ConfiguredModels(configuration);
   }
 
   /** Of a request of a client: its answer has no address but that of this replica. */
@@ -202,6 +215,7 @@ interface Operation {
 class GenAiRun implements RunObservation {
   readonly #run: ObservedRun;
   readonly #metrics: GenAiMetrics;
+  readonly #names: OperationNames;
   readonly #began_ms: number;
   #upstream: string;
   /** The attempt under way. */
@@ -209,9 +223,10 @@ class GenAiRun implements RunObservation {
   #isAnswered: boolean;
   #error_type: string | undefined;
 
-  constructor(run: ObservedRun, metrics: GenAiMetrics) {
+  constructor(run: ObservedRun, metrics: GenAiMetrics, names: OperationNames) {
     this.#run = run;
     this.#metrics = metrics;
+    this.#names = names;
     this.#began_ms = metrics.time.now();
     this.#upstream = run.upstream;
     // Its client had the first token of another replica.
@@ -219,7 +234,7 @@ class GenAiRun implements RunObservation {
   }
 
   attempt({ upstream, asked_model }: ObservedAttempt): undefined {
-    const labels = this.#metrics.clientLabelsOf(this.#run.wire, upstream, asked_model);
+    const labels = this.#names.clientLabelsOf(this.#run.wire, upstream, asked_model);
     this.#operation = { labels, began_ms: this.#metrics.time.now() };
     this.#upstream = upstream;
   }
@@ -265,7 +280,7 @@ class GenAiRun implements RunObservation {
 
   /** Of the run: the upstream that answers it, and the model that its client asked for. */
   get #labels(): OperationLabels {
-    return this.#metrics.labelsOf(this.#run.wire, this.#upstream, this.#run.model);
+    return this.#names.labelsOf(this.#run.wire, this.#upstream, this.#run.model);
   }
 
   #endOperation(error_type: string | undefined): Operation | undefined {

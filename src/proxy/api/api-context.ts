@@ -73,6 +73,11 @@ export class ActiveWork {
     return work.finally(() => this.#promises.delete(work));
   }
 
+  /** Resolves when nothing is under way any more, nor anything that has begun meanwhile. */
+  async ended(): Promise<void> {
+    while (this.#promises.size > 0) await Promise.allSettled(this.#promises);
+  }
+
   /** Resolves when nothing is under way, or after `limit_ms`. */
   async settled(time: Time, limit_ms: number): Promise<void> {
     await inTime(Promise.allSettled(this.#promises), time, limit_ms);

@@ -5,7 +5,7 @@ import { apiError } from '../../lib/errors.ts';
 import { isObject, parsedJson } from '../../lib/json.ts';
 import { sleep } from '../../lib/time.ts';
 import type { RunContext } from '../run/context/run-context.ts';
-import type { ActiveRun, RunRegistry } from '../run/run-registry.ts';
+import type { RunRegistry } from '../run/run-registry.ts';
 import { wireOf } from '../wires/registry.ts';
 import { isLeftOver, isUnfinished, withEnding } from './stored-ending.ts';
 
@@ -61,8 +61,6 @@ export class RunLookup {
   readonly #patience: BestEffortStore;
   /** With those, and with a request of which it is known that it repeats another one. */
   readonly #longPatience: BestEffortStore;
-  /** Runs under way here whose clients have left, and when the store has the notes of that. */
-  readonly #leaving = new WeakMap<ActiveRun, Promise<void>>();
 
   constructor(context: RunContext, registry: RunRegistry) {
     this.#context = context;
@@ -111,7 +109,7 @@ export class RunLookup {
   /** The answer to this request has begun to be delivered: a repetition may need the rest. */
   remember(ask: Ask, run: RunId): void {
     const active = this.#registry.holder(run);
-    if (active) this.#leaving.delete(active);
+    if (active) active.leaving = undefined;
     // A note was claimed for the run before that was begun, unless it is the successor of another one.
     if (!ask.note || run !== ask.fresh) void this.#note(ask, { run });
   }
@@ -120,7 +118,7 @@ export class RunLookup {
   leave(ask: Ask, run: RunId, left: Left): void {
     const noted = this.#note(ask, { run, left });
     const active = this.#registry.holder(run);
-    if (active) this.#leaving.set(active, noted);
+    if (active) active.leaving = noted;
   }
 
   /** Resolves once the store has the note, or has failed at it. */
@@ -278,7 +276,7 @@ export class RunLookup {
     if (!active) return false;
     // A connection is known to be closed only at the end of the turn in which its client asks again on another one.
     await sleep(this.#context.time, 0, signal);
-    const noted = this.#leaving.get(active);
+    const noted = active.leaving;
     await noted;
     return noted !== undefined;
   }

@@ -10,7 +10,8 @@ const RUN_BYTES = 102_400;
 
 /** The runs under way on this replica: for its caps, to cancel one, and to hand all of them over in the end. */
 export class RunRegistry {
-  readonly #runs_per_owner: number;
+  /** How many runs one owner may be delivered here at once; a change applies to runs that begin after it. */
+  runs_per_owner: number;
   readonly #active = new Set<ActiveRun>();
   /** By what {@link ActiveRun.counted} says. */
   readonly #counts = new Map<string, number>();
@@ -20,9 +21,8 @@ export class RunRegistry {
     onEnd: (active) => this.#active.delete(active),
   };
 
-  /** `runs_per_owner`: how many runs one owner may be delivered here at once. */
   constructor({ runs_per_owner }: { readonly runs_per_owner: number }) {
-    this.#runs_per_owner = runs_per_owner;
+    this.runs_per_owner = runs_per_owner;
   }
 
   /**
@@ -36,7 +36,7 @@ export class RunRegistry {
   ): ActiveRun {
     const { counted, limit, setting } =
       client?.runs === undefined
-        ? { counted: owner, limit: this.#runs_per_owner, setting: 'limits.runs_per_owner' }
+        ? { counted: owner, limit: this.runs_per_owner, setting: 'limits.runs_per_owner' }
         : { counted: `client ${client.name}`, limit: client.runs, setting: 'clients[].runs' };
     const count = this.#counts.get(counted) ?? 0;
     if (count >= limit) throw apiError('too_many_runs', { limit, setting });
@@ -106,6 +106,8 @@ export class ActiveRun {
   readonly counted: string;
   /** Resolves once all of it is over. */
   readonly ended: Promise<void>;
+  /** While no client waits although the answer is not over: settles when the store has the note of that. */
+  leaving: Promise<void> | undefined;
   readonly #over = new AbortController();
   readonly #counter: RunCounter;
   readonly #resolveEnded: () => void;

@@ -48,7 +48,10 @@ export class TaskDivergences {
   /** The highest step that each session has had here. */
   readonly #had = new Map<string, number>();
 
-  constructor({ store, time, log, configuration }: RunContext, records: TaskRecords) {
+  constructor(
+    { store, time, log, configuration }: Pick<RunContext, 'store' | 'time' | 'log' | 'configuration'>,
+    records: TaskRecords,
+  ) {
     this.#context = { store, time, log };
     this.#records = records;
     this.#ttl_ms = configuration.checkpoint.ttl_s * 1000;

@@ -70,7 +70,16 @@ export class TaskRecords {
   /** Those that are noted, or are about to be. */
   readonly #notedSessions = new Map<string, true>();
 
-  constructor({ configuration, store, log, time, metrics }: RunContext, belongings: readonly Belongings[]) {
+  constructor(
+    {
+      configuration,
+      store,
+      log,
+      time,
+      metrics,
+    }: Pick<RunContext, 'configuration' | 'store' | 'log' | 'time' | 'metrics'>,
+    belongings: readonly Belongings[],
+  ) {
     const { notes } = store;
     const ttl_ms = configuration.checkpoint.ttl_s * 1000;
     this.#context = { log, time, metrics };

@@ -52,7 +52,12 @@ export class TaskStates {
   readonly #ttl_ms: number;
   readonly #patience: BestEffortStore;
 
-  constructor({ store, time, log, configuration }: RunContext) {
+  constructor({
+    store,
+    time,
+    log,
+    configuration,
+  }: Pick<RunContext, 'store' | 'time' | 'log' | 'configuration'>) {
     this.#notes = store.notes;
     this.#time = time;
     this.#ttl_ms = configuration.checkpoint.ttl_s * 1000;

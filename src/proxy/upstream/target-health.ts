@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { BreakerLimits, Configuration } from '../../config/configuration.ts';
 import { remember } from '../../lib/bounded-map.ts';
 import type { TargetLabels, TargetState } from '../../metrics/metrics.ts';
@@ -112,19 +113,29 @@ interface KnownTarget {
   readonly models: Map<string, TargetHealth>;
 }
 
+/** The health of targets under the configuration before this one. */
+interface KnownHealth {
+  readonly registry: HealthRegistry;
+  /** The upstream of this name is still the same one. */
+  readonly isSame: (upstream: string) => boolean;
+}
+
 /** Health by upstream and model, whichever route it is part of: one model that is down takes no other with it. */
 export class HealthRegistry {
   readonly #limits: BreakerLimits;
   readonly #targets = new Map<string, KnownTarget>();
 
-  /** Knows all targets that have others beside them. */
-  constructor({ breaker, routes }: Pick<Configuration, 'breaker' | 'routes'>) {
+  /** Knows all targets that have others beside them. `known`: what there is to keep of a registry before this one. */
+  constructor({ breaker, routes }: Pick<Configuration, 'breaker' | 'routes'>, known?: KnownHealth) {
     this.#limits = breaker;
     for (const { targets } of routes) {
       if (targets.length < 2) continue;
       for (const { upstream: name, model } of targets)
         this.#target({ name, ...(model !== undefined && { model }) });
     }
+    if (!known || !isDeepStrictEqual(known.registry.#limits, breaker)) return;
+    for (const [key, target] of known.registry.#targets)
+      if (this.#targets.has(key) && known.isSame(target.labels.upstream)) this.#targets.set(key, target);
   }
 
   /** `model`: the client's, which the target is asked for unless it has one of its own. */

@@ -76,6 +76,29 @@ describe('the health of a target', () => {
     expect(statesAt(100)).toEqual(['one/: closed', 'one/large: half_open', 'two/: closed']);
   });
 
+  it('stays that of targets that are the same under another configuration, unless the breaker is another one', () => {
+    const routes = [
+      { model: '*', targets: [{ upstream: 'one' }, { upstream: 'two' }, { upstream: 'gone' }] },
+    ] as unknown as Configuration['routes'];
+    const registry = new HealthRegistry({ breaker: LIMITS, routes });
+    for (const name of ['one', 'two', 'gone'])
+      for (let run = 0; run < 2; run++) registry.of(target(name), MODEL).ask(0).failed(0);
+    const after = [
+      { model: '*', targets: [{ upstream: 'one' }, { upstream: 'two' }] },
+    ] as unknown as Configuration['routes'];
+    const known = { registry, isSame: (name: string) => name === 'one' };
+    const statesIn = (healths: HealthRegistry) =>
+      healths.states(0).map(({ upstream, state }) => `${upstream}: ${state}`);
+    const next = new HealthRegistry({ breaker: LIMITS, routes: after }, known);
+    expect(statesIn(next)).toEqual(['one: open', 'two: closed']);
+    expect(next.of(target('one'), MODEL)).toBe(registry.of(target('one'), MODEL));
+    const other = { ...LIMITS, failures: LIMITS.failures + 1 };
+    expect(statesIn(new HealthRegistry({ breaker: other, routes: after }, known))).toEqual([
+      'one: closed',
+      'two: closed',
+    ]);
+  });
+
   it('knows until when it is to be left alone, by the longest time it was told', () => {
     const health = new HealthRegistry({ breaker: LIMITS, routes: [] }).of(target('one'), MODEL);
     health.leaveAlone(500);

@@ -1,0 +1,154 @@
+import type { Logger } from 'pino';
+import type { Configuration } from '../config/configuration.ts';
+import { type ConfigurationSources, loadConfiguration } from '../config/load.ts';
+import { ConfigurationError, type Problem } from '../config/problem.ts';
+import { checkReferences } from '../config/references.ts';
+import { untilRestart } from '../config/restart-settings.ts';
+import { ApiError, apiError } from '../lib/errors.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { RunObserver } from '../proxy/run/context/run-observer.ts';
+import type { UpstreamKeysOptions } from '../proxy/upstream/upstream-keys.ts';
+import { Resources } from './resources.ts';
+import type { Server } from './server.ts';
+
+export type ReloadCause = 'signal' | 'file' | 'request';
+
+/** What came of a reload. Settings by name; never a value. */
+export type ReloadReport =
+  | {
+      readonly outcome: 'applied' | 'unchanged';
+      readonly changed: readonly string[];
+      /** Differ from what is in force, and will be applied by a restart. */
+      readonly restart_required: readonly string[];
+      readonly warnings: readonly string[];
+    }
+  | { readonly outcome: 'refused'; readonly problems: readonly Problem[] };
+
+interface ReloadOptions {
+  readonly sources: ConfigurationSources;
+  readonly keys: UpstreamKeysOptions;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  /** Of runs, besides those that are the same for all configurations. */
+  observersOf(configuration: Configuration): readonly RunObserver[];
+}
+
+/**
+ * Loads the configuration again while the process serves. Reloads are made one after the other, each of them whole or not at
+ * all: where anything is wrong, everything stays as it was.
+ */
+export class Reloads {
+  readonly #options: ReloadOptions;
+  readonly #server: Pick<Server, 'replace'>;
+  #current: Resources;
+  /** Those in use: the current ones, and those that requests or runs of an earlier configuration still need. */
+  readonly #open = new Set<Resources>();
+  #running: Promise<unknown> = Promise.resolve();
+  /** Has not begun yet, so that it serves everything that asks meanwhile. */
+  #next: Promise<ReloadReport> | undefined;
+  #isStopped = false;
+
+  /** `first`: of the configuration that the server was started with. */
+  constructor(server: Pick<Server, 'replace'>, first: Resources, options: ReloadOptions) {
+    this.#server = server;
+    this.#options = options;
+    this.#current = first;
+    this.#open.add(first);
+    this.#succeeded();
+  }
+
+  /** The one in force, but for keys that are renewed. */
+  get configuration(): Configuration {
+    return this.#current.configuration;
+  }
+
+  /** Resolves with what came of it. Rejects with `shutting_down` once it was stopped. */
+  request(cause: ReloadCause): Promise<ReloadReport> {
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined;
+      return this.#reload(cause);
+    });
+    this.#running = this.#next.catch(() => {});
+    return this.#next;
+  }
+
+  /** From now on nothing is reloaded. Resolves when nothing of a reload is under way any more. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running;
+  }
+
+  /** Closes what is open for any configuration. */
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#open, (resources) => this.#close(resources)));
+  }
+
+  async #reload(cause: ReloadCause): Promise<ReloadReport> {
+    const { metrics, log } = this.#options;
+    if (this.#isStopped) throw apiError('shutting_down');
+    try {
+      const report = await this.#load(cause);
+      metrics.configReloads.inc({ outcome: report.outcome });
+      this.#succeeded();
+      return report;
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      metrics.configReloads.inc({ outcome: 'refused' });
+      metrics.configLastReloadSuccessful.set(0);
+      if (!(error instanceof ConfigurationError)) {
+        log.error({ cause, err: error }, 'the configuration was not reloaded: the last one stays');
+        throw error;
+      }
+      const { problems } = error;
+      log.error({ cause, problems }, 'the configuration was not reloaded: the last one stays');
+      return { outcome: 'refused', problems };
+    }
+  }
+
+  async #load(cause: ReloadCause): Promise<Exclude<ReloadReport, { outcome: 'refused' }>> {
+    const { sources, keys, log, observersOf } = this.#options;
+    const { configuration: wanted, warnings } = loadConfiguration(sources);
+    const { configuration, pending } = untilRestart(this.#current.configuration, wanted);
+    // A new setting may not go with one that has to stay.
+    const faults = checkReferences(configuration);
+    if (faults.length > 0) throw new ConfigurationError(faults);
+    const before = this.#current;
+    const next = await Resources.open(configuration, keys, before);
+    const changed = before.changedTo(next);
+    const said = { cause, changed };
+    for (const warning of warnings) log.warn(warning);
+    for (const setting of pending) log.warn({ setting }, `restart to apply ${setting}`);
+    const report = { changed, restart_required: pending, warnings };
+    if (changed.length === 0) {
+      await next.close();
+      log.info(said, 'the configuration was reloaded: nothing has changed');
+      return { outcome: 'unchanged', ...report };
+    }
+    await this.#replace(before, next, observersOf(configuration));
+    log.level = configuration.log.level;
+    log.info(said, 'the configuration was reloaded');
+    return { outcome: 'applied', ...report };
+  }
+
+  async #replace(before: Resources, next: Resources, observers: readonly RunObserver[]): Promise<void> {
+    this.#open.add(next);
+    const { current: configuration, transport, webhooks } = next;
+    try {
+      const { ended } = await this.#server.replace({ configuration, transport, webhooks, observers });
+      this.#current = next;
+      void ended.then(() => this.#close(before));
+    } catch (error) {
+      await this.#close(next);
+      throw error;
+    }
+  }
+
+  async #close(resources: Resources): Promise<void> {
+    if (this.#open.delete(resources)) await resources.close();
+  }
+
+  #succeeded(): void {
+    this.#options.metrics.configLastReloadSuccessful.set(1);
+    this.#options.metrics.configLastReloadSuccess.setToCurrentTime();
+  }
+}
