@@ -54,6 +54,12 @@ export class Chart {
     return resources(await this.#template(CHART, values));
   }
 
+  /** What `helm test` would make, of which the other renderings have nothing. */
+  async renderTest(values: Values = {}): Promise<Resource[]> {
+    const all = resources(await this.#template(CHART, merged(MINIMAL, values), []));
+    return all.filter(({ metadata }) => metadata.annotations?.['helm.sh/hook'] === 'test');
+  }
+
   /** As `render`, without the values that cannot be left out having to be given. */
   async renderWith(values: Values): Promise<Resource[]> {
     return this.render(merged(MINIMAL, values));
@@ -80,10 +86,10 @@ export class Chart {
     return this.#run(['lint', '--strict', CHART, '--kube-version', KUBERNETES, ...words]);
   }
 
-  async #template(chart: string, values: string | Values): Promise<Answer> {
+  async #template(chart: string, values: string | Values, options = ['--skip-tests']): Promise<Answer> {
     const file = typeof values === 'string' ? join(CHART, 'examples', values) : this.#written(values);
     const place = ['--namespace', 'llm', '--kube-version', KUBERNETES];
-    return this.#run(['template', 'release', chart, '--values', file, ...place]);
+    return this.#run(['template', 'release', chart, '--values', file, ...place, ...options]);
   }
 
   #written(values: Values): string {

@@ -127,12 +127,92 @@ describe('a gateway', () => {
     expect(secret['holdfast/checksum-secret']).not.toBe(before['holdfast/checksum-secret']);
   });
 
+  it('keeps its pods for a new configuration where they read it themselves, and has new ones for a new secret', async () => {
+    const annotations = async (values: object) =>
+      podOf(await chart.renderWith({ configReload: { enabled: true }, ...values })).metadata.annotations;
+    const [before, configuration, secret] = await Promise.all([
+      annotations({ secret: { value: '0123456789abcdef' } }),
+      annotations({ secret: { value: '0123456789abcdef' }, config: { log: { level: 'debug' } } }),
+      annotations({ secret: { value: 'fedcba9876543210' } }),
+    ]);
+    expect(Object.keys(before)).toEqual(['holdfast/checksum-secret']);
+    expect(configuration).toEqual(before);
+    expect(secret).not.toEqual(before);
+    expect(await annotations({})).toBeUndefined();
+  });
+
+  it('has its configuration as a whole directory: the kubelet never updates a file that is mounted by itself', async () => {
+    const resources = await chart.renderWith({ configReload: { enabled: true } });
+    expect(proxyOf(podOf(resources)).volumeMounts).toContainEqual({
+      name: 'holdfast-config',
+      mountPath: '/etc/holdfast',
+      readOnly: true,
+    });
+  });
+
+  it('is replaced by the strategy that is given', async () => {
+    const strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: '50%', maxUnavailable: 1 } };
+    expect(only(await chart.renderWith({ strategy }), 'Deployment').spec?.strategy).toEqual(strategy);
+  });
+
+  it('resolves names as it is told', async () => {
+    const dnsConfig = { nameservers: ['10.0.0.10'], options: [{ name: 'ndots', value: '1' }] };
+    const { spec } = podOf(await chart.renderWith({ dnsPolicy: 'None', dnsConfig }));
+    expect(spec).toMatchObject({ dnsPolicy: 'None', dnsConfig });
+    expect(Object.keys(podOf(await chart.renderWith({})).spec)).not.toContain('dnsPolicy');
+  });
+
+  it('has further containers beside its own', async () => {
+    const agent = { name: 'agent', image: 'agent:1', env: [{ name: 'A', value: 'b' }] };
+    const { spec } = podOf(await chart.renderWith({ extraContainers: [agent] }));
+    expect(spec.containers.map(({ name }) => name)).toEqual(['holdfast', 'agent']);
+    expect(spec.containers[1]).toEqual(agent);
+  });
+
+  it('comes with further manifests, which are templates', async () => {
+    const name = '{{ include "holdfast.fullname" . }}-extra';
+    const resources = await chart.renderWith({
+      extraObjects: [
+        { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { api: '{{ .Values.ports.api }}' } },
+        `apiVersion: v1\nkind: Secret\nmetadata: { name: ${name} }\n`,
+      ],
+    });
+    expect(only(resources, 'ConfigMap', 'release-holdfast-extra').data).toEqual({ api: '8080' });
+    expect(only(resources, 'Secret').metadata.name).toBe('release-holdfast-extra');
+  });
+
   it('is named by digest where there is one, else by tag, else by version', async () => {
     const image = async (image: object) => proxyOf(podOf(await chart.renderWith({ image }))).image;
     const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
     expect(await image({})).toMatch(/^holdfast:\d+\.\d+\.\d+$/);
     expect(await image({ repository: 'images/holdfast', tag: 'edge' })).toBe('images/holdfast:edge');
     expect(await image({ tag: 'edge', digest })).toBe(`holdfast@${digest}`);
+    expect(await image({ registry: 'registry.example.com:5000/mirror', tag: 'edge', digest })).toBe(
+      `registry.example.com:5000/mirror/holdfast@${digest}`,
+    );
+  });
+
+  it('comes from the registry of all charts where there is one, as its Valkey does', async () => {
+    const registry = 'registry.example.com';
+    const images = async (values: object) => {
+      const resources = await chart.renderWith({
+        secret: { existingSecret: 'holdfast' },
+        store: { type: 'valkey' },
+        ...values,
+      });
+      return [podOf(resources), podOf(resources, 'StatefulSet')].map(({ spec }) =>
+        spec.containers[0]?.image.replace(/:[^:]*$/, ''),
+      );
+    };
+    const auth = { existingSecret: 'holdfast' };
+    expect(
+      await images({ image: { registry }, valkey: { auth, image: { registry: 'other.example.com' } } }),
+    ).toEqual(['registry.example.com/holdfast', 'other.example.com/valkey/valkey']);
+    const global = { imageRegistry: 'mirror.example.com' };
+    expect(await images({ global, image: { registry }, valkey: { auth } })).toEqual([
+      'mirror.example.com/holdfast',
+      'mirror.example.com/valkey/valkey',
+    ]);
   });
 });
 

@@ -10,6 +10,10 @@ const INGRESS: Values = { enabled: true, hosts: [{ host: 'llm.example.com' }] };
 const ADMIN_PATH = [{ path: '/metrics', port: 'admin' }];
 const OPENAI: Values = { base_url: 'https://api.openai.com/v1' };
 const AUTOSCALING: Values = { ...REDIS, autoscaling: { enabled: true } };
+const KEDA: Values = {
+  ...REDIS,
+  autoscaling: { enabled: true, keda: { enabled: true, serverAddress: 'http://prometheus:9090' } },
+};
 
 /** Values that contradict each other → what is said, and values with which nothing is. */
 const CONTRADICTIONS: Record<string, [values: Values, message: string, remedied: Values]> = {
@@ -337,6 +341,110 @@ const CONTRADICTIONS: Record<string, [values: Values, message: string, remedied:
     { httpRoute: { enabled: true, parentRefs: [{ name: 'public' }] } },
   ],
 
+  'settings of a load balancer at a Service that is none': [
+    { service: { loadBalancerClass: 'example.com/internal', loadBalancerSourceRanges: ['10.0.0.0/8'] } },
+    'service.loadBalancerClass: is for service.type LoadBalancer, and it is ClusterIP; set that, or remove this',
+    {
+      service: {
+        type: 'LoadBalancer',
+        loadBalancerClass: 'example.com/internal',
+        loadBalancerSourceRanges: ['10.0.0.0/8'],
+        allocateLoadBalancerNodePorts: false,
+      },
+    },
+  ],
+  'a port at nodes that are not listening': [
+    { service: { nodePorts: { api: 30080 } } },
+    'service.nodePorts.api: is for service.type NodePort or LoadBalancer, and it is ClusterIP',
+    { service: { type: 'NodePort', nodePorts: { api: 30080 }, externalTrafficPolicy: 'Local' } },
+  ],
+  'a port at the nodes for an admin port that is not there': [
+    { service: { type: 'NodePort', nodePorts: { admin: 30090 } } },
+    'service.nodePorts.admin: the admin port is not on the Service; set service.exposeAdmin=true, or remove this',
+    {
+      service: { type: 'NodePort', exposeAdmin: true, nodePorts: { api: 30080, admin: 30090 } },
+      admin: { allowPublic: true },
+    },
+  ],
+  'one port at the nodes for both ports': [
+    {
+      service: { type: 'NodePort', exposeAdmin: true, nodePorts: { api: 30080, admin: 30080 } },
+      admin: { allowPublic: true },
+    },
+    'service.nodePorts.admin: is 30080, as service.nodePorts.api is; take another one',
+    { service: { type: 'NodePort', nodePorts: { api: 30080 } } },
+  ],
+  'two families in one': [
+    { bindAddress: '::', service: { ipFamilyPolicy: 'SingleStack', ipFamilies: ['IPv4', 'IPv6'] } },
+    'service.ipFamilies: are two, and service.ipFamilyPolicy SingleStack has room for one; set PreferDualStack',
+    { bindAddress: '::', service: { ipFamilyPolicy: 'SingleStack', ipFamilies: ['IPv6'] } },
+  ],
+  'IPv6 to pods that listen on IPv4 only': [
+    { service: { ipFamilyPolicy: 'PreferDualStack' } },
+    'bindAddress: 0.0.0.0 takes no connections over IPv6, which service.ipFamilyPolicy or service.ipFamilies asks for; set bindAddress="::"',
+    { bindAddress: '::', service: { ipFamilyPolicy: 'RequireDualStack', ipFamilies: ['IPv6', 'IPv4'] } },
+  ],
+
+  'a new pod beside the one that has the volume': [
+    { store: { file: { persistence: { enabled: true } } }, strategy: { rollingUpdate: { maxSurge: 1 } } },
+    'strategy.type: RollingUpdate would start a pod while the one before it still has the volume',
+    { store: { file: { persistence: { enabled: true } } }, strategy: { type: 'Recreate' } },
+  ],
+  'a rollout of what is recreated': [
+    { strategy: { type: 'Recreate', rollingUpdate: { maxSurge: 1 } } },
+    'strategy.rollingUpdate: is for strategy.type RollingUpdate, and it is Recreate; remove one of them',
+    { strategy: { rollingUpdate: { maxSurge: 1 } } },
+  ],
+  'a rollout that cannot begin': [
+    { strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: '0%' } } },
+    'strategy.rollingUpdate: maxSurge and maxUnavailable are both 0, so that no pod can be replaced',
+    { strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } },
+  ],
+  'a pod without a name server': [
+    { dnsPolicy: 'None' },
+    'dnsPolicy: None leaves the pod without a name server; set dnsConfig.nameservers',
+    { dnsPolicy: 'None', dnsConfig: { nameservers: ['10.0.0.10'] } },
+  ],
+  'two containers of one name': [
+    { extraContainers: [{ name: 'holdfast', image: 'agent:1' }] },
+    'extraContainers: holdfast is the container of the chart; take another name',
+    { extraContainers: [{ name: 'agent', image: 'agent:1' }] },
+  ],
+
+  'KEDA without autoscaling': [
+    { ...REDIS, autoscaling: { keda: { enabled: true, serverAddress: 'http://prometheus:9090' } } },
+    'autoscaling.keda.enabled: is not used; set autoscaling.enabled=true',
+    KEDA,
+  ],
+  'KEDA without Prometheus': [
+    { ...AUTOSCALING, autoscaling: { enabled: true, keda: { enabled: true } } },
+    'autoscaling.keda.serverAddress: is empty; name Prometheus, like autoscaling.keda.serverAddress=http://prometheus.monitoring:9090',
+    KEDA,
+  ],
+  'KEDA that counts nothing': [
+    {
+      ...REDIS,
+      autoscaling: {
+        enabled: true,
+        targetActiveRuns: 0,
+        keda: { enabled: true, serverAddress: 'http://prometheus:9090' },
+      },
+    },
+    'autoscaling.targetActiveRuns: is 0, and autoscaling.keda scales by it; set the streams of one replica',
+    KEDA,
+  ],
+
+  'TLS for scrapes without it': [
+    {
+      metrics: { podMonitor: { enabled: true, tlsConfig: { serverName: 'holdfast' } } },
+      networkPolicy: { enabled: false },
+    },
+    'metrics.podMonitor.tlsConfig: is not used, because metrics.podMonitor.scheme is http; set https',
+    {
+      metrics: { podMonitor: { enabled: true, scheme: 'https', tlsConfig: { serverName: 'holdfast' } } },
+      networkPolicy: { enabled: false },
+    },
+  ],
   'two monitors': [
     {
       metrics: { podMonitor: { enabled: true }, serviceMonitor: { enabled: true } },
@@ -351,6 +459,11 @@ const CONTRADICTIONS: Record<string, [values: Values, message: string, remedied:
     { metrics: { podMonitor: { enabled: true } }, networkPolicy: { adminFrom: [{ podSelector: {} }] } },
   ],
 
+  'a sidecar that says how the pod of the application resolves names': [
+    { mode: 'sidecar', dnsConfig: { options: [{ name: 'ndots', value: '1' }] } },
+    'dnsConfig: is for mode=gateway; the pod belongs to the application, so set it there',
+    { mode: 'sidecar' },
+  ],
   'an autoscaled sidecar': [
     { ...AUTOSCALING, mode: 'sidecar' },
     'autoscaling.enabled: is for mode=gateway; a sidecar is reached by its own pod only',

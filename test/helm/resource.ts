@@ -2,6 +2,7 @@
 export interface Container {
   readonly name: string;
   readonly image: string;
+  readonly command?: readonly string[];
   readonly args?: readonly string[];
   readonly restartPolicy?: string;
   readonly env?: readonly EnvironmentVariable[];

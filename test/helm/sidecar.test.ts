@@ -38,6 +38,11 @@ describe('a sidecar', () => {
     expect(proxyOf(podOf(await chart.renderApplication())).securityContext).toEqual(LEAST_RIGHTS);
   });
 
+  it('comes from the registry that the chart of the application names for all of them', async () => {
+    const resources = await chart.renderApplication({ global: { imageRegistry: 'mirror.example.com' } });
+    expect(proxyOf(podOf(resources)).image).toMatch(/^mirror\.example\.com\/holdfast:/);
+  });
+
   it('comes with a configuration, and nothing of a gateway', async () => {
     expect(kindsOf(await chart.render('sidecar.yaml'))).toEqual(['ConfigMap']);
   });

@@ -25,6 +25,51 @@ describe('values that are unknown, or of a wrong kind, are refused', () => {
     'a port below those that every user may open': [{ ports: { api: 80 } }, /\/ports\/api.*minimum/is],
     'a secret that is too short': [{ secret: { value: 'short' } }, /\/secret\/value/],
     'a tag that is none': [{ image: { tag: 'a tag' } }, /\/image\/tag/],
+    'a registry with a scheme': [
+      { image: { registry: 'https://registry.example.com' } },
+      /\/image\/registry/,
+    ],
+    'a registry that ends in a slash': [
+      { global: { imageRegistry: 'registry.example.com/' } },
+      /\/global\/imageRegistry/,
+    ],
+    'a strategy that Deployments do not have': [
+      { strategy: { type: 'OnDelete' } },
+      /\/strategy\/type.*RollingUpdate/s,
+    ],
+    'a range that is an address': [
+      { service: { type: 'LoadBalancer', loadBalancerSourceRanges: ['203.0.113.1'] } },
+      /\/service\/loadBalancerSourceRanges\/0/,
+    ],
+    'a family of addresses given twice': [
+      { service: { ipFamilies: ['IPv4', 'IPv4'] } },
+      /\/service\/ipFamilies.*equal/s,
+    ],
+    'a distribution that Kubernetes does not have': [
+      { service: { trafficDistribution: 'PreferNear' } },
+      /\/service\/trafficDistribution.*PreferClose/s,
+    ],
+    'half of a fallback': [
+      { autoscaling: { keda: { fallback: { replicas: 3 } } } },
+      /\/autoscaling\/keda\/fallback.*failureThreshold/s,
+    ],
+    'a Prometheus without a scheme': [
+      { autoscaling: { keda: { serverAddress: 'prometheus:9090' } } },
+      /\/autoscaling\/keda\/serverAddress/,
+    ],
+    'a policy for names that Kubernetes does not have': [
+      { dnsPolicy: 'Cluster' },
+      /\/dnsPolicy.*ClusterFirst/s,
+    ],
+    'a container without an image': [
+      { extraContainers: [{ name: 'agent' }] },
+      /\/extraContainers\/0.*'image'/s,
+    ],
+    'a manifest of no kind': [{ extraObjects: [{ apiVersion: 'v1' }] }, /\/extraObjects\/0.*'kind'/s],
+    'a runbook with an anchor': [
+      { metrics: { prometheusRule: { runbookUrl: 'https://docs.example.com/troubleshooting#a' } } },
+      /\/metrics\/prometheusRule\/runbookUrl/,
+    ],
     'a digest that is none': [{ image: { digest: 'sha256:beef' } }, /\/image\/digest/],
     'a password that would break a URL': [
       { valkey: { auth: { password: 'p@ss' } } },

@@ -22,6 +22,11 @@ const PUBLISHED = [
     directory: 'config/crd/standard',
     files: ['gateways', 'httproutes'].map((kind) => `gateway.networking.k8s.io_${kind}.yaml`),
   },
+  {
+    module: 'github.com/kedacore/keda/v2@v2.21.0',
+    directory: 'config/crd/bases',
+    files: ['keda.sh_scaledobjects.yaml'],
+  },
 ];
 
 interface Definition {

@@ -11,7 +11,7 @@ const NEWER = new Map([['sidecar-injection.yaml', 'v1.36.3']]);
 /** Programs are started for each example, beside other tests. */
 const TEST_LIMIT_MS = 120_000;
 /** Kinds that Kubernetes does not bring, and has no schema of. */
-const CUSTOM = /^(monitoring\.coreos\.com|gateway\.networking\.k8s\.io)\//;
+const CUSTOM = /^(monitoring\.coreos\.com|gateway\.networking\.k8s\.io|keda\.sh)\//;
 
 describe.each(RELEASES)('the schemas of Kubernetes %s', { timeout: TEST_LIMIT_MS }, (release) => {
   let missing: string | undefined;

@@ -59,9 +59,11 @@ memory
 {{- end -}}
 {{- end -}}
 
-{{/* A new configuration, or a new secret of the chart, makes new pods. */}}
+{{/* A new secret of the chart makes new pods, and so does a new configuration, unless the pods read it themselves. */}}
 {{- define "holdfast.checksums" -}}
+{{- if not .Values.configReload.enabled }}
 holdfast/checksum-config: {{ include "holdfast.configuration" . | sha256sum }}
+{{- end }}
 {{- with include "holdfast.secretData" . }}
 holdfast/checksum-secret: {{ sha256sum . }}
 {{- end }}

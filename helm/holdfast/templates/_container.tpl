@@ -1,6 +1,6 @@
 {{/* What the container of a gateway and a sidecar have in common, from `image` on. */}}
 {{- define "holdfast.container" -}}
-image: {{ include "holdfast.image" (dict "image" .Values.image "tag" .Chart.AppVersion) | quote }}
+image: {{ include "holdfast.image" (dict "root" . "image" .Values.image "tag" .Chart.AppVersion) | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 args: [serve, --config, /etc/holdfast/holdfast.yaml]
 env:

@@ -9,5 +9,11 @@
 {{- if and $monitored $closed -}}
 {{- $problems = append $problems "networkPolicy.adminFrom: is empty, so that Prometheus cannot reach what a monitor tells it to scrape; name its namespace there, or set networkPolicy.enabled=false" -}}
 {{- end -}}
+{{- range $name := list "podMonitor" "serviceMonitor" -}}
+{{- $monitor := get $metrics $name -}}
+{{- if and $monitor.tlsConfig (ne $monitor.scheme "https") -}}
+{{- $problems = append $problems (printf "metrics.%s.tlsConfig: is not used, because metrics.%s.scheme is %s; set https" $name $name $monitor.scheme) -}}
+{{- end -}}
+{{- end -}}
 {{- toJson $problems -}}
 {{- end -}}

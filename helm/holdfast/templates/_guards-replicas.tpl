@@ -20,12 +20,30 @@
 {{- $problems = append $problems "autoscaling.targetCPUUtilizationPercentage: is a share of resources.requests.cpu, which is not set" -}}
 {{- end -}}
 {{- end -}}
+{{- $problems = concat $problems (include "holdfast.guards.keda" $autoscaling | fromJsonArray) -}}
 {{- $problems = concat $problems (include "holdfast.guards.disruption" (dict "budget" .Values.podDisruptionBudget "replicas" $replicas) | fromJsonArray) -}}
 {{- if and (ne .Values.store.type "file") .Values.store.file.persistence.enabled -}}
 {{- $problems = append $problems (printf "store.file.persistence: is not used, because store.type is %s" .Values.store.type) -}}
 {{- end -}}
 {{- if and .Values.store.file.persistence.existingClaim (not .Values.store.file.persistence.enabled) -}}
 {{- $problems = append $problems "store.file.persistence.existingClaim: is not used; set store.file.persistence.enabled=true" -}}
+{{- end -}}
+{{- toJson $problems -}}
+{{- end -}}
+
+{{/* With the values of `autoscaling`. */}}
+{{- define "holdfast.guards.keda" -}}
+{{- $problems := list -}}
+{{- if .keda.enabled -}}
+{{- if not .enabled -}}
+{{- $problems = append $problems "autoscaling.keda.enabled: is not used; set autoscaling.enabled=true" -}}
+{{- end -}}
+{{- if not .keda.serverAddress -}}
+{{- $problems = append $problems "autoscaling.keda.serverAddress: is empty; name Prometheus, like autoscaling.keda.serverAddress=http://prometheus.monitoring:9090" -}}
+{{- end -}}
+{{- if not (int .targetActiveRuns) -}}
+{{- $problems = append $problems "autoscaling.targetActiveRuns: is 0, and autoscaling.keda scales by it; set the streams of one replica" -}}
+{{- end -}}
 {{- end -}}
 {{- toJson $problems -}}
 {{- end -}}

@@ -14,6 +14,11 @@
 {{- $problems = append $problems (printf "%s: is for mode=gateway; a sidecar is reached by its own pod only" $name) -}}
 {{- end -}}
 {{- end -}}
+{{- range list "strategy" "dnsPolicy" "dnsConfig" "extraContainers" -}}
+{{- if get $values . -}}
+{{- $problems = append $problems (printf "%s: is for mode=gateway; the pod belongs to the application, so set it there" .) -}}
+{{- end -}}
+{{- end -}}
 {{- if gt (int $values.replicaCount) 1 -}}
 {{- $problems = append $problems "replicaCount: is for mode=gateway; the application decides how many pods there are" -}}
 {{- end -}}

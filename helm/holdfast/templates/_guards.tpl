@@ -5,6 +5,8 @@
   (include "holdfast.guards.secrets" . | fromJsonArray)
   (include "holdfast.guards.replicas" . | fromJsonArray)
   (include "holdfast.guards.lifecycle" . | fromJsonArray)
+  (include "holdfast.guards.pod" . | fromJsonArray)
+  (include "holdfast.guards.service" . | fromJsonArray)
   (include "holdfast.guards.exposure" . | fromJsonArray)
   (include "holdfast.guards.metrics" . | fromJsonArray)
   (include "holdfast.guards.sidecar" . | fromJsonArray) -}}

@@ -31,8 +31,11 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
-{{/* (dict "image" .Values.image "tag" "what counts without a tag") */}}
+{{/* (dict "root" $ "image" .Values.image "tag" "what counts without a tag") */}}
 {{- define "holdfast.image" -}}
+{{- with default .image.registry .root.Values.global.imageRegistry -}}
+{{- . }}/
+{{- end -}}
 {{- if .image.digest -}}
 {{- printf "%s@%s" .image.repository .image.digest -}}
 {{- else -}}
