@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { answerOf, cutIn, stepsOf } from '../../packages/conformance/src/answer.ts';
 import { allCases, chosen } from '../../packages/conformance/src/cases.ts';
@@ -94,6 +96,19 @@ describe('the command line', () => {
     expect(optionsOf(['--help'])).toBeUndefined();
     expect(HELP).toContain('--base-url');
   });
+});
+
+test('the suite imports its own files, Node and the SDKs, and nothing of what it tests', () => {
+  const root = fileURLToPath(new URL('../../packages/conformance/src', import.meta.url));
+  const imported = globSync('**/*.ts', { cwd: root }).flatMap((path) => {
+    const names = readFileSync(join(root, path), 'utf8').matchAll(/ from '([^']+)'/g);
+    return [...names].map(([, name = '']) => (name.startsWith('.') ? join(dirname(path), name) : name));
+  });
+  const foreign = imported.filter((name) => name.startsWith('..') || !/^node:|\.ts$/.test(name));
+  expect([...new Set(foreign)].sort((one, other) => one.localeCompare(other))).toEqual([
+    '@anthropic-ai/sdk',
+    'openai',
+  ]);
 });
 
 test('the SDKs of the package are the ones that it is tested with', () => {

@@ -10,20 +10,23 @@ const chat = (...messages: object[]) => situationOf('chat', { messages: [QUESTIO
 
 describe('the scripted model', () => {
   test('answers an original request from the start', () => {
-    expect(chat()).toEqual({ said: 0, prefilled: false });
-    expect(situationOf('responses', { input: 'Tell me.' }, TEXT)).toEqual({ said: 0, prefilled: false });
+    expect(chat()).toEqual({ said: 0, prefill: undefined });
+    expect(situationOf('responses', { input: 'Tell me.' }, TEXT)).toEqual({ said: 0, prefill: undefined });
   });
 
   test('continues its own beginning on each wire', () => {
     const beginning = { role: 'assistant', content: parts(HALF) };
-    const said = { said: HALF.length, prefilled: true };
+    const said = { said: HALF.length, prefill: HALF };
     expect(chat({ role: 'assistant', content: HALF })).toEqual(said);
     expect(situationOf('messages', { messages: [QUESTION, beginning] }, TEXT)).toEqual(said);
     expect(situationOf('responses', { input: [QUESTION, beginning] }, TEXT)).toEqual(said);
   });
 
   test('answers from the start if it never said what is called its beginning', () => {
-    expect(chat({ role: 'assistant', content: 'Something else' })).toEqual({ said: 0, prefilled: true });
+    expect(chat({ role: 'assistant', content: 'Something else' })).toEqual({
+      said: 0,
+      prefill: 'Something else',
+    });
   });
 
   test('begins with the words that a user turn quotes', () => {
@@ -33,7 +36,7 @@ describe('the scripted model', () => {
       { role: 'assistant', content: HALF },
       { role: 'user', content: asked },
     ];
-    expect(chat(...turns)).toEqual({ said: HALF.length - anchor.length, prefilled: false });
+    expect(chat(...turns)).toEqual({ said: HALF.length - anchor.length, prefill: undefined });
   });
 
   test('continues right behind its words if a user turn quotes none of them', () => {
@@ -41,6 +44,6 @@ describe('the scripted model', () => {
       { role: 'assistant', content: HALF },
       { role: 'user', content: 'Go on with "it".' },
     ];
-    expect(chat(...turns)).toEqual({ said: HALF.length, prefilled: false });
+    expect(chat(...turns)).toEqual({ said: HALF.length, prefill: undefined });
   });
 });

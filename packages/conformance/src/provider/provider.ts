@@ -2,14 +2,13 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { createSecureServer, type Http2SecureServer } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
-import { text as readText } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answerOf, cutIn, stepsOf } from '../answer.ts';
-import type { Case, Wire } from '../cases.ts';
+import { answerOf, cutIn, type Step, stepsOf } from '../answer.ts';
+import type { Case, Trouble, Wire } from '../cases.ts';
 import { randomOf } from '../random.ts';
 import { type AnyRequest, type AnyResponse, Channel } from './channel.ts';
 import { fieldOf, situationOf } from './situation.ts';
-import { documentOn, errorEventOn, errorOn, tellingOn } from './telling.ts';
+import { documentOn, errorEventOn, errorOn, type Telling, tellingOn } from './telling.ts';
 
 /** Between two events, so that a gateway sees a stream. */
 const PACE_MS = 2;
@@ -92,9 +91,8 @@ export class Provider {
   async #handle(request: AnyRequest, channel: Channel): Promise<void> {
     const path = new URL(request.url ?? '/', 'http://provider').pathname;
     const wire = request.method === 'POST' ? PATHS.find(([end]) => path.endsWith(end))?.[1] : undefined;
-    if (Number(request.headers['content-length'] ?? 0) > REQUEST_BYTES_MAX)
-      return refuse(channel, 'chat', 413);
-    const said = await readText(request);
+    const said = await textOf(request);
+    if (said === undefined) return refuse(channel, wire ?? 'chat', 413);
     const asked = this.#cases.get(MARKER.exec(said)?.[1] ?? '');
     if (!wire || !asked) return refuse(channel, wire ?? 'chat', 404);
     const attempt = this.requestsOf(asked) + 1;
@@ -104,78 +102,67 @@ export class Provider {
 
   /** `wire` is that of the gateway's request: it may translate. */
   async #answer(asked: Case, wire: Wire, body: unknown, attempt: number, channel: Channel): Promise<void> {
-    const { seed, prefill } = this.#options;
+    const { seed } = this.#options;
     const answer = answerOf(asked, seed);
-    const { said, prefilled } = situationOf(wire, body, answer.text);
-    if (prefilled && (prefill === 'refuses' || /\s$/.test(lastText(wire, body))))
-      if (wire === 'messages' || prefill === 'refuses') return refuse(channel, wire, 400);
+    const { said, prefill } = situationOf(wire, body, answer.text);
+    if (prefill && this.#refuses(wire, prefill)) return refuse(channel, wire, 400);
     const trouble = attempt === 1 || asked.always ? asked.trouble : 'none';
     if (trouble.startsWith('http_')) return refuse(channel, wire, Number(trouble.slice('http_'.length)));
+    if (trouble === 'silence_before') await this.#silence(channel);
     const envelope = {
       id: `${seed}x${++this.#serial}`,
       model: String(fieldOf(body, 'model')),
       has_calls: answer.calls.length > 0,
       usage: fieldOf(fieldOf(body, 'stream_options'), 'include_usage') === true,
     };
-    if (trouble === 'silence_before') await this.#silence(channel);
-    const rest = { text: answer.text.slice(said), calls: answer.calls };
     if (fieldOf(body, 'stream') !== true) {
-      channel.begin(200, { 'content-type': 'application/json' });
-      const document = documentOn(wire, envelope, rest);
-      // By characters: half of a surrogate pair cannot be sent.
-      const characters = [...document];
-      const half = characters.slice(0, characters.length / 2).join('');
-      await channel.send(trouble === 'none' ? document : half);
-      return this.#trouble(trouble, wire, channel, () => Promise.resolve());
+      const document = documentOn(wire, envelope, { ...answer, text: answer.text.slice(said) });
+      return this.#tellDocument(document, trouble, wire, channel);
     }
-    channel.begin(200, { 'content-type': 'text/event-stream; charset=utf-8' });
     const telling = tellingOn(wire, envelope);
     const steps = stepsOf(answer, said, randomOf(seed, `${asked.id} ${said}`));
     // Attempts after the first make no progress where all of them fail: one that does may be allowed more of them.
-    const cut = attempt > 1 ? 0 : cutIn(steps, asked.state);
-    const tell = async (from: number, to?: number) => {
-      for (const step of steps.slice(from, to)) {
-        await channel.send(telling.step(step));
-        await sleep(PACE_MS);
-      }
-    };
+    const cut = trouble === 'none' || attempt > 1 ? 0 : cutIn(steps, asked.state);
+    channel.begin(200, { 'content-type': 'text/event-stream; charset=utf-8' });
     await channel.send(telling.begin());
-    if (trouble !== 'none') await tell(0, cut);
-    await this.#trouble(trouble, wire, channel, async () => {
-      await tell(trouble === 'none' ? 0 : cut);
-      await channel.send(telling.end());
-    });
+    await tell(steps.slice(0, cut), telling, channel);
+    if (await this.#breaks(trouble, wire, channel)) return;
+    await tell(steps.slice(cut), telling, channel);
+    await channel.send(telling.end());
+    channel.end();
   }
 
-  async #trouble(
-    trouble: Case['trouble'],
-    wire: Wire,
-    channel: Channel,
-    goOn: () => Promise<void>,
-  ): Promise<void> {
-    if (trouble !== 'none') await sleep(SETTLE_MS);
-    switch (trouble) {
-      case 'reset':
-        return channel.reset();
-      case 'goaway':
-        return channel.goaway();
-      case 'error_event':
-        await channel.send(errorEventOn(wire));
-        return channel.end();
-      case 'stall':
-      case 'replica_death':
-        await channel.closed;
-        return;
-      case 'silence_within':
-        await this.#silence(channel);
-        break;
-      case 'clean_close':
-        return channel.end();
-      default:
-        break;
-    }
-    await goOn();
+  /** Models that continue a beginning on messages refuse one that ends with a space. */
+  #refuses(wire: Wire, prefill: string): boolean {
+    return this.#options.prefill === 'refuses' || (wire === 'messages' && /\s$/.test(prefill));
+  }
+
+  async #tellDocument(document: string, trouble: Trouble, wire: Wire, channel: Channel): Promise<void> {
+    // By characters: half of a surrogate pair cannot be sent.
+    const characters = [...document];
+    const cut = trouble === 'none' ? 0 : characters.length / 2;
+    channel.begin(200, { 'content-type': 'application/json' });
+    await channel.send(characters.slice(0, cut).join(''));
+    if (await this.#breaks(trouble, wire, channel)) return;
+    await channel.send(characters.slice(cut).join(''));
     channel.end();
+  }
+
+  /** Whether this is how the answer ends. */
+  async #breaks(trouble: Trouble, wire: Wire, channel: Channel): Promise<boolean> {
+    if (trouble === 'none' || trouble === 'silence_before') return false;
+    await sleep(SETTLE_MS);
+    if (trouble === 'silence_within') {
+      await this.#silence(channel);
+      return false;
+    }
+    if (trouble === 'stall' || trouble === 'replica_death') await channel.closed;
+    else if (trouble === 'reset') channel.reset();
+    else if (trouble === 'goaway') channel.goaway();
+    else if (trouble === 'error_event') await channel.send(errorEventOn(wire));
+    // Of a clean close, and behind an error event.
+    channel.end();
+    return true;
   }
 
   /** Ends early if the gateway leaves. */
@@ -187,12 +174,23 @@ export class Provider {
   }
 }
 
-function lastText(wire: Wire, body: unknown): string {
-  const turns = fieldOf(body, wire === 'responses' ? 'input' : 'messages');
-  const content = Array.isArray(turns) ? fieldOf(turns.at(-1), 'content') : '';
-  if (typeof content === 'string') return content;
-  const part: unknown = Array.isArray(content) ? content.at(-1) : undefined;
-  return String(fieldOf(part, 'text') ?? '');
+/** `undefined` if it is too long. */
+async function textOf(request: AnyRequest): Promise<string | undefined> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    parts.push(part);
+    bytes += part.length;
+    if (bytes > REQUEST_BYTES_MAX) return undefined;
+  }
+  return Buffer.concat(parts).toString();
+}
+
+async function tell(steps: readonly Step[], telling: Telling, channel: Channel): Promise<void> {
+  for (const step of steps) {
+    await channel.send(telling.step(step));
+    await sleep(PACE_MS);
+  }
 }
 
 async function refuse(channel: Channel, wire: Wire, status: number): Promise<void> {

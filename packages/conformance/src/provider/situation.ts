@@ -10,8 +10,8 @@ interface Turn {
 export interface Situation {
   /** Characters of the answer's text; 0 is an original request, or one that the model takes for an original one. */
   readonly said: number;
-  /** The request ends with the assistant's own words. */
-  readonly prefilled: boolean;
+  /** The assistant's own words, if the request ends with them. */
+  readonly prefill: string | undefined;
 }
 
 const QUOTED = /"(?:[^"\\\n]|\\.)+"|`[^`\n]+`|«[^»\n]+»|“[^”\n]+”/g;
@@ -24,12 +24,12 @@ const QUOTED = /"(?:[^"\\\n]|\\.)+"|`[^`\n]+`|«[^»\n]+»|“[^”\n]+”/g;
 export function situationOf(wire: Wire, body: unknown, text: string): Situation {
   const turns = turnsOf(wire, body);
   const last = turns.at(-1);
-  if (last?.role === 'assistant') return { said: saidIn(last.text, text), prefilled: last.text !== '' };
+  if (last?.role === 'assistant') return { said: saidIn(last.text, text), prefill: last.text };
   const before = turns.at(-2);
   const said = before?.role === 'assistant' ? saidIn(before.text, text) : 0;
   const beginning = text.slice(0, said);
   const anchor = quotedIn(last?.text ?? '').find((words) => beginning.trimEnd().endsWith(words.trimEnd()));
-  return { said: anchor === undefined ? said : beginning.lastIndexOf(anchor.trimEnd()), prefilled: false };
+  return { said: anchor === undefined ? said : beginning.lastIndexOf(anchor.trimEnd()), prefill: undefined };
 }
 
 const saidIn = (beginning: string, text: string): number =>
