@@ -74,7 +74,7 @@ describe('the suite', () => {
   });
 
   test('convicts a gateway that hangs', async () => {
-    expect(await verdictOn('chat/streaming/text/reset', hangs, 3000)).toBe('hang');
+    expect(await verdictOn('chat/streaming/text/reset', hangs, 4000)).toBe('hang');
   });
 
   test('convicts a gateway that is as silent as its provider', async () => {

@@ -13,7 +13,7 @@ import { documentOn, errorEventOn, errorOn, type Telling, tellingOn } from './te
 /** Between two events, so that a gateway sees a stream. */
 const PACE_MS = 2;
 /** Before a cut: a reset takes with it what the gateway has not read yet, so give it the time to. */
-const SETTLE_MS = 1000;
+const SETTLE_MS = 2000;
 const RETRY_AFTER_S = '1';
 const REQUEST_BYTES_MAX = 1 << 20;
 

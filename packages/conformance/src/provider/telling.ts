@@ -40,16 +40,51 @@ export function documentOn(wire: Wire, envelope: Envelope, answer: Answer): stri
 }
 
 const MESSAGE = 'The server had an error while processing your request.';
+/** What Anthropic answers to a request that newer models refuse. */
+const NO_PREFILL =
+  'This model does not support assistant message prefill. The conversation must end with a user message.';
+
+interface Refusal {
+  readonly type: string;
+  /** On messages. */
+  readonly messages_type: string;
+  readonly code: string | null;
+  readonly message: string;
+}
+
+const REFUSALS: Readonly<Record<number, Refusal>> = {
+  400: {
+    type: 'invalid_request_error',
+    messages_type: 'invalid_request_error',
+    code: null,
+    message: NO_PREFILL,
+  },
+  429: {
+    type: 'rate_limit_error',
+    messages_type: 'rate_limit_error',
+    code: 'rate_limit_exceeded',
+    message: 'Rate limit reached for requests per minute.',
+  },
+  503: {
+    type: 'server_error',
+    messages_type: 'overloaded_error',
+    code: 'server_error',
+    message: 'Overloaded',
+  },
+};
+
+const FAILURE: Refusal = {
+  type: 'server_error',
+  messages_type: 'api_error',
+  code: 'server_error',
+  message: MESSAGE,
+};
 
 /** A body of an error answer, and the payload of an error event. */
 export function errorOn(wire: Wire, status: number): object {
-  if (wire === 'messages') {
-    const type = status === 429 ? 'rate_limit_error' : status === 503 ? 'overloaded_error' : 'api_error';
-    return { type: 'error', error: { type, message: MESSAGE } };
-  }
-  const type = status === 429 ? 'rate_limit_error' : 'server_error';
-  const code = status === 429 ? 'rate_limit_exceeded' : type;
-  return { error: { type, message: MESSAGE, code, param: null } };
+  const { type, messages_type, code, message } = REFUSALS[status] ?? FAILURE;
+  if (wire === 'messages') return { type: 'error', error: { type: messages_type, message } };
+  return { error: { type, message, code, param: null } };
 }
 
 /** As the providers of these wires report a failure in the middle of an answer. */
