@@ -139,6 +139,7 @@ function writePrograms(directory: string, bin: string): void {
       '  dist/cli.js) shift; exec holdfast "$@";;',
       // It writes to the repository; test/config/reference.test.ts runs it.
       `  scripts/*) [ -f '${ROOT}'/"$1" ];;`,
+      `  packages/*) cd '${ROOT}'; exec '${process.execPath}' "$@";;`,
       `  *) exec '${process.execPath}' "$@";;`,
       'esac',
     ].join('\n'),

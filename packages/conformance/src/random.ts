@@ -1,0 +1,12 @@
+/** A generator of numbers in [0, 1) that a seed determines (mulberry32). */
+export function randomOf(seed: number, name: string): () => number {
+  let state = seed >>> 0;
+  // FNV-1a, so that neighbouring names begin far apart.
+  for (const character of name) state = Math.imul(state ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

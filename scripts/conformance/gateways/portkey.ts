@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { startPortkey } from '../../../bench/proxies/portkey.ts';
+import { cached } from '../cached.ts';
+import type { GatewayUnderTest } from '../gateway.ts';
+
+const PACKAGE = '@portkey-ai/gateway';
+const VERSION = '1.15.2';
+/** On Node 24 it answers each streamed request with a 500 if it gets a later one of those that it takes. */
+const OVERRIDES = { '@hono/node-server': '1.13.8' };
+
+export const PORTKEY: GatewayUnderTest = {
+  name: 'Portkey',
+  version: VERSION,
+  configuration:
+    '[`portkey.json`](../scripts/conformance/gateways/portkey.json): retries, a fallback, a timeout',
+  async start(provider_port, directory) {
+    const installed = await cached(`portkey-${VERSION}`, async (prefix) => {
+      const manifest = { private: true, dependencies: { [PACKAGE]: VERSION }, overrides: OVERRIDES };
+      writeFileSync(join(prefix, 'package.json'), JSON.stringify(manifest));
+      const words = ['install', '--prefix', prefix, '--no-audit', '--no-fund', '--ignore-scripts'];
+      await promisify(execFile)('npm', words);
+    });
+    const portkey = await startPortkey(join(installed, 'node_modules', PACKAGE), provider_port, directory);
+    const header = (wire: string, provider: string) => [
+      `--${wire}-header`,
+      `x-portkey-config: ${configuration(provider, provider_port)}`,
+    ];
+    return {
+      words: [
+        ...['--base-url', `http://127.0.0.1:${portkey.port}`],
+        ...header('chat', 'openai'),
+        ...header('messages', 'anthropic'),
+        ...header('responses', 'openai'),
+      ],
+      stop: () => portkey.stop(),
+    };
+  },
+};
+
+/** On one line, as a header has to be. */
+function configuration(provider: string, port: number): string {
+  const text = readFileSync(join(import.meta.dirname, 'portkey.json'), 'utf8');
+  return JSON.stringify(
+    JSON.parse(text.replaceAll('PROVIDER_PORT', String(port)).replaceAll('"PROVIDER"', `"${provider}"`)),
+  );
+}
