@@ -136,7 +136,11 @@ export class Reloads {
     try {
       const { ended } = await this.#server.replace({ configuration, transport, webhooks, observers });
       this.#current = next;
-      void ended.then(() => this.#close(before));
+      ended
+        .then(() => this.#close(before))
+        .catch((error: unknown) => {
+          this.#options.log.error({ err: error }, 'what an earlier configuration had open was not closed');
+        });
     } catch (error) {
       await this.#close(next);
       throw error;
