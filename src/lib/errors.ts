@@ -92,7 +92,7 @@ export const ERRORS = {
   configuration_invalid: {
     status: 422,
     type: 'invalid_request_error',
-    message: 'The configuration was not reloaded, and the last one stays:\n{problems}',
+    message: 'The configuration was not reloaded, and the last one stays: {problems}',
   },
   run_not_found: {
     status: 404,

@@ -13,6 +13,7 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
   'body',
   'messages',
   'thread',
+  'conversation',
   'idempotency-key',
   'records',
   'tail',

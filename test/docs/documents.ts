@@ -70,7 +70,7 @@ function configuration(code: string, directory: string): void {
 /** The names of the chart's values, if there is a chart. */
 function chartKeys(): string[] {
   const path = join(ROOT, 'helm/holdfast/values.yaml');
-  return existsSync(path) ? [...Object.keys(parse(readFileSync(path, 'utf8'))), 'global'] : [];
+  return existsSync(path) ? Object.keys(parse(readFileSync(path, 'utf8'))) : [];
 }
 
 async function prometheus(code: string, tree: object, directory: string): Promise<Missing | undefined> {

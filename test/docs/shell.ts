@@ -57,10 +57,11 @@ export async function shell({ page, code }: Snippet, standIn: StandIn): Promise<
     const helm = await helmBinary();
     if ('missing' in helm) return helm;
     cpSync(join(ROOT, 'helm'), join(directory, 'helm'), { recursive: true });
-    // There is no cluster to install in: what would be, and whether it can be made of these words.
+    // There is no cluster to install in: what would be, and whether it can be made of these words. test/kubernetes has one to
+    // test a release in.
     writeProgram(
       join(bin, 'helm'),
-      `if [ "$1" = install ]; then shift; set -- template --kube-version ${KUBERNETES} "$@"; fi\nexec ${helm.path} "$@"`,
+      `if [ "$1" = test ]; then exit 0; fi\nif [ "$1" = install ]; then shift; set -- template --kube-version ${KUBERNETES} "$@"; fi\nexec ${helm.path} "$@"`,
     );
   }
   writeFiles(page, directory, standIn);

@@ -15,6 +15,8 @@ export const EXAMPLES = globSync('*.yaml', { cwd: join(CHART, 'examples') }).sor
 /** The chart of an application that has this one as a dependency. */
 export const APPLICATION_CHART = 'examples/application-chart';
 
+const PACKAGE = fileURLToPath(new URL('../../scripts/package-chart.mjs', import.meta.url));
+
 /** What a Helm that was built by hand takes the cluster for is anything. */
 export const KUBERNETES = '1.34.0';
 
@@ -73,6 +75,18 @@ export class Chart {
     const { status, stderr } = await this.#run(['dependency', 'build', application]);
     if (status !== 0) throw new Error(stderr);
     return resources(await this.#template(application, values));
+  }
+
+  /** The package that scripts/package-chart.mjs makes with these options, rendered. Rejects with what the script says. */
+  async renderPackage(options: Readonly<Record<string, string>>, values: Values): Promise<Resource[]> {
+    const destination = mkdtempSync(join(this.#directory, 'package-'));
+    const words = Object.entries({ ...options, destination }).flatMap(([name, value]) => [
+      `--${name}`,
+      value,
+    ]);
+    const env = { ...process.env, HOLDFAST_HELM: this.#helm };
+    const { stdout } = await run(process.execPath, [PACKAGE, ...words], { env });
+    return resources(await this.#template(stdout.trim(), values));
   }
 
   /** Why the values are refused; '' when they are not. */

@@ -162,9 +162,11 @@ describe('a gateway', () => {
     expect(Object.keys(podOf(await chart.renderWith({})).spec)).not.toContain('dnsPolicy');
   });
 
-  it('has further containers beside its own', async () => {
+  it('has further containers beside its own, and before it', async () => {
     const agent = { name: 'agent', image: 'agent:1', env: [{ name: 'A', value: 'b' }] };
-    const { spec } = podOf(await chart.renderWith({ extraContainers: [agent] }));
+    const keys = { name: 'keys', image: 'keys:1', restartPolicy: 'Always' };
+    const { spec } = podOf(await chart.renderWith({ extraContainers: [agent], extraInitContainers: [keys] }));
+    expect(spec.initContainers).toEqual([keys]);
     expect(spec.containers.map(({ name }) => name)).toEqual(['holdfast', 'agent']);
     expect(spec.containers[1]).toEqual(agent);
   });

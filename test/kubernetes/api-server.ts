@@ -88,6 +88,22 @@ export class ApiServer {
     return this.request(`${path}?${query}`, { method: 'PATCH', contentType, body: manifest });
   }
 
+  /** A file by which `helm` and `kubectl` find the server, as its administrator. It is gone when the server has stopped. */
+  kubeconfig(): string {
+    const cluster = { server: this.#url, 'certificate-authority': this.#certificate };
+    const file = join(this.#directory, 'kubeconfig.json');
+    const text = JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'test',
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+      clusters: [{ name: 'test', cluster }],
+      users: [{ name: 'test', user: { token: this.#token } }],
+    });
+    writeFileSync(file, text, { mode: 0o600 });
+    return file;
+  }
+
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#agent?.destroy();
@@ -132,12 +148,16 @@ export class ApiServer {
     ];
   }
 
+  /** Where the server puts the certificate that it makes itself. */
+  get #certificate(): string {
+    return join(this.#directory, 'apiserver.crt');
+  }
+
   async #ready(): Promise<void> {
-    const certificate = join(this.#directory, 'apiserver.crt');
     const signal = AbortSignal.any([AbortSignal.timeout(START_LIMIT_MS), this.#stopped.signal]);
     for (; ; await sleep(POLL_MS, undefined, { signal })) {
-      if (!existsSync(certificate)) continue;
-      const ca = readFileSync(certificate);
+      if (!existsSync(this.#certificate)) continue;
+      const ca = readFileSync(this.#certificate);
       this.#agent ??= new Agent({ connect: { ca } });
       const answer = await this.request('/readyz').catch(() => undefined);
       if (answer?.status === 200) return;

@@ -20,7 +20,7 @@ export const BUILD_LIMIT_MS = 45 * 60_000;
 const BUILD = `
 test -x "$1" && exit 0
 nice -n 10 go list -deps "$2" >/dev/null || exit 3
-nice -n 10 go build -trimpath -ldflags '-s -w' -o "$1.new" "$2" && mv "$1.new" "$1"`;
+nice -n 10 go build -trimpath -ldflags "-s -w $3" -o "$1.new" "$2" && mv "$1.new" "$1"`;
 
 const run = promisify(execFile);
 
@@ -32,7 +32,10 @@ export function helmBinary(): Promise<ServerBinary> {
 
 /** Always the same release, built by Go, kept for later runs: the answers are to be those of a known API. */
 export function apiServerBinary(): Promise<ServerBinary> {
-  return built('kube-apiserver', 'k8s.io/kubernetes/cmd/kube-apiserver');
+  const [, version = ''] = /k8s\.io\/kubernetes (\S+)/.exec(goModuleFile()) ?? [];
+  // Helm asks the server which release it is, and Go alone does not tell it.
+  const variables = `-X k8s.io/component-base/version.gitVersion=${version}`;
+  return built(`kube-apiserver-${version}`, 'k8s.io/kubernetes/cmd/kube-apiserver', variables);
 }
 
 /** As `apiServerBinary`: the etcd that this API server is made for. */
@@ -40,10 +43,11 @@ export function etcdBinary(): Promise<ServerBinary> {
   return built('etcd', 'go.etcd.io/etcd/server/v3');
 }
 
-async function built(name: string, goPackage: string): Promise<ServerBinary> {
-  const versions = createHash('sha256')
-    .update(readFileSync(join(PROGRAMS, 'go.mod')))
-    .digest('hex');
+const goModuleFile = (): string => readFileSync(join(PROGRAMS, 'go.mod'), 'utf8');
+
+/** `variables` are those of Go's linker. */
+async function built(name: string, goPackage: string, variables = ''): Promise<ServerBinary> {
+  const versions = createHash('sha256').update(goModuleFile()).digest('hex');
   const directory = join(CACHE, versions.slice(0, 12));
   const path = join(directory, name);
   if (existsSync(path)) return { path };
@@ -53,7 +57,7 @@ async function built(name: string, goPackage: string): Promise<ServerBinary> {
     return { missing: `there is no ${name} on this machine, and no ${tool} to build it` };
   mkdirSync(directory, { recursive: true });
   try {
-    const build = ['sh', '-c', BUILD, 'sh', path, goPackage];
+    const build = ['sh', '-c', BUILD, 'sh', path, goPackage, variables];
     await run('flock', [`${path}.lock`, ...build], { cwd: PROGRAMS, maxBuffer: 1 << 26 });
   } catch (error) {
     const { code, stderr } = error as { code?: number; stderr?: string };

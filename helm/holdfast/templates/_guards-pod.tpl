@@ -18,9 +18,11 @@
 {{- if and (eq .Values.dnsPolicy "None") (not (get .Values.dnsConfig "nameservers")) -}}
 {{- $problems = append $problems "dnsPolicy: None leaves the pod without a name server; set dnsConfig.nameservers" -}}
 {{- end -}}
-{{- range .Values.extraContainers -}}
+{{- range $value, $containers := dict "extraContainers" .Values.extraContainers "extraInitContainers" .Values.extraInitContainers -}}
+{{- range $containers -}}
 {{- if eq .name "holdfast" -}}
-{{- $problems = append $problems "extraContainers: holdfast is the container of the chart; take another name" -}}
+{{- $problems = append $problems (printf "%s: holdfast is the container of the chart; take another name" $value) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $problems -}}

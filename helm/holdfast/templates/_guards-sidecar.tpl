@@ -14,7 +14,7 @@
 {{- $problems = append $problems (printf "%s: is for mode=gateway; a sidecar is reached by its own pod only" $name) -}}
 {{- end -}}
 {{- end -}}
-{{- range list "strategy" "dnsPolicy" "dnsConfig" "extraContainers" -}}
+{{- range list "strategy" "dnsPolicy" "dnsConfig" "extraContainers" "extraInitContainers" -}}
 {{- if get $values . -}}
 {{- $problems = append $problems (printf "%s: is for mode=gateway; the pod belongs to the application, so set it there" .) -}}
 {{- end -}}
