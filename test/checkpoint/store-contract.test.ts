@@ -549,10 +549,11 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       const [store, peer] = await openPair();
       const other: NoteKey = { ...KEY, name: 'another' };
       const missing: NoteKey = { ...KEY, name: 'a third' };
+      expect(await store.notes.get(OWNER, KEY)).toBeUndefined();
       // At once, and in this order: however slow the machine is, it is extended in time.
       await Promise.all([
-        store.notes.put(OWNER, KEY, 'kept', 300),
-        store.notes.put(OWNER, other, 'gone', 300),
+        store.notes.put(OWNER, KEY, 'kept', 700),
+        store.notes.put(OWNER, other, 'gone', 700),
         store.notes.extend(OWNER, KEY, NOTE_TTL_MS),
         store.notes.extend(OWNER, other, 1),
         store.notes.extend(STRANGER, other, NOTE_TTL_MS),
