@@ -38,7 +38,7 @@ const SYSTEM = [
   'test/client/unstored-run.test.ts',
   'test/client-python/**/*.test.ts',
   'test/docker/**/*.test.ts',
-  'test/docs/{gateway,provider-page,snippets}.test.ts',
+  'test/docs/{gateway,provider-page,site,snippets}.test.ts',
   'test/doctor/**/*.test.ts',
   'test/e2e/**/*.test.ts',
   'test/helm/**/*.test.ts',
