@@ -13,7 +13,7 @@ import { type Environment, typeCheck } from './package/type-check.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Of the tarball: a little above what it has. */
-const LIMIT_BYTES = 740_000;
+const LIMIT_BYTES = 750_000;
 const LIMIT_PACKAGES = 80;
 const LIMIT_DOWNLOAD_MS = 30_000;
 /** Packing, installing and commands take seconds; all of them together on a busy machine take more. */
