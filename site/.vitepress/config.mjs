@@ -100,7 +100,9 @@ export default defineConfig({
   srcExclude: ['{.*,bench,coverage,data,dist,src,test}/**', 'site/node_modules/**'],
   rewrites: { 'site/index.md': 'index.md' },
   cleanUrls: true,
-  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: '/icon.svg' }]],
+  transformHead: ({ siteConfig }) => [
+    ['link', { rel: 'icon', type: 'image/svg+xml', href: `${siteConfig.site.base}icon.svg` }],
+  ],
   markdown: {
     anchor: { slugify: anchorOf },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
