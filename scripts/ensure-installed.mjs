@@ -1,5 +1,6 @@
 // Runs before every npm script, on whatever Node the machine has: a fresh clone needs no other command.
-// With --build it also compiles when a source is newer than the last build.
+// With --build it also compiles when a source is newer than the last build; with --site it also installs what the site is
+// built with.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -17,15 +18,19 @@ function newestIn(directory) {
   );
 }
 
-const npm = (...words) =>
-  execFileSync('npm', words, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env: process.env });
+const npm = (directory, ...words) =>
+  execFileSync('npm', words, { cwd: directory, stdio: ['ignore', 'inherit', 'inherit'], env: process.env });
 
-const installed = modifiedAt(join(root, 'node_modules/.package-lock.json'));
-if (installed === 0 || installed < modifiedAt(join(root, 'package-lock.json'))) {
+function ensureInstalled(directory) {
+  const installed = modifiedAt(join(directory, 'node_modules/.package-lock.json'));
+  if (installed > 0 && installed >= modifiedAt(join(directory, 'package-lock.json'))) return;
   console.error('holdfast: installing dependencies (npm ci)');
-  npm('ci', '--no-audit', '--no-fund', '--loglevel=error');
+  npm(directory, 'ci', '--no-audit', '--no-fund', '--loglevel=error');
 }
 
+ensureInstalled(root);
+if (process.argv.includes('--site')) ensureInstalled(join(root, 'site'));
+
 if (process.argv.includes('--build') && modifiedAt(join(root, 'dist/cli.js')) < newestIn(join(root, 'src'))) {
-  npm('run', 'build', '--silent');
+  npm(root, 'run', 'build', '--silent');
 }

@@ -1,11 +1,12 @@
 // Writes holdfast.schema.json and docs/configuration.md from the schema in src/config/, the one place where the
 // configuration is described, and repeats it in the schema of the chart's values; docs/providers.md from the dialects;
 // and the names of the dialects from their registry, which the configuration must not import; holdfast.openapi.json from
-// the routes of src/proxy/api/. With --check it writes nothing and fails when one of them is out of date.
+// the routes of src/proxy/api/, and docs/api.md from it. With --check it writes nothing and fails when one of them is out of date.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DIALECTS } from '../src/proxy/wires/dialects/registry.ts';
+import { apiPage } from './api-page.mjs';
 import { chartSchema } from './chart-schema.mjs';
 import { cliPage } from './cli-page.mjs';
 import { providersPage } from './providers-page.mjs';
@@ -117,7 +118,9 @@ upstreams:
 ${sections.join('\n')}`;
 
 write('docs/configuration.md', reference);
-write('holdfast.openapi.json', await openApiText());
+const openApi = await openApiText();
+write('holdfast.openapi.json', openApi);
+write('docs/api.md', apiPage(JSON.parse(openApi)));
 write('holdfast.schema.json', `${JSON.stringify(CONFIGURATION_SCHEMA, undefined, 2)}\n`);
 write('docs/providers.md', providersPage(DIALECTS));
 write('docs/cli.md', cliPage(COMMANDS));

@@ -39,7 +39,7 @@ const SYSTEM = [
   'test/conformance/{bad-gateways,suite}.test.ts',
   'test/client-python/**/*.test.ts',
   'test/docker/**/*.test.ts',
-  'test/docs/{gateway,provider-page,snippets}.test.ts',
+  'test/docs/{gateway,provider-page,site,snippets}.test.ts',
   'test/doctor/**/*.test.ts',
   'test/durable-streams/**/*.test.ts',
   'test/e2e/**/*.test.ts',

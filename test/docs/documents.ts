@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { descriptionOf, drawingName, SCHEMES } from '../../site/diagrams.ts';
 import { DEFAULT_UPSTREAM } from '../../src/config/environment.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
 import { CONFIGURATION_SCHEMA } from '../../src/config/schema.ts';
@@ -11,6 +12,15 @@ import { prometheusBinaries, promtool } from '../prometheus/binaries.ts';
 import { ROOT, type Snippet } from './pages.ts';
 
 export const json = ({ code }: Snippet): void => void JSON.parse(code);
+
+/** The site shows drawings of it. */
+export function mermaid({ code }: Snippet): void {
+  expect(descriptionOf(code)).toMatch(/\.$/);
+  for (const scheme of SCHEMES) {
+    const path = join(ROOT, 'site/diagrams', drawingName(code, scheme));
+    if (!existsSync(path)) throw new Error('a diagram that is not drawn yet: run npm run site:diagrams');
+  }
+}
 
 /** A kind of document is told by the keys at its top. */
 export async function yaml({ code }: Snippet, directory: string): Promise<Missing | undefined> {

@@ -6,7 +6,7 @@ import { isObject } from '../../src/lib/json.ts';
 import type { Missing } from '../debian-program.ts';
 import { BUILD_LIMIT_MS, helmBinary } from '../kubernetes/binaries.ts';
 import { haproxy, nginx } from './balancers.ts';
-import { http, json, yaml } from './documents.ts';
+import { http, json, mermaid, yaml } from './documents.ts';
 import { pages, type Snippet, snippetsOf } from './pages.ts';
 import { javaScript, python } from './programs.ts';
 import { shell } from './shell.ts';
@@ -37,6 +37,7 @@ const LANGUAGES: Readonly<Record<string, Check>> = {
   ts: (snippet) => (isSource(snippet) ? undefined : javaScript(snippet, standIn)),
   python: (snippet) => python(snippet, standIn),
   json,
+  mermaid,
   yaml: (snippet) => yaml(snippet, scratch()),
   http,
   redis: (snippet) => redis(snippet),
@@ -84,6 +85,7 @@ describe('a block that is wrong is found', () => {
     ['sh', 'curl http://127.0.0.1:8080/nowhere\n', /404/],
     ['js', "import 'no-such-package';\n", /no-such-package/],
     ['json', '{ "a": … }\n', /JSON/],
+    ['mermaid', 'flowchart TD\n  accDescr: A leads to B.\n  a --> b\n', /site:diagrams/],
     ['yaml', 'upstreams: { a: { base_url: nowhere } }\n', /base_url/],
     ['yaml', 'recovery: { max_attemps: 2 }\n', /max_attempts/],
     ['yaml', 'nobody: knows\n', /nobody knows/],

@@ -21,7 +21,7 @@ export interface AxeViolation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
 }
 
-/** The status page in a browser, as a user sees it and operates it by keyboard. */
+/** A page in a browser, as a user sees it and operates it by keyboard. */
 export class BrowserPage {
   readonly #page: Page;
 
