@@ -11,6 +11,8 @@ import { GROUPS } from '../navigation.ts';
 const SITE = fileURLToPath(new URL('..', import.meta.url));
 const ROOT = join(SITE, '..');
 const DRAWINGS = join(SITE, 'diagrams');
+/** The path that the site is below: `/holdfast/`. The index for LLMs takes no notice of `--base`. */
+const { HOLDFAST_SITE_BASE: base = '/' } = process.env;
 /** In a workflow of GitHub; links to sources are left out elsewhere. */
 const { GITHUB_SERVER_URL, GITHUB_REPOSITORY } = process.env;
 const repository = GITHUB_REPOSITORY && `${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}`;
@@ -96,13 +98,12 @@ export default defineConfig({
   title: 'Holdfast',
   description: 'A streaming proxy for LLM APIs that continues an answer where its stream broke',
   lang: 'en',
+  base,
   srcDir: ROOT,
   srcExclude: ['{.*,bench,coverage,data,dist,src,test}/**', 'site/node_modules/**'],
   rewrites: { 'site/index.md': 'index.md' },
   cleanUrls: true,
-  transformHead: ({ siteConfig }) => [
-    ['link', { rel: 'icon', type: 'image/svg+xml', href: `${siteConfig.site.base}icon.svg` }],
-  ],
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${base}icon.svg` }]],
   markdown: {
     anchor: { slugify: anchorOf },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
