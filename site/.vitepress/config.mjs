@@ -49,6 +49,15 @@ function emptyHeaders(md) {
   });
 }
 
+/** Templates in code are text, and no expressions of Vue. VitePress does the same for whole blocks only. */
+function literalCode(md) {
+  const inline = md.renderer.rules.code_inline;
+  md.renderer.rules.code_inline = (tokens, index, ...rest) => {
+    tokens[index].attrSet('v-pre', '');
+    return inline(tokens, index, ...rest);
+  };
+}
+
 function drawings(md) {
   const fence = md.renderer.rules.fence;
   md.renderer.rules.fence = (tokens, index, ...rest) => {
@@ -109,7 +118,7 @@ export default defineConfig({
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     languageAlias: { haproxy: 'nginx', redis: 'shell' },
     config(md) {
-      md.use(relativeLinks).use(emptyHeaders).use(drawings);
+      md.use(relativeLinks).use(emptyHeaders).use(literalCode).use(drawings);
     },
   },
   themeConfig: {
