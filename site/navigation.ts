@@ -61,6 +61,7 @@ export const GROUPS: readonly Group[] = [
   group('Operate', {
     Troubleshooting: 'docs/troubleshooting.md',
     'Alerts and runbooks': 'docs/troubleshooting.md#alerts',
+    'What it costs': 'docs/performance.md',
     Metrics: 'docs/metrics.md',
     'Reloading the configuration': 'docs/reload.md',
     'Status page': 'docs/status-page.md',

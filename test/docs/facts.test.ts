@@ -51,4 +51,29 @@ describe('what pages repeat of the code', () => {
     const [, version] = /^(?:export )?const VERSION = (\d+);$/m.exec(read(source)) ?? [];
     expect(read('docs/upgrading.md')).toContain(`| ${what} | ${version}, `);
   });
+
+  test('README.md: what the conformance suite found', () => {
+    const gateways: readonly {
+      readonly name: string;
+      readonly verdicts: Readonly<Record<string, string>>;
+    }[] = JSON.parse(read('scripts/conformance/results.json'));
+    const counts = gateways.map(({ verdicts }) => {
+      const all = Object.values(verdicts).filter((verdict) => verdict !== 'unsupported');
+      const whole = all.filter((verdict) => verdict === 'exact' || verdict === 'settled_calls_only').length;
+      const honest = all.filter((verdict) => verdict === 'honest_error').length;
+      return [whole, honest, all.length - whole - honest];
+    });
+    const [whole, honest, misled] = ['the whole answer', 'an honest error', 'the application was'].map(
+      (start) => {
+        const row = read('README.md')
+          .split('\n')
+          .find((line) => line.startsWith(`| ${start}`));
+        return row?.replaceAll('*', '').split('|').slice(2, -1).map(Number);
+      },
+    );
+    expect(gateways.map(({ name }) => name)).toEqual(['direct', 'Holdfast', 'Portkey', 'LiteLLM']);
+    expect(counts.map((row) => row[0])).toEqual(whole);
+    expect(counts.map((row) => row[1])).toEqual(honest);
+    expect(counts.map((row) => row[2])).toEqual(misled);
+  });
 });
