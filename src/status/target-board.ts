@@ -33,10 +33,7 @@ export class TargetBoard {
   configure(targets: Iterable<TargetLabels>): void {
     const before = new Map(this.#targets);
     this.#targets.clear();
-    for (const labels of targets) {
-      const target = before.get(keyOf(labels)) ?? new BoardTarget(labels);
-      remember(this.#targets, keyOf(labels), target, TARGETS_MAX);
-    }
+    for (const labels of targets) this.#add(labels, before.get(keyOf(labels)));
   }
 
   /** An attempt begins. `model`: the one that is asked for. */
@@ -52,8 +49,7 @@ export class TargetBoard {
     return Array.from(this.#targets.values(), (target) => target.read());
   }
 
-  #add(labels: TargetLabels): BoardTarget {
-    const target = new BoardTarget(labels);
+  #add(labels: TargetLabels, target = new BoardTarget(labels)): BoardTarget {
     remember(this.#targets, keyOf(labels), target, TARGETS_MAX);
     return target;
   }

@@ -49,7 +49,7 @@ describe('the judge', () => {
     ['one character twice', text(TEXT.slice(0, 20) + TEXT.slice(19)), 'duplicate'],
     ['the answer again, and an error', text(TEXT.slice(0, 20) + TEXT.slice(0, 15), ERROR), 'duplicate'],
     ['one character too few', text(TEXT.slice(0, 20) + TEXT.slice(21)), 'lost_text'],
-    ['words that nobody said', text(`${TEXT.slice(0, 20)} [interrupted]`), 'altered_text'],
+    ['words that the model did not say', text(`${TEXT.slice(0, 20)} [interrupted]`), 'altered_text'],
     ['half a call and an error', calls([{ ...CALL, arguments: '{"city' }], ERROR), 'honest_error'],
     ['half a call and an end', calls([{ ...CALL, arguments: '{"city' }]), 'broken_tool_call'],
     [

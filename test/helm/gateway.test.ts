@@ -155,7 +155,7 @@ describe('a gateway', () => {
     expect(only(await chart.renderWith({ strategy }), 'Deployment').spec?.strategy).toEqual(strategy);
   });
 
-  it('resolves names as it is told', async () => {
+  it('resolves names as dnsPolicy and dnsConfig say', async () => {
     const dnsConfig = { nameservers: ['10.0.0.10'], options: [{ name: 'ndots', value: '1' }] };
     const { spec } = podOf(await chart.renderWith({ dnsPolicy: 'None', dnsConfig }));
     expect(spec).toMatchObject({ dnsPolicy: 'None', dnsConfig });

@@ -64,7 +64,7 @@ describe('the fleet', () => {
     });
   });
 
-  it('forgets a replica that stopped as it was told to', async () => {
+  it('forgets a replica that was stopped in good order', async () => {
     const { time, notes } = createStore();
     const one = fleetOf({ time, notes, name: 'one' });
     const stopped = fleetOf({ time, notes, name: 'stopped' });

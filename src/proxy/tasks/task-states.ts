@@ -84,10 +84,10 @@ export class TaskStates {
   }
 
   /** What was said of the task lasts for at least so long from now on. */
-  async extend({ owner, task }: OwnedTask, ttl_ms: number): Promise<void> {
+  async extend(task: OwnedTask, ttl_ms: number): Promise<void> {
     await Promise.all([
-      this.#notes.extend(owner, stateNote({ task }), ttl_ms),
-      this.#notes.extend(owner, endNote({ task }), ttl_ms),
+      this.#notes.extend(task.owner, stateNote(task), ttl_ms),
+      this.#notes.extend(task.owner, endNote(task), ttl_ms),
     ]);
   }
 
@@ -115,9 +115,9 @@ export class TaskStates {
   }
 
   /** What was said of it is forgotten, and its name may begin another task. */
-  async forget({ owner, task }: OwnedTask): Promise<void> {
-    await this.#notes.consume(owner, endNote({ task }));
-    await this.#notes.consume(owner, stateNote({ task }));
+  async forget(task: OwnedTask): Promise<void> {
+    await this.#notes.consume(task.owner, endNote(task));
+    await this.#notes.consume(task.owner, stateNote(task));
   }
 
   async #set(task: OwnedTask, status: 'running' | 'paused', reason?: string): Promise<TaskState> {
@@ -161,5 +161,5 @@ function stateIn(noted: string): TaskState {
   return isState ? (state as unknown as TaskState) : NOTHING_SAID;
 }
 
-const stateNote = ({ task }: Pick<OwnedTask, 'task'>): NoteKey => ({ kind: 'task_state', name: task });
-const endNote = ({ task }: Pick<OwnedTask, 'task'>): NoteKey => ({ kind: 'task_end', name: task });
+const stateNote = ({ task }: OwnedTask): NoteKey => ({ kind: 'task_state', name: task });
+const endNote = ({ task }: OwnedTask): NoteKey => ({ kind: 'task_end', name: task });
