@@ -186,15 +186,15 @@ async function streamAnswer(
     const repeated = { wire: wire.name, model: asked.model, body: body.text };
     const digest = requestDigest(secret, { ...repeated, events });
     const isJoinable = () => wire.facts(asked).spliceable;
-    const asker: Ask = { owner, digest, fresh, signal, isJoinable };
     // A client that names its run comes back to a step that it has begun.
     const isStep = task && options.run === undefined;
+    const asker: Ask = {
+      ...{ owner, digest, fresh, signal, isJoinable },
+      ...(key !== undefined && { note: keyNote(key) }),
+    };
     const step = isStep ? await beforehand(steps.stepOf(asker, task), reply, active) : undefined;
-    const note = step?.note ?? (key === undefined ? undefined : keyNote(key));
-    const ask: Ask = note ? { ...asker, note } : asker;
+    const ask = step?.ask ?? asker;
     const ofTask = task && step && { owner, task: task.task, era: step.era };
-    // Beside the look-up, so that a new step waits for the store once less.
-    const numbering = ofTask && step?.note && context.tasks.numberOf(ofTask, step.note);
     const onOpen = (run: RunId) => {
       lookup.remember(ask, run);
       if (ofTask) context.tasks.answered(ofTask, task);
@@ -226,6 +226,7 @@ async function streamAnswer(
       return await returnToRun(back, reply, context);
     }
     if (step) context.metrics.steps.inc({ outcome: 'new' });
+    const numbering = ofTask && step?.note && context.tasks.numberOf(ofTask, step.note, ask.noted === 'own');
     const number = numbering && (await beforehand(numbering, reply, active));
     if (ofTask && number !== undefined) context.divergences.began(ofTask, task, number, body.text);
     const headersFor = (upstream: UpstreamConfiguration) => streamRequestHeaders(headers, upstream, wire);
