@@ -36,6 +36,7 @@ const SYSTEM = [
   'test/checkpoint/redis/redis-!(address).test.ts',
   'test/cli-tasks.test.ts',
   'test/client/{resumable.exhaustive,unstored-run}.test.ts',
+  'test/compositions/**/*.test.ts',
   'test/conformance/{bad-gateways,suite}.test.ts',
   'test/client-python/**/*.test.ts',
   'test/docker/**/*.test.ts',
