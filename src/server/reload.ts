@@ -139,7 +139,10 @@ export class Reloads {
       ended
         .then(() => this.#close(before))
         .catch((error: unknown) => {
-          this.#options.log.error({ err: error }, 'resources of an earlier configuration could not be closed');
+          this.#options.log.error(
+            { err: error },
+            'resources of an earlier configuration could not be closed',
+          );
         });
     } catch (error) {
       await this.#close(next);

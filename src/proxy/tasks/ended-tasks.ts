@@ -157,7 +157,10 @@ export class EndedTasks {
     try {
       await work();
     } catch (error) {
-      this.#options.context.log.warn({ err: error }, 'ended tasks are kept for longer: the store does not answer');
+      this.#options.context.log.warn(
+        { err: error },
+        'ended tasks are kept for longer: the store does not answer',
+      );
     }
   }
 }
