@@ -375,7 +375,7 @@ describe('what is wrong is named with its place and the remedy', () => {
   it.each([
     [
       '',
-      'is required. Where the API lives, with its version path, as for an SDK. Only `http:` and `https:`; no query.',
+      "is required. The API's address, with its version path, as for an SDK. Only `http:` and `https:`; no query.",
     ],
     ['base_url: llm.example.com', 'is not a URL; write it in full, like https://api.openai.com/v1.'],
     ['base_url: "ftp://x/v1"', 'must be an http: or https: URL, not ftp:'],

@@ -158,7 +158,10 @@ export class EndedTasks {
     try {
       await work();
     } catch (error) {
-      this.#options.context.log.warn({ err: error }, 'tasks that have ended are kept for longer');
+      this.#options.context.log.warn(
+        { err: error },
+        'ended tasks are kept for longer: the store does not answer',
+      );
     }
   }
 }
