@@ -38,6 +38,8 @@ describe('a command that cannot be carried out exits with status 2 and says what
     [['serve', '--store', 'memory', '--log-fromat=json'], 'unknown option "--log-fromat". Did you mean'],
     [['runs', 'list', '-x'], 'holdfast: unknown option "-x".'],
     [['serve', '--store'], "holdfast: Option '--store <value>' argument missing"],
+    [['serve', '--hlep'], 'holdfast: unknown option "--hlep". Did you mean "--help"?'],
+    [['--versoin'], 'holdfast: unknown command "--versoin". Did you mean "--version"?'],
     [['help', 'srve'], 'holdfast: unknown command "srve". Did you mean "serve"?'],
     [['help', 'runs', 'list', 'all'], 'holdfast: unexpected argument "all".'],
     [['version', '2'], 'holdfast: unexpected argument "2".'],
