@@ -18,7 +18,9 @@ export function findCommand(words: readonly string[]): FoundCommand {
   if (single) return { command: single, words: words.slice(1) };
   const members = membersOf(first);
   if (members.length === 0)
-    throw new UsageError(`unknown command "${first}".${suggestion(first, [...firstWords(), ...OWN_OPTIONS.map(({ word }) => word)])}`);
+    throw new UsageError(
+      `unknown command "${first}".${suggestion(first, [...firstWords(), ...OWN_OPTIONS.map(({ word }) => word)])}`,
+    );
   if (second === '' || second.startsWith('-'))
     throw new UsageError(`${first} needs one of ${members.join(', ')}.`);
   throw new UsageError(`unknown command "${first} ${second}".${suggestion(second, members)}`);

@@ -259,4 +259,6 @@ export const COMMANDS: readonly CommandDescription[] = [
 ];
 
 /** The first words of all commands, each once, in order. */
-export const firstWords = (): string[] => [...new Set(COMMANDS.map(({ name }) => name.split(' ', 1)[0] ?? ''))];
+export const firstWords = (): string[] => [
+  ...new Set(COMMANDS.map(({ name }) => name.split(' ', 1)[0] ?? '')),
+];
