@@ -222,7 +222,14 @@ export const COMMANDS: readonly CommandDescription[] = [
   },
   {
     name: 'help',
-    operand: { name: 'COMMAND', required: false, many: true },
+    operand: {
+      name: 'COMMAND',
+      required: false,
+      many: true,
+      get completes() {
+        return firstWords();
+      },
+    },
     says: 'show the commands, or the options of one',
     details: ['The same as `holdfast --help` and `holdfast COMMAND --help`.'],
     options: [],
@@ -243,4 +250,9 @@ export const COMMANDS: readonly CommandDescription[] = [
     options: [],
     load: () => import('./demo.ts'),
   },
+];
+
+/** The first words of all commands, each once, in order. */
+export const firstWords = (): string[] => [
+  ...new Set(COMMANDS.map(({ name }) => name.split(' ', 1)[0] ?? '')),
 ];

@@ -123,6 +123,13 @@ const STATUS_SCHEMA = section('What the status page shows, and under which names
   },
 });
 
+const FAULTS_SCHEMA = section('Faults that requests ask for, for tests of what their clients make of them.', {
+  allow_header: flag(
+    false,
+    'Requests may have a `Holdfast-Fault` header, whose faults then strike in their own attempts. Otherwise one that has it gets a 403.',
+  ),
+});
+
 /** Without defaults: what is left out is looked for in the standard `OTEL_*` variables. */
 const TRACING_SCHEMA = section('Traces of runs, sent by OTLP over HTTP.', {
   endpoint: {
@@ -215,6 +222,7 @@ export const CONFIGURATION_SCHEMA = {
     delivery: DELIVERY_SCHEMA,
     webhooks: WEBHOOKS_SCHEMA,
     limits: LIMITS_SCHEMA,
+    faults: FAULTS_SCHEMA,
     status_page: STATUS_SCHEMA,
     tracing: TRACING_SCHEMA,
     metrics: METRICS_SCHEMA,

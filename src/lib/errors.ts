@@ -71,6 +71,18 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message: "Web pages from {origin} aren't allowed to use this API; add the origin to listen.cors_origins.",
   },
+  faults_not_allowed: {
+    status: 403,
+    type: 'invalid_request_error',
+    message:
+      'This server injects no faults: set faults.allow_header to true where it is for tests, or leave the header Holdfast-Fault out.',
+  },
+  fault_not_injected: {
+    status: 400,
+    type: 'invalid_request_error',
+    message:
+      'The answer to this request passes through as it comes, so Holdfast-Fault has nothing to break; put `holdfast chaos` in front of the provider, or leave the header out.',
+  },
   signature_invalid: {
     status: 403,
     type: 'invalid_request_error',

@@ -91,6 +91,7 @@ describe('where values come from', () => {
         notices: true,
       },
       delivery: { keepalive_ms: 15_000, client_profiles: true, tool_calls: 'held' },
+      faults: { allow_header: false },
       webhooks: [],
       limits: {
         body_bytes: 33_554_432,

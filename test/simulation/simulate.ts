@@ -83,7 +83,7 @@ export interface SimulationOptions {
   readonly observer?: RunObserver;
   readonly headers?: Readonly<Record<string, string>>;
   /** What stands between each replica and the provider. */
-  readonly around?: (transport: Transport) => Transport;
+  readonly around?: (transport: Transport, time: VirtualTime) => Transport;
   /** In place of the scripted one. */
   readonly provider?: Transport & Pick<SimulatedProvider, 'requests' | 'attempts'>;
   readonly onWrite?: (client: RecordingClient, leave: Leave) => void;
@@ -192,7 +192,7 @@ export async function simulate(
   const outcome = await time.drive(
     relay(runOf(options, gone.signal), options.through?.(client, leave) ?? client, {
       configuration: configurationOf(options),
-      transport: options.around?.(provider) ?? provider,
+      transport: options.around?.(provider, time) ?? provider,
       store,
       scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
       pauses: new PauseWatch(time, 1000),

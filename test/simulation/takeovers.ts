@@ -103,6 +103,7 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
       configuration: withDurability(options),
       transport: (options.around ?? ((transport) => transport))(
         new MortalTransport(provider, life, { time: mortalTime, pace_ms: options.pace_ms ?? 0 }, onAsk),
+        time,
       ),
       store: new MortalStore(new MemoryStore({ time, ttl_ms: 604_800_000, runs }), life, death),
       scheduler: new CheckpointScheduler({ interval_ms: 100, time: mortalTime }),
