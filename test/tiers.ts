@@ -14,7 +14,7 @@ const INTEGRATION = [
   'test/chaos-proxy/{proxy,sdks}.test.ts',
   'test/client/{leaving,pause-on-signals,resumable,resumable-wires,standards,task-progress,whole-answer}.test.ts',
   'test/config/reference.test.ts',
-  'test/e2e/{cut-call,detached,kept-answers,multiplexing,run-list,sdk-openai}.test.ts',
+  'test/e2e/{cut-call,detached,kept-answers,run-list,sdk-openai}.test.ts',
   'test/metrics/{odd-usage,readiness}.test.ts',
   'test/provider/{http1,http2,main,provider}.test.ts',
   'test/proxy/**/{api,call-ledger,call-ledger.property,client-response,conformance,document-answers,fork,kept-answers,kept-answers.property,messages-api}.test.ts',
@@ -28,7 +28,11 @@ const INTEGRATION = [
   'test/webhooks/{task-webhooks,webhook-delivery}.test.ts',
 ];
 
-/** Need a program of others, or more time than a change in the making can wait for. */
+/**
+ * Need a program of others, or more time than a change in the making can wait for: a test at every place of an answer rather
+ * than at one, with every client of a kind, or repeated until chance had its way. One of each kind is quicker, and stays an
+ * integration test; of the stores, test/checkpoint/store-deployments.ts leaves the others out there.
+ */
 const SYSTEM = [
   'test/agents/**/*.test.ts',
   'test/chaos/**/*.test.ts',
