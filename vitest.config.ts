@@ -39,7 +39,11 @@ export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteU
           testTimeout: Math.max(TEST_MAX_MS, (CASES_MAX_MS * cases) / 1000),
         },
       },
-      { extends: true, test: { name: 'integration', ...TIERS.integration, sequence: AFTER_UNIT_TESTS } },
+      {
+        extends: true,
+        // Loading the server anew takes most of the time of a file.
+        test: { name: 'integration', ...TIERS.integration, isolate: false, sequence: AFTER_UNIT_TESTS },
+      },
       { extends: true, test: { name: 'system', ...TIERS.system, sequence: AFTER_UNIT_TESTS } },
     ],
   };
