@@ -142,7 +142,8 @@ describe.each([
     timeout: LIMIT_MS,
   }, async (context) => {
     const node = nodeOrSkip(context);
-    const whole = 'The tide comes in twice a day, and what holds fast to the rock is there when it is out again.';
+    const whole =
+      'The tide comes in twice a day, and what holds fast to the rock is there when it is out again.';
     const cut = { parts: [{ text: whole }], faults: [{ kind: 'reset', at: { event: 6 } }] } as const;
     const provider = await startProvider({ scripts: { '*': cut } });
     onTestFinished(() => provider.close());

@@ -6,7 +6,10 @@ interface Globs {
   readonly exclude: string[];
 }
 
-/** Open sockets, or start processes of this repository. They use what else the machine has installed, if it has. */
+/**
+ * Open sockets, or start processes of this repository. They use what else the machine has installed, if it has. Several files
+ * run in one process, so each undoes what it changes there.
+ */
 const INTEGRATION = [
   'test/{admin-host,cli,cli-completion,cli-runs,cli-terminal}.test.ts',
   'test/checkpoint/{run-index-contract,store-contract,salvage-processes}.test.ts',
@@ -29,9 +32,9 @@ const INTEGRATION = [
 ];
 
 /**
- * Need a program of others, or more time than a change in the making can wait for: a test at every place of an answer rather
- * than at one, with every client of a kind, or repeated until chance had its way. One of each kind is quicker, and stays an
- * integration test; of the stores, test/checkpoint/store-deployments.ts leaves the others out there.
+ * Need a program of others, or more time than a change in the making can wait for: they cut an answer at every place, drive
+ * every client of a kind, or repeat something until chance has had its way. An integration test takes one of each. Where the
+ * same file tests every store, test/checkpoint/store-deployments.ts chooses one of each kind for the quick tier.
  */
 const SYSTEM = [
   'test/agents/**/*.test.ts',

@@ -18,7 +18,7 @@ export interface StoreDeployments {
   readonly missing: readonly (readonly [name: string, reason: string])[];
 }
 
-/** One of each kind. The others do the same with a seal, or with other servers. */
+/** One of each kind: the others are sealed, or have other servers. */
 const QUICK = new Set(['memory', 'file', 'Redis']);
 
 /** Every store there is, for the tests of one file; in the quick tier, one of each kind. */
