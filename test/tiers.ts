@@ -6,7 +6,10 @@ interface Globs {
   readonly exclude: string[];
 }
 
-/** Open sockets, or start processes of this repository. They use what else the machine has installed, if it has. */
+/**
+ * Open sockets, or start processes of this repository. They use what else the machine has installed, if it has. Several files
+ * run in one process, so each undoes what it changes there.
+ */
 const INTEGRATION = [
   'test/{admin-host,cli,cli-completion,cli-runs,cli-terminal}.test.ts',
   'test/checkpoint/{run-index-contract,store-contract,salvage-processes}.test.ts',
@@ -14,7 +17,7 @@ const INTEGRATION = [
   'test/chaos-proxy/{fault-header,proxy,sdks}.test.ts',
   'test/client/{leaving,pause-on-signals,resumable,resumable-wires,standards,task-progress,whole-answer}.test.ts',
   'test/config/reference.test.ts',
-  'test/e2e/{cut-call,detached,kept-answers,multiplexing,run-list,sdk-openai}.test.ts',
+  'test/e2e/{cut-call,detached,kept-answers,run-list,sdk-openai}.test.ts',
   'test/metrics/{odd-usage,readiness}.test.ts',
   'test/provider/{http1,http2,main,provider}.test.ts',
   'test/proxy/**/{api,call-ledger,call-ledger.property,client-response,conformance,document-answers,fork,kept-answers,kept-answers.property,messages-api}.test.ts',
@@ -28,7 +31,11 @@ const INTEGRATION = [
   'test/webhooks/{task-webhooks,webhook-delivery}.test.ts',
 ];
 
-/** Need a program of others, or more time than a change in the making can wait for. */
+/**
+ * Need a program of others, or more time than a change in the making can wait for: they cut an answer at every place, drive
+ * every client of a kind, or repeat something until chance has had its way. An integration test takes one of each. Where the
+ * same file tests every store, test/checkpoint/store-deployments.ts chooses one of each kind for the quick tier.
+ */
 const SYSTEM = [
   'test/agents/**/*.test.ts',
   'test/chaos/**/*.test.ts',

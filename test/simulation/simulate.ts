@@ -175,7 +175,8 @@ export function runOf(options: SimulationOptions, signal: AbortSignal, resumable
   };
 }
 
-export const silentLog = (): Logger => pino({ level: process.env.HOLDFAST_LOG ?? 'silent' });
+/** Making a logger takes longer than many a run. */
+export const SILENT_LOG: Logger = pino({ level: process.env.HOLDFAST_LOG ?? 'silent' });
 
 /** One run against the scripted provider, on virtual time: everything real but the network and the clock. */
 export async function simulate(
@@ -199,7 +200,7 @@ export async function simulate(
       observer: options.observer ?? NO_OBSERVER,
       capabilities: options.capabilities?.(time) ?? new CapabilityMemory(time),
       metrics: METRICS,
-      log: options.log ?? silentLog(),
+      log: options.log ?? SILENT_LOG,
       time,
       random: options.random ?? (() => 0.5),
     }),

@@ -24,9 +24,9 @@ import {
   RUN,
   readingOf,
   runOf,
+  SILENT_LOG,
   type Simulation,
   type SimulationOptions,
-  silentLog,
 } from './simulate.ts';
 import { SimulatedProvider } from './simulated-provider.ts';
 import { VirtualTime } from './virtual-time.ts';
@@ -111,7 +111,7 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
       observer: options.observer ?? NO_OBSERVER,
       capabilities: new CapabilityMemory(mortalTime),
       metrics: METRICS,
-      log: options.log ?? silentLog(),
+      log: options.log ?? SILENT_LOG,
       time: mortalTime,
       random: options.random ?? (() => 0.5),
     };
