@@ -14,7 +14,7 @@ const HEADER = 'Holdfast-Fault';
 
 const headerIn = (headers: IncomingHttpHeaders): string | undefined => single(headers[HEADER.toLowerCase()]);
 
-/** Throws `faults_not_allowed`: a test whose fault nobody injects must not pass. */
+/** Throws `faults_not_allowed`: a test must not pass because its fault was left out. */
 export function admitFaults(headers: IncomingHttpHeaders, { faults }: Configuration): void {
   if (!faults.allow_header && headerIn(headers) !== undefined) throw apiError('faults_not_allowed');
 }
