@@ -43,6 +43,7 @@ const SYSTEM = [
   'test/doctor/**/*.test.ts',
   'test/durable-streams/**/*.test.ts',
   'test/e2e/**/*.test.ts',
+  'test/examples/**/*.test.ts',
   'test/helm/**/*.test.ts',
   'test/kubernetes/**/*.test.ts',
   'test/{client-package,package,prose}.test.ts',

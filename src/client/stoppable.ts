@@ -51,30 +51,33 @@ class StoppableAnswer {
   readonly #fetch: Fetch;
   readonly #answered: Promise<Response>;
   readonly #connection = new AbortController();
-  readonly #stopped = Promise.withResolvers<never>();
-  #isStopping = false;
+  readonly #stopping = new AbortController();
 
   constructor(fetch: Fetch, input: string | URL | Request, init: RequestInit = {}) {
-    const signal = init.signal ?? (typeof input === 'object' && 'signal' in input ? input.signal : undefined);
+    const request = typeof input === 'object' && 'url' in input ? input : undefined;
+    const left = init.signal ?? request?.signal;
+    const stopped = this.#stopping.signal;
     const leave = () => {
-      if (!this.#isStopping) this.#connection.abort(signal?.reason);
+      if (!stopped.aborted) this.#connection.abort(left?.reason);
     };
-    if (signal?.aborted) leave();
-    signal?.addEventListener('abort', leave, { once: true });
+    if (left?.aborted) leave();
+    left?.addEventListener('abort', leave, { once: true });
     this.#fetch = fetch;
     this.#answered = fetch(input, { ...init, signal: this.#connection.signal });
-    this.response = Promise.race([this.#answered, this.#stopped.promise]);
+    this.response = new Promise((resolve, reject) => {
+      this.#answered.then(resolve, reject);
+      stopped.addEventListener('abort', () => reject(stopped.reason), { once: true });
+    });
   }
 
   async stop(): Promise<void> {
-    this.#isStopping = true;
-    this.#stopped.reject(new DOMException('The answer was stopped.', 'AbortError'));
+    this.#stopping.abort();
     const overdue = setTimeout(() => this.#connection.abort(), BEGIN_MS_MAX);
     let url: string | null;
     try {
       url = (await this.#answered).headers.get(STOP_URL_HEADER);
     } catch (cause) {
-      throw new StopError('The answer cannot be stopped: its request was left or has failed.', { cause });
+      throw new StopError('The answer cannot be stopped: its request has failed, or was left.', { cause });
     } finally {
       clearTimeout(overdue);
       this.#connection.abort();
