@@ -12,7 +12,7 @@ const INTEGRATION = [
   'test/checkpoint/{run-index-contract,store-contract,salvage-processes}.test.ts',
   'test/checkpoint/file/{kill,torture}.test.ts',
   'test/chaos-proxy/{proxy,sdks}.test.ts',
-  'test/client/{leaving,pause-on-signals,resumable,resumable-wires,standards,task-progress,whole-answer}.test.ts',
+  'test/client/{leaving,pause-on-signals,resumable,resumable-wires,signed-run,standards,stoppable,task-progress,whole-answer}.test.ts',
   'test/config/reference.test.ts',
   'test/e2e/{cut-call,detached,kept-answers,multiplexing,run-list,sdk-openai}.test.ts',
   'test/metrics/{odd-usage,readiness}.test.ts',

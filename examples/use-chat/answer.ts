@@ -33,11 +33,20 @@ export async function answer(chat: Chat, pending: Pending, response: ServerRespo
     fetch: run.fetch,
   });
   const messages = await convertToModelMessages([...chat.messages]);
-  const { stream } = streamText({ model: holdfast(MODEL), messages, maxRetries: 0 });
+  const { stream } = streamText({
+    model: holdfast(MODEL),
+    messages,
+    // Holdfast makes the attempts.
+    maxRetries: 0,
+    onError: ({ error }) => {
+      const { code } = error as { code?: unknown };
+      if (code !== 'run_cancelled') console.error(error);
+    },
+  });
 
   const { id, headers } = await run.opened;
   if (id !== undefined && id !== pending.run) saveChat({ ...chat, pending: { ...pending, run: id } });
-  pipeUIMessageStreamToResponse({
+  await pipeUIMessageStreamToResponse({
     response,
     headers,
     stream: toUIMessageStream({

@@ -40,11 +40,13 @@ function Chat() {
           Question <input name="question" required />
         </label>{' '}
         {isAnswering ? (
-          <button type="button" onClick={stop}>
+          <button key="stop" type="button" onClick={stop}>
             Stop
           </button>
         ) : (
-          <button type="submit">Send</button>
+          <button key="send" type="submit">
+            Send
+          </button>
         )}
       </form>
     </>

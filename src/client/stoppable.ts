@@ -87,6 +87,8 @@ class StoppableAnswer {
   }
 
   async #end(url: string): Promise<void> {
+    // Browsers refuse to have it called as a method.
+    const fetch = this.#fetch;
     let response: Response;
     let text: string;
     try {
@@ -97,7 +99,7 @@ class StoppableAnswer {
         credentials: 'omit',
         referrerPolicy: 'no-referrer',
       } as const;
-      response = await this.#fetch(url, { ...init, signal: AbortSignal.timeout(STOP_MS_MAX) });
+      response = await fetch(url, { ...init, signal: AbortSignal.timeout(STOP_MS_MAX) });
       text = await response.text();
     } catch (cause) {
       throw new StopError('Holdfast could not be asked to stop the answer.', { cause });

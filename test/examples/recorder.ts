@@ -16,10 +16,12 @@ export class Recorder {
         [server, client],
       ] as const) {
         this.#sockets.add(socket);
-        socket.on('error', () => {}).once('close', () => {
-          this.#sockets.delete(socket);
-          other.destroy();
-        });
+        socket
+          .on('error', () => {})
+          .once('close', () => {
+            this.#sockets.delete(socket);
+            other.destroy();
+          });
       }
       server.on('data', (bytes) => {
         this.#sent += bytes.toString('latin1');

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { chromiumCommand } from '../e2e/browser/chromium.ts';
 import { Balancer } from '../e2e/balancer.ts';
+import { chromiumCommand } from '../e2e/browser/chromium.ts';
 import { Deployment, modelOf } from '../e2e/deployment.ts';
 import { fetchRuns } from '../e2e/talk.ts';
 import { needs } from '../needs.ts';
@@ -11,7 +11,7 @@ import { Recorder } from './recorder.ts';
 const KEY = 'sk-of-the-provider-a1b2c3';
 const CREDENTIAL = { authorization: `Bearer ${KEY}` };
 const QUESTION = 'What holds fast?';
-const TEXT = Array.from({ length: 200 }, (_, index) => `w${index} 満潮 🌊`).join(' ');
+const TEXT = Array.from({ length: 100 }, (_, index) => `w${index} 満潮 🌊`).join(' ');
 /** Shown when the answer has begun, and is far from its end. */
 const MIDDLE = 'w20 ';
 const BUILD_LIMIT_MS = 240_000;
@@ -63,12 +63,12 @@ async function ask() {
 
 /** The whole answer, once. */
 async function showsAll(page: BrowserPage): Promise<void> {
-  await page.until(`${button} === 'Send' && (${shown}).endsWith('w199 満潮 🌊')`);
+  await page.until(`${button} === 'Send' && (${shown}).endsWith('w99 満潮 🌊')`);
   expect(await page.read(shown)).toBe(`The model${TEXT}`);
   expect(await page.read("document.querySelectorAll('article').length")).toBe(2);
 }
 
-const isWhole = (page: BrowserPage) => page.read<boolean>(`(${shown}).includes('w199')`);
+const isWhole = (page: BrowserPage) => page.read<boolean>(`(${shown}).includes('w99')`);
 
 async function runsOf(...[replica]: Parameters<typeof fetchRuns>) {
   const { data } = (await (await fetchRuns(replica, '', CREDENTIAL)).json()) as {
@@ -109,6 +109,7 @@ describe('the chat of examples/use-chat, in Chromium', needs(chromium, app), () 
       const { page, deployment, first } = await ask();
       await page.read("document.querySelector('button').click()");
       await page.until(`${button} === 'Send'`);
+      expect(await page.text('[role=alert]')).toBeUndefined();
       await deployment.abandoned(QUESTION);
       await expect.poll(() => runsOf(first), { timeout: LIMIT_MS }).toEqual(['cancelled']);
       expect(await isWhole(page)).toBe(false);
