@@ -24,7 +24,13 @@ async function start(
   });
   const server = providerRequests();
   const url = await startProvider(server.listener);
-  return { ...stoppable({ fetch: browserFetch }), url, asked, next: () => server.next(), stopUrl: `${stopUrl}/stop?signature=s` };
+  return {
+    ...stoppable({ fetch: browserFetch }),
+    url,
+    asked,
+    next: () => server.next(),
+    stopUrl: `${stopUrl}/stop?signature=s`,
+  };
 }
 
 /** The headers of an answer that can be stopped there, and its beginning. */
