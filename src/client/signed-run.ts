@@ -57,12 +57,15 @@ export function signedRun(options: SignedRunOptions): SignedRun {
     throw new TypeError(`ttlS must be a whole number from 1 to ${TTL_S_MAX}`);
 
   const opened = Promise.withResolvers<OpenedRun>();
+  let isFirst = true;
   return {
     opened: opened.promise,
     async fetch(input, init) {
+      const answered = fetch(input, init);
+      if (!isFirst) return answered;
+      isFirst = false;
       const request = typeof input === 'object' && 'url' in input ? input : undefined;
       const headers = new Headers(init?.headers ?? request?.headers);
-      const answered = fetch(input, init);
       const signed = answered.then(async (response): Promise<OpenedRun> => {
         const id = response.headers.get('holdfast-run-id') ?? undefined;
         // The replica that has answered: another one may be away.
@@ -70,7 +73,6 @@ export function signedRun(options: SignedRunOptions): SignedRun {
         const path = id && place && (await stopPathOf(id, place, fetch, ttlS));
         return { id, headers: path ? { [STOP_URL_HEADER]: publicRoot + path } : {} };
       });
-      // Of the first request alone: later ones find it settled.
       opened.resolve(signed.catch(() => ({ id: undefined, headers: {} })));
       return answered;
     },

@@ -77,7 +77,9 @@ test('an abort closes the connection, and the run continues', async () => {
   const reading = (await answer).text();
   left.abort(new Error('unmounted'));
   await Promise.all([expect(reading).rejects.toThrow('unmounted'), closed(exchange)]);
-  expect(asked).toEqual([]);
+  // A stop would have come before this.
+  await globalThis.fetch(`${stopUrl}&of=later`);
+  expect(asked).toEqual([{ method: 'GET', url: '/stop?signature=s&of=later' }]);
 });
 
 test('a request whose signal has aborted before is not sent', async () => {
