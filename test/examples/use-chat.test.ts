@@ -25,7 +25,10 @@ const button = `document.querySelector('button')?.textContent`;
 async function ask() {
   if (!('command' in chromium)) throw new Error(chromium.missing);
   const [front, holdfast] = await Promise.all([Recorder.open(), Recorder.open()]);
-  const deployment = await Deployment.start({ replicas: 0, checkpoint: { lease_ms: 600 } });
+  const deployment = await Deployment.start({
+    replicas: 0,
+    checkpoint: { lease_ms: 600, durability: 'write_ahead' },
+  });
   onTestFinished(() => deployment.close());
   const listen = { port: 0, admin_port: 0, cors_origins: [front.origin] };
   const first = await deployment.addReplica(listen);
