@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { TIERS } from './test/tiers.ts';
 
@@ -5,6 +6,9 @@ import { TIERS } from './test/tiers.ts';
 const TEST_MAX_MS = 20_000;
 /** For each thousand cases of a property. The slowest takes 12 s where nothing else runs, and machines are shared. */
 const CASES_MAX_MS = 40_000;
+
+/** Where Node keeps what it made of the source, which every thread and process that a test starts would make again. */
+const COMPILE_CACHE = fileURLToPath(new URL('node_modules/.cache/holdfast-compiled', import.meta.url));
 
 /** Not beside the unit tests, which keep every processor busy: these are about what happens in time. */
 const AFTER_UNIT_TESTS = { groupOrder: 1 };
@@ -19,7 +23,7 @@ export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteU
     silent: 'passed-only',
     reporters: ['default', './test/skip-report.ts'],
     setupFiles: ['test/seed-setup.ts'],
-    env: { HOLDFAST_TIER: tier, HOLDFAST_CASES: String(cases) },
+    env: { HOLDFAST_TIER: tier, HOLDFAST_CASES: String(cases), NODE_COMPILE_CACHE: COMPILE_CACHE },
     projects: [
       {
         extends: true,
@@ -35,7 +39,11 @@ export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteU
           testTimeout: Math.max(TEST_MAX_MS, (CASES_MAX_MS * cases) / 1000),
         },
       },
-      { extends: true, test: { name: 'integration', ...TIERS.integration, sequence: AFTER_UNIT_TESTS } },
+      {
+        extends: true,
+        // Loading the server anew takes most of the time of a file.
+        test: { name: 'integration', ...TIERS.integration, isolate: false, sequence: AFTER_UNIT_TESTS },
+      },
       { extends: true, test: { name: 'system', ...TIERS.system, sequence: AFTER_UNIT_TESTS } },
     ],
   };

@@ -4,7 +4,7 @@ import { CLI_PATH, startHoldfast } from './proxies/holdfast.ts';
 import { startLitellm } from './proxies/litellm.ts';
 import { findNginx, startNginx } from './proxies/nginx.ts';
 import { startPipe } from './proxies/pipe.ts';
-import { PORTKEY_VARIABLE, startPortkey } from './proxies/portkey.ts';
+import { PORTKEY_VARIABLE, portkeyTarget } from './proxies/portkey.ts';
 import { findRedis } from './redis.ts';
 import type { StartTarget } from './target.ts';
 
@@ -38,7 +38,7 @@ export function chooseTargets(stores: readonly string[]): Targets {
   const gateways = new Map<string, StartTarget>();
   const portkey = process.env[PORTKEY_VARIABLE];
   if (portkey === undefined) skipped.set('portkey', `${PORTKEY_VARIABLE} is not set`);
-  else gateways.set('portkey', (port, directory) => startPortkey(portkey, port, directory));
+  else gateways.set('portkey', (port, directory) => portkeyTarget(portkey, port, directory));
   const litellm = findProgram('litellm');
   if (litellm === undefined) skipped.set('litellm', 'not installed');
   else gateways.set('litellm', (port, directory) => startLitellm(litellm, port, directory));

@@ -31,49 +31,49 @@ export function cliPage(commands) {
 |---|---|
 ${commands.map((each) => `| [\`holdfast ${each.name}\`](#holdfast-${each.name.replaceAll(' ', '-')}) | ${each.says} |`).join('\n')}
 
-\`holdfast --help\` and \`holdfast COMMAND --help\` say the same.
+\`holdfast --help\` and \`holdfast COMMAND --help\` print the same.
 
 | exit status | |
 |---|---|
 | 0 | done; \`doctor\` may have warned |
-| 1 | something is wrong with what was looked at: no such run, a replica that cannot be reached, an answer that was not finished, a check of \`doctor\` that failed |
-| 2 | the command line or the configuration cannot be used as it is |
+| 1 | a problem: the run doesn't exist, the replica can't be reached, the answer isn't finished, or a check of \`doctor\` failed |
+| 2 | the command line or the configuration is invalid |
 
-Tables fit the terminal; what is no terminal gets lines as long as they are, and no colours. [\`NO_COLOR\`](https://no-color.org) turns colours off.
-What clients and providers have said is shown with control characters spelled out, like \`\\u001b\`; only \`runs tail\` into a file or a pipe gives
-the text as it came. \`--json\` prints what the port itself answers: [resuming.md](resuming.md) describes the runs of the API, and
-[status-page.md](status-page.md) those of the admin port.
+Tables fit the terminal; into a file or a pipe, lines have their full length and no colours. [\`NO_COLOR\`](https://no-color.org) turns colours off.
+Text from clients and providers has its control characters spelled out, like \`\\u001b\`; only \`runs tail\` into a file or a pipe prints
+the raw text. \`--json\` prints the port's own answer: [resuming.md](resuming.md) describes the API's runs, and
+[status-page.md](status-page.md) the admin port's.
 
-A key never stands on the command line, where every user of the machine could read it: it comes from \`HOLDFAST_API_KEY\` or from a file.
+You never put a key on the command line, where every user of the machine could read it. Put it into \`HOLDFAST_API_KEY\` or into a file.
 
 ${commands.map(command).join('\n')}
 ## What doctor checks
 
 | subject | check | |
 |---|---|---|
-| configuration | doubt | whatever \`serve\` would warn of in its log |
+| configuration | doubt | everything that \`serve\` would warn about in its log |
 | machine | node | the version of Node.js |
 | | descriptors | the limit on open files, against \`limits.connections\` twice: a client and an upstream connection per stream |
-| ports | api port, admin port | free, or taken by a replica already |
-| | admin exposure | only this machine reaches the admin port |
-| store | directory, fsync, free space, file system | of a \`file:\` store: can be written to, how long a disk takes, how much room there is, whether it is local |
-| | reachable, version, eviction, persistence, replication, latency, clock | of every Redis server: 7 or later, \`noeviction\`, something on its disk, no writes without its replicas and as many as are waited for, answers in less than 20 ms, clock within 2 s |
-| | lease | of Redis: a run without an owner is begun, ended and read, with every script and right that takes; it expires after a minute |
-| | secret | configured where replicas share a store; of replicas with the same one, \`doctor\` shows the same name |
+| ports | api port, admin port | free, or already in use by a replica |
+| | admin exposure | only this machine can reach the admin port |
+| store | directory, fsync, free space, file system | for a \`file:\` store: whether it's writable and local, how long the disk takes, how much room is left |
+| | reachable, version, eviction, persistence, replication, latency, clock | for every Redis server: 7 or later, \`noeviction\`, persistence, no writes without its replicas and as many as Holdfast waits for, answers in less than 20 ms, clock within 2 s |
+| | lease | for Redis: begins, ends and reads a run without an owner, with every script and right that this takes; the run expires after a minute |
+| | secret | configured if replicas share a store; for replicas with the same secret, \`doctor\` shows the same name |
 | upstream | dns, tcp, tls, http | the name, the connection, the certificate with the authority in \`ca_file\`, HTTP/2 or HTTP/1.1 |
-| | credentials | the key is taken for \`GET /models\`, which costs nothing |
-| | clock | the \`Date\` of that answer is within 5 s of ours: dates in \`Retry-After\` are read by our clock |
-| | streaming | a short answer (at most 40 tokens) comes as a stream and to its end |
-| | buffering | its events come one after the other, not all at once after a wait |
-| | prefill | asked in the form of its dialect, the model continues the beginning of an answer, which ends within a word: \`native\`; or it refuses or begins anew: \`nudge\`, see [recovery.md](recovery.md#asking-for-the-rest) |
+| | credentials | the provider accepts the key for \`GET /models\`, which costs nothing |
+| | clock | that answer's \`Date\` is within 5 s of our clock, by which Holdfast reads dates in \`Retry-After\` |
+| | streaming | a short answer (at most 40 tokens) arrives as a stream, up to its end |
+| | buffering | its events arrive one after the other, not all at once after a wait |
+| | prefill | given the beginning of an answer that ends within a word, in its dialect's form, the model continues it: \`native\`; or it refuses or starts over: \`nudge\`, see [recovery.md](recovery.md#asking-for-the-rest) |
 
-Each is \`ok\`, \`warn\`, \`fail\` or \`skipped\`. What depends on a check that failed is left out. Every wait is bounded: an upstream
-takes less than three minutes however slow it is, and eight are tried at the same time. Nothing is changed: a directory that does not exist is not made, and what a check
-writes it removes.
+Each is \`ok\`, \`warn\`, \`fail\` or \`skipped\`. \`doctor\` skips what depends on a failed check. Every wait has a limit: an upstream
+takes less than three minutes however slow it is, and eight are tested at the same time. \`doctor\` changes nothing: it doesn't create missing directories, and it removes what
+its checks write.
 
 ## Completions
 
-They are a script that the command prints, made from the same table as this page.
+The command prints a script, made from the same table as this page.
 
 | shell | in its start-up file |
 |---|---|

@@ -51,6 +51,7 @@ export const GROUPS: readonly Group[] = [
     'Kubernetes: a gateway': 'docs/kubernetes.md',
     'Kubernetes: a sidecar': 'docs/sidecar.md',
     'Values of the chart': 'helm/holdfast/README.md',
+    'With LiteLLM, Portkey, Bifrost or vLLM': 'docs/with-other-gateways.md',
     Stores: 'docs/stores.md',
     'Sizing Redis': 'docs/redis-sizing.md',
     'Keys and connections': 'docs/upstreams.md',

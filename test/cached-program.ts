@@ -5,32 +5,42 @@ import { MAY_INSTALL, notInstalled } from './installs.ts';
 
 const CACHE = fileURLToPath(new URL('../node_modules/.cache', import.meta.url));
 
-/** A program, or why this machine has none. */
+/** A program or a directory of the cache, or why this machine has none. */
 export type CachedProgram = { readonly path: string } | { readonly missing: string };
 
 /**
- * The program at `name` of what `install` puts into the directory it is given: under its final name only when it is whole,
- * and kept for later test runs. `shelf`: the directory of the cache that has one for each version.
+ * The directory that `install` fills: under its final name only when it is whole, and kept for later runs. `shelf`: the
+ * directory of the cache that has one for each version. `what`: the name to give if it is missing.
  */
+export async function cachedDirectory(
+  shelf: string,
+  version: string,
+  what: string,
+  install: (directory: string) => Promise<void>,
+): Promise<CachedProgram> {
+  const path = join(CACHE, shelf, version.replaceAll('/', '_'));
+  if (existsSync(path)) return { path };
+  if (!MAY_INSTALL) return { missing: notInstalled(what) };
+  mkdirSync(join(CACHE, shelf), { recursive: true });
+  const fresh = mkdtempSync(join(CACHE, shelf, 'new-'));
+  try {
+    await install(fresh);
+    if (!existsSync(path)) renameSync(fresh, path);
+    return { path };
+  } catch (error) {
+    return { missing: `${what} cannot be had here: ${(error as Error).message.slice(0, 300)}` };
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+/** The program at `name` in such a directory. */
 export async function cachedProgram(
   shelf: string,
   version: string,
   name: string,
   install: (directory: string) => Promise<void>,
 ): Promise<CachedProgram> {
-  const directory = join(CACHE, shelf, version.replaceAll('/', '_'));
-  const path = join(directory, name);
-  if (existsSync(path)) return { path };
-  if (!MAY_INSTALL) return { missing: notInstalled(name) };
-  mkdirSync(join(CACHE, shelf), { recursive: true });
-  const fresh = mkdtempSync(join(CACHE, shelf, 'new-'));
-  try {
-    await install(fresh);
-    if (!existsSync(directory)) renameSync(fresh, directory);
-    return { path };
-  } catch (error) {
-    return { missing: `${name} cannot be had here: ${(error as Error).message.slice(0, 300)}` };
-  } finally {
-    rmSync(fresh, { recursive: true, force: true });
-  }
+  const directory = await cachedDirectory(shelf, version, name, install);
+  return 'missing' in directory ? directory : { path: join(directory.path, name) };
 }

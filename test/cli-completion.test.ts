@@ -88,6 +88,8 @@ describe.each(SHELLS)('in %s', (name, offered) => {
     expect(offers('holdfast', 'runs', 'tail', '--a')).toEqual(['--admin', '--anonymous', '--api']);
     expect(offers('holdfast', 'runs', 'list', '--a')).toEqual(['--admin']);
     expect(offers('holdfast', 'completion', '')).toEqual(['bash', 'fish', 'zsh']);
+    expect(offers('holdfast', 'help', '')).toEqual(expect.arrayContaining(firsts));
+    expect(offers('holdfast', 'help', 'do')).toEqual(['doctor']);
     expect(offers('holdfast', 'serve', '--store', 'm')).toEqual(['memory']);
     expect(offers('holdfast', 'serve', '--config', 'hold')).toEqual(['holdfast.yaml']);
     expect(offers('holdfast', 'check', 'hold')).toEqual(['holdfast.yaml']);

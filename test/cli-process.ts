@@ -20,9 +20,10 @@ export function temporaryDirectory(): string {
 /** The command in a process of its own, killed when the test ends. Nothing of the caller's environment is ours. */
 export function startCli(words: readonly string[], environment: Record<string, string> = {}): ChildProcess {
   const directory = temporaryDirectory();
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [CLI, ...words], {
     cwd: directory,
-    env: { PATH: process.env.PATH, HOME: directory, ...environment },
+    env: { PATH, NODE_COMPILE_CACHE, HOME: directory, ...environment },
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   return child;

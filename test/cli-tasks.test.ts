@@ -116,7 +116,7 @@ it('tasks export: the task, its answers and its tool calls, a line each, of all 
   expect(await tasks('export', 'another')).toMatchObject({
     status: 1,
     stdout: '',
-    stderr: expect.stringContaining('There is no such task'),
+    stderr: expect.stringContaining("This task doesn't exist"),
   });
 });
 
@@ -136,7 +136,7 @@ it('tasks pause, resume, complete, cancel and delete: what is said of it holds',
   expect(await said('delete', 'mails to/Ann')).toBe('mails to/Ann deleted\n');
   expect(await tasks('show', 'mails to/Ann')).toMatchObject({
     status: 1,
-    stderr: expect.stringContaining('There is no such task'),
+    stderr: expect.stringContaining("This task doesn't exist"),
   });
 });
 

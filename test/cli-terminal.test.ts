@@ -13,6 +13,8 @@ import { needs } from './needs.ts';
 /** Has pseudo-terminals, which Node does not. */
 const python = await debianProgram('python3');
 const curl = await debianProgram('curl');
+const { PATH, NODE_COMPILE_CACHE } = process.env;
+const ENVIRONMENT = { PATH, NODE_COMPILE_CACHE, TERM: 'xterm' };
 
 describe('what others have said', () => {
   it.each([
@@ -162,7 +164,7 @@ async function inTerminal(columns: number, words: readonly string[]): Promise<{ 
   ].join('\n');
   const argument = ['-c', script, String(columns), process.execPath, CLI, ...words];
   const { promise, resolve, reject } = Promise.withResolvers<{ stdout: string }>();
-  execFile(pathOf(python), argument, { env: { PATH: process.env.PATH, TERM: 'xterm' } }, (error, stdout) =>
+  execFile(pathOf(python), argument, { env: ENVIRONMENT }, (error, stdout) =>
     error ? reject(error) : resolve({ stdout }),
   );
   return promise;
@@ -193,7 +195,7 @@ it(
     ];
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const argument = ['-c', script, process.execPath, CLI, 'serve', ...options];
-    execFile(pathOf(python), argument, { env: { PATH: process.env.PATH, TERM: 'xterm' } }, (error, stdout) =>
+    execFile(pathOf(python), argument, { env: ENVIRONMENT }, (error, stdout) =>
       error ? reject(error) : resolve(stdout),
     );
     expect(await promise).toBe('0\n');
@@ -243,7 +245,7 @@ it('a replica on a terminal says where it is, how each run went, and how many th
   const ports = ['--port', '0', '--admin-port', '0', '--store', 'memory'];
   const argument = [process.execPath, CLI, 'serve', ...ports, '--upstream', `${provider}/v1`];
   const { stdout } = await promisify(execFile)(pathOf(python), ['-c', script, ...argument], {
-    env: { PATH: process.env.PATH, TERM: 'xterm' },
+    env: ENVIRONMENT,
   });
   const [answer = '', shown = ''] = stdout.split('---\n');
   expect(answer).toContain('data: [DONE]');

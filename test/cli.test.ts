@@ -38,6 +38,8 @@ describe('a command that cannot be carried out exits with status 2 and says what
     [['serve', '--store', 'memory', '--log-fromat=json'], 'unknown option "--log-fromat". Did you mean'],
     [['runs', 'list', '-x'], 'holdfast: unknown option "-x".'],
     [['serve', '--store'], "holdfast: Option '--store <value>' argument missing"],
+    [['serve', '--hlep'], 'holdfast: unknown option "--hlep". Did you mean "--help"?'],
+    [['--versoin'], 'holdfast: unknown command "--versoin". Did you mean "--version"?'],
     [['help', 'srve'], 'holdfast: unknown command "srve". Did you mean "serve"?'],
     [['help', 'runs', 'list', 'all'], 'holdfast: unexpected argument "all".'],
     [['version', '2'], 'holdfast: unexpected argument "2".'],
@@ -203,14 +205,40 @@ describe('check', () => {
     expect(wrong).toMatchObject({ status: 2, stderr: '' });
   });
 
-  it('reports a certificate file that is not there', async () => {
+  it('reports all values that are wrong in one round', async () => {
     const file = fileWith(
-      'upstreams: { main: { base_url: "https://llm.example.com/v1", ca_file: /nowhere.pem } }\n',
+      [
+        `secret: \${HOLDFAST_TEST_UNSET}`,
+        'upstreams: { main: { base_url: "https://llm.example.com/v1" } }',
+        'recovery: { seam: strikt }',
+        'listn: {}',
+      ].join('\n'),
     );
-    expect(await runCli(['check', file])).toMatchObject({
-      status: 2,
-      stderr: 'holdfast: upstreams.main.ca_file: /nowhere.pem cannot be read (ENOENT).\n',
-    });
+    const { status, stderr } = await runCli(['check', file], { HOLDFAST_PORT: 'abc' });
+    expect(status).toBe(2);
+    expect(stderr.trimEnd().split('\n')).toEqual([
+      expect.stringContaining(':1:1: secret: the environment variable HOLDFAST_TEST_UNSET is not set'),
+      expect.stringContaining(':4:1: listn: unknown key. Did you mean "listen"?'),
+      expect.stringContaining('HOLDFAST_PORT: listen.port: must be an integer, not "abc".'),
+      expect.stringContaining(':3:13: recovery.seam: must be one of strict, best_effort'),
+    ]);
+  });
+
+  it('reports all names and files that are not there in one round', async () => {
+    const file = fileWith(
+      [
+        'upstreams: { main: { base_url: "https://llm.example.com/v1", ca_file: /nowhere.pem } }',
+        'routes: [{ model: "*", targets: [{ upstream: mian }] }]',
+        'webhooks: [{ url: "https://hooks.example.com", secret_file: /nowhere.key }]',
+      ].join('\n'),
+    );
+    const { status, stderr } = await runCli(['check', file]);
+    expect(status).toBe(2);
+    expect(stderr.trimEnd().split('\n')).toEqual([
+      expect.stringContaining('there is no upstream "mian". Did you mean "main"?'),
+      expect.stringContaining(':1:62: upstreams.main.ca_file: /nowhere.pem cannot be read (ENOENT).'),
+      expect.stringContaining(':3:48: webhooks[0].secret_file: /nowhere.key cannot be read (ENOENT).'),
+    ]);
   });
 });
 

@@ -5,5 +5,6 @@ export const EXPECTED_SKIPS: readonly RegExp[] = [
   /^this machine has no Node before 22$/,
   // Of programs of others that are no part of Debian, and of a right that not every machine gives.
   /^the agent cannot be installed: /,
+  /^(LiteLLM|Portkey) cannot be had here: /,
   /^no network of its own can be made here: /,
 ];

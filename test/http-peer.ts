@@ -60,15 +60,19 @@ export async function received(socket: Socket): Promise<string> {
 /** Reads until `marker` has come; what came after it in the same piece is included. */
 export function receivedUntil(socket: Socket, marker: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    let text = '';
+    const pieces: string[] = [];
+    let end = '';
     const onData = (bytes: Buffer) => {
-      text += bytes.toString('latin1');
-      if (!text.includes(marker)) return;
+      const piece = bytes.toString('latin1');
+      pieces.push(piece);
+      // Searching all of a long answer again for each piece takes seconds.
+      end = end.slice(-marker.length) + piece;
+      if (!end.includes(marker)) return;
       socket.off('data', onData).off('close', onClose);
-      resolve(text);
+      resolve(pieces.join(''));
     };
     const onClose = () =>
-      reject(new Error(`closed before ${JSON.stringify(marker)}: ${JSON.stringify(text)}`));
+      reject(new Error(`closed before ${JSON.stringify(marker)}: ${JSON.stringify(pieces.join(''))}`));
     socket.on('data', onData).on('close', onClose);
   });
 }

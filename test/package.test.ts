@@ -2,15 +2,17 @@ import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import OpenAI from 'openai';
 import { publint } from 'publint';
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 import { brokenLinks } from './package/broken-links.ts';
 import { install, installNode } from './package/install.ts';
 import { cloneRepository, type Packed, pack } from './package/packed.ts';
 import { run } from './package/run.ts';
-import { serveUntilTold } from './package/serve.ts';
+import { serveWhile } from './package/serve.ts';
 import { TYPE_KINDS, typeCheck } from './package/type-check.ts';
+import { startProvider } from './provider/provider.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Of the tarball: a little above what it has. */
@@ -136,10 +138,34 @@ describe.each([
     );
   });
 
-  it('serves', { timeout: LIMIT_MS }, async (context) => {
+  it('serves a stock SDK the whole of an answer that is cut, and people the status page', {
+    timeout: LIMIT_MS,
+  }, async (context) => {
     const node = nodeOrSkip(context);
-    const status = await serveUntilTold(node, join(installed, 'dist/cli.js'), project);
+    const whole =
+      'The tide comes in twice a day, and what holds fast to the rock is there when it is out again.';
+    const cut = { parts: [{ text: whole }], faults: [{ kind: 'reset', at: { event: 6 } }] } as const;
+    const provider = await startProvider({ scripts: { '*': cut } });
+    onTestFinished(() => provider.close());
+    const cli = join(installed, 'dist/cli.js');
+    const status = await serveWhile(node, cli, project, provider.url, async ({ api, admin }) => {
+      expect((await fetch(`${admin}/livez`)).status).toBe(200);
+      const page = await fetch(admin, { headers: { accept: 'text/html' } });
+      expect(await page.text()).toMatch(/^<!doctype html>/);
+      const client = new OpenAI({ baseURL: `${api}/v1`, apiKey: 'sk-client', maxRetries: 0 });
+      const answer = client.chat.completions.stream({
+        model: 'm',
+        messages: [{ role: 'user', content: 'Tides?' }],
+      });
+      expect(await answer.finalContent()).toBe(whole);
+      expect(provider.requests.length).toBeGreaterThan(1);
+    });
     expect(status).toBe(0);
+  });
+
+  it('says where the demo is', { timeout: LIMIT_MS }, async (context) => {
+    const demo = runIn(nodeOrSkip(context), 'npx', ['--no', '--', 'holdfast', 'demo']);
+    await expect(demo).rejects.toThrow('run `npm run demo` in a clone of the repository');
   });
 
   it('loads every module, with nothing installed but its dependencies', {

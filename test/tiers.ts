@@ -6,15 +6,18 @@ interface Globs {
   readonly exclude: string[];
 }
 
-/** Open sockets, or start processes of this repository. They use what else the machine has installed, if it has. */
+/**
+ * Open sockets, or start processes of this repository. They use what else the machine has installed, if it has. Several files
+ * run in one process, so each undoes what it changes there.
+ */
 const INTEGRATION = [
   'test/{admin-host,cli,cli-completion,cli-runs,cli-terminal}.test.ts',
   'test/checkpoint/{run-index-contract,store-contract,salvage-processes}.test.ts',
   'test/checkpoint/file/{kill,torture}.test.ts',
-  'test/chaos-proxy/{proxy,sdks}.test.ts',
+  'test/chaos-proxy/{fault-header,proxy,sdks}.test.ts',
   'test/client/{leaving,pause-on-signals,resumable,resumable-wires,signed-run,standards,stoppable,task-progress,whole-answer}.test.ts',
   'test/config/reference.test.ts',
-  'test/e2e/{cut-call,detached,kept-answers,multiplexing,run-list,sdk-openai}.test.ts',
+  'test/e2e/{cut-call,detached,kept-answers,run-list,sdk-openai}.test.ts',
   'test/metrics/{odd-usage,readiness}.test.ts',
   'test/provider/{http1,http2,main,provider}.test.ts',
   'test/proxy/**/{api,call-ledger,call-ledger.property,client-response,conformance,document-answers,fork,kept-answers,kept-answers.property,messages-api}.test.ts',
@@ -28,7 +31,11 @@ const INTEGRATION = [
   'test/webhooks/{task-webhooks,webhook-delivery}.test.ts',
 ];
 
-/** Need a program of others, or more time than a change in the making can wait for. */
+/**
+ * Need a program of others, or more time than a change in the making can wait for: they cut an answer at every place, drive
+ * every client of a kind, or repeat something until chance has had its way. An integration test takes one of each. Where the
+ * same file tests every store, test/checkpoint/store-deployments.ts chooses one of each kind for the quick tier.
+ */
 const SYSTEM = [
   'test/agents/**/*.test.ts',
   'test/chaos/**/*.test.ts',
@@ -36,6 +43,7 @@ const SYSTEM = [
   'test/checkpoint/redis/redis-!(address).test.ts',
   'test/cli-tasks.test.ts',
   'test/client/{resumable.exhaustive,unstored-run}.test.ts',
+  'test/compositions/**/*.test.ts',
   'test/conformance/{bad-gateways,suite}.test.ts',
   'test/client-python/**/*.test.ts',
   'test/docker/**/*.test.ts',

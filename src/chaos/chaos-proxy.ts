@@ -5,16 +5,21 @@ import { transportCode } from '../interrupts/classify.ts';
 import { errorBody } from '../lib/errors.ts';
 import { hostnameOf } from '../lib/host-name.ts';
 import type { Time } from '../lib/time.ts';
-import { unreadBody } from '../proxy/api/passthrough.ts';
 import { endToEndHeaders } from '../proxy/upstream/headers.ts';
-import type { ResponseBody, Transport, TransportResponse } from '../proxy/upstream/transport.ts';
+import {
+  type ResponseBody,
+  type Transport,
+  TransportFailure,
+  type TransportResponse,
+} from '../proxy/upstream/transport.ts';
+import { unreadBody } from '../proxy/upstream/unread-body.ts';
 import { errorBodyOn, type Wire } from '../proxy/wires/common/wire.ts';
 import { WIRES } from '../proxy/wires/registry.ts';
-import { AnswerTooLarge } from './answer-too-large.ts';
+import { isEventStream, whyUnread } from './answer-form.ts';
 import { ClientConnection } from './client-connection.ts';
 import { FaultOutcome, type PendingFault } from './fault-outcome.ts';
 import { deliverDocument, refuse } from './faulty-document.ts';
-import { FaultyStream } from './faulty-stream.ts';
+import { FaultyStream, TOO_LARGE } from './faulty-stream.ts';
 import { addTo, type FaultReport, noTotals, type Totals } from './report.ts';
 import { faultOf, type Schedule } from './schedule.ts';
 import { TypicalLength } from './typical-length.ts';
@@ -139,11 +144,11 @@ export class ChaosProxy {
     const { status, headers, body } = answered;
     const { time } = this.#options;
     const unread = whyUnread(answered);
-    if (unread !== undefined || !(pending || isEventStream(headers))) {
+    if (unread !== undefined || !(pending || isEventStream(answered))) {
       await pass(answered, client);
       return unread;
     }
-    if (pending && !isEventStream(headers)) {
+    if (pending && !isEventStream(answered)) {
       const document = { status, headers: endToEndHeaders(headers), bytes: await wholeBody(body) };
       await deliverDocument(document, { client, wire, pending, time });
       return 'a document has no such place';
@@ -183,16 +188,6 @@ export class ChaosProxy {
 const wireOf = (path: string): Wire | undefined =>
   Object.values(WIRES).find((wire) => path.endsWith(wire.path));
 
-const isEventStream = (headers: TransportResponse['headers']): boolean =>
-  /^text\/event-stream\b/i.test(String(headers['content-type']));
-
-/** Why nothing can be found in an answer, where that is so. */
-function whyUnread({ status, headers }: TransportResponse): string | undefined {
-  if (status < 200 || status > 299) return `the upstream answered with status ${status}`;
-  const { 'content-encoding': encoding = 'identity' } = headers;
-  return encoding === 'identity' ? undefined : 'the answer is compressed';
-}
-
 /** Sends the answer as it is. */
 async function pass(
   { status, headers, body }: TransportResponse,
@@ -208,7 +203,7 @@ async function wholeBody(body: ResponseBody): Promise<Buffer> {
   let length = 0;
   await body.consume((piece) => {
     length += piece.length;
-    if (length > DOCUMENT_BYTES_MAX) throw new AnswerTooLarge();
+    if (length > DOCUMENT_BYTES_MAX) throw new TransportFailure(TOO_LARGE);
     pieces.push(piece);
     return undefined;
   });

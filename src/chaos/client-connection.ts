@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Headers } from '../proxy/upstream/headers.ts';
+import type { AnswerSink } from './answer-sink.ts';
 
 /** The client's side of one answer. */
-export class ClientConnection {
+export class ClientConnection implements AnswerSink {
   readonly #response: ServerResponse;
   readonly #gone = new AbortController();
   readonly #onFlushed = () => this.#countFlushed();
@@ -27,7 +28,6 @@ export class ClientConnection {
     return this.#gone.signal;
   }
 
-  /** The answer was ended or broken off here; what else is written is ignored. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -42,7 +42,6 @@ export class ClientConnection {
     this.#response.flushHeaders();
   }
 
-  /** Resolves when more may be written, or the client has left. */
   async write(bytes: string | Uint8Array): Promise<void> {
     if (bytes.length === 0 || this.#isOver || this.gone.aborted) return;
     this.#unflushed++;
@@ -50,14 +49,13 @@ export class ClientConnection {
     await once(this.#response, 'drain', { signal: this.gone }).catch(() => {});
   }
 
-  /** The answer ends as a whole one does. */
   end(bytes?: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#response.end(bytes);
   }
 
-  /** TCP RST, after all that was written. */
+  /** By TCP RST. */
   async reset(): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;

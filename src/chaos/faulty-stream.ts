@@ -1,9 +1,8 @@
 import { sleep, type Time } from '../lib/time.ts';
-import type { ResponseBody } from '../proxy/upstream/transport.ts';
+import { type ResponseBody, TransportFailure } from '../proxy/upstream/transport.ts';
 import type { Wire } from '../proxy/wires/common/wire.ts';
+import type { AnswerSink } from './answer-sink.ts';
 import { StepReader } from './answer-step.ts';
-import { AnswerTooLarge } from './answer-too-large.ts';
-import type { ClientConnection } from './client-connection.ts';
 import { EventSplitter } from './event-splitter.ts';
 import type { PlacedFault } from './fault.ts';
 import type { PendingFault } from './fault-outcome.ts';
@@ -12,9 +11,11 @@ import { errorEvents } from './provider-errors.ts';
 
 /** Of one server-sent event. */
 const EVENT_BYTES_MAX = 16 * 1024 * 1024;
+/** The code of the failure where an answer outgrows a limit. */
+export const TOO_LARGE = 'ANSWER_TOO_LARGE';
 
 export interface FaultyStreamOptions {
-  readonly client: ClientConnection;
+  readonly client: AnswerSink;
   readonly wire: Wire;
   /** None for an answer that passes as it comes. */
   readonly pending: PendingFault | undefined;
@@ -59,11 +60,11 @@ export class FaultyStream {
   async #take(piece: Buffer): Promise<void> {
     const { client } = this.#options;
     for (const event of this.#splitter.split(piece)) {
-      if (event.length > EVENT_BYTES_MAX) throw new AnswerTooLarge();
+      if (event.length > EVENT_BYTES_MAX) throw new TransportFailure(TOO_LARGE);
       await this.#pass(event);
       if (client.isOver) throw new AnswerOver();
     }
-    if (this.#splitter.held_bytes > EVENT_BYTES_MAX) throw new AnswerTooLarge();
+    if (this.#splitter.held_bytes > EVENT_BYTES_MAX) throw new TransportFailure(TOO_LARGE);
   }
 
   async #pass(event: Buffer): Promise<void> {

@@ -5,19 +5,19 @@ export class InvalidOption extends Error {
   override readonly name = 'InvalidOption';
   /** Without dashes. */
   readonly option: string;
+  readonly expected: string;
 
   constructor(option: string, expected: string, given: string) {
     super(`--${option}: must be ${expected}, not ${JSON.stringify(given)}.`);
     this.option = option;
+    this.expected = expected;
   }
 }
 
 /** What was given for the options that ask for faults, in order. */
-export interface FaultOptions {
-  readonly cut: readonly string[];
-  readonly stall: readonly string[];
-  readonly error: readonly string[];
-}
+export type FaultOptions = Readonly<Record<FaultOption, readonly string[]>>;
+
+type FaultOption = keyof typeof PARSERS;
 
 /** Where a fault strikes that names no place. */
 const DEFAULT_PLACE: Place = { kind: 'percent', percent: 50 };
@@ -32,6 +32,8 @@ const CUT = `KIND@PLACE, with a KIND of ${CUTS.join(', ')} and a PLACE of ${PLAC
 const STALL = `DURATION@PLACE, with a DURATION like 500ms, 5s or 2m of at most an hour and a PLACE of ${PLACES}`;
 const ERROR = `NAME@PLACE, with a NAME of ${ERROR_NAMES.join(', ')} and a PLACE of ${PLACES}; or a status of ${STATUSES.join(', ')} without a place`;
 
+const FAULT_LIST = `1 to ${FAULTS_MAX} faults like cut=reset@40%, stall=5s, error=overloaded@tool, with commas between them`;
+
 /** Throws an {@link InvalidOption}. */
 export function parseFaults({ cut, stall, error }: FaultOptions): readonly Fault[] {
   const faults = [...cut.map(parseCut), ...stall.map(parseStall), ...error.map(parseError)];
@@ -39,6 +41,21 @@ export function parseFaults({ cut, stall, error }: FaultOptions): readonly Fault
     throw new InvalidOption('cut', `one of at most ${FAULTS_MAX} faults`, `one of ${faults.length}`);
   return faults;
 }
+
+const PARSERS = { cut: parseCut, stall: parseStall, error: parseError };
+
+/** `cut=reset@40%, stall=5s`: the options without dashes, in order. Throws an {@link InvalidOption}. */
+export function parseFaultList(given: string): readonly Fault[] {
+  const items = given.split(',').map((item) => item.trim());
+  if (items.length > FAULTS_MAX) throw new InvalidOption('', FAULT_LIST, given);
+  return items.map((item) => {
+    const [, option = '', value = ''] = /^([a-z]+)=(.*)$/.exec(item) ?? [];
+    if (!isFaultOption(option)) throw new InvalidOption('', FAULT_LIST, given);
+    return PARSERS[option](value);
+  });
+}
+
+const isFaultOption = (option: string): option is FaultOption => Object.hasOwn(PARSERS, option);
 
 function parseCut(given: string): Fault {
   const { what, place } = placed('cut', CUT, given);

@@ -37,18 +37,23 @@ export function addTo(totals: Totals, { fault, missed }: FaultReport): void {
 }
 
 /** The report as an object for JSON. */
-export function faultDocument({ request, path, fault, after, missed }: FaultReport, seed: number): object {
+export const faultDocument = (report: FaultReport, seed: number): object => ({
+  event: 'fault',
+  request: report.request,
+  path: report.path,
+  ...faultFields(report),
+  seed,
+});
+
+/** The fault, and what came of it, for JSON. */
+export function faultFields({ fault, after, missed }: FaultReport): object {
   const place = placeText(fault);
   return {
-    event: 'fault',
-    request,
-    path,
     fault: faultName(fault),
     ...(place !== undefined && { place }),
     ...(fault.kind === 'stall' && { duration_ms: fault.duration_ms }),
     ...(after && { [`after_${after.unit}`]: after.count }),
     ...(missed !== undefined && { missed }),
-    seed,
   };
 }
 

@@ -34,7 +34,6 @@ export interface NoteKey {
     | 'answer_id'
     | 'capabilities'
     | 'step'
-    | 'step_number'
     | 'task'
     | 'task_step'
     | 'task_session'

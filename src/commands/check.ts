@@ -10,9 +10,8 @@ export async function run({ operands, switches }: Invocation): Promise<number> {
   if (file === undefined) throw new UsageError('there is no file to check.');
   const json = switches.has('json');
   const loaded = await orProblems(json, () => {
-    const { configuration, warnings } = loadConfiguration({ file, environment: process.env });
-    readConnections(configuration);
-    readWebhooks(configuration);
+    const checks = [readConnections, readWebhooks];
+    const { configuration, warnings } = loadConfiguration({ file, environment: process.env }, checks);
     return { configuration: redacted(configuration), warnings };
   });
   if (!loaded) return 2;

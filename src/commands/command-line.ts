@@ -1,7 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { suggestion } from '../config/problem.ts';
 import { type CommandDescription, type Invocation, UsageError, type WordSource } from './command.ts';
-import { COMMANDS } from './table.ts';
+import { COMMANDS, firstWords } from './table.ts';
 
 interface FoundCommand {
   readonly command: CommandDescription;
@@ -18,7 +18,9 @@ export function findCommand(words: readonly string[]): FoundCommand {
   if (single) return { command: single, words: words.slice(1) };
   const members = membersOf(first);
   if (members.length === 0)
-    throw new UsageError(`unknown command "${first}".${suggestion(first, firstWords())}`);
+    throw new UsageError(
+      `unknown command "${first}".${suggestion(first, [...firstWords(), ...OWN_OPTIONS.map(({ word }) => word)])}`,
+    );
   if (second === '' || second.startsWith('-'))
     throw new UsageError(`${first} needs one of ${members.join(', ')}.`);
   throw new UsageError(`unknown command "${first} ${second}".${suggestion(second, members)}`);
@@ -27,9 +29,6 @@ export function findCommand(words: readonly string[]): FoundCommand {
 /** What may follow the first word of a command that has two: `runs` → `list`, `show`, … */
 export const membersOf = (first: string): string[] =>
   COMMANDS.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => name.slice(first.length + 1));
-
-/** Each once, in order. */
-const firstWords = (): string[] => [...new Set(COMMANDS.map(({ name }) => name.split(' ', 1)[0] ?? ''))];
 
 /** Throws a {@link UsageError} for whatever the command does not take. */
 export function parseInvocation(
@@ -80,7 +79,7 @@ function unknownOption(args: string[], options: NonNullable<ParseArgsConfig['opt
   const { tokens } = parseArgs({ args, options, strict: false, tokens: true });
   const unknown = tokens.find((token) => token.kind === 'option' && !Object.hasOwn(options, token.name));
   if (unknown?.kind !== 'option') return undefined;
-  const names = Object.keys(options).map((name) => `--${name}`);
+  const names = [...Object.keys(options), 'help'].map((name) => `--${name}`);
   return `unknown option "${unknown.rawName}".${suggestion(unknown.rawName, names)}`;
 }
 

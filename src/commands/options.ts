@@ -37,13 +37,13 @@ export const CONFIGURATION_OPTIONS: readonly OptionDescription[] = [
   {
     name: 'log-level',
     value: 'LEVEL',
-    says: 'the least severe level of the log (info)',
+    says: 'lowest level to log (info)',
     completes: LOG.level.enum,
   },
   {
     name: 'log-format',
     value: 'FORMAT',
-    says: 'auto, json or pretty: for people (auto)',
+    says: 'auto, json or pretty (auto)',
     completes: LOG.format.enum,
   },
   { name: 'config', value: 'FILE', says: 'YAML file; see docs/configuration.md', completes: 'file' },
@@ -81,5 +81,5 @@ export const OWNER_OPTIONS: readonly OptionDescription[] = [
     says: "file with the owner's API key, - for standard input (else HOLDFAST_API_KEY)",
     completes: 'file',
   },
-  { name: 'anonymous', says: 'the run was begun without an API key' },
+  { name: 'anonymous', says: 'the run has no API key' },
 ];

@@ -13,9 +13,11 @@ export interface ConfigurationFile {
   readonly sources: Sources;
   /** Environment variables the file refers to. */
   readonly variables: ReadonlySet<string>;
+  /** Variables that are not set, and what else cannot be expanded. */
+  readonly problems: readonly Problem[];
 }
 
-/** Throws a {@link ConfigurationError} for a file that cannot be read, is not YAML, or has unset variables. */
+/** Throws a {@link ConfigurationError} for a file that cannot be read or is not YAML. */
 export function readConfigurationFile(path: string, environment: NodeJS.ProcessEnv): ConfigurationFile {
   let text: string;
   try {
@@ -40,18 +42,13 @@ function parseConfiguration(text: string, file: string, environment: NodeJS.Proc
       document.errors.map(({ message, pos }) => ({ path: '', source: place(pos[0]), message })),
     );
   }
-  const { sources, variables, problems } = expandDocument(document.contents, place, unmask, environment);
-  if (problems.length > 0) throw new ConfigurationError(problems);
+  const expansions = expandDocument(document.contents, place, unmask, environment);
   try {
-    return { tree: document.toJS({ maxAliasCount: ALIASES_MAX }) ?? {}, sources, variables };
+    return { tree: document.toJS({ maxAliasCount: ALIASES_MAX }) ?? {}, ...expansions };
   } catch (error) {
     throw new ConfigurationError([{ path: '', source: file, message: (error as Error).message }]);
   }
 }
-
-type Expansions = Pick<ConfigurationFile, 'sources' | 'variables'> & {
-  readonly problems: readonly Problem[];
-};
 
 /**
  * One walk over a parsed document: notes where every key is and expands the variables in its values, in place. `place`: of an
@@ -62,7 +59,7 @@ function expandDocument(
   place: (offset: number) => string,
   unmask: (value: string) => string,
   environment: NodeJS.ProcessEnv,
-): Expansions {
+): Omit<ConfigurationFile, 'tree'> {
   const sources: Sources = new Map();
   const variables = new Set<string>();
   const problems: Problem[] = [];

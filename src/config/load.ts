@@ -28,8 +28,17 @@ export interface LoadedConfiguration {
 export const configurationFile = ({ file, environment }: ConfigurationSources): string | undefined =>
   file ?? (environment[CONFIG_VARIABLE] || undefined);
 
-/** Flags win over the environment, which wins over the file, which wins over defaults. Throws {@link ConfigurationError}. */
-export function loadConfiguration(from: ConfigurationSources): LoadedConfiguration {
+/** A further check of a configuration whose values are all of their kinds. Throws {@link ConfigurationError}. */
+type Check = (configuration: Configuration) => unknown;
+
+/**
+ * Flags win over the environment, which wins over the file, which wins over defaults. `checks`: made together with those of
+ * what refers to what. Throws {@link ConfigurationError}.
+ */
+export function loadConfiguration(
+  from: ConfigurationSources,
+  checks: readonly Check[] = [],
+): LoadedConfiguration {
   const file = configurationFile(from);
   const document = file === undefined ? undefined : readConfigurationFile(file, from.environment);
   const environment = readEnvironment(from.environment);
@@ -42,22 +51,44 @@ export function loadConfiguration(from: ConfigurationSources): LoadedConfigurati
     if (path === DEFAULT_UPSTREAM) tree = withDefaultFirst(tree);
   }
 
-  const configuration = completeConfiguration(tree, sources);
+  const configuration = completeConfiguration(tree, sources, document?.problems, checks);
   const unknown = environment.unknown.filter((name) => !document?.variables.has(name));
   return { configuration, warnings: [...unknown.map(unknownVariable), ...doubts(configuration)] };
 }
 
-/** Checks what was merged and fills in what was left out. Throws {@link ConfigurationError}. */
-export function completeConfiguration(tree: unknown, sources: Sources = new Map()): Configuration {
-  const problems = validateTree(tree).map((problem) =>
+/**
+ * Checks what was merged and fills in what was left out. `unexpanded`: what is known to be wrong already, which needs no second
+ * complaint. Throws {@link ConfigurationError}.
+ */
+export function completeConfiguration(
+  tree: unknown,
+  sources: Sources = new Map(),
+  unexpanded: readonly Problem[] = [],
+  checks: readonly Check[] = [],
+): Configuration {
+  const invalid = validateTree(tree).map((problem) =>
     problem.path === 'upstreams' ? { ...problem, message: NO_UPSTREAM } : problem,
   );
-  if (problems.length > 0) throw new ConfigurationError(located(problems, sources));
   // What satisfies the schema is of the type that is derived from it.
   const configuration = tree as Configuration;
-  const faults = checkReferences(configuration);
-  if (faults.length > 0) throw new ConfigurationError(located(faults, sources));
+  const found =
+    invalid.length > 0
+      ? invalid
+      : [...checkReferences(configuration), ...checks.flatMap((check) => problemsOf(check, configuration))];
+  const more = found.filter(({ path }) => unexpanded.every((known) => known.path !== path));
+  const problems = [...unexpanded, ...located(more, sources)];
+  if (problems.length > 0) throw new ConfigurationError(problems);
   return configuration;
+}
+
+function problemsOf(check: Check, configuration: Configuration): readonly Problem[] {
+  try {
+    check(configuration);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return error.problems;
+  }
 }
 
 /** An upstream that was named outside the file is meant to be used: without routes, the first one is. */

@@ -6,7 +6,7 @@ export const TTL_S_MAX = 31_536_000;
 const shorterTtl = (example_s: number, description: string) =>
   ({ type: 'integer', description, examples: [example_s], minimum: 1, maximum: TTL_S_MAX }) as const;
 
-export const RECOVERY_SCHEMA = section('What may be done about an interruption.', {
+export const RECOVERY_SCHEMA = section('What Holdfast may do about an interruption.', {
   plans: {
     type: 'array',
     description: 'The plans that may be used.',
@@ -32,62 +32,59 @@ export const RECOVERY_SCHEMA = section('What may be done about an interruption.'
   tool_proof: {
     type: 'integer',
     description:
-      'How well it must be proven that a tool call is complete. 1: its arguments satisfy its schema; 2: a later call or text began; 3: the wire says so.',
+      'The proof required that a tool call is complete. 1: its arguments satisfy its schema; 2: a later call or text began; 3: the wire says so.',
     default: 1,
     enum: [1, 2, 3],
   },
   drop_repeated_calls: flag(
     false,
-    'Drop a tool call that has the name and the arguments of a settled call. For models that repeat a call by mistake; other models repeat one on purpose.',
+    'Drop a tool call with the same name and arguments as a complete one. For models that repeat a call by mistake; other models do it on purpose.',
   ),
   seam: choice(
     'best_effort',
     ['strict', 'best_effort'],
-    'What to do with a continuation that shows no place where it joins what was delivered. `best_effort`: deliver it and say so; `strict`: reject it, and give up where no other way of asking is left.',
+    'What to do with a continuation if nothing shows where it joins the delivered text. `best_effort`: deliver it and say so; `strict`: reject it, and give up if there is no other way to ask.',
   ),
   probe: choice(
     'off',
     ['off', 'on_first_cut'],
-    'Whether a separate request of a few tokens finds out how a model of which nothing is known continues the beginning of an answer. `on_first_cut`: before the rest of an answer is requested; `off`: the request for the rest finds out.',
+    'Whether Holdfast tests how an unknown model continues the beginning of an answer, with a separate request of a few tokens. `on_first_cut`: before it requests the rest of an answer; `off`: the request for the rest finds out.',
   ),
   backoff_ms: milliseconds(500, 'First backoff between attempts; doubles, with full jitter.'),
   backoff_max_ms: milliseconds(8000, 'Cap of the backoff.'),
   retry_after_max_s: integer(
     60,
     [0, 86_400],
-    'The longest `Retry-After` of a provider that a run waits for. A target that demands more is not asked again in the run: another one is, or the client gets the `Retry-After`. Seconds.',
+    "The longest `Retry-After` that a run waits for. If a target demands more, the run doesn't ask it again: it asks another one, or the client gets the `Retry-After`. Seconds.",
   ),
   retry_after_wait_s: integer(
     0,
     [0, 86_400],
-    'The longest `Retry-After` of a target that a run waits for although its route has another target. 0 moves at once. Seconds.',
+    'The longest `Retry-After` that a run waits for although its route has another target. 0 moves on at once. Seconds.',
   ),
   max_work_tokens: {
     type: 'integer',
     description:
-      'Tokens that all attempts of a run may generate, an attempt counting for 256 at least. By default four times the `max_tokens` of the request, which counts as 4096 at least, and as 32768 where there is none.',
+      "How many tokens all attempts of a run may generate; each attempt counts as at least 256. By default four times the request's `max_tokens`, which counts as at least 4096, and as 32768 if it is missing.",
     minimum: 1,
     maximum: 1_000_000_000,
   },
   deadline_ms: withoutDefault(
     milliseconds(
       1,
-      'The age of a run at which it makes no further request and waits for no answer that has not begun. An answer that is arriving is not cut. By default there is none; `Holdfast-Deadline-Ms` in a request sets an earlier one.',
+      "The age at which a run makes no further requests and stops waiting for an answer to begin. It doesn't cut an answer that is arriving. By default there is none; `Holdfast-Deadline-Ms` in a request sets an earlier one.",
     ),
   ),
   unreachable_ms: integer(
     30_000,
     [0, 86_400_000],
-    'For how long after the last progress a connection that cannot be made does not count against `max_attempts`, once some of the answer was delivered: the time that a provider has to restart. Milliseconds.',
+    "How long after the last progress failed connections don't count against `max_attempts`, once some of the answer was delivered: the time that a provider has to restart. Milliseconds.",
   ),
-  no_progress_ms: milliseconds(
-    600_000,
-    'Give up when nothing new was delivered for this long, counted from the last progress.',
-  ),
+  no_progress_ms: milliseconds(600_000, 'Give up when nothing new has been delivered for this long.'),
 });
 
 export const BREAKER_SCHEMA = section(
-  'When a target counts as down, so that the other targets of its route are asked first.',
+  "When a target counts as down, so that Holdfast asks the route's other targets first.",
   {
     failures: integer(5, [1, 1000], 'Attempts in a row that failed before any output.'),
     failure_percent: integer(
@@ -98,15 +95,15 @@ export const BREAKER_SCHEMA = section(
     window: integer(
       20,
       [1, 1000],
-      'How many attempts `failure_percent` is a share of. With fewer attempts it does not apply.',
+      "The number of attempts that `failure_percent` refers to. With fewer attempts it doesn't apply.",
     ),
     open_ms: milliseconds(
       5000,
-      'How long a target that is down gets no requests. After that, one request at a time finds out whether it works again; the time doubles with each failure.',
+      'How long a target that is down gets no requests. After that, Holdfast tests it with one request at a time; the time doubles with each failure.',
     ),
     open_max_ms: milliseconds(
       20_000,
-      'Cap of `open_ms`, and the time after which a request that finds out, and has no answer yet, is followed by another.',
+      'Cap of `open_ms`, and the time after which an unanswered test request is followed by another.',
     ),
   },
 );
@@ -115,7 +112,7 @@ export const BREAKER_SCHEMA = section(
 const LEASE_MS_MIN = 100;
 const COMMAND_MS_MIN = 100;
 
-export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
+export const CHECKPOINT_SCHEMA = section('Where Holdfast stores delivered output.', {
   store: {
     type: 'string',
     description:
@@ -127,30 +124,30 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
   durability: choice(
     'interval',
     ['interval', 'write_ahead'],
-    '`interval`: a crash may lose the last moments. `write_ahead`: a delta is delivered only once stored, and a store that does not answer holds it back.',
+    '`interval`: a crash may lose the last moments. `write_ahead`: Holdfast delivers a delta only once it is stored, and an unresponsive store holds it back.',
   ),
   interval_ms: milliseconds(
     100,
-    'Longest wait before delivered output is stored. A store that answers slowly is asked less often, down to a tenth as often.',
+    'Longest wait before Holdfast stores delivered output. It asks a slow store less often, down to a tenth as often.',
   ),
   lease_ms: {
     ...milliseconds(
       3000,
-      'A replica without a sign of life for this long counts as dead, and its runs are taken over. It gives three in that time.',
+      'After this long without a sign of life, a replica counts as dead, and others take its runs over. It gives three in that time.',
     ),
     minimum: LEASE_MS_MIN,
   },
   command_ms: {
     ...milliseconds(
       1000,
-      'Redis only. A command that was not answered for this long has failed, and a connection on which nothing came for twice as long is given up. Raise it, and `lease_ms` to three times as much, for a Redis that is far away.',
+      'Redis only. A command without an answer for this long has failed, and Holdfast closes a connection that is silent for twice as long. If Redis is far away, raise it, and `lease_ms` to three times as much.',
     ),
     minimum: COMMAND_MS_MIN,
   },
   rewritable_bytes: integer(
     32_768,
     [0, 16_777_216],
-    'Redis only. How much of what was stored of each run under way its replica keeps in memory, the latest of it, to store it again if Redis loses it. The default is enough for an answer of a few thousand tokens. Bytes.',
+    "Redis only. How much of each current run's stored data a replica keeps in memory, to store it again if Redis loses it. The default is enough for an answer of a few thousand tokens. Bytes.",
   ),
   replication: section(
     'Redis only, but not for a cluster. With an asynchronous replica, a failover may lose a takeover that Redis had acknowledged.',
@@ -158,7 +155,7 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
       wait_replicas: integer(
         0,
         [0, 10],
-        'Replicas of Redis that have to have a lease, by `WAIT`, before a run is begun or taken over. If they do not have it in time, the run is not taken over, and a new one has no journal until they do.',
+        "How many Redis replicas must have a lease, by `WAIT`, before a run begins or is taken over. If they don't have it in time, the run isn't taken over, and a new one has no journal until they do.",
       ),
       wait_ms: milliseconds(500, 'Longest wait for them.'),
     },
@@ -166,12 +163,12 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
   on_unreachable: choice(
     'fail',
     ['fail', 'warn'],
-    'A store that cannot be reached. `fail`: the process does not start, and later `/readyz` answers 503. `warn`: it serves without checkpoints until the store can be reached, and `/readyz` says so with a 200.',
+    "What to do if the store can't be reached. `fail`: the process doesn't start, and later `/readyz` answers 503. `warn`: it serves without checkpoints until it can reach the store, and `/readyz` says so with a 200.",
   ),
   sealing_keys: {
     type: 'array',
     description:
-      'Secrets of 32 characters or more. What is stored is encrypted with the first (AES-256-GCM) and can be read with any, so that a new key is put in front and an old one removed after `ttl_s`. Without keys, every process that can read the store can read the output.',
+      'Secrets of 32 characters or more. Holdfast encrypts stored data with the first (AES-256-GCM) and reads it with any, so put a new key in front, and remove an old one after `ttl_s`. Without keys, every process that can read the store can read the output.',
     default: [],
     uniqueItems: true,
     items: text('A secret.', 32),
@@ -179,31 +176,31 @@ export const CHECKPOINT_SCHEMA = section('Where delivered output is kept.', {
   unproven: choice(
     'refuse',
     ['refuse', 'accept'],
-    'What is stored without a proof that this deployment has stored it, such as what a version before proofs has. `refuse`: it is treated as damaged. `accept`: it is read, for the time of a migration, in which a writer of the store can forge runs.',
+    'What to do with stored data without a proof that this deployment stored it, such as data from a version before proofs. `refuse`: treat it as damaged. `accept`: read it, for a migration, during which anyone who can write to the store can forge runs.',
   ),
   ttl_s: integer(
     604_800,
     [1, TTL_S_MAX],
-    'How long runs are kept after their end. A run under way is kept as long as its replica lives. Seconds.',
+    'How long to keep runs after their end. A current run is kept as long as its replica lives. Seconds.',
   ),
   complete_ttl_s: shorterTtl(
     3600,
-    'How long complete runs are kept, if less than `ttl_s`: their clients have the whole answer. Seconds.',
+    'How long to keep complete runs, if less than `ttl_s`: their clients have the whole answer. Seconds.',
   ),
   ended_task_ttl_s: shorterTtl(
     86_400,
-    'How long tasks that were completed or cancelled are kept, with the runs of their steps, if less than `ttl_s`. What ends a task may say otherwise. Seconds.',
+    'How long to keep completed and cancelled tasks, with the runs of their steps, if less than `ttl_s`. The request that ends a task may set another time. Seconds.',
   ),
 });
 
 export const RESUME_SCHEMA = section('How a run outlives its client or its replica.', {
   detached_ms: milliseconds(
     60_000,
-    'A run with `Holdfast-Resume: 1` continues without its client for this long, then it is cancelled. Every other run is cancelled at once.',
+    'A run with `Holdfast-Resume: 1` continues without its client for this long, then Holdfast cancels it. It cancels every other run at once.',
   ),
   match_requests: flag(
     true,
-    'A request that repeats one of the same credential whose replica died, or whose client left, gets the answer to the first one and the rest of it.',
+    "If a request with the same credential repeats one whose replica died, or whose client left, it gets the first one's answer and the rest.",
   ),
   derive_thread: flag(
     true,
@@ -212,11 +209,11 @@ export const RESUME_SCHEMA = section('How a run outlives its client or its repli
   max_takeovers: integer(
     5,
     [1, 100],
-    'Takeovers in a row without progress, after which a run is given up: its request may be what kills replicas.',
+    'Takeovers in a row without progress, after which Holdfast gives a run up: its request may be what kills replicas.',
   ),
   salvage_after_ms: milliseconds(
     60_000,
-    'A run whose replica died waits this long for its client before it is finalised as `recovered_from_partial`.',
+    'A run whose replica died waits this long for its client before Holdfast finalises it as `recovered_from_partial`.',
   ),
   notices: flag(
     true,

@@ -25,7 +25,7 @@ const LISTEN_SCHEMA = section('Addresses to listen on.', {
   admin_host: {
     type: 'string',
     description:
-      'Address of the admin port, which has no authentication. By default that of `host`, or the loopback address where `host` is every interface: only this setting opens the admin port to other machines.',
+      'Address of the admin port, which has no authentication. By default the same as `host`, or the loopback address if `host` is every interface: only this setting opens the admin port to other machines.',
     examples: ['0.0.0.0'],
     minLength: 1,
   },
@@ -33,7 +33,7 @@ const LISTEN_SCHEMA = section('Addresses to listen on.', {
   cors_origins: {
     type: 'array',
     description:
-      'Origins of web pages that may use the API: `https://app.example.com`. All others are refused, so that a page that a user happens to have open spends no key. On the loopback address, their names are also those under which the API may be asked.',
+      "Origins of web pages that may use the API: `https://app.example.com`. Holdfast refuses all others, so that a page that a user happens to have open can't spend a key. On the loopback address, these are also the host names that the API accepts.",
     default: [],
     uniqueItems: true,
     items: text('Scheme, name and, where it is not that of the scheme, port.'),
@@ -42,11 +42,11 @@ const LISTEN_SCHEMA = section('Addresses to listen on.', {
 });
 
 const LIMITS_SCHEMA = section('What one client or one run may use.', {
-  body_bytes: bytes(33_554_432, 1024, 'Largest request body that is held: that of a chat completion.'),
+  body_bytes: bytes(33_554_432, 1024, 'Largest request body, such as a chat completion.'),
   memory_bytes: {
     type: 'integer',
     description:
-      'What requests and answers under way may take of the memory of a process, by estimate; beyond it new requests get a 503. By default half of what V8 may use (`--max-old-space-size`) or of what the container may, where that is less. Bytes.',
+      "How much of a process's memory current requests and answers may take, by estimate; beyond it new requests get a 503. By default half of what V8 may use (`--max-old-space-size`), or of the container's limit if that is less. Bytes.",
     examples: [536_870_912],
     minimum: 16_777_216,
     maximum: 2 ** 40,
@@ -62,7 +62,7 @@ const LIMITS_SCHEMA = section('What one client or one run may use.', {
   runs_per_owner: integer(
     1000,
     [1, 1_000_000],
-    'Runs of one credential that a replica delivers at once; further requests get a 429.',
+    'How many runs of one credential a replica delivers at once; further requests get a 429.',
   ),
   header_ms: milliseconds(20_000, 'Time a client has to send its request headers.'),
   request_ms: milliseconds(300_000, 'Time a client has to send a whole request.'),
@@ -72,7 +72,7 @@ const LIMITS_SCHEMA = section('What one client or one run may use.', {
   drain_delay_ms: {
     ...milliseconds(
       5000,
-      'The first part of `drain_ms`, in which `/readyz` answers 503 already and new requests are still accepted: time for load balancers to notice. It is skipped if `/readyz` was never requested.',
+      'The first part of `drain_ms`, in which `/readyz` already answers 503 but the replica still accepts new requests, so that load balancers can notice. Skipped if `/readyz` was never requested.',
     ),
     minimum: 0,
   },
@@ -82,45 +82,52 @@ const DELIVERY_SCHEMA = section('How answers reach their clients.', {
   keepalive_ms: integer(
     15_000,
     [5000, 300_000],
-    'A client that has been sent nothing for this long is sent an event that says nothing, which its wire knows; before there can be any, a comment. Milliseconds.',
+    'After sending a client nothing for this long, Holdfast sends an empty event that its wire knows; before there can be one, a comment. Milliseconds.',
   ),
   tool_calls: choice(
     'held',
     ['held', 'live'],
-    'When clients see tool calls. `held`: once they are proven closed, so that none of them is ever cut. `live`: as they come; one that is cut is made again and continued if it comes out the same, and the answer ends with an error if it does not. `Holdfast-Tool-Calls` says so for one request, `routes[].tool_calls` for those of a route.',
+    'When clients see tool calls. `held`: once they are proven closed, so that none is ever cut. `live`: as they arrive; a cut call is made again and continued if it comes out the same, otherwise the answer ends with an error. `Holdfast-Tool-Calls` sets this for one request, `routes[].tool_calls` for a route.',
   ),
   client_profiles: flag(
     true,
-    'Clients that are known by `originator` or `user-agent` get the endings that they act on: Codex gets `context_length_exceeded`, and not `response.incomplete`, where the context has no room for the rest of an answer.',
+    'Clients that Holdfast recognises by `originator` or `user-agent` get the endings that they act on: Codex gets `context_length_exceeded` instead of `response.incomplete` if the context has no room for the rest of an answer.',
   ),
 });
 
-const STATUS_SCHEMA = section('What the status page shows, and to whom.', {
+const STATUS_SCHEMA = section('What the status page shows, and under which names.', {
   content: flag(
     false,
-    'Shows the end of the answers to every host that can reach the admin port, which has no authentication. Prompts and keys are never shown.',
+    'Shows the end of the answers to every host that can reach the admin port, which has no authentication. It never shows prompts or keys.',
   ),
   hosts: {
     type: 'array',
     description:
-      'Public host names under which the status page and `/metrics` are served. Under addresses, names without a dot, and names that end in `.localhost`, `.local`, `.internal` or `.svc` it always is.',
+      'Public host names that the status page and `/metrics` accept. They always accept addresses, names without a dot, and names that end in `.localhost`, `.local`, `.internal` or `.svc`.',
     default: [],
     uniqueItems: true,
     items: text('A name, without a port.'),
   },
   replica_name: text(
-    'What this replica is called on the status page, its own and those of the other replicas that share its store. By default the name of the machine and the port of the API.',
+    "This replica's name on its own status page, and on those of replicas that share its store. By default the machine's name and the API port.",
   ),
   trace_url: {
     ...text(
-      'Where the status page links to the trace of a run: a URL with `{trace_id}` or `{run_id}`. The id is that of the trace that Holdfast exports, or of the `traceparent` of the client.',
+      "The status page's link to a run's trace: a URL with `{trace_id}` or `{run_id}`. The id comes from the trace that Holdfast exports, or from the client's `traceparent`.",
     ),
     examples: ['https://traces.example.com/trace/{trace_id}'],
   },
   log_url: {
-    ...text('Where the status page links to the log of a run: a URL with `{run_id}` or `{trace_id}`.'),
+    ...text("The status page's link to a run's log: a URL with `{run_id}` or `{trace_id}`."),
     examples: ['https://logs.example.com/search?q={run_id}'],
   },
+});
+
+const FAULTS_SCHEMA = section('Faults that requests ask for, for tests of what their clients make of them.', {
+  allow_header: flag(
+    false,
+    'Requests may have a `Holdfast-Fault` header, whose faults then strike in their own attempts. Otherwise one that has it gets a 403.',
+  ),
 });
 
 /** Without defaults: what is left out is looked for in the standard `OTEL_*` variables. */
@@ -128,7 +135,7 @@ const TRACING_SCHEMA = section('Traces of runs, sent by OTLP over HTTP.', {
   endpoint: {
     type: 'string',
     description:
-      'Base URL of an OTLP receiver that takes HTTP; `/v1/traces` is added to it. Without it, that of `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `OTEL_EXPORTER_OTLP_ENDPOINT`; without those, nothing is traced.',
+      'Base URL of an OTLP receiver that takes HTTP; Holdfast adds `/v1/traces`. By default `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `OTEL_EXPORTER_OTLP_ENDPOINT`; without those, there are no traces.',
     examples: ['http://collector:4318'],
     minLength: 1,
   },
@@ -136,22 +143,22 @@ const TRACING_SCHEMA = section('Traces of runs, sent by OTLP over HTTP.', {
     type: 'object',
     description: 'Headers that are sent to the receiver, by name.',
     propertyNames: NAMES,
-    additionalProperties: text('A header that is sent to the receiver. Never printed.'),
+    additionalProperties: text('A header for the receiver. Never printed.'),
   },
   sample_ratio: {
     type: 'number',
     description:
-      'The share of runs that is traced, of those whose client does not say in its `traceparent` whether it wants them traced. Without it, what `OTEL_TRACES_SAMPLER` says; without that, all.',
+      "The share of runs to trace if the client's `traceparent` doesn't decide. By default, what `OTEL_TRACES_SAMPLER` says, or all.",
     minimum: 0,
     maximum: 1,
   },
   service_name: text(
-    'The name of the service in traces. Without it, that of `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES`, else `holdfast`.',
+    "The service's name in traces. By default `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES`, else `holdfast`.",
   ),
   conversation_ids: {
     type: 'boolean',
     description:
-      'Spans have `gen_ai.conversation.id`: what a request calls its conversation, such as its `Holdfast-Thread`. Not without it, because clients choose these names and may put private things into them.',
+      "Spans have `gen_ai.conversation.id`: a request's name for its conversation, such as its `Holdfast-Thread`. Off by default, because clients choose these names and may put private things into them.",
   },
 });
 
@@ -167,15 +174,11 @@ const METRICS_SCHEMA = section('What `/metrics` exposes in addition.', {
 });
 
 const LOG_SCHEMA = section('Lines on standard output.', {
-  level: choice(
-    'info',
-    ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
-    'The least severe level that is written.',
-  ),
+  level: choice('info', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'The lowest level to log.'),
   format: choice(
     'auto',
     ['auto', 'json', 'pretty'],
-    '`json`: one object a line. `pretty`: for people, and of a run that has ended how it went. `auto`: `pretty` where standard output is a terminal, `json` everywhere else.',
+    '`json`: one object a line. `pretty`: readable lines, with a summary of each run that has ended. `auto`: `pretty` if standard output is a terminal, otherwise `json`.',
   ),
 });
 
@@ -192,14 +195,14 @@ export const CONFIGURATION_SCHEMA = {
     secret: {
       type: 'string',
       description:
-        'Keys the HMAC that ties a run to the credential of its client, signed URLs and, without `sealing_keys`, the proofs of what is stored. All replicas that share a store need the same. Without it one is generated, and kept beside a file store.',
+        "Keys the HMAC that ties a run to its client's credential, signed URLs and, without `sealing_keys`, the proofs of stored data. All replicas that share a store need the same secret. By default Holdfast generates one and keeps it beside a file store.",
       examples: [`\${HOLDFAST_SECRET}`],
       minLength: 16,
     },
     upstreams: {
       type: 'object',
       description:
-        'Providers by name. The first one serves every model without a route, and everything that is passed through.',
+        'Providers by name. The first one serves every model without a route, and everything that Holdfast passes through.',
       propertyNames: NAMES,
       additionalProperties: UPSTREAM_SCHEMA,
     },
@@ -219,6 +222,7 @@ export const CONFIGURATION_SCHEMA = {
     delivery: DELIVERY_SCHEMA,
     webhooks: WEBHOOKS_SCHEMA,
     limits: LIMITS_SCHEMA,
+    faults: FAULTS_SCHEMA,
     status_page: STATUS_SCHEMA,
     tracing: TRACING_SCHEMA,
     metrics: METRICS_SCHEMA,

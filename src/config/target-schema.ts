@@ -28,9 +28,9 @@ const CLOCKS = {
   progress_ms: milliseconds(300_000, 'Limit on bytes without progress: only pings and comments.'),
   progress_reasoning_ms: milliseconds(
     600_000,
-    'The same while the model is reasoning, which many providers do not show.',
+    "The same while the model is reasoning, which many providers don't show.",
   ),
-  attempt_ms: milliseconds(1_800_000, 'Limit on one attempt as a whole.'),
+  attempt_ms: milliseconds(1_800_000, 'Limit on a whole attempt.'),
 } as const;
 
 export const CLOCKS_SCHEMA = section(
@@ -47,30 +47,30 @@ export const UPSTREAM_SCHEMA = {
     base_url: {
       type: 'string',
       description:
-        'Where the API lives, with its version path, as for an SDK. Only `http:` and `https:`; no query.',
+        "The API's address, with its version path, as for an SDK. Only `http:` and `https:`; no query.",
       examples: ['https://api.openai.com/v1'],
       minLength: 1,
     },
     dialect: {
       type: 'string',
       description:
-        'How the provider deviates from the wire. Without it the address decides, and where that says nothing, what the server sends; until then it is `generic`. See docs/providers.md.',
+        'How the provider deviates from the wire. By default the address decides or, if that is unknown, what the server sends; until then it is `generic`. See docs/providers.md.',
       enum: DIALECT_NAMES,
     },
     api_key: {
       type: 'string',
       description:
-        "Sent as `Authorization: Bearer`, under `/v1/messages` as `x-api-key`, in place of the client's credential. Without it the client's own passes through.",
+        "Sent as `Authorization: Bearer`, under `/v1/messages` as `x-api-key`, instead of the client's credential. Without it Holdfast passes the client's own through.",
       examples: [`\${OPENAI_API_KEY}`],
       minLength: 1,
     },
     api_key_file: text(
-      'A file with the key, instead of `api_key`. It is read again every ten seconds; while it cannot be, the last key stays.',
+      "A file with the key, instead of `api_key`. Holdfast reads it every ten seconds; while it can't, it keeps the last key.",
     ),
     api_key_command: {
       type: 'array',
       description:
-        'A program and its operands, without a shell. It prints the key, instead of `api_key`: as it is, or in JSON as `access_token` (`accessToken`) with `expires_in` or `expires_on`, in seconds. It is run again before the key expires, every five minutes where nothing says when; while it fails, the last key stays. It may take 30 s and print 64 KiB.',
+        'A program and its operands, without a shell. It prints the key, instead of `api_key`: bare, or in JSON as `access_token` (`accessToken`) with `expires_in` or `expires_on`, in seconds. Holdfast runs it again before the key expires, or every five minutes if nothing says when; while it fails, Holdfast keeps the last key. It may take 30 s and print 64 KiB.',
       examples: [['az', 'account', 'get-access-token', '--resource', 'https://cognitiveservices.azure.com']],
       minItems: 1,
       items: text('The program, or an operand.', 0),
@@ -80,14 +80,14 @@ export const UPSTREAM_SCHEMA = {
       description:
         'Headers that are sent with every request, in place of those of the client: `api-key`, `anthropic-beta`. With a credential among them, no credential of a client is sent.',
       propertyNames: NAMES,
-      additionalProperties: text('A header that is sent with every request. Never printed.'),
+      additionalProperties: text('A header for every request. Never printed.'),
     },
     query: {
       type: 'object',
       description:
         'Parameters that are added to the query of every request, in place of those of the client: `api-version`.',
       propertyNames: NAMES,
-      additionalProperties: text('A parameter of every request.', 0),
+      additionalProperties: text('A query parameter for every request.', 0),
     },
     responses: {
       type: 'object',
@@ -96,19 +96,19 @@ export const UPSTREAM_SCHEMA = {
       properties: {
         background: flag(
           false,
-          'Asks for every streamed response with `background` and `store`, unless the request says otherwise: a cut answer is then read on where it was cut, and nothing is generated twice. See docs/recovery.md.',
+          'Asks for every streamed response with `background` and `store`, unless the request says otherwise: Holdfast then reads a cut answer on from where it was cut, and nothing is generated twice. See docs/recovery.md.',
         ),
       },
     },
-    ca_file: text("PEM file of a certificate authority to trust besides the system's."),
+    ca_file: text("PEM file of a certificate authority to trust in addition to the system's."),
     client_cert_file: text(
-      'PEM file of a certificate that says who this server is, with those between it and its authority.',
+      "PEM file of this server's client certificate, with its intermediate certificates.",
     ),
-    client_key_file: text('PEM file of the private key of that certificate.'),
+    client_key_file: text("PEM file of that certificate's private key."),
     proxy: {
       type: 'string',
       description:
-        'The HTTP proxy that connections are made by, with a user and password if it wants them. Without it, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say; addresses of this machine are then reached directly.',
+        'The HTTP proxy for connections, with a user and password if it wants them. Without it, the environment variables `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` apply, except for addresses of this machine.',
       examples: ['http://proxy.example.com:3128'],
       minLength: 1,
     },
@@ -129,7 +129,7 @@ export const ROUTE_SCHEMA = {
   properties: {
     model: {
       type: 'string',
-      description: 'The model name a client asks for; `*` stands for any characters.',
+      description: 'The model name that a client asks for; `*` stands for any characters.',
       examples: ['gpt-*'],
       minLength: 1,
     },
@@ -144,11 +144,11 @@ export const ROUTE_SCHEMA = {
         required: ['upstream'],
         properties: {
           upstream: text('Its name under `upstreams`.'),
-          model: text("The model name to ask it for, when it differs from the client's."),
+          model: text("The model name to request there, if it differs from the client's."),
           context_tokens: {
             type: 'integer',
             description:
-              'How many tokens the model takes, prompt and answer together. A request that was too long for one target is sent to one with more, if both say how many.',
+              'How many tokens the model takes, prompt and answer together. If a request is too long for one target, Holdfast sends it to one with more, if both say how many.',
             minimum: 1,
             maximum: 1_000_000_000,
           },
@@ -158,17 +158,17 @@ export const ROUTE_SCHEMA = {
     non_streaming: choice(
       'recover',
       ['recover', 'pass_through'],
-      'Requests without `stream`. `recover`: fetched as a stream, recovered like one, and answered with one document. `pass_through`: handed to the first target as they come.',
+      'Requests without `stream`. `recover`: Holdfast fetches them as a stream, recovers them like one, and answers with one document. `pass_through`: it passes them to the first target unchanged.',
     ),
     tool_calls: {
       type: 'string',
-      description: 'When clients see tool calls, as `delivery.tool_calls`. Without it, that is what counts.',
+      description: 'When clients see tool calls. By default, `delivery.tool_calls`.',
       enum: ['held', 'live'],
     },
     cache_affinity_ms: integer(
       300_000,
       [0, 86_400_000],
-      'A conversation goes back to a target that has reported cached tokens of it within this time, before targets that have not. 0: targets are asked in their order. Of requests that belong to a thread. See docs/targets.md.',
+      'Targets that have reported cached tokens of a thread within this time get its requests first. 0: always ask targets in their order. See docs/targets.md.',
     ),
     hedge: {
       type: 'object',
@@ -179,18 +179,18 @@ export const ROUTE_SCHEMA = {
         after_ms: withoutDefault(
           milliseconds(
             2000,
-            'How long the first token is waited for before the next target is asked as well. Without it none is asked before the first token.',
+            'How long to wait for the first token before asking the next target as well. Without it Holdfast asks none before the first token.',
           ),
         ),
         stall_ms: withoutDefault(
           milliseconds(
             2000,
-            'How long an answer may stall before the next target is asked for the rest of it as well. Without it none is asked after the first token.',
+            'How long an answer may stall before Holdfast asks the next target for the rest as well. Without it Holdfast asks none after the first token.',
           ),
         ),
         max_share: {
           type: 'number',
-          description: 'At most this share of the requests of the route is hedged.',
+          description: "Hedge at most this share of the route's requests.",
           default: 0.05,
           minimum: 0.001,
           maximum: 1,
@@ -205,26 +205,26 @@ export const ROUTE_SCHEMA = {
       required: ['upstream', 'model'],
       properties: {
         upstream: text(
-          'The upstream that summarises the middle of conversations that are too long for all targets, by chat completions. A name under `upstreams`; setting it turns this on. See docs/recovery.md.',
+          'The upstream that summarises the middle of conversations that are too long for all targets, using chat completions. A name under `upstreams`; setting it turns compression on. See docs/recovery.md.',
         ),
         model: text('The model that summarises.'),
         keep_messages: integer(
           8,
           [1, 1_000_000],
-          'At least so many of the last messages, or items, stay as they are.',
+          'At least this many of the last messages, or items, are kept unchanged.',
         ),
         summary_tokens: integer(1024, [64, 1_000_000], 'How long the summary may be.'),
         context_tokens: {
           type: 'integer',
           description:
-            'How many tokens the model that summarises takes, prompt and summary together. What is longer is summarised in several requests, one after the other.',
+            'How many tokens the summarising model takes, prompt and summary together. Longer conversations are summarised in several requests, one after the other.',
           minimum: 1024,
           maximum: 1_000_000_000,
         },
         at_share: {
           type: 'number',
           description:
-            'A request that is estimated to take more than this share of the `context_tokens` of the first target has its conversation summarised before a provider is asked. Without it only what all targets have refused is summarised.',
+            "If a request is estimated to take more than this share of the first target's `context_tokens`, Holdfast summarises its conversation before it asks a provider. Without it Holdfast summarises only what all targets have refused.",
           minimum: 0.001,
           maximum: 1,
         },

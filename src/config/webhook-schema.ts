@@ -29,21 +29,22 @@ export const WEBHOOKS_SCHEMA = {
     properties: {
       url: {
         type: 'string',
-        description: 'Where its requests go. Only `http:` and `https:`; redirects are not followed.',
+        description:
+          "Where to send its requests. Only `http:` and `https:`; Holdfast doesn't follow redirects.",
         examples: ['https://hooks.example.com/holdfast'],
         minLength: 1,
       },
       secret: {
         type: 'string',
         description:
-          'Signs what it is sent: `whsec_`, and 24 to 64 random bytes in base64. Each endpoint should have one of its own. Never printed.',
+          'Signs its requests: `whsec_`, and 24 to 64 random bytes in base64. Give each endpoint its own. Never printed.',
         examples: [`\${WEBHOOK_SECRET}`],
         minLength: 1,
       },
-      secret_file: text('A file with the secret, instead of `secret`. It is read when a replica starts.'),
+      secret_file: text('A file with the secret, instead of `secret`. A replica reads it when it starts.'),
       events: {
         type: 'array',
-        description: 'The events it gets. By default all.',
+        description: 'The events to send. By default all.',
         default: WEBHOOK_EVENTS,
         minItems: 1,
         uniqueItems: true,

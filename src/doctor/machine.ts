@@ -68,7 +68,7 @@ export async function examinePorts({ listen }: Configuration): Promise<Finding[]
   await examinePort(findings, 'api', listen.host, listen.port, isOurApi);
   await examinePort(findings, 'admin', admin_host, listen.admin_port, isOurAdmin);
   if (LOOPBACK.test(admin_host))
-    findings.ok('admin exposure', `only this machine reaches the admin port (${admin_host})`);
+    findings.ok('admin exposure', `only this machine can reach the admin port (${admin_host})`);
   else
     findings.warn(
       'admin exposure',

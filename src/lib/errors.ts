@@ -20,7 +20,7 @@ export const ERRORS = {
   invalid_json: {
     status: 400,
     type: 'invalid_request_error',
-    message: 'The request body is not valid JSON: {detail}',
+    message: "The request body isn't valid JSON: {detail}",
   },
   missing_field: {
     status: 400,
@@ -36,99 +36,110 @@ export const ERRORS = {
     status: 400,
     type: 'invalid_request_error',
     message:
-      'The headers {header} and {other} carry two different credentials; send one, so that it is clear whose run this is.',
+      'The headers {header} and {other} carry different credentials; send only one, because a run belongs to one credential.',
   },
   not_found: {
     status: 404,
     type: 'invalid_request_error',
-    message:
-      'Nothing is served at {method} {path}; the API is under /v1, and its runs under /holdfast/v1/runs.',
+    message: "{method} {path} doesn't exist; the API is under /v1, and runs are under /holdfast/v1/runs.",
   },
   model_not_found: {
     status: 404,
     type: 'invalid_request_error',
-    message: "No route serves the model '{model}'; add one under 'routes' or ask for a model that has one.",
+    message: "No route serves the model '{model}'; add one under 'routes', or ask for a model that has one.",
   },
   unknown_client: {
     status: 401,
     type: 'invalid_request_error',
     message:
-      'This server has a key of its own, which only known clients spend: send the token that its operator has given you in place of the key.',
+      "Only known clients may use this server's key: send the token you got from its operator instead of a provider's key.",
   },
   invalid_token: {
     status: 401,
     type: 'invalid_request_error',
     message:
-      'The bearer token in Authorization does not say whose runs these are ({reason}); send a valid JWT of the issuer that this server trusts.',
+      "The bearer token in Authorization doesn't identify the owner ({reason}); send a valid JWT from the issuer that this server trusts.",
   },
   route_not_allowed: {
     status: 403,
     type: 'invalid_request_error',
-    message: "The client '{client}' may not use {asked}; its operator adds routes under clients[].routes.",
+    message:
+      "The client '{client}' isn't allowed to use {asked}; the operator can add routes under clients[].routes.",
   },
   origin_not_allowed: {
     status: 403,
     type: 'invalid_request_error',
-    message: 'Web pages of {origin} may not use this API; add the origin to listen.cors_origins.',
+    message: "Web pages from {origin} aren't allowed to use this API; add the origin to listen.cors_origins.",
+  },
+  faults_not_allowed: {
+    status: 403,
+    type: 'invalid_request_error',
+    message:
+      'This server injects no faults: set faults.allow_header to true where it is for tests, or leave the header Holdfast-Fault out.',
+  },
+  fault_not_injected: {
+    status: 400,
+    type: 'invalid_request_error',
+    message:
+      'The answer to this request passes through as it comes, so Holdfast-Fault has nothing to break; put `holdfast chaos` in front of the provider, or leave the header out.',
   },
   signature_invalid: {
     status: 403,
     type: 'invalid_request_error',
     message:
-      'The signature of this URL does not allow that with this run; use the URL as the server of the application was given it.',
+      "This URL's signature doesn't allow that for this run; use the URL exactly as your server got it.",
   },
   url_expired: {
     status: 403,
     type: 'invalid_request_error',
-    message:
-      'This URL has expired; the server of the application can ask for another one (POST /holdfast/v1/runs/…/urls).',
+    message: 'This URL has expired; your server can ask for a new one (POST /holdfast/v1/runs/…/urls).',
   },
   reload_not_allowed: {
     status: 403,
     type: 'invalid_request_error',
     message:
-      'Only programs on the machine of this replica may have its configuration reloaded, and no web page may; ask from there, or send SIGHUP.',
+      "Only programs on this replica's machine can reload its configuration, and web pages can't; ask from there, or send SIGHUP.",
   },
   configuration_invalid: {
     status: 422,
     type: 'invalid_request_error',
-    message: 'The configuration was not reloaded, and the last one stays: {problems}',
+    message: "The configuration wasn't reloaded; the replica keeps the last one: {problems}",
   },
   run_not_found: {
     status: 404,
     type: 'invalid_request_error',
-    message: 'There is no such run, or it has expired.',
+    message: "This run doesn't exist, or it has expired.",
   },
   task_not_found: {
     status: 404,
     type: 'invalid_request_error',
     message:
-      'There is no such task, or it has expired: a task begins with the answer to a request with its name as `Holdfast-Task`.',
+      "This task doesn't exist, or it has expired. A task begins with the answer to a request that names it in `Holdfast-Task`.",
   },
   task_paused: {
     status: 423,
     type: 'invalid_request_error',
     message:
-      'The task is paused, and this request would be a new step of it; send it again once the task was resumed (POST /holdfast/v1/tasks/…/resume).',
+      'The task is paused, and this request would be a new step; send it again once the task is resumed (POST /holdfast/v1/tasks/…/resume).',
     retry_after_ms: PAUSED_RETRY_AFTER_MS,
   },
   task_ended: {
     status: 410,
     type: 'invalid_request_error',
     message:
-      'The task is {status}, which stays, and has no new steps; give what is to be done another name as `Holdfast-Task`, or delete the task.',
+      'The task is {status}, which is final, so it takes no new steps; use another name in `Holdfast-Task`, or delete the task.',
   },
   task_deadline_passed: {
     status: 403,
     type: 'invalid_request_error',
     message:
-      'The deadline of the task has passed, and this request would be a new step of it; put a later one (PUT /holdfast/v1/tasks/…).',
+      "The task's deadline has passed, and this request would be a new step; set a later deadline (PUT /holdfast/v1/tasks/…).",
   },
   task_budget_spent: {
     status: 402,
     type: 'invalid_request_error',
     message:
-      'The task has spent {spent} of its {budget} tokens, and this request would be a new step of it; put a larger budget (PUT /holdfast/v1/tasks/…).',
+      'The task has spent {spent} of its {budget} tokens, and this request would be a new step; set a larger budget (PUT /holdfast/v1/tasks/…).',
   },
   cursor_ahead: {
     status: 409,
@@ -140,19 +151,19 @@ export const ERRORS = {
     status: 409,
     type: 'invalid_request_error',
     message:
-      'The checkpoint of {run} ends at event {seq}, and the `tail` leaves out events {missing_from} to {missing_to}; send a `tail` that has them, too.',
+      'The checkpoint of {run} ends at event {seq}, and the `tail` lacks events {missing_from} to {missing_to}; send a `tail` that includes them.',
   },
   tail_mismatch: {
     status: 409,
     type: 'invalid_request_error',
     message:
-      'The `tail` cannot be joined to {run} at event {cursor}: the run continued differently, the events are of another run, or they end within a tool call that is stored nowhere; send the request again without `Holdfast-Run-Id` and `Last-Event-ID`.',
+      "The `tail` can't be joined to {run} at event {cursor}: the run continued differently, the events belong to another run, or they end within a tool call that isn't stored; send the request again without `Holdfast-Run-Id` and `Last-Event-ID`.",
   },
   run_mismatch: {
     status: 422,
     type: 'invalid_request_error',
     message:
-      'The run {run} was begun for a different request; send that one, or this one without `Holdfast-Run-Id` and `Last-Event-ID`.',
+      'A different request began the run {run}; send that request, or this one without `Holdfast-Run-Id` and `Last-Event-ID`.',
   },
   idempotency_mismatch: {
     status: 422,
@@ -163,39 +174,40 @@ export const ERRORS = {
     status: 409,
     type: 'invalid_request_error',
     message:
-      'This claim of the tool call does not stand: it was released, has expired, or was never made. Claim the call before you run the tool.',
+      "This claim on the tool call isn't valid: it was released, has expired, or was never made. Claim the call before you run the tool.",
   },
   call_done: {
     status: 409,
     type: 'invalid_request_error',
-    message: 'The tool call has a result already, which stays; claim it to be given that.',
+    message: 'The tool call already has a result, which is final; claim the call to get it.',
   },
   claim_released: {
     status: 409,
     type: 'invalid_request_error',
-    message: 'This claim of the tool call was released; claim the call by another name.',
+    message: 'This claim on the tool call was released; claim the call with a new name.',
   },
   call_released_too_often: {
     status: 409,
     type: 'invalid_request_error',
-    message: 'The tool call was released {limit} times, and can be claimed no more; give it a new key.',
+    message: "The tool call was released {limit} times and can't be claimed again; give it a new key.",
   },
   result_too_large: {
     status: 413,
     type: 'invalid_request_error',
     message:
-      'The result takes {length} characters of JSON, and at most {limit} are kept; leave `result` out, and keep it where you find it again.',
+      'The result has {length} characters of JSON, and Holdfast stores at most {limit}; leave `result` out, and store it where you can find it again.',
   },
   too_many_runs: {
     status: 429,
     type: 'rate_limit_error',
-    message: 'This credential has {limit} runs under way here ({setting}); wait for one to end.',
+    message:
+      'This credential already has {limit} active runs on this replica ({setting}); wait for one to end.',
     retry_after_ms: RETRY_AFTER_MS,
   },
   request_timeout: {
     status: 408,
     type: 'invalid_request_error',
-    message: 'The request did not arrive in time.',
+    message: "The request didn't arrive in time.",
   },
   body_too_large: {
     status: 413,
@@ -210,18 +222,18 @@ export const ERRORS = {
   host_not_allowed: {
     status: 421,
     type: 'invalid_request_error',
-    message: "This port is not served under the name '{host}': use an address, or add {remedy}.",
+    message: "This port doesn't accept the host name '{host}': use an address, or add {remedy}.",
   },
   upgrade_required: {
     status: 426,
     type: 'invalid_request_error',
     message:
-      'Responses are served over HTTP, not over {protocol}: send POST /v1/responses with `"stream": true` instead; clients that speak both do so from here on.',
+      'Holdfast serves responses over HTTP, not over {protocol}: send POST /v1/responses with `"stream": true` instead. Clients that speak both switch by themselves.',
   },
   upgrade_not_supported: {
     status: 400,
     type: 'invalid_request_error',
-    message: 'This server does not change over to {protocol}: send the request without `Upgrade`.',
+    message: "This server doesn't support {protocol}: send the request without `Upgrade`.",
   },
   headers_too_large: {
     status: 431,
@@ -231,30 +243,30 @@ export const ERRORS = {
   bad_request: {
     status: 400,
     type: 'invalid_request_error',
-    message: 'The request is not valid HTTP.',
+    message: "The request isn't valid HTTP.",
   },
   loop_detected: {
     status: 508,
     type: 'invalid_request_error',
     message:
-      'This request has been here before: an upstream leads back to this server. Check the base_url of every upstream on the way.',
+      'This request has already passed through this server: an upstream leads back to it. Check the base_url of every upstream on the way.',
   },
   not_recoverable: {
     status: 502,
     type: 'stream_interrupted',
-    message: 'The stream was interrupted and this request cannot be continued: {reason}',
+    message: "The stream was interrupted, and this kind of request can't be continued: {reason}",
   },
   tool_running: {
     status: 502,
     type: 'stream_interrupted',
     message:
-      'The stream was interrupted while the provider ran {tools} ({reason}). Whether it has had its effect is not known, so it was not run again: look for its effect before you send the request again.',
+      "The stream was interrupted while the provider ran {tools}: {reason}. It may have had its effect, so Holdfast didn't run it again: look for its effect before you send the request again.",
   },
   tools_not_carried: {
     status: 502,
     type: 'stream_interrupted',
     message:
-      'The stream was interrupted after the provider had run {tools} ({reason}), and no target takes the results back, so the request was not made again: what was settled is in `holdfast.parts`.',
+      "The stream was interrupted after the provider had run {tools}: {reason}. No target takes the results back, so Holdfast didn't send the request again: the settled results are in `holdfast.parts`.",
   },
   run_too_large: {
     status: 502,
@@ -270,52 +282,51 @@ export const ERRORS = {
     status: 409,
     type: 'stream_interrupted',
     message:
-      'The run ended with its replica, and its request was not stored; send the request again, with the id of the run or as `request` to its /resume, or ask for `Holdfast-Resume: 1`.',
+      "The run ended with its replica, and its request wasn't stored; send the request again, with the run's id or as `request` to its /resume, or use `Holdfast-Resume: 1` from the start.",
   },
   run_not_routed: {
     status: 503,
     type: 'stream_interrupted',
     message:
-      "The run ended with its replica, and no route of this one serves the model '{model}'; resume at another replica, or add a route.",
+      "The run ended with its replica, and this replica has no route for the model '{model}'; resume at another replica, or add a route.",
   },
   run_poisoned: {
     status: 502,
     type: 'stream_interrupted',
     message:
-      'The run was given up: one replica after another was lost with it, and none got any further (resume.max_takeovers).',
+      'Holdfast gave the run up: one replica after another died with it, and none got any further (resume.max_takeovers).',
   },
   run_salvaged: {
     status: 502,
     type: 'stream_interrupted',
-    message:
-      'The run was interrupted and finalised as {status}; what was delivered of it is not the whole answer.',
+    message: "The run was interrupted and finalised as {status}; the delivered text isn't the whole answer.",
   },
   stream_interrupted: {
     status: 502,
     type: 'stream_interrupted',
-    message: 'The stream was interrupted and could not be recovered: {reason}',
+    message: "The stream was interrupted and couldn't be recovered: {reason}",
   },
   upstream_unreachable: {
     status: 502,
     type: 'upstream_error',
-    message: "The upstream '{upstream}' could not be reached ({reason}).",
+    message: "Holdfast can't reach the upstream '{upstream}': {reason}.",
   },
   upstream_unavailable: {
     status: 503,
     type: 'upstream_error',
-    message: "The upstream '{upstream}' is not able to answer now ({reason}); try again.",
+    message: "The upstream '{upstream}' can't answer now: {reason}. Try again.",
   },
   store_unavailable: {
     status: 503,
     type: 'server_error',
-    message: 'Stored runs cannot be reached now; try again.',
+    message: "Holdfast can't reach its store now; try again.",
     retry_after_ms: RETRY_AFTER_MS,
   },
   identity_unavailable: {
     status: 503,
     type: 'server_error',
     message:
-      'The token cannot be checked now, because the keys of its issuer cannot be fetched (owner.jwks_url); try again.',
+      "Holdfast can't check the token now, because it can't fetch the issuer's keys (owner.jwks_url); try again.",
     retry_after_ms: RETRY_AFTER_MS,
   },
   shutting_down: {
@@ -328,13 +339,13 @@ export const ERRORS = {
     status: 503,
     type: 'server_error',
     message:
-      'This replica has no memory left for more: what it delivers takes {limit_bytes} bytes already (limits.memory_bytes); try again.',
+      'This replica has no memory left: its current work already takes {limit_bytes} bytes (limits.memory_bytes); try again.',
     retry_after_ms: RETRY_AFTER_MS,
   },
   too_many_viewers: {
     status: 503,
     type: 'server_error',
-    message: 'Too many clients are watching runs already; close a status page, or ask for /runs instead.',
+    message: 'Too many clients are already watching runs; close a status page, or ask for /runs instead.',
     retry_after_ms: RETRY_AFTER_MS,
   },
   run_taken_over: {
@@ -347,7 +358,7 @@ export const ERRORS = {
   upstream_timeout: {
     status: 504,
     type: 'upstream_error',
-    message: "The upstream '{upstream}' did not answer in time.",
+    message: "The upstream '{upstream}' didn't answer in time.",
   },
   internal_error: { status: 500, type: 'server_error', message: 'An unexpected error occurred.' },
 } as const satisfies Record<string, ErrorDescription>;

@@ -71,59 +71,59 @@ export class Metrics {
   readonly activeRuns = this.#families.gauge('holdfast_runs_active', 'Runs being delivered now.');
   readonly interruptions = this.#families.counter(
     'holdfast_interruptions_total',
-    'Attempts that ended early, by cause and by how far they had come.',
+    'Attempts that ended early, by cause and by the phase they had reached.',
     { cause: CAUSES, phase: PHASES, upstream: 'upstream' },
   );
   readonly recoveries = this.#families.counter(
     'holdfast_recoveries_total',
-    'Plans carried out after an interruption, by the way in which the rest was asked for.',
+    'Plans carried out after an interruption, by how Holdfast asked for the rest.',
     { plan: values.RECOVERY_PLANS, mode: values.RECOVERY_MODES, outcome: values.RECOVERY_OUTCOMES },
     values.RECOVERIES,
   );
   readonly compressions = this.#families.counter(
     'holdfast_compressions_total',
-    'Summaries that were to take the place of a part of a conversation, by their outcome.',
+    'Summaries meant to replace a part of a conversation, by outcome.',
     { outcome: values.COMPRESSIONS },
   );
   readonly hedges = this.#families.counter(
     'holdfast_hedges_total',
-    'Second targets asked beside a silent one, by whether they gave the answer; denied were over the share that is allowed.',
+    'Second targets for a silent one, by whether they gave the answer; denied means that max_share was used up.',
     { outcome: values.HEDGES },
   );
   readonly tasks = this.#families.counter(
     'holdfast_tasks_total',
-    'Tasks that were announced, began, were resumed or paused, or have ended.',
+    'Tasks that were announced, began, were paused or resumed, or ended.',
     { status: values.TASKS },
   );
   readonly steps = this.#families.counter(
     'holdfast_steps_total',
-    'Requests that are steps of tasks, by what they got.',
+    'Requests that are steps of tasks, by result.',
     { outcome: values.STEPS },
   );
   readonly toolClaims = this.#families.counter(
     'holdfast_tool_claims_total',
-    'Tool calls of tasks that clients were about to run, by the answer to their claims.',
+    'Claims on tool calls of tasks, by the answer.',
     { outcome: values.TOOL_CLAIMS },
   );
   readonly webhooks = this.#families.counter(
     'holdfast_webhooks_total',
-    'Events of tasks for the endpoints of webhooks, by how their delivery ended.',
+    'Task events for webhook endpoints, by how their delivery ended.',
     { outcome: values.WEBHOOKS },
   );
   readonly recoveryGap = this.#families.histogramWithExemplars(
     'holdfast_recovery_gap_seconds',
-    'Silence the client felt between the last delta before an interruption and the first one after it, by the upstream that was interrupted.',
+    'Silence between the last delta before an interruption and the first one after it, as the client saw it, by the interrupted upstream.',
     GAP_BUCKETS,
     { upstream: 'upstream' },
   );
   readonly seams = this.#families.counter(
     'holdfast_seams_total',
-    'Joins between two attempts, by what was found there.',
+    'Joins between two attempts, by the kind of seam.',
     { kind: SEAM_KINDS },
   );
   readonly timeToFirstToken = this.#families.histogramWithExemplars(
     'holdfast_time_to_first_token_seconds',
-    'From the complete request to the first token delivered, by the upstream that it came from.',
+    'Time from the complete request to the first delivered token, by the upstream that sent it.',
     FIRST_TOKEN_BUCKETS,
     { upstream: 'upstream' },
   );
@@ -149,70 +149,70 @@ export class Metrics {
   );
   readonly storeUp: Gauge = this.#families.gauge(
     'holdfast_store_up',
-    '0 while the store does not take the signs of life of this replica, 1 otherwise. Only Redis is asked to.',
+    "0 while the store refuses this replica's signs of life, 1 otherwise. Redis only.",
     {},
     () => this.storeUp.set(Number(this.storeWorks)),
   );
   readonly takeovers = this.#families.counter(
     'holdfast_takeovers_total',
-    'Runs of another replica taken over, or attempts at it.',
+    'Attempts to take over runs of other replicas.',
     { outcome: values.TAKEOVERS },
   );
   readonly salvagedRuns = this.#families.counter(
     'holdfast_salvaged_runs_total',
-    'Orphaned runs that no client came back for and that were finalised, by their final status.',
+    'Orphaned runs finalised because no client came back, by final status.',
     { status: values.SALVAGED },
   );
   readonly tokens = this.#families.counter(
     'holdfast_tokens_total',
-    'Tokens as reported by providers; kind="repaid" were paid for twice because of a recovery, and are estimated; kind="saved" were not, because the step of a task was replayed.',
+    'Tokens as reported by providers; kind="repaid": paid for twice because of a recovery, estimated; kind="saved": not paid for, because the step of a task was replayed.',
     { kind: values.TOKENS },
   );
   readonly clientDisconnects = this.#families.counter(
     'holdfast_client_disconnects_total',
-    'Clients that left, or were cut off for taking nothing, before their run ended.',
+    'Clients that left, or were cut off for not reading, before their run ended.',
   );
   readonly malformedEvents = this.#families.counter(
     'holdfast_malformed_events_total',
-    'Events of a provider that could not be read. Before the finish reason each interrupts its attempt.',
+    'Unreadable events from providers. Before the finish reason, each interrupts its attempt.',
     { upstream: 'upstream' },
   );
   readonly targetState = this.#families.gauge(
     'holdfast_target_state',
-    'Circuit breakers of targets: 1 for the state that one is in, 0 for the others.',
+    'Circuit breakers of targets: 1 for the current state, 0 for the others.',
     { upstream: 'upstream', model: 'model', state: BREAKER_STATES },
     () => this.#readTargets(),
   );
   readonly targetTransitions = this.#families.counter(
     'holdfast_target_transitions_total',
-    'Circuit breakers of targets that opened, for the first time or again, or closed.',
+    'Circuit breakers of targets that opened, again or for the first time, or closed.',
     { upstream: 'upstream', model: 'model', state: values.TRANSITIONS },
   );
   readonly keyRenewals = this.#families.counter(
     'holdfast_key_renewals_total',
-    'Keys of upstreams that were read again from their file or command. While that fails, the last key stays.',
+    'Renewals of upstream keys from their file or command. While they fail, the last key stays in use.',
     { upstream: 'upstream', outcome: values.RENEWALS },
   );
   readonly configReloads = this.#families.counter(
     'holdfast_config_reloads_total',
-    'Reloads of the configuration, by what came of them. While one is refused, the last good configuration stays.',
+    'Reloads of the configuration, by outcome. After a refused one, the last good configuration stays.',
     { outcome: values.RELOADS },
   );
   readonly configLastReloadSuccessful = this.#families.gauge(
     'holdfast_config_last_reload_successful',
-    '1 if the configuration was accepted when it was loaded last, at the start included, 0 if it was refused.',
+    '1 if the last load of the configuration, including the one at start, was accepted, 0 if it was refused.',
   );
   readonly configLastReloadSuccess = this.#families.gauge(
     'holdfast_config_last_reload_success_timestamp_seconds',
-    'When a configuration was loaded and accepted last, in seconds since the Unix epoch.',
+    'When a configuration was last loaded and accepted, in seconds since the Unix epoch.',
   );
   readonly memoryRefusals = this.#families.counter(
     'holdfast_memory_refusals_total',
-    'Requests that were refused, and answers that were ended, because what this replica delivers took all of limits.memory_bytes.',
+    "Requests refused, and answers ended, because this replica's work took all of limits.memory_bytes.",
   );
   readonly #memoryHeld: Gauge = this.#families.gauge(
     'holdfast_memory_held_bytes',
-    'Memory that requests and answers under way take, by estimate.',
+    'Memory that current requests and answers take, by estimate.',
     {},
     () => this.#memoryHeld.set(this.memory.held_bytes),
   );
@@ -225,7 +225,7 @@ export class Metrics {
 
   readonly #ready: Gauge = this.#families.gauge(
     'holdfast_ready',
-    '1 while this replica is to be sent new runs, 0 while it is draining or lacks a store that it must have.',
+    '1 while this replica takes new runs, 0 while it is draining or lacks a required store.',
     {},
     () => this.#ready.set(Number(this.ready())),
   );
@@ -233,7 +233,7 @@ export class Metrics {
   constructor() {
     const build = { version: [VERSION] };
     this.#families
-      .gauge('holdfast_build_info', 'Always 1; says which version this is.', build)
+      .gauge('holdfast_build_info', 'Always 1; its label has the version.', build)
       .set({ version: VERSION }, 1);
     collectDefaultMetrics({ register: this.registry });
   }

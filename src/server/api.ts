@@ -10,6 +10,7 @@ import { passThroughRoutes, wireRoutes } from '../proxy/api/api.ts';
 import type { ActiveWork, ApiContext } from '../proxy/api/api-context.ts';
 import { underV1 } from '../proxy/api/azure-path.ts';
 import { Callers } from '../proxy/api/caller.ts';
+import { admitFaults } from '../proxy/api/injected-faults.ts';
 import { openApiRoute } from '../proxy/api/openapi.ts';
 import { runRoutes } from '../proxy/api/runs-api.ts';
 import { taskRoutes } from '../proxy/api/tasks-api.ts';
@@ -60,6 +61,7 @@ export function createApi(context: ApiContext & ServerState): FastifyInstance {
     if (method === 'OPTIONS') return void reply.code(204).headers(browsers.preflight(headers)).send();
     void context.requests.track(new Promise<void>((resolve) => reply.raw.once('close', resolve)));
     guard(headers);
+    admitFaults(headers, context.configuration);
     refuseUpgrade(request, reply);
     const identified = request.is404 ? undefined : callers.identify(request);
     if (identified === undefined) done();

@@ -96,11 +96,11 @@ export class Reloads {
       metrics.configReloads.inc({ outcome: 'refused' });
       metrics.configLastReloadSuccessful.set(0);
       if (!(error instanceof ConfigurationError)) {
-        log.error({ cause, err: error }, 'the configuration was not reloaded: the last one stays');
+        log.error({ cause, err: error }, 'configuration not reloaded: keeping the last one');
         throw error;
       }
       const { problems } = error;
-      log.error({ cause, problems }, 'the configuration was not reloaded: the last one stays');
+      log.error({ cause, problems }, 'configuration not reloaded: keeping the last one');
       return { outcome: 'refused', problems };
     }
   }
@@ -121,12 +121,12 @@ export class Reloads {
     const report = { changed, restart_required: pending, warnings };
     if (changed.length === 0) {
       await next.close();
-      log.info(said, 'the configuration was reloaded: nothing has changed');
+      log.info(said, 'configuration reloaded: nothing has changed');
       return { outcome: 'unchanged', ...report };
     }
     await this.#replace(before, next, observersOf(configuration));
     log.level = configuration.log.level;
-    log.info(said, 'the configuration was reloaded');
+    log.info(said, 'configuration reloaded');
     return { outcome: 'applied', ...report };
   }
 
@@ -139,7 +139,10 @@ export class Reloads {
       ended
         .then(() => this.#close(before))
         .catch((error: unknown) => {
-          this.#options.log.error({ err: error }, 'what an earlier configuration had open was not closed');
+          this.#options.log.error(
+            { err: error },
+            'resources of an earlier configuration could not be closed',
+          );
         });
     } catch (error) {
       await this.#close(next);

@@ -60,7 +60,7 @@ export async function serve(sources: ConfigurationSources, view: OperatorView): 
     onError: (error) => log.error({ err: error }, 'store upkeep failed'),
     onOutage: (error) => {
       metrics.storeWorks = false;
-      log.warn({ err: error }, 'the store does not work: runs continue without checkpoints');
+      log.warn({ err: error }, 'the store fails: runs continue without checkpoints');
     },
     onRecovery: (outage_ms) => {
       metrics.storeWorks = true;

@@ -163,7 +163,7 @@ class ReportedExporter implements SpanExporter {
     if (this.#isTold || now_ms - this.#told_ms < QUIET_MS) return;
     this.#isTold = true;
     this.#told_ms = now_ms;
-    this.#log.warn({ err: error }, 'traces cannot be exported: they are lost until they can');
+    this.#log.warn({ err: error }, 'traces cannot be exported: dropping them');
   }
 }
 

@@ -12,12 +12,16 @@ const EVENT_BYTES_MAX = 65_536;
 
 /** What of an answer its client has read. */
 export class Read {
-  characters = 0;
+  text = '';
   readonly #changes = new EventEmitter();
 
   add(text: string | null | undefined): void {
-    this.characters += text?.length ?? 0;
+    this.text += text ?? '';
     this.#changes.emit('change');
+  }
+
+  get characters(): number {
+    return this.text.length;
   }
 
   async until(characters: number): Promise<void> {

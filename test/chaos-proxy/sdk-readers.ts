@@ -1,28 +1,32 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
+import { PROMPT_END } from '../provider/request.ts';
 import type { Read } from './paced-provider.ts';
 
 /** Retries are off: what is looked at is the first failure. */
-const openai = (baseURL: string) => new OpenAI({ baseURL, apiKey: 'sk-test', maxRetries: 0 });
-const anthropic = (url: string) =>
-  new Anthropic({ baseURL: url.replace(/\/v1$/, ''), apiKey: 'sk-test', maxRetries: 0 });
+const openai = (baseURL: string, defaultHeaders: Headers = {}) =>
+  new OpenAI({ baseURL, apiKey: 'sk-test', maxRetries: 0, defaultHeaders });
+const anthropic = (url: string, defaultHeaders: Headers = {}) =>
+  new Anthropic({ baseURL: url.replace(/\/v1$/, ''), apiKey: 'sk-test', maxRetries: 0, defaultHeaders });
+
+type Headers = Readonly<Record<string, string>>;
 
 const messages = [{ role: 'user' as const, content: 'When is the tide?' }];
 const message = { model: 'm', max_tokens: 100, messages };
 
 /** Reads an answer as an application does, and rejects as the SDK does. */
-export type Reader = (url: string, read: Read) => Promise<void>;
+export type Reader = (url: string, read: Read, headers?: Headers) => Promise<void>;
 
 export const STREAM_READERS = {
-  'openai, chat completions': async (url, read) => {
-    const stream = await openai(url).chat.completions.create({ model: 'm', messages, stream: true });
+  'openai, chat completions': async (url, read, headers) => {
+    const stream = await openai(url, headers).chat.completions.create({ model: 'm', messages, stream: true });
     for await (const { choices } of stream) {
       read.add(choices[0]?.delta.content);
       read.add(choices[0]?.delta.tool_calls?.[0]?.function?.arguments);
     }
   },
-  'openai, responses': async (url, read) => {
-    const stream = await openai(url).responses.create({ model: 'm', input: 'When?', stream: true });
+  'openai, responses': async (url, read, headers) => {
+    const stream = await openai(url, headers).responses.create({ model: 'm', input: 'When?', stream: true });
     for await (const event of stream)
       if (
         event.type === 'response.output_text.delta' ||
@@ -30,12 +34,16 @@ export const STREAM_READERS = {
       )
         read.add(event.delta);
   },
-  'openai, completions': async (url, read) => {
-    const stream = await openai(url).completions.create({ model: 'm', prompt: 'When?', stream: true });
+  'openai, completions': async (url, read, headers) => {
+    const stream = await openai(url, headers).completions.create({
+      model: 'm',
+      prompt: `When?${PROMPT_END}`,
+      stream: true,
+    });
     for await (const { choices } of stream) read.add(choices[0]?.text);
   },
-  'anthropic, messages': async (url, read) => {
-    for await (const event of await anthropic(url).messages.create({ ...message, stream: true })) {
+  'anthropic, messages': async (url, read, headers) => {
+    for await (const event of await anthropic(url, headers).messages.create({ ...message, stream: true })) {
       if (event.type !== 'content_block_delta') continue;
       if (event.delta.type === 'text_delta') read.add(event.delta.text);
       else if (event.delta.type === 'input_json_delta') read.add(event.delta.partial_json);
@@ -44,16 +52,22 @@ export const STREAM_READERS = {
 } satisfies Record<string, Reader>;
 
 export const DOCUMENT_READERS = {
-  'openai, chat completions': async (url) => {
-    await openai(url).chat.completions.create({ model: 'm', messages });
+  'openai, chat completions': async (url, read, headers) => {
+    const { choices } = await openai(url, headers).chat.completions.create({ model: 'm', messages });
+    read.add(choices[0]?.message.content);
   },
-  'openai, responses': async (url) => {
-    await openai(url).responses.create({ model: 'm', input: 'When?' });
+  'openai, responses': async (url, read, headers) => {
+    read.add((await openai(url, headers).responses.create({ model: 'm', input: 'When?' })).output_text);
   },
-  'openai, completions': async (url) => {
-    await openai(url).completions.create({ model: 'm', prompt: 'When?' });
+  'openai, completions': async (url, read, headers) => {
+    const { choices } = await openai(url, headers).completions.create({
+      model: 'm',
+      prompt: `When?${PROMPT_END}`,
+    });
+    read.add(choices[0]?.text);
   },
-  'anthropic, messages': async (url) => {
-    await anthropic(url).messages.create(message);
+  'anthropic, messages': async (url, read, headers) => {
+    const { content } = await anthropic(url, headers).messages.create(message);
+    for (const block of content) if (block.type === 'text') read.add(block.text);
   },
 } satisfies Record<keyof typeof STREAM_READERS, Reader>;

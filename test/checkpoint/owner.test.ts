@@ -47,7 +47,7 @@ it.each(['', ' ', 'Bearer', 'Bearer  '])(
 
 it('two different credentials are refused', () => {
   expect(() => ownerOf('secret', { authorization: 'Bearer sk-1', 'x-api-key': 'sk-2' })).toThrow(
-    'The headers authorization and x-api-key carry two different credentials',
+    'The headers authorization and x-api-key carry different credentials',
   );
   expect(() => ownerOf('secret', { 'api-key': 'sk-1', 'x-goog-api-key': 'sk-2' })).toThrow(
     'The headers api-key and x-goog-api-key carry',

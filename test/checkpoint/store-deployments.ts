@@ -18,7 +18,10 @@ export interface StoreDeployments {
   readonly missing: readonly (readonly [name: string, reason: string])[];
 }
 
-/** Every store there is, for the tests of one file. */
+/** One of each kind: the others are sealed, or have other servers. */
+const QUICK = new Set(['memory', 'file', 'Redis']);
+
+/** Every store there is, for the tests of one file; in the quick tier, one of each kind. */
 export async function storeDeployments(options: DeploymentOptions): Promise<StoreDeployments> {
   const deployments: Record<string, () => OpenReplica> = {
     memory: () => {
@@ -32,6 +35,11 @@ export async function storeDeployments(options: DeploymentOptions): Promise<Stor
   for (const [name, deploy] of Object.entries(await redisDeployments())) {
     if ('missing' in deploy) missing.push([name, deploy.missing]);
     else deployments[name] = () => deploy(options);
+  }
+  if (process.env.HOLDFAST_TIER !== 'quick') return { deployments, missing };
+  for (const name of Object.keys(deployments).filter((each) => !QUICK.has(each))) {
+    delete deployments[name];
+    missing.push([name, 'npm run test:all tests every kind of store in all its forms']);
   }
   return { deployments, missing };
 }

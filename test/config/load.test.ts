@@ -91,6 +91,7 @@ describe('where values come from', () => {
         notices: true,
       },
       delivery: { keepalive_ms: 15_000, client_profiles: true, tool_calls: 'held' },
+      faults: { allow_header: false },
       webhooks: [],
       limits: {
         body_bytes: 33_554_432,
@@ -375,7 +376,7 @@ describe('what is wrong is named with its place and the remedy', () => {
   it.each([
     [
       '',
-      'is required. Where the API lives, with its version path, as for an SDK. Only `http:` and `https:`; no query.',
+      "is required. The API's address, with its version path, as for an SDK. Only `http:` and `https:`; no query.",
     ],
     ['base_url: llm.example.com', 'is not a URL; write it in full, like https://api.openai.com/v1.'],
     ['base_url: "ftp://x/v1"', 'must be an http: or https: URL, not ftp:'],

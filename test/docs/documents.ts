@@ -39,6 +39,7 @@ export async function yaml({ code }: Snippet, directory: string): Promise<Missin
     else if (hasOnly(tree, chartKeys())) expect(trees).toHaveLength(1);
     else if ('scrape_configs' in tree || 'groups' in tree) missing = await prometheus(code, tree, directory);
     else if ('services' in tree) compose(tree);
+    else if ('model_list' in tree) litellm(tree);
     else throw new Error(`nobody knows what has the keys ${Object.keys(tree).join(', ')}`);
   }
   return missing;
@@ -98,6 +99,12 @@ function compose({ services }: Record<string, unknown>): void {
   for (const service of Object.values(services))
     if (!isObject(service) || !('image' in service || 'build' in service))
       throw new Error('a service without image');
+}
+
+/** LiteLLM itself reads them in test/compositions. */
+function litellm({ model_list }: Record<string, unknown>): void {
+  const model = { model_name: expect.any(String), litellm_params: { model: expect.any(String) } };
+  expect(model_list).toMatchObject(Array(Object(model_list).length).fill(model));
 }
 
 /** Messages of HTTP: a start line, headers, and a body of JSON if there is one. */

@@ -32,9 +32,10 @@ export async function diagnose(
     const preset = { listen: { port: 0, admin_port: 0 }, checkpoint: { store: 'memory' } };
     // Every JSON document is a YAML document.
     writeFileSync(file, JSON.stringify({ ...preset, ...tree }));
+    const { PATH, NODE_COMPILE_CACHE } = process.env;
     const child = spawn(process.execPath, [CLI, 'doctor', '--json', '--config', file, ...words], {
       cwd: directory,
-      env: { PATH: process.env.PATH, ...environment },
+      env: { PATH, NODE_COMPILE_CACHE, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const [stdout, stderr, [status]] = await Promise.all([

@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { MAY_INSTALL, notInstalled } from '../installs.ts';
+import { type CachedProgram, cachedDirectory } from '../cached-program.ts';
 
-const CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast-durable-streams', import.meta.url));
 const NAME = '@durable-streams/server-conformance-tests';
 const VERSION = '0.3.6';
 const SUITE_LIMIT_MS = 300_000;
@@ -17,31 +16,18 @@ runConformanceTests({ baseUrl: process.env.CONFORMANCE_TEST_URL });
 const run = promisify(execFile);
 
 /** Where the suite is, with a vitest of its own, or why this machine has none. */
-export async function conformanceSuite(): Promise<{ readonly path: string } | { readonly missing: string }> {
-  const path = join(CACHE, VERSION);
-  if (existsSync(path)) return { path };
-  if (!MAY_INSTALL) return { missing: notInstalled(NAME) };
-  mkdirSync(CACHE, { recursive: true });
-  const fresh = mkdtempSync(join(CACHE, 'new-'));
-  try {
-    writeFileSync(join(fresh, 'package.json'), '{"private":true,"type":"module"}');
-    await run('npm', ['install', '--no-audit', '--no-fund', '--save-exact', `${NAME}@${VERSION}`], {
-      cwd: fresh,
-    });
-    writeFileSync(join(fresh, 'suite.test.js'), RUNNER);
+export const conformanceSuite = (): Promise<CachedProgram> =>
+  cachedDirectory('holdfast-durable-streams', VERSION, NAME, async (directory) => {
+    writeFileSync(join(directory, 'package.json'), '{"private":true,"type":"module"}');
+    const words = ['install', '--no-audit', '--no-fund', '--save-exact', `${NAME}@${VERSION}`];
+    await run('npm', words, { cwd: directory });
+    writeFileSync(join(directory, 'suite.test.js'), RUNNER);
     // Vitest leaves out what lies in node_modules, as the cache does.
     writeFileSync(
-      join(fresh, 'vitest.config.js'),
+      join(directory, 'vitest.config.js'),
       'export default { test: { exclude: [], testTimeout: 30_000 } };\n',
     );
-    if (!existsSync(path)) renameSync(fresh, path);
-    return { path };
-  } catch (error) {
-    return { missing: `${NAME} cannot be had here: ${(error as Error).message.slice(0, 300)}` };
-  } finally {
-    rmSync(fresh, { recursive: true, force: true });
-  }
-}
+  });
 
 export interface CaseResult {
   readonly title: string;
@@ -55,7 +41,7 @@ export async function runSuite(
   url: string,
   titles: readonly string[],
 ): Promise<readonly CaseResult[]> {
-  const report = join(mkdtempSync(join(CACHE, 'report-')), 'report.json');
+  const report = join(mkdtempSync(join(tmpdir(), 'holdfast-durable-streams-')), 'report.json');
   try {
     const pattern = titles.map((title) => title.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|');
     const words = ['run', '--root', path, '--reporter', 'json', '--outputFile', report, '-t', pattern];

@@ -110,7 +110,7 @@ describe.each(CONNECTIONS.map((connect) => ({ name: connect('http://127.0.0.1:9/
           ...Array.from({ length: ALWAYS }, () => trouble.fault({ event: 0 })),
         ];
         const { answer } = ask(modelOf('h1'), situation, `lost, ${kind}`, faults);
-        await expect(answer).rejects.toThrow(/interrupted|not able to answer|scripted status is 503/);
+        await expect(answer).rejects.toThrow(/interrupted|can't answer|scripted status is 503/);
       },
     );
   },

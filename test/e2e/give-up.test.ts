@@ -52,7 +52,7 @@ describe('on the wire', () => {
     const run_id = answer.headers.get('holdfast-run-id');
     expect(run_id).toMatch(/^run_[\w-]{22}$/);
     const { message, ...error } = (answer.chunks.at(-1)?.error ?? {}) as Record<string, unknown>;
-    expect(message).toMatch(/provider_5xx \(529\): Overloaded; gave up: attempts$/);
+    expect(message).toMatch(/provider_5xx, 529\): Overloaded; gave up after \d+ attempts \(attempts\)$/);
     expect(error).toEqual({
       type: 'stream_interrupted',
       param: null,

@@ -58,6 +58,7 @@ export class HoldfastProcess {
     const configuration = join(directory, 'holdfast.yaml');
     // Every JSON document is a YAML document.
     writeFileSync(configuration, JSON.stringify({ listen: { port: 0, admin_port: 0 }, ...tree }));
+    const { PATH, NODE_COMPILE_CACHE } = process.env;
     const child = spawn(
       process.execPath,
       [
@@ -68,7 +69,7 @@ export class HoldfastProcess {
       ],
       {
         cwd: directory,
-        env: { PATH: process.env.PATH, HOME: directory },
+        env: { PATH, NODE_COMPILE_CACHE, HOME: directory },
         stdio: ['ignore', 'pipe', 'pipe'],
       },
     );

@@ -95,9 +95,9 @@ async function start(text: string) {
 
 type Line = Readonly<Record<string, unknown>>;
 
-const RELOADED = 'the configuration was reloaded';
-const UNCHANGED = 'the configuration was reloaded: nothing has changed';
-const REFUSED = 'the configuration was not reloaded: the last one stays';
+const RELOADED = 'configuration reloaded';
+const UNCHANGED = 'configuration reloaded: nothing has changed';
+const REFUSED = 'configuration not reloaded: keeping the last one';
 
 /** The first line with this message after the first `from` lines. */
 async function logged(

@@ -1,14 +1,7 @@
 import { describe, vi } from 'vitest';
-import { openaiChunks, openaiCompletions, openaiHelper } from './clients/openai.ts';
+import { openaiChunks } from './clients/openai.ts';
 import { describeRecovery } from './recovery-matrix.ts';
-import { SITUATIONS } from './situations.ts';
 
 vi.setConfig({ maxConcurrency: 16 });
 
 describe('openai, chunk by chunk', () => describeRecovery(openaiChunks));
-describe('openai, .stream()', () => describeRecovery(openaiHelper));
-describe('openai, completions', () =>
-  describeRecovery(
-    openaiCompletions,
-    SITUATIONS.filter(({ name }) => name === 'text'),
-  ));

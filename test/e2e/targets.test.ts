@@ -54,9 +54,9 @@ const withContexts = (first: number, second: number): TwoTargets => ({
 
 const ROWS: Readonly<Record<string, Row>> = {
   'a 429 with `Retry-After`': { first: [refusal(429, RATE_LIMIT, { 'retry-after': '30' })] },
-  'a 429 without': { first: [refusal(429, RATE_LIMIT)] },
+  'a 429 without it': { first: [refusal(429, RATE_LIMIT)] },
   'a 500, once': { first: [refusal(500, 'server_error')] },
-  'a 503, for ever': { first: always(UNAVAILABLE) },
+  'a 503, every time': { first: always(UNAVAILABLE) },
   'a reset before the headers': { first: always({ kind: 'reset', at: { before_headers: true } }) },
   'no response at all': {
     first: always({ kind: 'silence', at: { before_headers: true } }),
@@ -104,7 +104,7 @@ const RESULTS: Readonly<Record<string, (answer: RawAnswer, question: string, row
     expect(answer.headers.get('holdfast-upstream')).toBe('second');
   },
   'the answer, in the name of the first': (answer, question) => expectWhole(answer, question, 'first'),
-  'the refusal, as it came': (answer, _, { first: [refused] }) => {
+  'the refusal, unchanged': (answer, _, { first: [refused] }) => {
     const { status, body } = refused?.kind === 'status' ? refused : {};
     expect(answer.status).toBe(status);
     expect(JSON.parse(answer.body)).toEqual(body);

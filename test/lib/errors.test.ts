@@ -4,7 +4,7 @@ import { apiError, ERRORS, errorBody, errorObject } from '../../src/lib/errors.t
 it('an error has the OpenAI shape, with its values in the message', () => {
   expect(JSON.parse(errorBody('model_not_found', { model: 'gpt-9' }))).toEqual({
     error: {
-      message: "No route serves the model 'gpt-9'; add one under 'routes' or ask for a model that has one.",
+      message: "No route serves the model 'gpt-9'; add one under 'routes', or ask for a model that has one.",
       type: 'invalid_request_error',
       param: null,
       code: 'model_not_found',
@@ -18,7 +18,7 @@ it('an error about a field names it', () => {
 
 it('values are put in as they are, even if they look like placeholders', () => {
   const { message } = errorObject('upstream_unreachable', { upstream: '{reason}', reason: '$& {upstream}' });
-  expect(message).toBe("The upstream '{reason}' could not be reached ($& {upstream}).");
+  expect(message).toBe("Holdfast can't reach the upstream '{reason}': $& {upstream}.");
 });
 
 it('a thrown error knows its status and body', () => {

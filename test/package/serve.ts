@@ -3,30 +3,38 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 
-const SERVE = ['serve', '--upstream', 'http://127.0.0.1:9/v1', '--port', '0', '--admin-port', '0'];
+/** The roots of its two ports. */
+interface Addresses {
+  readonly api: string;
+  readonly admin: string;
+}
 
 /**
- * Runs `serve` of the command `cli` on `node` in `directory` until it says that it listens and its admin port answers,
- * then ends it with SIGTERM. Returns its exit status; throws what it said if it never listened.
+ * Runs `serve` of the command `cli` on `node` in `directory`, in front of `upstream`, while `use` uses it, then ends it with
+ * SIGTERM. Returns its exit status; throws what it said if it never listened.
  */
-export async function serveUntilTold(node: string, cli: string, directory: string): Promise<number | null> {
-  const child = spawn(node, [cli, ...SERVE], {
+export async function serveWhile(
+  node: string,
+  cli: string,
+  directory: string,
+  upstream: string,
+  use: (addresses: Addresses) => Promise<void>,
+): Promise<number | null> {
+  const words = ['serve', '--upstream', upstream, '--port', '0', '--admin-port', '0'];
+  const child = spawn(node, [cli, ...words], {
     cwd: directory,
     env: { PATH: process.env.PATH, HOME: directory },
   });
   try {
     const exit = once(child, 'exit') as Promise<[number | null]>;
     const said = text(child.stderr);
-    const listening = Promise.withResolvers<string>();
+    const listening = Promise.withResolvers<Addresses>();
     createInterface(child.stdout).on('line', (line) => {
-      const { msg, admin } = JSON.parse(line);
-      if (msg === 'listening') listening.resolve(admin);
+      const { msg, api, admin } = JSON.parse(line);
+      if (msg === 'listening') listening.resolve({ api, admin });
     });
     void exit.then(async () => listening.reject(new Error(await said)));
-    const { ok } = await fetch(new URL('/livez', await listening.promise));
-    if (!ok) throw new Error('the admin port does not answer');
-    const page = await fetch(await listening.promise, { headers: { accept: 'text/html' } });
-    if (!(await page.text()).startsWith('<!doctype html>')) throw new Error('there is no status page');
+    await use(await listening.promise);
     child.kill('SIGTERM');
     const [status] = await exit;
     return status;

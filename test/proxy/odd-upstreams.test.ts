@@ -29,12 +29,12 @@ const ODD: readonly (readonly [string, (socket: Socket) => void, RegExp])[] = [
   [
     'HTML',
     answerAtOnce(`HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n${HTML}`),
-    /provider_5xx \(502\)/,
+    /provider_5xx, 502\)/,
   ],
   [
     'a redirect',
     answerAtOnce('HTTP/1.1 302 Found\r\nlocation: https://login.example.com/\r\nconnection: close\r\n\r\n'),
-    /provider_5xx \(502\)/,
+    /provider_5xx, 502\)/,
   ],
   [
     'gzip, which was not requested',
@@ -44,18 +44,18 @@ const ODD: readonly (readonly [string, (socket: Socket) => void, RegExp])[] = [
         gzipSync(`${CHUNK}data: [DONE]\n\n`),
       ]),
     ),
-    /provider_5xx \(502\)/,
+    /provider_5xx, 502\)/,
   ],
   ['a header without end', endlessHeader, /UND_ERR_HEADERS_OVERFLOW/],
   [
     'a stream without a body',
     answerAtOnce(`${STREAM}content-length: 0\r\nconnection: close\r\n\r\n`),
-    /connection_reset \(clean_eof\)/,
+    /connection_reset, clean_eof\)/,
   ],
   [
     'no content at all',
     answerAtOnce('HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n'),
-    /provider_5xx \(502\)/,
+    /provider_5xx, 502\)/,
   ],
 ];
 

@@ -1,36 +1,12 @@
 import pino from 'pino';
 import { describe, expect, test } from 'vitest';
-import type { EventsMode } from '../../src/proxy/wires/common/wire.ts';
-import type { Plan, ToolCall } from '../provider/script.ts';
+import type { Plan } from '../provider/script.ts';
 import { TOOLS } from '../simulation/arbitraries.ts';
 import { Fleet } from '../simulation/fleet.ts';
 import { assertInvariants } from '../simulation/invariants.ts';
 import { type Simulation, type SimulationOptions, simulate } from '../simulation/simulate.ts';
 import { readStream } from '../simulation/stream-reading.ts';
-import { assertTakeoverInvariants } from '../simulation/takeover-invariants.ts';
-import { type Fate, simulateTakeovers } from '../simulation/takeovers.ts';
-
-const forecast = (id: string, text: string): ToolCall => ({ id, name: 'forecast', arguments: text });
-const PARIS = forecast('call_a', '{"city":"Paris","days":3}');
-const PARIS_AGAIN = forecast('call_b', '{ "days": 3, "city": "Paris" }');
-const BREST = forecast('call_c', '{"city":"Brest","days":3}');
-const PLANS: Readonly<Record<string, Plan>> = {
-  'one after the other': { parts: [{ tool: PARIS }, { tool: PARIS_AGAIN }, { tool: BREST }] },
-  'at once': { parts: [{ tools: [PARIS, PARIS_AGAIN] }, { tool: BREST }] },
-  'whole, with text between': {
-    parts: [{ tool: PARIS }, { text: 'Once more.' }, { tool: PARIS_AGAIN }, { tool: BREST }],
-    tool_shape: 'whole',
-  },
-  'at the end': { parts: [{ text: 'I look.' }, { tool: BREST }, { tool: PARIS }, { tool: PARIS_AGAIN }] },
-};
-const MODES = ['none', 'chunks', 'comments'] as const;
-const SCENES = Object.keys(PLANS).flatMap((name) => MODES.map((events) => [name, events] as const));
-
-const dropping = (events: EventsMode): SimulationOptions => ({
-  events,
-  request: { tools: TOOLS },
-  recovery: { drop_repeated_calls: true },
-});
+import { BREST, dropping, PARIS, PARIS_AGAIN, PLANS, SCENES } from './repeated-calls-scenes.ts';
 
 async function answer(plan: Plan, options: SimulationOptions): Promise<Simulation> {
   const run = await simulate(plan, options);
@@ -67,28 +43,6 @@ describe.each(SCENES)('a call that is repeated %s, with Holdfast-Events: %s', (n
     const { stream } = await simulate(plan, options);
     for (let event = 0; event < stream.events; event++)
       await answer({ ...plan, faults: [{ kind: 'reset', at: { event } }] }, options);
-  });
-
-  test('is delivered once, whichever replica is lost, wherever', { timeout: 60_000 }, async () => {
-    const { stream } = await simulate(plan, dropping(events));
-    const fates: Fate[] = [];
-    for (let event = 0; event <= stream.events; event++)
-      fates.push({ kind: 'event', event }, { kind: 'hand_over', event });
-    for (let append = 1; append <= 6; append++)
-      fates.push({ kind: 'append', append, stored: true }, { kind: 'append', append, stored: false });
-    for (const fate of fates) {
-      for (const manner of ['wrapper', 'anew'] as const) {
-        for (const durability of ['interval', 'write_ahead'] as const) {
-          const options = { ...dropping(events), manner, durability, fates: [fate] };
-          const run = await simulateTakeovers(plan, options);
-          try {
-            assertTakeoverInvariants(plan, options, run);
-          } catch (error) {
-            throw new Error(`${manner}, ${durability}, ${JSON.stringify(fate)}`, { cause: error });
-          }
-        }
-      }
-    }
   });
 });
 

@@ -76,7 +76,7 @@ if ('missing' in binary) {
       const log = lines.map((line) => JSON.parse(line));
       expect(log.map(({ msg }) => msg)).toEqual([
         'listening',
-        'the store does not work: runs continue without checkpoints',
+        'the store fails: runs continue without checkpoints',
         'the store works again',
         'draining',
         'stopped',

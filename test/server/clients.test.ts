@@ -374,7 +374,7 @@ it('a client has so many runs at once, whatever others have', async () => {
   const refused = await ask(replica, 'POST', CHAT, { authorization: `Bearer ${TOKEN}` }, bodyFor('gpt-4o'));
   expect(codeOf(refused)).toEqual([429, 'too_many_runs']);
   expect(refused.headers['retry-after']).toBe('1');
-  expect(JSON.parse(refused.body).error.message).toContain('1 runs under way here (clients[].runs)');
+  expect(JSON.parse(refused.body).error.message).toContain('1 active runs on this replica (clients[].runs)');
   release();
   expect([(await begun).status, (await other).status]).toEqual([200, 200]);
   expect((await ask(replica, 'POST', CHAT, { 'x-api-key': TOKEN }, bodyFor('gpt-4o'))).status).toBe(200);

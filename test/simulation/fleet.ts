@@ -21,8 +21,8 @@ import {
   OWNER,
   RUN,
   runOf,
+  SILENT_LOG,
   type SimulationOptions,
-  silentLog,
 } from './simulate.ts';
 import { SimulatedProvider } from './simulated-provider.ts';
 import { VirtualTime } from './virtual-time.ts';
@@ -55,7 +55,7 @@ export class Fleet {
     this.provider = new SimulatedProvider(plan, this.time, options);
   }
 
-  replica(log: Logger = silentLog()): Replica {
+  replica(log: Logger = SILENT_LOG): Replica {
     const life = new Life();
     const time = new MortalTime(this.time, life);
     const pace = { time, pace_ms: this.#options.pace_ms ?? 0 };

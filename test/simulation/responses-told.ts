@@ -14,7 +14,7 @@ import { CapabilityMemory } from '../../src/proxy/wires/dialects/capability-memo
 import { responsesEvent } from '../provider/wires/responses-events.ts';
 import { RecordingClient } from './recording-client.ts';
 import { readResponses } from './responses-reading.ts';
-import { configurationOf, METRICS, runOf, type SimulationOptions, silentLog } from './simulate.ts';
+import { configurationOf, METRICS, runOf, SILENT_LOG, type SimulationOptions } from './simulate.ts';
 import type { StreamReading } from './stream-reading.ts';
 import { VirtualTime } from './virtual-time.ts';
 
@@ -121,7 +121,7 @@ export async function tellResponses(
       observer: NO_OBSERVER,
       capabilities: new CapabilityMemory(time),
       metrics: METRICS,
-      log: silentLog(),
+      log: SILENT_LOG,
       time,
       random: () => 0.5,
     }),

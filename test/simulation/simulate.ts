@@ -83,7 +83,7 @@ export interface SimulationOptions {
   readonly observer?: RunObserver;
   readonly headers?: Readonly<Record<string, string>>;
   /** What stands between each replica and the provider. */
-  readonly around?: (transport: Transport) => Transport;
+  readonly around?: (transport: Transport, time: VirtualTime) => Transport;
   /** In place of the scripted one. */
   readonly provider?: Transport & Pick<SimulatedProvider, 'requests' | 'attempts'>;
   readonly onWrite?: (client: RecordingClient, leave: Leave) => void;
@@ -175,7 +175,8 @@ export function runOf(options: SimulationOptions, signal: AbortSignal, resumable
   };
 }
 
-export const silentLog = (): Logger => pino({ level: process.env.HOLDFAST_LOG ?? 'silent' });
+/** Making a logger takes longer than many a run. */
+export const SILENT_LOG: Logger = pino({ level: process.env.HOLDFAST_LOG ?? 'silent' });
 
 /** One run against the scripted provider, on virtual time: everything real but the network and the clock. */
 export async function simulate(
@@ -192,14 +193,14 @@ export async function simulate(
   const outcome = await time.drive(
     relay(runOf(options, gone.signal), options.through?.(client, leave) ?? client, {
       configuration: configurationOf(options),
-      transport: options.around?.(provider) ?? provider,
+      transport: options.around?.(provider, time) ?? provider,
       store,
       scheduler: new CheckpointScheduler({ interval_ms: 100, time }),
       pauses: new PauseWatch(time, 1000),
       observer: options.observer ?? NO_OBSERVER,
       capabilities: options.capabilities?.(time) ?? new CapabilityMemory(time),
       metrics: METRICS,
-      log: options.log ?? silentLog(),
+      log: options.log ?? SILENT_LOG,
       time,
       random: options.random ?? (() => 0.5),
     }),

@@ -159,15 +159,13 @@ export class SimulatedProvider implements Transport {
 
   #elapse(delay_ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      const cancel = Number.isFinite(delay_ms) ? this.#time.after(delay_ms, resolve) : () => {};
-      signal.addEventListener(
-        'abort',
-        () => {
-          cancel();
-          resolve();
-        },
-        { once: true },
-      );
+      const end = () => {
+        cancel();
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      const cancel = Number.isFinite(delay_ms) ? this.#time.after(delay_ms, end) : () => {};
+      signal.addEventListener('abort', end);
     });
   }
 }

@@ -24,9 +24,9 @@ import {
   RUN,
   readingOf,
   runOf,
+  SILENT_LOG,
   type Simulation,
   type SimulationOptions,
-  silentLog,
 } from './simulate.ts';
 import { SimulatedProvider } from './simulated-provider.ts';
 import { VirtualTime } from './virtual-time.ts';
@@ -103,6 +103,7 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
       configuration: withDurability(options),
       transport: (options.around ?? ((transport) => transport))(
         new MortalTransport(provider, life, { time: mortalTime, pace_ms: options.pace_ms ?? 0 }, onAsk),
+        time,
       ),
       store: new MortalStore(new MemoryStore({ time, ttl_ms: 604_800_000, runs }), life, death),
       scheduler: new CheckpointScheduler({ interval_ms: 100, time: mortalTime }),
@@ -110,7 +111,7 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
       observer: options.observer ?? NO_OBSERVER,
       capabilities: new CapabilityMemory(mortalTime),
       metrics: METRICS,
-      log: options.log ?? silentLog(),
+      log: options.log ?? SILENT_LOG,
       time: mortalTime,
       random: options.random ?? (() => 0.5),
     };

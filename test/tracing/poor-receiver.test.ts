@@ -19,7 +19,7 @@ vi.setConfig({ testTimeout: 90_000 });
 
 const TEXT = 'The tide comes in twice a day, and goes out again as often.';
 const LINES = {
-  lost: 'traces cannot be exported: they are lost until they can',
+  lost: 'traces cannot be exported: dropping them',
   back: 'traces are exported again',
 };
 /** So that a test need not wait for what takes ten seconds otherwise. */

@@ -3,13 +3,26 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { startPortkey } from '../../../bench/proxies/portkey.ts';
-import { cached } from '../cached.ts';
-import type { GatewayUnderTest } from '../gateway.ts';
+import { type CachedProgram, cachedDirectory } from '../../../test/cached-program.ts';
+import { type GatewayUnderTest, pathOf } from '../gateway.ts';
 
 const PACKAGE = '@portkey-ai/gateway';
 const VERSION = '1.15.2';
 /** On Node 24 it answers each streamed request with a 500 if it gets a later one of those that it takes. */
 const OVERRIDES = { '@hono/node-server': '1.13.8' };
+
+/** The folder of its package, or why this machine has none. */
+export async function installedPortkey(): Promise<CachedProgram> {
+  const project = await cachedDirectory('holdfast-conformance', `portkey-${VERSION}`, 'Portkey', install);
+  return 'missing' in project ? project : { path: join(project.path, 'node_modules', PACKAGE) };
+}
+
+async function install(prefix: string): Promise<void> {
+  const manifest = { private: true, dependencies: { [PACKAGE]: VERSION }, overrides: OVERRIDES };
+  writeFileSync(join(prefix, 'package.json'), JSON.stringify(manifest));
+  const words = ['install', '--prefix', prefix, '--no-audit', '--no-fund', '--ignore-scripts'];
+  await promisify(execFile)('npm', words);
+}
 
 export const PORTKEY: GatewayUnderTest = {
   name: 'Portkey',
@@ -17,13 +30,7 @@ export const PORTKEY: GatewayUnderTest = {
   configuration:
     '[`portkey.json`](../scripts/conformance/gateways/portkey.json): retries, a fallback, a timeout',
   async start(provider_port, directory) {
-    const installed = await cached(`portkey-${VERSION}`, async (prefix) => {
-      const manifest = { private: true, dependencies: { [PACKAGE]: VERSION }, overrides: OVERRIDES };
-      writeFileSync(join(prefix, 'package.json'), JSON.stringify(manifest));
-      const words = ['install', '--prefix', prefix, '--no-audit', '--no-fund', '--ignore-scripts'];
-      await promisify(execFile)('npm', words);
-    });
-    const portkey = await startPortkey(join(installed, 'node_modules', PACKAGE), provider_port, directory);
+    const portkey = await startPortkey(pathOf(await installedPortkey()), directory);
     const header = (wire: string, provider: string) => [
       `--${wire}-header`,
       `x-portkey-config: ${configuration(provider, provider_port)}`,

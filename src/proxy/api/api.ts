@@ -24,6 +24,7 @@ import { WIRES } from '../wires/registry.ts';
 import type { ApiContext } from './api-context.ts';
 import { deploymentIn, forDeployment } from './azure-path.ts';
 import { streamedRequest } from './document-request.ts';
+import { faultsIn, faultyRelay, missFaults } from './injected-faults.ts';
 import { holdingBody, takeBody, takeJsonBodies } from './request-bodies.ts';
 import { attend, beforehand, detachTimeoutOf, type WantedDocument } from './respond.ts';
 import { returnToRun } from './return.ts';
@@ -87,6 +88,7 @@ function answer(
   if (body.fields.stream === true) return streamAnswer(wire, body, request, reply, context);
   const streamed = streamedRequest(wire, body, request.url, () => request.owner, context);
   if (streamed) return documentAnswer(wire, body, streamed, request, reply, context);
+  if (faultsIn(request.headers).length > 0) throw apiError('fault_not_injected');
   return passAnswer(wire, body, request, reply, context);
 }
 
@@ -177,6 +179,7 @@ async function streamAnswer(
     ...(document && { events: 'none' }),
     ...(thread && { thread: thread.name }),
   };
+  const faults = faultsIn(headers);
   const hasNotices = wantsNotices(headers['holdfast-notices'], configuration);
   const active = registry.begin(request.owner, caller.client, memory);
   try {
@@ -186,15 +189,15 @@ async function streamAnswer(
     const repeated = { wire: wire.name, model: asked.model, body: body.text };
     const digest = requestDigest(secret, { ...repeated, events });
     const isJoinable = () => wire.facts(asked).spliceable;
-    const asker: Ask = { owner, digest, fresh, signal, isJoinable };
     // A client that names its run comes back to a step that it has begun.
     const isStep = task && options.run === undefined;
+    const asker: Ask = {
+      ...{ owner, digest, fresh, signal, isJoinable },
+      ...(key !== undefined && { note: keyNote(key) }),
+    };
     const step = isStep ? await beforehand(steps.stepOf(asker, task), reply, active) : undefined;
-    const note = step?.note ?? (key === undefined ? undefined : keyNote(key));
-    const ask: Ask = note ? { ...asker, note } : asker;
+    const ask = step?.ask ?? asker;
     const ofTask = task && step && { owner, task: task.task, era: step.era };
-    // Beside the look-up, so that a new step waits for the store once less.
-    const numbering = ofTask && step?.note && context.tasks.numberOf(ofTask, step.note);
     const onOpen = (run: RunId) => {
       lookup.remember(ask, run);
       if (ofTask) context.tasks.answered(ofTask, task);
@@ -205,6 +208,7 @@ async function streamAnswer(
     };
     const known = options.run ?? (await beforehand(lookup.find(ask), reply, active));
     if (known !== undefined) {
+      missFaults(faults, known, wire, context);
       const knowsLast = options.run !== undefined && !document;
       const last = (knowsLast ? lastEventOf(headers, known) : undefined) ?? NO_EVENTS;
       const onLeft = (run: RunId, left: Left) => lookup.leave(ask, run, left);
@@ -226,6 +230,7 @@ async function streamAnswer(
       return await returnToRun(back, reply, context);
     }
     if (step) context.metrics.steps.inc({ outcome: 'new' });
+    const numbering = ofTask && step?.note && context.tasks.numberOf(ofTask, step.note, ask.noted === 'own');
     const number = numbering && (await beforehand(numbering, reply, active));
     if (ofTask && number !== undefined) context.divergences.began(ofTask, task, number, body.text);
     const headersFor = (upstream: UpstreamConfiguration) => streamRequestHeaders(headers, upstream, wire);
@@ -253,9 +258,8 @@ async function streamAnswer(
       memory,
       signal,
     };
-    const relay = hasNotices
-      ? noticedRelay(context.relay, context.notices, thread?.isDerived)
-      : context.relay;
+    const struck = faults.length > 0 ? faultyRelay(context.relay, faults) : context.relay;
+    const relay = hasNotices ? noticedRelay(struck, context.notices, thread?.isDerived) : struck;
     registry.hold(run.id, active);
     if (resumable) active.outlive(run.id, detachTimeoutOf(context));
     await attend(

@@ -37,7 +37,7 @@ const EVENTS: Readonly<Record<WebhookEvent, DescribedEvent>> = {
     },
   },
   'task.call_unknown': {
-    summary: 'A tool call was claimed of which nothing is known since an earlier claim',
+    summary: 'A tool call was claimed again after an earlier claim lapsed without a result',
     data: { call: object({ key: text, claim: text, claimed_at: time }) },
   },
 };

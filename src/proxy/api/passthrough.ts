@@ -9,6 +9,7 @@ import type { NoticeForm } from '../run/notices/noticed-relay.ts';
 import { type Headers, requestHeaders, responseHeaders } from '../upstream/headers.ts';
 import type { Target } from '../upstream/target.ts';
 import type { Transport, TransportRequest, TransportResponse } from '../upstream/transport.ts';
+import { unreadBody } from '../upstream/unread-body.ts';
 import { errorBodyOn } from '../wires/common/wire.ts';
 import { wireAt } from '../wires/registry.ts';
 
@@ -136,11 +137,4 @@ function headersOf(
   const headers = requestHeaders(request.headers, upstream, wireAt(request.url ?? ''));
   const length = request.headers['content-length'];
   return body === undefined && length !== undefined ? { ...headers, 'content-length': length } : headers;
-}
-
-/** The body of a request that has one, as it comes. */
-export function unreadBody(request: IncomingMessage): IncomingMessage | undefined {
-  const { headers } = request;
-  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-  return hasBody ? request : undefined;
 }

@@ -175,7 +175,7 @@ export const detachTimeoutOf = ({ configuration, store, time, log }: RunContext)
     // It is put again after the first of these times, needed after the lease, and looked for in the second one.
     const ttl_ms = 2 * resume.detached_ms + checkpoint.lease_ms + resume.salvage_after_ms;
     store.notes.put(owner, detachedNote(run), '', ttl_ms).catch((error: unknown) => {
-      log.warn({ run, err: error }, 'that no client waits for a run could not be noted');
+      log.warn({ run, err: error }, 'could not note that a run has no client');
     });
   },
 });

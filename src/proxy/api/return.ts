@@ -313,7 +313,7 @@ function hold({ records }: StoredRun, { run, active, options }: Return, context:
 /** A client waits for the run again, so that no replica is to continue it in place of this one. Never rejects. */
 export async function attached(run: RunId, owner: Owner, { store, log }: RunContext): Promise<void> {
   await store.notes.consume(owner, detachedNote(run)).catch((error: unknown) => {
-    log.warn({ run, err: error }, 'that a client waits for a run again could not be noted');
+    log.warn({ run, err: error }, 'could not note that a run has a client again');
   });
 }
 

@@ -27,6 +27,6 @@ export class ReaderNote {
     this.#noted_ms = now_ms;
     store.notes
       .put(owner, { kind: 'reader', name: run }, '', READER_NOTE_MS)
-      .catch((error) => log.warn({ run, err: error }, 'the note of a reader could not be stored'));
+      .catch((error) => log.warn({ run, err: error }, 'could not store the note of a reader'));
   }
 }

@@ -28,6 +28,10 @@ export interface Ask {
   readonly digest: string;
   /** Where the run is noted that the request stands for: by its `Idempotency-Key`, or as a step of its task. */
   readonly note?: NoteKey;
+  /** What that note says, if it has been claimed already. */
+  readonly noted?: Noted;
+  /** Of a step of a task: the session that it was begun for, if that had a name. */
+  readonly session?: string | undefined;
   /** What was delivered of an answer to this request can be continued. */
   isJoinable(): boolean;
   /** What the run is called if it is a new one. */
@@ -40,9 +44,14 @@ export interface Ask {
 export interface KnownRun {
   readonly run: RunId;
   readonly digest?: string;
+  /** See `Ask`. */
+  readonly session?: string | undefined;
   /** Its client has left it before it had all of the answer: the run continues for a while, or is about to end. */
   readonly left?: Left;
 }
+
+/** What a note says to a request that claims it: `own`, if no other request had it before. */
+export type Noted = KnownRun | 'own';
 
 export type Left = 'detached' | 'ending';
 
@@ -57,6 +66,7 @@ export function knownRunIn(note: string): KnownRun | undefined {
 export class RunLookup {
   readonly #context: RunContext;
   readonly #registry: RunRegistry;
+  readonly #ttl_ms: number;
   /** Does not apply to requests with a key, or of a task, which are looked up all the same. */
   readonly #patience: BestEffortStore;
   /** With those, and with a request of which it is known that it repeats another one. */
@@ -65,6 +75,7 @@ export class RunLookup {
   constructor(context: RunContext, registry: RunRegistry) {
     this.#context = context;
     this.#registry = registry;
+    this.#ttl_ms = context.configuration.checkpoint.ttl_s * 1000;
     this.#patience = new BestEffortStore(context, 'repeated requests are not recognised');
     this.#longPatience = new BestEffortStore(
       context,
@@ -83,6 +94,22 @@ export class RunLookup {
     if (!this.#context.configuration.resume.match_requests) return undefined;
     if (this.#patience.isResting) return undefined;
     return this.#ofRequest(ask);
+  }
+
+  /** Has the note name `ask.fresh`, unless it names a run. Undefined where the store does not say. Throws `idempotency_mismatch`. */
+  async claim(ask: Ask, note: NoteKey): Promise<Noted | undefined> {
+    const { notes } = this.#context.store;
+    const own = ownNote(ask);
+    const kept = await this.#longPatience.answerOf(notes.claim(ask.owner, note, own, this.#ttl_ms));
+    if (kept === undefined) return undefined;
+    if (kept === own) return 'own';
+    const known = knownRunIn(kept);
+    if (!known) {
+      await this.#longPatience.answerOf(notes.put(ask.owner, note, own, this.#ttl_ms));
+      return 'own';
+    }
+    if (known.digest !== ask.digest) throw apiError('idempotency_mismatch');
+    return known;
   }
 
   /**
@@ -122,13 +149,13 @@ export class RunLookup {
   }
 
   /** Resolves once the store has the note, or has failed at it. */
-  async #note({ owner, digest, note }: Ask, known: KnownRun): Promise<void> {
+  async #note({ owner, digest, session, note }: Ask, known: KnownRun): Promise<void> {
     const { configuration, store } = this.#context;
-    const { clocks, resume, checkpoint } = configuration;
+    const { clocks, resume } = configuration;
     const patience = note ? this.#longPatience : this.#patience;
     if (patience.isResting || (!note && !resume.match_requests)) return;
     const noted = note
-      ? store.notes.put(owner, note, JSON.stringify({ ...known, digest }), checkpoint.ttl_s * 1000)
+      ? store.notes.put(owner, note, JSON.stringify({ ...known, digest, session }), this.#ttl_ms)
       : store.notes.put(
           owner,
           requestNote(digest),
@@ -139,28 +166,20 @@ export class RunLookup {
   }
 
   async #ofNote(ask: Ask, own: NoteKey): Promise<RunId | undefined> {
-    const { owner, digest, fresh } = ask;
-    const { configuration, store } = this.#context;
-    const ttl_ms = configuration.checkpoint.ttl_s * 1000;
-    const claim = JSON.stringify({ run: fresh, digest } satisfies KnownRun);
+    const { owner, signal } = ask;
+    const { notes } = this.#context.store;
     let note = own;
     for (let runs = 0; runs < RUNS_PER_NOTE_MAX; runs++) {
-      const kept = await this.#longPatience.answerOf(store.notes.claim(owner, note, claim, ttl_ms));
-      if (kept === undefined) return undefined;
-      if (kept === claim) {
-        if (runs > 0) await this.#longPatience.answerOf(store.notes.put(owner, own, claim, ttl_ms));
+      const noted = note === own && ask.noted ? ask.noted : await this.claim(ask, note);
+      if (noted === undefined) return undefined;
+      if (noted === 'own') {
+        if (runs > 0) await this.#longPatience.answerOf(notes.put(owner, own, ownNote(ask), this.#ttl_ms));
         return undefined;
       }
-      const known = knownRunIn(kept);
-      if (!known) {
-        await this.#longPatience.answerOf(store.notes.put(owner, note, claim, ttl_ms));
-        return undefined;
-      }
-      if (known.digest !== digest) throw apiError('idempotency_mismatch');
-      const stored = await this.#begun(known.run, owner, ask.signal);
-      if (stored && (await this.#isOfUse(ask, known, stored))) return known.run;
+      const stored = await this.#begun(noted.run, owner, signal);
+      if (stored && (await this.#isOfUse(ask, noted, stored))) return noted.run;
       // Of all requests that cannot use this run, one begins the run that takes its place.
-      note = successorNote(known.run);
+      note = successorNote(noted.run);
     }
     return undefined;
   }
@@ -307,6 +326,9 @@ export class RunLookup {
     return (await this.#longPatience.answerOf(this.#context.store.read(run, owner, NO_RECORDS))) ?? undefined;
   }
 }
+
+/** What a note says once the request has it. */
+const ownNote = ({ fresh, digest, session }: Ask): string => JSON.stringify({ run: fresh, digest, session });
 
 export const keyNote = (name: string): NoteKey => ({ kind: 'idempotency', name });
 /** What takes the place of a run that has ended without a whole answer. */

@@ -48,7 +48,7 @@ export class StorePoll {
       try {
         return await ask();
       } catch (error) {
-        log.warn({ ...this.#subject, err: error }, 'what is followed cannot be read');
+        log.warn({ ...this.#subject, err: error }, 'the followed run or task cannot be read');
         if (this.#signal.aborted || time.now() >= until_ms) return undefined;
       }
       await sleep(time, POLL_MS_MAX, this.#signal);

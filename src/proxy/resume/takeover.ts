@@ -65,7 +65,7 @@ async function underWay(
   const tail = beyond(stored, position);
   const held = await readHeldCalls(store.notes, reader.owner, reader.run).catch((error: unknown) => {
     // Without the names of what was cut, the rest is asked for all the same.
-    log.warn({ run: reader.run, err: error }, 'the held calls of a run are unknown: the store fails');
+    log.warn({ run: reader.run, err: error }, 'held calls unknown: the store failed');
     return undefined;
   });
   const resumption = { lease, stored, tail, held, ...(barred && { barred }) };

@@ -1,6 +1,6 @@
 import { type JournalFold, settledCalls } from '../../checkpoint/journal-fold.ts';
 import type { RunId } from '../../checkpoint/store.ts';
-import { type Interruption, isPermanent } from '../../interrupts/interruption.ts';
+import { type Cause, type Interruption, isPermanent } from '../../interrupts/interruption.ts';
 import { type ErrorCode, type ErrorObject, errorObject, errorStatus } from '../../lib/errors.ts';
 import { tailOf } from '../../lib/text.ts';
 import type { GiveUp } from '../../plans/decide.ts';
@@ -61,7 +61,7 @@ export function failureEvent(
   const cause = why === 'context_full' ? 'context_overflow' : interruption.cause;
   const { reasoning, text, refusal, closedCalls, providerTools } = transcript;
   const calls = [...closedCalls, ...forwarded];
-  const message = messageOf(interruption, why, providerTools);
+  const message = messageOf(interruption, why, attempts, providerTools);
   // Asked again from the beginning, the provider would run its tools again.
   const retryable = !isPermanent(cause) && why !== 'poisoned' && providerTools.length === 0;
   return {
@@ -153,7 +153,12 @@ function codeOf({ evidence }: Interruption, why: GiveUp): ErrorCode {
   return why === 'not_recoverable' ? 'not_recoverable' : 'stream_interrupted';
 }
 
-function messageOf(interruption: Interruption, why: GiveUp, tools: readonly ProviderTool[]): string {
+function messageOf(
+  interruption: Interruption,
+  why: GiveUp,
+  attempts: number,
+  tools: readonly ProviderTool[],
+): string {
   if (why === 'poisoned') return errorObject('run_poisoned').message;
   if (why === 'request_unknown') return errorObject('not_resumable').message;
   const reason = reasonOf(interruption);
@@ -161,11 +166,25 @@ function messageOf(interruption: Interruption, why: GiveUp, tools: readonly Prov
     return errorObject(why, { reason, tools: namesOf(tools, why) }).message;
   if (why === 'not_recoverable') {
     return errorObject('not_recoverable', {
-      reason: `${reason}; n > 1, best_of, suffix, echo, logprobs and audio cannot be joined`,
+      reason: `${reason}; n > 1, best_of, suffix, echo, logprobs and audio can't be joined`,
     }).message;
   }
-  return errorObject('stream_interrupted', { reason: `${reason}; gave up: ${why}` }).message;
+  const words = GAVE_UP[why] ?? `after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`;
+  return errorObject('stream_interrupted', { reason: `${reason}; gave up ${words} (${why})` }).message;
 }
+
+/** Where there is nothing to say but how many attempts were made, there is no entry. */
+const GAVE_UP: Readonly<Partial<Record<GiveUp, string>>> = {
+  permanent: "because another attempt can't help",
+  plan_not_allowed: 'because recovery.plans forbids the plan that fits',
+  no_way_left: 'because no way is left to ask for the rest',
+  context_full: "because the rest doesn't fit into the context",
+  no_progress: 'because nothing new came for recovery.no_progress_ms',
+  repeated_failure: 'because the attempts kept failing at the same character',
+  work: 'because the attempts generated too many tokens',
+  deadline: 'because the deadline has passed',
+  retry_after: 'because the provider asked for a longer wait than recovery.retry_after_max_s',
+};
 
 /** Of the tools that the error is about. */
 function namesOf(tools: readonly ProviderTool[], why: GiveUp): string {
@@ -175,8 +194,23 @@ function namesOf(tools: readonly ProviderTool[], why: GiveUp): string {
 
 function reasonOf({ cause, evidence, status, message }: Interruption): string {
   const detail = status ?? ('code' in evidence ? evidence.code : evidence.kind);
-  return message ? `${cause} (${detail}): ${message}` : `${cause} (${detail})`;
+  const reason = `${CAUSES[cause]} (${cause}, ${detail})`;
+  return message ? `${reason}: ${message}` : reason;
 }
+
+const CAUSES: Readonly<Record<Cause, string>> = {
+  connection_reset: 'the connection broke',
+  idle_stall: 'the answer stalled',
+  goaway: 'the provider closed the connection',
+  provider_5xx: 'the provider failed',
+  rate_limited: 'the provider limits the rate of requests',
+  context_overflow: 'the request is too long for the model',
+  invalid_request: 'the provider refused the request',
+  unauthorised: 'the provider refused the key',
+  model_not_found: "the provider doesn't know the model",
+  content_filter: 'a content filter stopped the answer',
+  quota: 'the quota is spent',
+};
 
 /** The `holdfast` object of the error that ends a stream: everything a client needs to save the partial answer. */
 function failureDetails(failed: FailedRun, partial: PartialAnswer): object {

@@ -101,7 +101,7 @@ export class RunJournal extends JournalWriter {
     } catch (error) {
       if (error instanceof AcquireRefusedError) return false;
       metrics.checkpointErrors.inc({ store: store.name });
-      log.warn({ run: id, err: error }, 'not taken back: the store failed');
+      log.warn({ run: id, err: error }, 'could not take the run back: the store failed');
       return false;
     }
   }

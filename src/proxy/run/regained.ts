@@ -41,12 +41,12 @@ export async function regained(
     }
     if (store.takeBack) {
       if (!(await journal.takeBack(stored))) continue;
-      log.warn({ run: run.id }, 'taken back: other replicas had taken the run over, and added nothing');
+      log.warn({ run: run.id }, 'taken back: other replicas took the run over but added nothing');
     } else {
       // There, no event may be shown that is not stored; and what has not ended may be taken over.
       if (durability === 'write_ahead' || !stored.end) return false;
       journal.begin(undefined, time.now());
-      log.warn({ run: run.id }, 'salvaged meanwhile: the run continues without checkpoints');
+      log.warn({ run: run.id }, 'another replica salvaged the run: it continues without checkpoints');
     }
     await withdrawNotices(run, context);
     return durability === 'write_ahead' ? journal.proven() : true;

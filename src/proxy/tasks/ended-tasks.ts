@@ -59,7 +59,8 @@ export class EndedTasks {
     this.#list = { owner: replicas, name: '', era: '' };
     this.#lists = new ShrinkingLists({
       notes: context.store.notes,
-      kinds: { number: 'due_task', turn: 'due_number' },
+      kind: 'due_task',
+      turn: 'due_number',
       last: 'last_due',
       // Then what is left of a task has expired as well.
       ttl_ms: context.configuration.checkpoint.ttl_s * 1000,
@@ -157,7 +158,10 @@ export class EndedTasks {
     try {
       await work();
     } catch (error) {
-      this.#options.context.log.warn({ err: error }, 'tasks that have ended are kept for longer');
+      this.#options.context.log.warn(
+        { err: error },
+        'ended tasks are kept for longer: the store does not answer',
+      );
     }
   }
 }

@@ -3,9 +3,11 @@ import type { Owner } from '../../checkpoint/store.ts';
 import { remember } from '../../lib/bounded-map.ts';
 
 /** How many times the name of another replica may be a moment ahead. */
-const TURNS_MAX = 64;
+export const TURNS_MAX = 64;
 /** Lists whose ends this replica has at hand. */
 const LISTS_MAX = 10_000;
+/** How many names are asked for at once where one of them is looked for. */
+const SEARCHED_AT_ONCE = 100;
 
 /** One list, and whose it is. */
 export interface NumberedList {
@@ -22,29 +24,29 @@ export interface NumberedName {
 
 export interface NumberedNamesOptions {
   readonly notes: Notes;
-  /** Of the notes that say which name has a number, and which number a name is to have. */
-  readonly kinds: { readonly number: NoteKey['kind']; readonly turn: NoteKey['kind'] };
+  /** Of the notes that say which name has a number. */
+  readonly kind: NoteKey['kind'];
   readonly ttl_ms: number;
   /** The highest number there is. */
   readonly numbers_max: number;
 }
 
 /**
- * Lists of names with numbers from 1 on. A name is given the next number once, and keeps it. Each number is a note of its own
- * that is never changed, so all replicas see the same names, in the same order. Every method rejects where the store does not answer.
+ * Lists of names with numbers from 1 on. Each number is a note of its own that is never changed, so all replicas see the same
+ * names, in the same order. Every method rejects where the store does not answer.
  */
 export class NumberedNames {
   readonly #notes: Notes;
-  readonly #kinds: NumberedNamesOptions['kinds'];
+  readonly #kind: NoteKey['kind'];
   readonly #ttl_ms: number;
   readonly #numbers_max: number;
   readonly #last = new Map<string, number>();
   /** Of each list that is added to here, the name that is numbered last: those of one replica would only be in each other's way. */
   readonly #queues = new Map<string, Promise<unknown>>();
 
-  constructor({ notes, kinds, ttl_ms, numbers_max }: NumberedNamesOptions) {
+  constructor({ notes, kind, ttl_ms, numbers_max }: NumberedNamesOptions) {
     this.#notes = notes;
-    this.#kinds = kinds;
+    this.#kind = kind;
     this.#ttl_ms = ttl_ms;
     this.#numbers_max = numbers_max;
   }
@@ -55,39 +57,28 @@ export class NumberedNames {
   }
 
   /**
-   * The number of the name; `undefined` where the list is full. `known`: a number that was given, or 0, for a replica that has
-   * not seen the list, or not for long.
+   * Gives the name the next number; `undefined` where the list is full. A name that is added twice has two. `known`: a number
+   * that was given, or 0, for a replica that has not seen the list, or not for long.
    */
-  async numberOf(list: NumberedList, name: string, known: number): Promise<number | undefined> {
-    const key = keyOf(list);
-    const before = this.#queues.get(key);
-    const numbering = (async () => {
-      await before?.catch(() => {});
-      return this.#claimNumber(list, name, known);
-    })();
-    this.#queues.set(key, numbering);
-    try {
-      return await numbering;
-    } finally {
-      if (this.#queues.get(key) === numbering) this.#queues.delete(key);
-    }
+  add(list: NumberedList, name: string, known: number): Promise<number | undefined> {
+    return this.queued(list, async () => {
+      let last = Math.max(known, this.seen(list) ?? 0);
+      for (let turn = 0; turn < TURNS_MAX; turn++) {
+        const number = last + 1;
+        if (number > this.#numbers_max) return undefined;
+        if (await this.claim(list, number, name)) return number;
+        last = await this.lastOf(list, number);
+      }
+      return undefined;
+    });
   }
 
-  /**
-   * In each turn, all replicas that number this name at the same time agree on a number for it, and on the name that has the
-   * number: this one, or another one that was a moment ahead.
-   */
-  async #claimNumber(list: NumberedList, name: string, known: number): Promise<number | undefined> {
-    const { owner } = list;
-    const claim = (note: NoteKey, value: string) => this.#notes.claim(owner, note, value, this.#ttl_ms);
-    let last = Math.max(known, this.seen(list) ?? 0);
-    for (let turn = 0; turn < TURNS_MAX; turn++) {
-      const number = Number(await claim(this.#turnNote(list, name, turn), String(last + 1)));
-      if (number > this.#numbers_max) return undefined;
-      const holder = await claim(this.#numberNote(list, number), name);
-      this.#see(list, number);
-      if (holder === name) return number;
-      last = await this.lastOf(list, number);
+  /** The last number that the name was given. It takes as many reads as there are numbers above it. `known`: as of {@link add}. */
+  async find(list: NumberedList, name: string, known: number): Promise<number | undefined> {
+    for (let last = await this.lastOf(list, known); last > 0; last -= SEARCHED_AT_ONCE) {
+      const names = await this.names(list, Math.max(1, last - SEARCHED_AT_ONCE + 1), last);
+      const found = names.findLast((each) => each.name === name);
+      if (found) return found.number;
     }
     return undefined;
   }
@@ -107,7 +98,7 @@ export class NumberedNames {
 
   /** `undefined` where there is none, or it is known no longer. */
   async nameAt(list: Omit<NumberedList, 'era'>, number: number): Promise<string | undefined> {
-    return this.#notes.get(list.owner, this.#numberNote(list, number));
+    return this.#notes.get(list.owner, this.#note(list, number));
   }
 
   /** Those of the names from `first` to `last` that are still known, all asked for at once. */
@@ -121,28 +112,38 @@ export class NumberedNames {
   async keep(list: NumberedList, { number, name }: NumberedName): Promise<boolean> {
     const holder = await this.nameAt(list, number);
     if (holder !== undefined && holder !== name) return false;
-    await this.#notes.put(list.owner, this.#numberNote(list, number), name, this.#ttl_ms);
+    await this.#notes.put(list.owner, this.#note(list, number), name, this.#ttl_ms);
     return true;
   }
 
-  /** Forgets a name, and that it had a number. */
-  async remove(list: NumberedList, { number, name }: NumberedName): Promise<void> {
-    const { owner } = list;
-    let turn = 0;
-    while ((await this.#notes.consume(owner, this.#turnNote(list, name, turn))) !== undefined) turn++;
-    await this.#notes.consume(owner, this.#numberNote(list, number));
+  async remove({ owner, ...list }: NumberedList, { number }: NumberedName): Promise<void> {
+    await this.#notes.consume(owner, this.#note(list, number));
   }
 
-  #see(list: NumberedList, number: number): void {
+  /** Whether the name has the number by now. */
+  protected async claim(list: NumberedList, number: number, name: string): Promise<boolean> {
+    const holder = await this.#notes.claim(list.owner, this.#note(list, number), name, this.#ttl_ms);
     if (number > (this.seen(list) ?? 0)) remember(this.#last, keyOf(list), number, LISTS_MAX);
+    return holder === name;
   }
 
-  #turnNote(list: NumberedList, name: string, turn: number): NoteKey {
-    return { kind: this.#kinds.turn, name: JSON.stringify([list.name, name, turn]) };
+  protected async queued<Result>(list: NumberedList, work: () => Promise<Result>): Promise<Result> {
+    const key = keyOf(list);
+    const before = this.#queues.get(key);
+    const working = (async () => {
+      await before?.catch(() => {});
+      return work();
+    })();
+    this.#queues.set(key, working);
+    try {
+      return await working;
+    } finally {
+      if (this.#queues.get(key) === working) this.#queues.delete(key);
+    }
   }
 
-  #numberNote(list: Omit<NumberedList, 'era'>, number: number): NoteKey {
-    return { kind: this.#kinds.number, name: JSON.stringify([list.name, number]) };
+  #note({ name }: Pick<NumberedList, 'name'>, number: number): NoteKey {
+    return { kind: this.#kind, name: JSON.stringify([name, number]) };
   }
 }
 

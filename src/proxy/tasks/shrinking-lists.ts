@@ -1,27 +1,23 @@
 import type { NoteKey } from '../../checkpoint/notes.ts';
-import {
-  type NumberedList,
-  type NumberedName,
-  NumberedNames,
-  type NumberedNamesOptions,
-} from './numbered-names.ts';
+import { AgreedNumbers, type AgreedNumbersOptions } from './agreed-numbers.ts';
+import type { NumberedList, NumberedName } from './numbered-names.ts';
 
-interface ShrinkingListsOptions extends Omit<NumberedNamesOptions, 'numbers_max'> {
+interface ShrinkingListsOptions extends Omit<AgreedNumbersOptions, 'numbers_max'> {
   /** Of the note that says which number was given last. */
   readonly last: NoteKey['kind'];
 }
 
 /**
- * Lists of {@link NumberedNames} that lose their names in any order. What is left of such a list does not show where it ends,
+ * Lists of {@link AgreedNumbers} that lose their names in any order. What is left of such a list does not show where it ends,
  * so its last number is noted, or one shortly before that. Every method rejects where the store does not answer.
  */
 export class ShrinkingLists {
   readonly #options: ShrinkingListsOptions;
-  readonly #names: NumberedNames;
+  readonly #names: AgreedNumbers;
 
   constructor(options: ShrinkingListsOptions) {
     this.#options = options;
-    this.#names = new NumberedNames({ ...options, numbers_max: Number.MAX_SAFE_INTEGER });
+    this.#names = new AgreedNumbers({ ...options, numbers_max: Number.MAX_SAFE_INTEGER });
   }
 
   /** The number of the name, which is `known` where that was its number before, and is no other's by now. */

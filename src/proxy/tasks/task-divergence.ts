@@ -5,7 +5,7 @@ import { isObject, parsedJson } from '../../lib/json.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 import type { NumberedName } from './numbered-names.ts';
 import { changedPaths } from './request-difference.ts';
-import { storedStep } from './step-runs.ts';
+import { knownStep, storedStep } from './step-runs.ts';
 import type { TaskEra, TaskOrigin, TaskRecords } from './task-records.ts';
 import { sessionNoteOf } from './task-steps.ts';
 
@@ -74,7 +74,7 @@ export class TaskDivergences {
     this.#look({ task, session, number, body, had }).then(
       (outcome) => outcome === 'goes_on' && remember(this.#had, key, number, SESSIONS_MAX),
       (error: unknown) =>
-        this.#context.log.warn({ err: error }, 'whether a process has diverged could not be found out'),
+        this.#context.log.warn({ err: error }, 'could not check whether a process diverged'),
     );
   }
 
@@ -158,10 +158,13 @@ export class TaskDivergences {
     return step;
   }
 
-  /** What the session was to begin for the step, and has where no other one had. Undefined where it has not had the step. */
+  /** What the session has begun for the step, or was to begin if no other one had. Undefined where it has not had the step. */
   async #runFor(task: TaskEra, session: string, step: NumberedName): Promise<RunId | undefined> {
+    const { store } = this.#context;
+    const known = await knownStep(store, task.owner, step.name);
+    if (known?.session === session) return known.run;
     const note = sessionNoteOf(task.task, session, step);
-    const run = note && (await this.#context.store.notes.get(task.owner, note));
+    const run = note && (await store.notes.get(task.owner, note));
     return run !== undefined && isRunId(run) ? run : undefined;
   }
 

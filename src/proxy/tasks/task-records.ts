@@ -4,6 +4,7 @@ import type { Owner } from '../../checkpoint/store.ts';
 import { remember } from '../../lib/bounded-map.ts';
 import { isObject, parsedJson } from '../../lib/json.ts';
 import type { RunContext } from '../run/context/run-context.ts';
+import { AgreedNumbers } from './agreed-numbers.ts';
 import { type NumberedList, type NumberedName, NumberedNames } from './numbered-names.ts';
 import { ShrinkingLists } from './shrinking-lists.ts';
 import type { OwnedTask } from './task-states.ts';
@@ -62,8 +63,8 @@ export class TaskRecords {
   readonly #belongings: readonly Belongings[];
   readonly #tasks: ShrinkingLists;
   readonly #steps: NumberedNames;
-  readonly #calls: NumberedNames;
-  readonly #sessions: NumberedNames;
+  readonly #calls: AgreedNumbers;
+  readonly #sessions: AgreedNumbers;
   readonly #records = new Map<string, TaskRecord>();
   /** When they were noted here, by the clock that only runs forward. */
   readonly #noted_ms = new Map<string, number>();
@@ -91,25 +92,28 @@ export class TaskRecords {
       notes,
       // A task is noted again while it has answers, which its number has to outlive.
       ttl_ms: (1 + NOTED_SHARE) * ttl_ms,
-      kinds: { number: 'owner_task', turn: 'task_number' },
+      kind: 'owner_task',
+      turn: 'task_number',
       last: 'last_task',
     });
     this.#steps = new NumberedNames({
       notes,
       ttl_ms,
-      kinds: { number: 'task_step', turn: 'step_number' },
+      kind: 'task_step',
       numbers_max: STEPS_MAX,
     });
-    this.#calls = new NumberedNames({
+    this.#calls = new AgreedNumbers({
       notes,
       ttl_ms,
-      kinds: { number: 'task_call', turn: 'call_number' },
+      kind: 'task_call',
+      turn: 'call_number',
       numbers_max: Number.MAX_SAFE_INTEGER,
     });
-    this.#sessions = new NumberedNames({
+    this.#sessions = new AgreedNumbers({
       notes,
       ttl_ms,
-      kinds: { number: 'session_of_task', turn: 'session_number' },
+      kind: 'session_of_task',
+      turn: 'session_number',
       numbers_max: SESSIONS_MAX,
     });
   }
@@ -124,7 +128,7 @@ export class TaskRecords {
     remember(this.#noted_ms, key, time.now(), TASKS_MAX);
     this.#note(task, parent).catch((error: unknown) => {
       this.#noted_ms.delete(key);
-      log.warn({ err: error }, 'a task could not be noted: it is not listed before its next step');
+      log.warn({ err: error }, 'could not store a task: its next step lists it');
     });
   }
 
@@ -167,13 +171,19 @@ export class TaskRecords {
     return { steps: lastStep, calls: lastCall, sessions: lastSession };
   }
 
-  /** The number of a step, which is noted there; `undefined` where it has none, or the store does not say. Never rejects. */
-  async numberOf(task: TaskEra, { name }: NoteKey): Promise<number | undefined> {
+  /**
+   * The number of a step, which is noted there; `undefined` where it has none, or the store does not say. Never rejects.
+   * `isNew`: no request was this step before. For one step, that is said once.
+   */
+  async numberOf(task: TaskEra, { name }: NoteKey, isNew: boolean): Promise<number | undefined> {
     if (this.#patience.isResting) return undefined;
     const list = listOf(task);
-    const known = this.#steps.seen(list) === undefined ? this.#recall(task) : undefined;
-    const number = (async () => this.#steps.numberOf(list, name, (await known)?.steps ?? 0))();
-    return this.#patience.answerOf(number);
+    const numbering = async () => {
+      const last = this.#steps.seen(list) ?? (await this.#recall(task)).steps;
+      const number = isNew ? undefined : await this.#steps.find(list, name, last);
+      return number ?? this.#steps.add(list, name, last);
+    };
+    return this.#patience.answerOf(numbering());
   }
 
   /** Those of the steps from `first` to `last` that are still known. Their names are those of their notes. */

@@ -25,6 +25,8 @@ export interface TaskSession extends TaskOrigin {
 export interface TaskStep {
   /** Where the run of the step is noted; absent where the store does not say which step it is. */
   readonly note?: NoteKey;
+  /** The request, with what is known of that note. */
+  readonly ask: Ask;
   /** See `TaskState`; that of a task that was never purged where the store does not say. */
   readonly era: string;
 }
@@ -34,6 +36,11 @@ export interface TaskRules {
   readonly states: TaskStates;
   readonly terms: AgreedTerms;
   readonly usage: TaskUsage;
+}
+
+interface FoundStep extends Required<Pick<TaskStep, 'note' | 'ask'>> {
+  /** The note by which the session has come to the step, if it has by this request. */
+  readonly claimed?: NoteKey;
 }
 
 /** How many answers to one request a session has of its task. What it sends after that is no step. */
@@ -66,18 +73,18 @@ export class TaskSteps {
   async stepOf(ask: Ask, session: TaskSession): Promise<TaskStep> {
     const { owner } = ask;
     const task: OwnedTask = { owner, task: session.task };
-    const [{ note, claimed }, state, terms] = await Promise.all([
-      this.#noteOf(ask, session),
+    const [found, state, terms] = await Promise.all([
+      this.#find(ask, session),
       this.#rules.states.known(task),
       this.#termsOf(task, session.terms),
     ]);
     const { era = '' } = state ?? {};
     const ofEra: TaskEra = { ...task, era };
     const refusal = await this.#refusalOf(ofEra, state, terms);
-    if (!refusal || (note && (await this.#lookup.isAnswered(owner, note))))
-      return { era, ...(note && { note }) };
+    if (!refusal || (found && (await this.#isAnswered(found))))
+      return { era, ask: found?.ask ?? ask, ...(found && { note: found.note }) };
     // Else a repetition would look for the answer that the session was about to have.
-    if (claimed) void this.#patience.answerOf(this.#context.store.notes.consume(owner, claimed));
+    if (found?.claimed) void this.#patience.answerOf(this.#context.store.notes.consume(owner, found.claimed));
     this.#context.metrics.steps.inc({ outcome: 'refused' });
     this.#observer?.refused(ofEra, refusal.code, terms ?? {});
     throw refusal;
@@ -116,36 +123,43 @@ export class TaskSteps {
     try {
       return tokensOf(await this.#rules.usage.of(task));
     } catch (error) {
-      this.#context.log.warn({ err: error }, 'a task has a step although its budget may be spent');
+      this.#context.log.warn({ err: error }, 'a step began although the budget of its task may be spent');
       return undefined;
     }
   }
 
-  /** `claimed`: the note that the session has the answer, if it is a new one. */
-  async #noteOf(
-    ask: Ask,
-    { task, session }: TaskSession,
-  ): Promise<{ readonly note?: NoteKey; readonly claimed?: NoteKey }> {
+  /** A step that nothing is known of is the request's from now on. */
+  async #find(ask: Ask, { task, session }: TaskSession): Promise<FoundStep | undefined> {
     const { store, configuration } = this.#context;
     const { owner, digest, fresh } = ask;
-    for (let had = 0; had < SAMPLES_MAX; had++) {
-      const step = stepNote(JSON.stringify([task, digest, had]));
-      if (session === undefined) return { note: step };
-      const own = sessionNote(task, session, digest, had);
-      const claim = store.notes.claim(owner, own, fresh, configuration.checkpoint.ttl_s * 1000);
-      const first = await this.#patience.answerOf(claim);
-      if (first === undefined) return {};
-      if (first === fresh) return { note: step, claimed: own };
-      if (await this.#lookup.isOwed({ ...ask, note: step }, step)) return { note: step };
+    for (let samples = 0; samples < SAMPLES_MAX; samples++) {
+      const note = stepNote(JSON.stringify([task, digest, samples]));
+      const noted = await this.#lookup.claim({ ...ask, session }, note);
+      if (noted === undefined) return undefined;
+      if (noted === 'own') return { note, ask: { ...ask, note, noted, session }, claimed: note };
+      const step = { ...ask, note, session: noted.session };
+      if (session === undefined) return { note, ask: { ...step, noted } };
+      if (noted.session !== session) {
+        const claimed = sessionNote(task, session, digest, samples);
+        const claim = store.notes.claim(owner, claimed, fresh, configuration.checkpoint.ttl_s * 1000);
+        const first = await this.#patience.answerOf(claim);
+        if (first === undefined) return undefined;
+        if (first === fresh) return { note, ask: { ...step, noted }, claimed };
+      }
+      if (await this.#lookup.isOwed(step, note)) return { note, ask: step };
     }
-    return {};
+    return undefined;
+  }
+
+  async #isAnswered({ note, ask: { owner, noted } }: FoundStep): Promise<boolean> {
+    return noted !== 'own' && this.#lookup.isAnswered(owner, note);
   }
 }
 
-/** That the session was given the answer. `had`: how many answers to the request it had before. */
-const sessionNote = (task: string, session: string, digest: unknown, had: unknown): NoteKey => ({
+/** That the session was given the answer, which was begun for another one. `samples`: how many answers to the request it had before. */
+const sessionNote = (task: string, session: string, digest: unknown, samples: unknown): NoteKey => ({
   kind: 'task_session',
-  name: JSON.stringify([task, session, digest, had]),
+  name: JSON.stringify([task, session, digest, samples]),
 });
 
 /** The same of a step that has a number; undefined where its name is not one of ours. */
@@ -156,6 +170,6 @@ export function sessionNoteOf(
 ): NoteKey | undefined {
   const parts = parsedJson(name);
   if (!Array.isArray(parts)) return undefined;
-  const [, digest, had] = parts;
-  return sessionNote(task, session, digest, had);
+  const [, digest, samples] = parts;
+  return sessionNote(task, session, digest, samples);
 }

@@ -8,6 +8,7 @@ import {
 import { CredentialMask } from './credential-mask.ts';
 import { ERROR_BODY_BYTES } from './refusal.ts';
 import {
+  bodyOf,
   type ResponseBody,
   type Transport,
   TransportFailure,
@@ -95,9 +96,3 @@ function decompressed(bytes: Buffer, decompress: Decompress): Buffer | undefined
     return undefined;
   }
 }
-
-const bodyOf = (bytes: Buffer): ResponseBody => ({
-  async consume(take) {
-    if (bytes.length > 0) await take(bytes);
-  },
-});

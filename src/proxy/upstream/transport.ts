@@ -51,6 +51,13 @@ export interface ResponseBody {
   consume(take: TakePiece): Promise<void>;
 }
 
+/** A body that is here already. */
+export const bodyOf = (bytes: Buffer): ResponseBody => ({
+  async consume(take) {
+    if (bytes.length > 0) await take(bytes);
+  },
+});
+
 /** Opens requests. The one implementation speaks undici; tests of the pure loop use a simulated one. */
 export interface Transport {
   /** Rejects with a {@link TransportFailure} when no response came. */

@@ -409,10 +409,14 @@ const SITUATIONS: Readonly<Record<string, Readonly<Record<string, readonly Situa
   },
 };
 
+/** By the text of the document. Every replica has the same one, and compiling it takes longer than an answer. */
+const compiled = new Map<string, Ajv2020>();
+
 /** Against the schemas of the document. */
 function validatorOf(document: OpenApiDocument) {
-  const ajv = new Ajv2020({ strict: false });
-  ajv.addSchema({ $id: 'openapi', ...document });
+  const text = JSON.stringify(document);
+  const ajv = compiled.get(text) ?? new Ajv2020({ strict: false }).addSchema({ $id: 'openapi', ...document });
+  compiled.set(text, ajv);
   return (schema: object, value: unknown): string => {
     const absolute = JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"openapi#/components'));
     return ajv.validate(absolute, value) ? '' : ajv.errorsText();

@@ -267,7 +267,7 @@ describe('failures of the upstream', () => {
       code: 'upstream_unreachable',
       type: 'upstream_error',
       param: null,
-      message: "The upstream 'provider' could not be reached (ECONNREFUSED).",
+      message: "Holdfast can't reach the upstream 'provider': ECONNREFUSED.",
     });
   });
 

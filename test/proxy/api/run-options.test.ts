@@ -137,7 +137,7 @@ it.each<readonly [string, string, string]>([
         "Invalid value for 'Holdfast-Deadline-Ms': it must be a number of milliseconds, from 1 to 2147483647.",
       ] as const,
   ),
-  ['holdfast-run-id', 'run_short', 'There is no such run'],
+  ['holdfast-run-id', 'run_short', "This run doesn't exist"],
 ])('%s: %s is refused', (name, value, message) => {
   expect(() => runOptions({ [name]: value })).toThrow(message);
 });

@@ -55,7 +55,7 @@ describe('a run that is not there', () => {
     );
     expect(answers[0]?.status).toBe(404);
     expect(answers[0]?.body).toBe(
-      '{"error":{"message":"There is no such run, or it has expired.","type":"invalid_request_error","param":null,"code":"run_not_found"}}',
+      `{"error":{"message":"This run doesn't exist, or it has expired.","type":"invalid_request_error","param":null,"code":"run_not_found"}}`,
     );
     for (const answer of answers) expect(answer).toEqual(answers[0]);
     expect(readers).toEqual([]);

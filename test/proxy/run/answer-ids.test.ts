@@ -5,7 +5,7 @@ import type { JsonBody } from '../../../src/lib/json-body.ts';
 import { AnswerIds, leaveAnswerId } from '../../../src/proxy/run/answer-ids.ts';
 import type { RunState } from '../../../src/proxy/run/run-state.ts';
 import { WIRES } from '../../../src/proxy/wires/registry.ts';
-import { DEFAULTS, OWNER, RUN, silentLog } from '../../simulation/simulate.ts';
+import { DEFAULTS, OWNER, RUN, SILENT_LOG } from '../../simulation/simulate.ts';
 import { VirtualTime } from '../../simulation/virtual-time.ts';
 
 const bodyOf = (fields: object): JsonBody => ({ text: JSON.stringify(fields), fields: { ...fields } });
@@ -17,7 +17,7 @@ function situation(notes?: Partial<Notes>) {
   const store = notes
     ? ({ ...memory, notes: { ...memory.notes, ...notes } } as unknown as MemoryStore)
     : memory;
-  const context = { store, time, log: silentLog(), configuration: DEFAULTS };
+  const context = { store, time, log: SILENT_LOG, configuration: DEFAULTS };
   const ids = new AnswerIds(context);
   const inPlace = (body: JsonBody, wire = WIRES.responses, owner = OWNER) =>
     time.drive(ids.inPlace(wire, body, () => owner));

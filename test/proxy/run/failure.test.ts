@@ -54,7 +54,7 @@ describe('in a stream', () => {
   test('has the outcome of the answer, and what the client has of it', () => {
     expect(failureEvent(run, transcript, failure(reset))).toEqual({
       message:
-        'The stream was interrupted and could not be recovered: connection_reset (ECONNRESET); gave up: attempts',
+        "The stream was interrupted and couldn't be recovered: the connection broke (connection_reset, ECONNRESET); gave up after 4 attempts (attempts)",
       type: 'stream_interrupted',
       param: null,
       code: 'stream_interrupted',
@@ -67,7 +67,7 @@ describe('in a stream', () => {
         attempts: 4,
         retryable: true,
         terminal_message:
-          'The stream was interrupted and could not be recovered: connection_reset (ECONNRESET); gave up: attempts',
+          "The stream was interrupted and couldn't be recovered: the connection broke (connection_reset, ECONNRESET); gave up after 4 attempts (attempts)",
         partial: true,
         partial_chars: 15,
         partial_text: 'The holdfast',
@@ -88,13 +88,21 @@ describe('in a stream', () => {
       'the provider’s own words',
       { ...reset, cause: 'provider_5xx', status: 529, message: 'Overloaded' },
       'attempts',
-      { message: expect.stringContaining('provider_5xx (529): Overloaded; gave up: attempts') },
+      {
+        message: expect.stringContaining(
+          'provider_5xx, 529): Overloaded; gave up after 4 attempts (attempts)',
+        ),
+      },
     ],
     [
       'evidence that is no code',
       { ...reset, cause: 'idle_stall', evidence: { kind: 'clock', clock: 'idle' } },
       'no_progress',
-      { message: expect.stringContaining('idle_stall (clock); gave up: no_progress') },
+      {
+        message: expect.stringContaining(
+          'idle_stall, clock); gave up because nothing new came for recovery.no_progress_ms (no_progress)',
+        ),
+      },
     ],
     [
       'output that cannot be joined',
@@ -102,7 +110,7 @@ describe('in a stream', () => {
       'not_recoverable',
       {
         message: expect.stringContaining(
-          'connection_reset (ECONNRESET); n > 1, best_of, suffix, echo, logprobs and audio cannot be joined',
+          "connection_reset, ECONNRESET); n > 1, best_of, suffix, echo, logprobs and audio can't be joined",
         ),
         code: 'not_recoverable',
       },

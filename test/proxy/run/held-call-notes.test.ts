@@ -5,7 +5,7 @@ import type { Delta } from '../../../src/plans/delta.ts';
 import { Transcript } from '../../../src/plans/transcript.ts';
 import type { RunContext } from '../../../src/proxy/run/context/run-context.ts';
 import { HeldCallNotes, readHeldCalls } from '../../../src/proxy/run/notices/held-calls.ts';
-import { OWNER, RUN, silentLog } from '../../simulation/simulate.ts';
+import { OWNER, RUN, SILENT_LOG } from '../../simulation/simulate.ts';
 import { VirtualTime } from '../../simulation/virtual-time.ts';
 
 const INTERVAL_MS = 100;
@@ -41,7 +41,7 @@ function situation({ isNoted = false, delay_ms = 0 } = {}) {
   const scheduler = new CheckpointScheduler({ interval_ms: INTERVAL_MS, time });
   const transcript = new Transcript();
   const configuration = { checkpoint: { ttl_s: 60 } };
-  const context = { store, time, scheduler, configuration, log: silentLog() } as unknown as RunContext;
+  const context = { store, time, scheduler, configuration, log: SILENT_LOG } as unknown as RunContext;
   const run = { id: RUN, owner: OWNER } as never;
   const heldNow = () => ({
     calls: transcript.openCalls.map(({ id, name }) => ({ id, name })),

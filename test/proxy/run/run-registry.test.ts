@@ -10,7 +10,7 @@ it('an owner has so many runs under way, and others have theirs', () => {
   const registry = new RunRegistry({ runs_per_owner: 2 });
   const first = registry.begin(OWNER);
   registry.begin(OWNER);
-  expect(() => registry.begin(OWNER)).toThrow('This credential has 2 runs under way here');
+  expect(() => registry.begin(OWNER)).toThrow('This credential already has 2 active runs');
   registry.begin(STRANGER);
   first.end();
   const third = registry.begin(OWNER);

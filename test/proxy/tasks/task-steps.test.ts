@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { NoteKey } from '../../../src/checkpoint/notes.ts';
 import type { Lease } from '../../../src/checkpoint/store.ts';
 import type { Ask } from '../../../src/proxy/resume/run-lookup.ts';
@@ -24,13 +24,12 @@ function tasks() {
     (await time.drive(steps.stepOf(ask(asked), session))).note;
   /** A request that is sent, and the run that is begun for it by another replica. */
   const send = async (session: TaskSession, asked: Partial<Ask> = {}): Promise<Sent> => {
-    const sent = ask(asked);
-    const { note } = await time.drive(steps.stepOf(sent, session));
+    const { note, ask: sent } = await time.drive(steps.stepOf(ask(asked), session));
     if (!note) throw new Error('the request is no step');
-    expect(await setting.find({ ...sent, note })).toBeUndefined();
+    expect(await setting.find(sent)).toBeUndefined();
     const lease = await setting.other.acquire(sent.fresh, OWNER);
     await setting.other.append(lease, [HEADER_RECORD, textRecord(0, 'Hello')]);
-    return { note, lease, asked: { ...sent, note } };
+    return { note, lease, asked: sent };
   };
   return { ...setting, states, records, terms, steps, noteOf, send };
 }
@@ -71,6 +70,42 @@ describe('a request of a task', () => {
     expect(second.note).not.toEqual(first.note);
     await finish(other, second.lease, 'complete');
     expect([await noteOf(T2), await noteOf(T2)]).toEqual([first.note, second.note]);
+  });
+
+  it('that its process sends again after it came back for the answer is for a second one', async () => {
+    const { noteOf, send, lookup, find, ask, time, other, steps } = tasks();
+    const { note, lease, asked } = await send(T1);
+    lookup.leave(asked, lease.run, 'detached');
+    await time.drive(Promise.resolve());
+    // Delivered to the process that comes back, then to the one after it.
+    for (const session of [T1, T2]) {
+      const { ask: back } = await time.drive(steps.stepOf(ask(), session));
+      expect(back.note).toEqual(note);
+      expect(await find(back)).toBe(lease.run);
+      lookup.remember(back, lease.run);
+      await time.drive(Promise.resolve());
+      if (session === T1) await finish(other, lease, 'complete');
+    }
+    expect(await noteOf(T1)).not.toEqual(note);
+    expect(await noteOf(T2)).not.toEqual(note);
+  });
+
+  it('that two processes send at once is begun for one of them, and both have it', async () => {
+    const { steps, time, ask, find, other } = tasks();
+    const [one, two] = [ask(), ask()];
+    const both = await time.drive(Promise.all([steps.stepOf(one, T1), steps.stepOf(two, T2)]));
+    expect(both[0].note).toEqual(both[1].note);
+    expect(await find(both[0].ask)).toBeUndefined();
+    const lease = await other.acquire(one.fresh, OWNER);
+    await other.append(lease, [HEADER_RECORD, textRecord(0, 'Hello')]);
+    expect(await find(both[1].ask)).toBe(one.fresh);
+  });
+
+  it('takes one note of the store to be known as a new step', async () => {
+    const { noteOf, store } = tasks();
+    const claim = vi.spyOn(store.notes, 'claim');
+    await noteOf(T1);
+    expect(claim.mock.calls.map(([, { kind }]) => kind)).toEqual(['step', 'task_state']);
   });
 
   it('that its process sends beside one under way is for a second answer', async () => {
@@ -260,7 +295,7 @@ describe('a request of a task with a budget', () => {
   async function answeredOnce(budget_tokens: number) {
     const setting = tasks();
     const { note, lease } = await setting.send(within(budget_tokens));
-    await setting.records.numberOf({ ...TASK, era: '' }, note);
+    await setting.records.numberOf({ ...TASK, era: '' }, note, true);
     await finish(setting.other, lease, 'complete');
     return { ...setting, note };
   }
@@ -294,10 +329,11 @@ describe('a request of a task with a budget', () => {
   });
 });
 
-it('a session that is forgotten has had no answers', async () => {
+it('a session that is forgotten has had no answers of those that were begun for another one', async () => {
   const { noteOf, send, other, steps } = tasks();
   const { note, lease } = await send(T1);
   await finish(other, lease, 'complete');
-  await steps.forgetSession(TASK, 'first process', { number: 1, name: note.name });
-  expect(await noteOf(T1)).toEqual(note);
+  expect(await noteOf(T2)).toEqual(note);
+  await steps.forgetSession(TASK, 'second process', { number: 1, name: note.name });
+  expect(await noteOf(T2)).toEqual(note);
 });

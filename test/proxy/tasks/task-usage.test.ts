@@ -36,7 +36,7 @@ function replicas() {
     if (said) await store.append(lease, [{ seq: 2, events: [{ deltas: [{ kind: 'usage', usage: said }] }] }]);
     await store.finish(lease, COMPLETE);
   };
-  const number = (step: string) => records.numberOf(TASK, stepNote(step));
+  const number = (step: string) => records.numberOf(TASK, stepNote(step), true);
   /** Steps whose answers are whole. */
   const answer = async (first: number, last: number, said: Usage): Promise<void> => {
     for (let step = first; step <= last; step++) {

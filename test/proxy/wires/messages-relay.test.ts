@@ -623,7 +623,7 @@ describe('errors', () => {
       type: 'error',
       error: {
         type: 'api_error',
-        message: expect.stringContaining('provider_5xx (529): Overloaded') as string,
+        message: expect.stringContaining('provider_5xx, 529): Overloaded') as string,
         code: 'stream_interrupted',
         holdfast: expect.objectContaining({
           stream_id: 'msg_1',

@@ -16,8 +16,8 @@ import {
   RUN,
   readingOf,
   runOf,
+  SILENT_LOG,
   type SimulationOptions,
-  silentLog,
 } from '../../simulation/simulate.ts';
 import type { StreamReading } from '../../simulation/stream-reading.ts';
 import { VirtualTime } from '../../simulation/virtual-time.ts';
@@ -92,7 +92,7 @@ export async function relayRaw(answers: readonly RawAnswer[], options: Simulatio
       observer: NO_OBSERVER,
       capabilities: new CapabilityMemory(time),
       metrics: METRICS,
-      log: silentLog(),
+      log: SILENT_LOG,
       time,
       random: () => 0.5,
     }),

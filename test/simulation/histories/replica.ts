@@ -25,7 +25,7 @@ import { createRunSalvage } from '../../../src/proxy/run/run-salvage.ts';
 import { RouteTable } from '../../../src/proxy/upstream/route-table.ts';
 import { HealthRegistry } from '../../../src/proxy/upstream/target-health.ts';
 import { CapabilityMemory } from '../../../src/proxy/wires/dialects/capability-memory.ts';
-import { configurationOf, METRICS, OWNER, RUN, runOf, silentLog } from '../simulate.ts';
+import { configurationOf, METRICS, OWNER, RUN, runOf, SILENT_LOG } from '../simulate.ts';
 import type { Deployment } from './deployment.ts';
 import { type History, LEASE_MS } from './history.ts';
 import type { SimulatedConnection } from './simulated-connection.ts';
@@ -41,7 +41,6 @@ const HAND_OVER_MS = 2000;
 const TTL_S = 3600;
 const SECRET = 'the secret of the simulated deployment';
 const PROOFS = createProofs(SECRET);
-const LOG = silentLog();
 const TOOLS = [{ type: 'function', function: { name: 'act', parameters: { type: 'object' } } }];
 
 /** What a client has of a run when it comes back. */
@@ -98,7 +97,7 @@ export class Replica {
       observer: NO_OBSERVER,
       capabilities: new CapabilityMemory(this.process),
       metrics: METRICS,
-      log: LOG,
+      log: SILENT_LOG,
       time: this.process,
       random,
     };

@@ -226,7 +226,7 @@ async function stopAnswer(
   const { 'content-type': _, ...sent } = headers;
   const { connect_ms } = { ...configuration.clocks, ...upstream.clocks };
   try {
-    const { status, body } = await transport.open({
+    const { status, body } = await (transport.bare ?? transport).open({
       method,
       url,
       headers: sent,

@@ -102,7 +102,7 @@ export const llamacpp: Dialect = {
   about: {
     speakers: 'llama.cpp server',
     unverified:
-      'Whether a build echoes the reasoning as well: reasoning that was cut before any text is generated anew. That a build which still reads the prompt obeys the request to stop: for that it looks at the connection, which is closed as well. Whether what stands in front of a server has an ear for that: after the first time it had none, answers are not kept for a day.',
+      'Whether a build echoes the reasoning as well: reasoning that was cut before any text is generated again. That a build which still reads the prompt obeys the request to stop: for that it looks at the connection, which is closed as well. Whether what stands in front of a server has an ear for that: after the first time it had none, answers are not kept for a day.',
   },
   sign,
   prefill: true,

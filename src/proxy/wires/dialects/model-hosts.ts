@@ -32,7 +32,7 @@ export const bedrock: Dialect = {
     speakers: 'Amazon Bedrock, OpenAI-compatible endpoints',
     models: ['anthropic.claude-haiku-4-5', 'anthropic.claude-opus-4-8', 'openai.gpt-oss-120b'],
     unverified:
-      'Whether these endpoints have the rule of its other ones: models are tried that continue there, or of which nothing is known.',
+      'Whether these endpoints follow the same rule as its other ones: Holdfast tries models that continue there, and unknown ones.',
   },
   addresses: ['bedrock-runtime.*.amazonaws.com', 'bedrock-mantle.*.api.aws'],
   prefill: familyMayContinue,
@@ -104,7 +104,7 @@ export const kimi: Dialect = {
   about: {
     speakers: 'Moonshot AI (Kimi)',
     unverified:
-      'Whether tools are still called after a prefix: with tools there is a nudge. Whether reasoning alone is continued: it is generated anew.',
+      'Whether tools are still called after a prefix: with tools there is a nudge. Whether reasoning alone is continued: it is generated again.',
   },
   addresses: ['api.moonshot.ai', 'api.moonshot.cn', 'api.kimi.com'],
   prefill: true,

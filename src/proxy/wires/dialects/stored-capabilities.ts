@@ -117,7 +117,7 @@ export class StoredCapabilities {
     const { time, log } = this.#options;
     const found = decodeCapabilities(text);
     if (!found) {
-      log.warn({ upstream }, 'what is stored about a model cannot be used: it is learnt again');
+      log.warn({ upstream }, 'stored facts about a model are unusable: learning them again');
       return;
     }
     const age_ms = Math.max(0, time.wall() - found.learnt_at_ms);

@@ -18,7 +18,7 @@ import { chatConversation } from '../../../../src/proxy/wires/chunks/chat-conver
 import type { WireRequest } from '../../../../src/proxy/wires/common/wire.ts';
 import { CASES, seedOr } from '../../../cases.ts';
 import { expectShares } from '../../../shares.ts';
-import { DEFAULTS, OWNER, RUN, silentLog } from '../../../simulation/simulate.ts';
+import { DEFAULTS, OWNER, RUN, SILENT_LOG } from '../../../simulation/simulate.ts';
 import { VirtualTime } from '../../../simulation/virtual-time.ts';
 
 const SEED = seedOr(20_261_128);
@@ -100,7 +100,7 @@ describe('the store of a summary', () => {
     const store = {
       notes: { put: memory.notes.put.bind(memory.notes), get: memory.notes.get.bind(memory.notes), ...notes },
     };
-    const context = { store, time, log: silentLog(), configuration: DEFAULTS } as unknown as RunContext;
+    const context = { store, time, log: SILENT_LOG, configuration: DEFAULTS } as unknown as RunContext;
     return {
       keep: (summary: TaskSummary) => time.drive(keepForTask(run, summary, context)),
       find: (of = run) => time.drive(summaryOfTask(of, context)),

@@ -21,8 +21,8 @@ import {
   OWNER,
   RUN,
   runOf,
+  SILENT_LOG,
   type SimulationOptions,
-  silentLog,
 } from '../../../simulation/simulate.ts';
 import { SimulatedProvider } from '../../../simulation/simulated-provider.ts';
 import { readStream } from '../../../simulation/stream-reading.ts';
@@ -55,7 +55,7 @@ class Replica {
       observer: NO_OBSERVER,
       capabilities: new CapabilityMemory(this.time),
       metrics: METRICS,
-      log: silentLog(),
+      log: SILENT_LOG,
       time: this.time,
       random: () => 0.5,
     };

@@ -46,7 +46,7 @@ describe('progress', () => {
   it('ends where the work of all attempts is more than is allowed', async () => {
     const { stream, requests } = await exact(always(CUT), { recovery: { max_work_tokens: 1000 } }).ask();
     expect(requests).toEqual({ only: 4 });
-    expect(stream.error).toMatchObject({ message: expect.stringContaining('gave up: work') });
+    expect(stream.error).toMatchObject({ message: expect.stringContaining('(work)') });
     expect([stream.finish, stream.done]).toEqual([undefined, false]);
   });
 });
@@ -70,7 +70,7 @@ describe('a provider that restarts', () => {
   it('that does not come back is given up in the end, and not before', async () => {
     const { stream, requests, elapsed_ms } = await restarting(3_600_000, says(CUT_IN_TEXT)).ask();
     expect(stream.error).toMatchObject({
-      message: expect.stringContaining('(ECONNREFUSED); gave up: attempts'),
+      message: expect.stringContaining(', ECONNREFUSED); gave up after'),
     });
     expect([requests, stream.finish, stream.done]).toEqual([{ only: 1 }, undefined, false]);
     expect(elapsed_ms).toBeGreaterThanOrEqual(30_000);
@@ -81,7 +81,7 @@ describe('a provider that restarts', () => {
     const { stream, elapsed_ms } = await restarting(25_000, says(CUT_IN_TEXT), {
       recovery: { unreachable_ms: 0 },
     }).ask();
-    expect(stream.error).toMatchObject({ message: expect.stringContaining('gave up: attempts') });
+    expect(stream.error).toMatchObject({ message: expect.stringContaining('(attempts)') });
     expect(elapsed_ms).toBeLessThan(4000);
   });
 
@@ -90,7 +90,7 @@ describe('a provider that restarts', () => {
       {},
       { deadline_ms: 10_000 },
     );
-    expect(stream.error).toMatchObject({ message: expect.stringContaining('gave up: deadline') });
+    expect(stream.error).toMatchObject({ message: expect.stringContaining('(deadline)') });
     expect(elapsed_ms).toBeLessThanOrEqual(10_000);
   });
 
@@ -141,7 +141,7 @@ describe('the deadline of a run', () => {
 
     const cut = await alone(says({ ...slow, cut: 'reset' })).ask({}, { deadline_ms: 10_000 });
     expect(cut.requests).toEqual({ only: 1 });
-    expect(cut.stream.error).toMatchObject({ message: expect.stringContaining('gave up: deadline') });
+    expect(cut.stream.error).toMatchObject({ message: expect.stringContaining('(deadline)') });
   });
 });
 
@@ -168,7 +168,7 @@ describe('a Retry-After above the cap', () => {
 
     const later = await alone(always(inStream(IN_TEXT, { retry_after: 61 }))).ask();
     expect(later.stream.error).toMatchObject({
-      message: expect.stringContaining('gave up: retry_after'),
+      message: expect.stringContaining('(retry_after)'),
       holdfast: { cause: 'rate_limited', retry_after_ms: 61_000 },
     });
   });
