@@ -27,6 +27,7 @@ export const GROUPS: readonly Group[] = [
     'The client without the server': 'clients/javascript/README.md',
     'The client for Python': 'clients/python/README.md',
     Browsers: 'docs/browsers.md',
+    'A chat that survives': 'examples/use-chat/README.md',
   }),
   group('Agents', {
     'Coding agents': 'docs/agents.md',

@@ -37,6 +37,21 @@ export class LedgerError extends Error {
   }
 }
 
+/** An answer could not be stopped: Holdfast has refused, could not be reached, or is not where the answer comes from. */
+export class StopError extends Error {
+  override readonly name = 'StopError';
+  /** Of Holdfast's error, for example `url_expired`; undefined where Holdfast has not answered. */
+  readonly code: string | undefined;
+
+  constructor(
+    message: string,
+    { code, cause }: { readonly code?: string | undefined; readonly cause?: unknown } = {},
+  ) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
 /**
  * A tool was to be run, and it is unknown whether it was: its process was lost, or it has thrown. It is not run again before
  * you have found out, since it may have had its effect.

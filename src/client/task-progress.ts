@@ -1,11 +1,12 @@
 import { LedgerError } from './errors.ts';
+import type { Place } from './place.ts';
 import { SeenTask, type TaskProgress } from './seen-task.ts';
-import type { LedgerPlace, TaskRequests } from './task-requests.ts';
+import type { TaskRequests } from './task-requests.ts';
 
 /** Rejects with a {@link LedgerError}, or with the reason of the signal. */
 export async function* followProgress(
   requests: TaskRequests,
-  place: LedgerPlace,
+  place: Place,
   signal: AbortSignal = new AbortController().signal,
 ): AsyncGenerator<TaskProgress, void> {
   const seen = new SeenTask();
@@ -23,7 +24,7 @@ export async function* followProgress(
   }
 }
 
-async function showAgain(seen: SeenTask, requests: TaskRequests, place: LedgerPlace, signal: AbortSignal) {
+async function showAgain(seen: SeenTask, requests: TaskRequests, place: Place, signal: AbortSignal) {
   try {
     seen.show(await requests.show(place, signal));
   } catch (error) {

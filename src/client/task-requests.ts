@@ -2,16 +2,11 @@ import { Connection } from './connection.ts';
 import type { Endpoints } from './endpoints.ts';
 import { LedgerError } from './errors.ts';
 import type { Settings } from './options.ts';
+import type { Place } from './place.ts';
 import { Refusal } from './refusal.ts';
 import { type Failure, RetryBudget, sleep } from './retry-budget.ts';
 import type { TaskDocument, TaskEvent, TaskTerms } from './task-documents.ts';
 import { fieldsOf } from './wires.ts';
-
-/** Where Holdfast is asked about a task, with which headers. */
-export interface LedgerPlace {
-  readonly root: string;
-  readonly headers: Headers;
-}
 
 /** What Holdfast says to a claim; see docs/tasks.md. */
 export interface ClaimAnswer {
@@ -44,28 +39,28 @@ export class TaskRequests {
     this.#endpoints = endpoints;
   }
 
-  claim(place: LedgerPlace, key: string, claim: Claim): Promise<ClaimAnswer> {
+  claim(place: Place, key: string, claim: Claim): Promise<ClaimAnswer> {
     return this.#ask(place, 'POST', `/calls/${key}/claim`, claim);
   }
 
-  async keepResult(place: LedgerPlace, key: string, claim: string, result: { readonly result?: unknown }) {
+  async keepResult(place: Place, key: string, claim: string, result: { readonly result?: unknown }) {
     await this.#ask(place, 'PUT', `/calls/${key}/result`, { claim, ...result });
   }
 
-  async release(place: LedgerPlace, key: string, claim: string): Promise<void> {
+  async release(place: Place, key: string, claim: string): Promise<void> {
     await this.#ask(place, 'POST', `/calls/${key}/release`, { claim });
   }
 
-  show(place: LedgerPlace, signal?: AbortSignal): Promise<TaskDocument> {
+  show(place: Place, signal?: AbortSignal): Promise<TaskDocument> {
     return this.#ask(place, 'GET', '', undefined, signal);
   }
 
   /** `verb`: as it is in the path. `said`: JSON leaves out what is undefined. */
-  say(place: LedgerPlace, verb: string, said: TaskChange): Promise<TaskDocument> {
+  say(place: Place, verb: string, said: TaskChange): Promise<TaskDocument> {
     return this.#ask(place, 'POST', `/${verb}`, said);
   }
 
-  setTerms(place: LedgerPlace, terms: TaskTerms): Promise<TaskDocument> {
+  setTerms(place: Place, terms: TaskTerms): Promise<TaskDocument> {
     return this.#ask(place, 'PUT', '', terms);
   }
 
@@ -74,7 +69,7 @@ export class TaskRequests {
    * Rejects with a {@link LedgerError}, or with the reason of the signal.
    */
   async *events(
-    place: LedgerPlace,
+    place: Place,
     isOver: () => boolean,
     signal: AbortSignal,
   ): AsyncGenerator<readonly TaskEvent[], void> {
@@ -106,7 +101,7 @@ export class TaskRequests {
   }
 
   #open(
-    place: LedgerPlace,
+    place: Place,
     headers: Headers,
     budget: RetryBudget,
     signal: AbortSignal,
@@ -123,7 +118,7 @@ export class TaskRequests {
 
   /** Rejects with a {@link LedgerError}, or with the reason of the signal. */
   #ask<Answer>(
-    place: LedgerPlace,
+    place: Place,
     method: string,
     path: string,
     body?: object,
@@ -146,7 +141,7 @@ export class TaskRequests {
 
   /** Asks one replica after the other. `ask` rejects with a {@link Refusal}, or because there was no answer. */
   async #inTurn<Answer>(
-    place: LedgerPlace,
+    place: Place,
     path: string,
     ask: (url: string, root: string) => Promise<Answer>,
     budget: RetryBudget,

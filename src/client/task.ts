@@ -1,6 +1,7 @@
 import { Endpoints } from './endpoints.ts';
 import { LedgerError, ResultNotKeptError, UnknownCallError } from './errors.ts';
 import { type ResumableOptions, readOptions } from './options.ts';
+import { type Place, placeOf } from './place.ts';
 import { randomName } from './random-name.ts';
 import { withPresentNames } from './renamed-options.ts';
 import { resumable } from './resumable.ts';
@@ -9,9 +10,8 @@ import type { TaskProgress } from './seen-task.ts';
 import { onSignals } from './signals.ts';
 import type { TaskDocument, TaskTerms } from './task-documents.ts';
 import { followProgress } from './task-progress.ts';
-import { type LedgerPlace, TaskRequests } from './task-requests.ts';
+import { TaskRequests } from './task-requests.ts';
 import { type ToolCall, toolCallOf } from './tool-call.ts';
-import { wireAt } from './wires.ts';
 
 export interface TaskOptions extends ResumableOptions, FormerTaskOptions {
   /** Names this process, of all that work on the task. A random name when absent. */
@@ -156,7 +156,7 @@ export function task(id: string, options: TaskOptions = {}): Task {
 
 /** A tool that is about to run, where Holdfast was asked for it. */
 interface Claimed {
-  readonly place: LedgerPlace;
+  readonly place: Place;
   readonly key: string;
   readonly claim: string;
 }
@@ -168,7 +168,7 @@ class SteppedTask implements Task {
   readonly fetch: typeof globalThis.fetch;
   readonly #requests: TaskRequests;
   /** Where the last request went, and with which credential. */
-  #place: LedgerPlace | undefined;
+  #place: Place | undefined;
   /** By the digest of what a call says: which of those that say the same are taken. */
   readonly #taken = new Map<string, boolean[]>();
   /** The claims of calls whose tools have thrown, by their keys. */
@@ -306,7 +306,7 @@ class SteppedTask implements Task {
     return result;
   }
 
-  #unknown(name: string, place: LedgerPlace, key: string, claim: string): UnknownCallError {
+  #unknown(name: string, place: Place, key: string, claim: string): UnknownCallError {
     return new UnknownCallError(name, async () => {
       await this.#requests.release(place, key, claim).catch((error: unknown) => {
         // It has run after all, so there is a result, and nothing to release.
@@ -316,24 +316,10 @@ class SteppedTask implements Task {
     });
   }
 
-  #placeFor(what: string): LedgerPlace {
+  #placeFor(what: string): Place {
     if (this.#place) return this.#place;
     throw new TypeError(`to ${what}, make a request with the fetch of the task first`);
   }
-}
-
-/** What of a request is for it alone, and not for others with the same credential. */
-const OF_ONE_REQUEST = /^(?:content-|accept|transfer-|holdfast-|idempotency-key|last-event-id)/;
-
-/** Where Holdfast is, as a request on one of the wires shows. */
-function placeOf(address: string, given: Headers): LedgerPlace | undefined {
-  if (!URL.canParse(address)) return undefined;
-  const url = new URL(address);
-  const at = wireAt(url.pathname);
-  if (!at) return undefined;
-  const headers = new Headers(given);
-  for (const name of [...headers.keys()]) if (OF_ONE_REQUEST.test(name)) headers.delete(name);
-  return { root: url.origin + at.prefix, headers };
 }
 
 function nameOf(option: string, value: unknown): string {

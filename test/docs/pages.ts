@@ -21,7 +21,12 @@ export interface Snippet {
 
 /** Everything that is written for people. */
 export function pages(): Page[] {
-  const packages = ['clients/*/README.md', 'helm/*/README.md', 'packages/*/README.md'];
+  const packages = [
+    'clients/*/README.md',
+    'helm/*/README.md',
+    'packages/*/README.md',
+    'examples/*/README.md',
+  ];
   const paths = globSync(['*.md', 'docs/**/*.md', ...packages], { cwd: ROOT });
   return paths.sort().map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
 }
