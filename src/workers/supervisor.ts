@@ -1,0 +1,249 @@
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { type Configuration, workerCount } from '../config/configuration.ts';
+import { ConfigurationError } from '../config/problem.ts';
+import { untilRestart } from '../config/restart-settings.ts';
+import { apiError } from '../lib/errors.ts';
+import { expositionOf } from '../metrics/families.ts';
+import { Metrics } from '../metrics/metrics.ts';
+import { createAdminServer } from '../server/admin.ts';
+import { ApiPort } from '../server/api-port.ts';
+import { openAdminPort, openApiPort } from '../server/ports.ts';
+import { DRAINING, type Readiness } from '../server/readiness.ts';
+import type { ReloadCause, ReloadReport } from '../server/reload.ts';
+import type { OpenService, Service, ServiceOptions, Totals } from '../server/service.ts';
+import { readDocument } from './admin-socket.ts';
+import { MergedStatus } from './merged-status.ts';
+import { type MetricPart, SharedMetrics } from './shared-metrics.ts';
+import { WorkerPool } from './worker-pool.ts';
+import type { WorkerProcess } from './worker-process.ts';
+
+/** A worker whose event loop stands still for longer is left out of a scrape. */
+const METRICS_MAX_MS = 2000;
+/** Keys may come from commands. */
+const RELOAD_MAX_MS = 60_000;
+/** What a worker has counted is heard so often, so that little of it is lost when the worker is killed. */
+const METRICS_EVERY_MS = 5000;
+
+const READINESS_ORDER = ['ready', 'degraded', 'not ready'] as const;
+
+/** Several replicas that share the ports, each in a process of its own. */
+export const openSupervisor: OpenService = async (options) => new Supervisor(options);
+
+class Supervisor implements Service {
+  readonly failure: Promise<never>;
+  readonly #log: Logger;
+  readonly #load: ServiceOptions['load'];
+  readonly #metrics = new Metrics();
+  readonly #shared = new SharedMetrics(() => partOf(this.#metrics));
+  readonly #pool: WorkerPool;
+  readonly #status: MergedStatus;
+  readonly #admin: FastifyInstance;
+  #configuration: Configuration;
+  /** Of the API. */
+  #port = { asked: 0, opened: 0 };
+  #reloading: Promise<unknown> = Promise.resolve();
+  #hearing: Promise<unknown> | undefined;
+  #listening: NodeJS.Timeout | undefined;
+  #isDraining = false;
+
+  constructor({ configuration, load, log }: ServiceOptions) {
+    this.#configuration = configuration;
+    this.#load = load;
+    this.#log = log;
+    // Only workers serve.
+    this.#metrics.ready = () => false;
+    this.#metrics.begin({});
+    this.#accepted();
+    this.#pool = new WorkerPool(workerCount(configuration), log, {
+      onStart: (worker) => this.#catchUp(worker),
+      onChange: () => this.#status.feed.restart(),
+      onEnd: (worker) => {
+        if (worker.last) this.#shared.heard(worker.id, worker.last);
+        this.#shared.departed(worker.id);
+      },
+    });
+    this.failure = this.#pool.failure;
+    this.#status = new MergedStatus({
+      workers: () => this.#pool.serving,
+      draining: () => this.#isDraining,
+      started_at_ms: Math.round(Date.now() - process.uptime() * 1000),
+    });
+    this.#admin = createAdminServer({
+      exposition: async (accept) => expositionOf(await this.#registry(), accept),
+      readiness: () => this.#readiness(),
+      hosts: () => this.#configuration.status_page.hosts,
+      status: this.#status,
+      reload: () => this.reload('request'),
+    });
+  }
+
+  get configuration(): Configuration {
+    return this.#configuration;
+  }
+
+  async listen() {
+    const { listen } = this.#configuration;
+    const admin = await openAdminPort(this.#admin, listen);
+    const { api, port } = await this.#freePort();
+    this.#port = { asked: listen.port, opened: port };
+    this.#configuration = this.#withPort(this.#configuration);
+    await this.#pool.start(() => this.#configuration);
+    this.#listening = setInterval(() => void this.#hear(), METRICS_EVERY_MS).unref();
+    return { api, admin };
+  }
+
+  reload(cause: ReloadCause): Promise<ReloadReport> {
+    const reloaded = this.#reloading.then(() => this.#reload(cause));
+    this.#reloading = reloaded.catch(() => {});
+    return reloaded;
+  }
+
+  async stop(): Promise<Totals> {
+    this.#isDraining = true;
+    await this.#reloading;
+    await this.#pool.stop(this.#configuration.limits.drain_ms);
+    clearInterval(this.#listening);
+    await this.#admin.close();
+    const registry = await this.#shared.registry();
+    const samplesOf = async (name: string) => (await registry.getSingleMetric(name)?.get())?.values ?? [];
+    return {
+      runs: await samplesOf('holdfast_runs_total'),
+      gaps: await samplesOf('holdfast_recovery_gap_seconds'),
+    };
+  }
+
+  abort(): void {
+    this.#pool.kill();
+  }
+
+  /** All workers, and those that will take their places, have the port that 0 has stood for at the start. */
+  #withPort(configuration: Configuration): Configuration {
+    const { listen } = configuration;
+    const { asked, opened } = this.#port;
+    return listen.port === asked ? { ...configuration, listen: { ...listen, port: opened } } : configuration;
+  }
+
+  /** Which port 0 stands for is decided once. A port that cannot be opened is an error before there are any workers. */
+  async #freePort(): Promise<{ readonly api: string; readonly port: number }> {
+    const { listen, limits } = this.#configuration;
+    const probe = new ApiPort(limits, () => {});
+    const api = await openApiPort(listen, (address) => probe.listen(address));
+    await probe.close();
+    return { api, port: Number(new URL(api).port) };
+  }
+
+  async #readiness(): Promise<Readiness> {
+    if (this.#isDraining) return DRAINING;
+    const answers = await Promise.all(
+      this.#pool.serving.map(({ admin_socket }) =>
+        readDocument(admin_socket, '/readyz').catch(() => undefined),
+      ),
+    );
+    const documents = answers.flatMap((answer) => (answer ? [answer.document as Readiness] : []));
+    for (const status of READINESS_ORDER) {
+      const found = documents.find((document) => document.status === status);
+      if (found) return found;
+    }
+    return { status: 'not ready', failing: { workers: 'none of them answers' } };
+  }
+
+  async #registry() {
+    await this.#hear();
+    return this.#shared.registry();
+  }
+
+  /** Hears all workers. One at a time: else an earlier answer could come after a later one. */
+  #hear(): Promise<unknown> {
+    this.#hearing ??= Promise.all(
+      this.#pool.serving.map(async (worker) => {
+        const part = await worker.ask('metrics', {}, METRICS_MAX_MS).catch(() => undefined);
+        // After its end nothing of it would ever be taken away.
+        if (part && worker.isAlive) this.#shared.heard(worker.id, part);
+      }),
+    ).finally(() => {
+      this.#hearing = undefined;
+    });
+    return this.#hearing;
+  }
+
+  async #reload(cause: ReloadCause): Promise<ReloadReport> {
+    if (this.#isDraining) throw apiError('shutting_down');
+    try {
+      const report = await this.#apply(cause);
+      this.#metrics.configReloads.inc({ outcome: report.outcome });
+      if (report.outcome === 'refused') this.#metrics.configLastReloadSuccessful.set(0);
+      else this.#accepted();
+      return report;
+    } catch (error) {
+      this.#metrics.configReloads.inc({ outcome: 'refused' });
+      this.#metrics.configLastReloadSuccessful.set(0);
+      const said = 'the configuration was not reloaded: the last one stays';
+      if (!(error instanceof ConfigurationError)) {
+        this.#log.error({ cause, err: error }, said);
+        throw error;
+      }
+      const { problems } = error;
+      this.#log.error({ cause, problems }, said);
+      return { outcome: 'refused', problems };
+    }
+  }
+
+  /**
+   * One worker decides for all: where it refuses, no other is asked. What it has applied the others could only refuse for a
+   * file that has changed since, or a command that fails now and then: those are replaced.
+   */
+  async #apply(cause: ReloadCause): Promise<ReloadReport> {
+    const { configuration: wanted, warnings } = this.#load();
+    const loaded = { configuration: this.#withPort(wanted), warnings };
+    const { configuration } = untilRestart(this.#configuration, loaded.configuration);
+    const [first, ...others] = this.#pool.serving;
+    if (!first) throw apiError('no_worker');
+    const report = await first.ask('reload', { cause, loaded }, RELOAD_MAX_MS);
+    if (report.outcome === 'refused') return report;
+    this.#configuration = configuration;
+    this.#log.level = configuration.log.level;
+    first.configuration = configuration;
+    const replaced = (await Promise.all(others.map((worker) => this.#bring(worker, cause)))).filter(
+      (one) => one !== undefined,
+    );
+    return replaced.length > 0 ? { ...report, replaced } : report;
+  }
+
+  /** Makes the configuration of a worker that in force, or replaces the worker. */
+  async #bring(worker: WorkerProcess, cause: ReloadCause) {
+    const configuration = this.#configuration;
+    const reason = await worker
+      .ask('reload', { cause, loaded: { configuration, warnings: [] } }, RELOAD_MAX_MS)
+      .then(
+        (report) =>
+          report.outcome === 'refused' ? report.problems.map(({ path }) => path).join(', ') : undefined,
+        (error: Error) => error.message,
+      );
+    if (reason === undefined) {
+      worker.configuration = configuration;
+      return undefined;
+    }
+    const { number } = worker;
+    this.#log.error({ worker: number, reason }, 'a worker has not applied the configuration: it is replaced');
+    worker.stop(true);
+    return { worker: number, reason };
+  }
+
+  /** There may have been a reload while it started. */
+  #catchUp(worker: WorkerProcess): void {
+    this.#reloading = this.#reloading.then(async () => {
+      if (worker.isListening && worker.configuration !== this.#configuration)
+        await this.#bring(worker, 'signal');
+    });
+  }
+
+  #accepted(): void {
+    this.#metrics.configLastReloadSuccessful.set(1);
+    this.#metrics.configLastReloadSuccess.setToCurrentTime();
+  }
+}
+
+const partOf = async (metrics: Metrics): Promise<MetricPart> =>
+  // The library's types say less than there is.
+  (await metrics.registry.getMetricsAsJSON()) as unknown as MetricPart;
