@@ -20,7 +20,7 @@ export function temporaryDirectory(): string {
 /** The command in a process of its own, killed when the test ends. Nothing of the caller's environment is ours. */
 export function startCli(words: readonly string[], environment: Record<string, string> = {}): ChildProcess {
   const directory = temporaryDirectory();
-  const child = spawn(process.execPath, [CLI, ...words], {
+  const child = spawn(process.execPath, [process.env.HOLDFAST_CLI ?? CLI, ...words], {
     cwd: directory,
     env: { PATH: process.env.PATH, HOME: directory, ...environment },
   });

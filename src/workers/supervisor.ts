@@ -43,8 +43,10 @@ class Supervisor implements Service {
   /** Of the API. */
   #port = { asked: 0, opened: 0 };
   #reloading: Promise<unknown> = Promise.resolve();
-  #hearing: Promise<unknown> | undefined;
-  #listening: NodeJS.Timeout | undefined;
+  #hearing: Promise<void> = Promise.resolve();
+  /** Has not begun yet, so that it serves all scrapes that ask meanwhile. */
+  #nextHearing: Promise<void> | undefined;
+  #hearingTimer: NodeJS.Timeout | undefined;
   #isDraining = false;
 
   constructor({ configuration, load, log }: ServiceOptions) {
@@ -89,7 +91,7 @@ class Supervisor implements Service {
     this.#port = { asked: listen.port, opened: port };
     this.#configuration = this.#withPort(this.#configuration);
     await this.#pool.start(() => this.#configuration);
-    this.#listening = setInterval(() => void this.#hear(), METRICS_EVERY_MS).unref();
+    this.#hearingTimer = setInterval(() => void this.#hear(), METRICS_EVERY_MS).unref();
     return { api, admin };
   }
 
@@ -103,7 +105,7 @@ class Supervisor implements Service {
     this.#isDraining = true;
     await this.#reloading;
     await this.#pool.stop(this.#configuration.limits.drain_ms);
-    clearInterval(this.#listening);
+    clearInterval(this.#hearingTimer);
     await this.#admin.close();
     const registry = await this.#shared.registry();
     const samplesOf = async (name: string) => (await registry.getSingleMetric(name)?.get())?.values ?? [];
@@ -153,18 +155,20 @@ class Supervisor implements Service {
     return this.#shared.registry();
   }
 
-  /** Hears all workers. One at a time: else an earlier answer could come after a later one. */
-  #hear(): Promise<unknown> {
-    this.#hearing ??= Promise.all(
-      this.#pool.serving.map(async (worker) => {
-        const part = await worker.ask('metrics', {}, METRICS_MAX_MS).catch(() => undefined);
-        // After its end nothing of it would ever be taken away.
-        if (part && worker.isAlive) this.#shared.heard(worker.id, part);
-      }),
-    ).finally(() => {
-      this.#hearing = undefined;
+  /** Hears all workers, one time after the other: else an earlier answer could come after a later one. */
+  #hear(): Promise<void> {
+    this.#nextHearing ??= this.#hearing.then(async () => {
+      this.#nextHearing = undefined;
+      await Promise.all(
+        this.#pool.serving.map(async (worker) => {
+          const part = await worker.ask('metrics', {}, METRICS_MAX_MS).catch(() => undefined);
+          // After its end nothing of it would ever be taken away.
+          if (part && worker.isAlive) this.#shared.heard(worker.id, part);
+        }),
+      );
     });
-    return this.#hearing;
+    this.#hearing = this.#nextHearing;
+    return this.#nextHearing;
   }
 
   async #reload(cause: ReloadCause): Promise<ReloadReport> {
