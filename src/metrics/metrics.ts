@@ -167,7 +167,7 @@ export class Metrics {
   );
   readonly targetState = this.#families.gauge(
     'holdfast_target_state',
-    'Circuit breakers of targets: 1 for the state that one is in, 0 for the others.',
+    'Circuit breakers of targets: 1 for the state that one is in, 0 for the others; of several workers the share that has it in that state.',
     { upstream: 'upstream', model: 'model', state: BREAKER_STATES },
     { collect: () => this.#readTargets(), together: 'average' },
   );

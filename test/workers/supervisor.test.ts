@@ -43,8 +43,7 @@ const linesOf = ({ lines }: Started, msg: string): Line[] =>
   lines.map((line) => JSON.parse(line) as Line).filter((line) => line.msg === msg);
 
 /** Of all workers that have ever served, in order. */
-const pidsOf = (started: Started): number[] =>
-  linesOf(started, 'a worker serves').map(({ pid }) => pid ?? 0);
+const pidsOf = (started: Started): number[] => linesOf(started, 'a worker serves').map(({ pid }) => pid ?? 0);
 
 const readyz = async (admin: string) => {
   const response = await fetch(`${admin}/readyz`);
@@ -151,15 +150,22 @@ describe('serve --workers', () => {
       await Promise.all([1, 2, 3, 4].map(async () => (await post(started.api)).text()));
       const counted = async (): Promise<Map<string, number>> => {
         const text = await (await fetch(`${started.admin}/metrics`)).text();
-        const kinds = new Map(Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name = '', kind = '']) => [name, kind]));
+        const kinds = new Map(
+          Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name = '', kind = '']) => [name, kind]),
+        );
         const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
         return new Map(
           samples
             .filter((line) => {
               const [name = ''] = line.split(/[{ ]/);
-              return /^(counter|histogram)$/.test(kinds.get(name) ?? kinds.get(name.replace(/_(bucket|sum|count)$/, '')) ?? '');
+              return /^(counter|histogram)$/.test(
+                kinds.get(name) ?? kinds.get(name.replace(/_(bucket|sum|count)$/, '')) ?? '',
+              );
             })
-            .map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+            .map((line) => [
+              line.slice(0, line.lastIndexOf(' ')),
+              Number(line.slice(line.lastIndexOf(' ') + 1)),
+            ]),
         );
       };
       const runs = 'holdfast_runs_total{wire="chat_completions",outcome="complete"}';
@@ -168,7 +174,8 @@ describe('serve --workers', () => {
       const watch = async (isOver: () => boolean) => {
         do {
           const now = await counted();
-          for (const [series, value] of before) expect(now.get(series) ?? 0, series).toBeGreaterThanOrEqual(value);
+          for (const [series, value] of before)
+            expect(now.get(series) ?? 0, series).toBeGreaterThanOrEqual(value);
           before = now;
         } while (!isOver());
       };
@@ -181,7 +188,9 @@ describe('serve --workers', () => {
       await (await post(started.api)).text();
       await watch(() => before.get(runs) === 5);
       expect((await readyz(started.admin)).status).toBe(200);
-      expect(linesOf(started, 'a worker has ended: it is replaced').map(({ worker }) => worker)).toEqual([1, 2]);
+      expect(linesOf(started, 'a worker has ended: it is replaced').map(({ worker }) => worker)).toEqual([
+        1, 2,
+      ]);
       await started.child.kill('SIGTERM');
       expect((await started.exit)[0]).toBe(0);
     },
@@ -194,7 +203,14 @@ describe('serve --workers', () => {
       const file = join(temporaryDirectory(), 'holdfast.yaml');
       const key = join(temporaryDirectory(), 'key');
       const write = (more: object) =>
-        writeFileSync(file, JSON.stringify({ upstreams: { default: { base_url: 'http://127.0.0.1:9/v1' } }, workers: 2, ...more }));
+        writeFileSync(
+          file,
+          JSON.stringify({
+            upstreams: { default: { base_url: 'http://127.0.0.1:9/v1' } },
+            workers: 2,
+            ...more,
+          }),
+        );
       writeFileSync(key, 'a-key');
       write({});
       const started = await startReplicaProcess(['--config', file]);
@@ -204,7 +220,9 @@ describe('serve --workers', () => {
       };
       write({ limits: { run_bytes: 1 } });
       expect(await reload()).toMatchObject({ status: 422, report: { outcome: 'refused' } });
-      write({ upstreams: { default: { base_url: 'http://127.0.0.1:9/v1', api_key_file: `${key}-missing` } } });
+      write({
+        upstreams: { default: { base_url: 'http://127.0.0.1:9/v1', api_key_file: `${key}-missing` } },
+      });
       expect(await reload()).toMatchObject({ report: { outcome: 'refused' } });
       write({ recovery: { max_attempts: 7 }, workers: 3 });
       expect(await reload()).toMatchObject({
@@ -214,8 +232,12 @@ describe('serve --workers', () => {
       const [first = 0] = pidsOf(started);
       process.kill(first, 'SIGKILL');
       await until(() => pidsOf(started).length === 3);
-      expect(await reload()).toMatchObject({ report: { outcome: 'unchanged', restart_required: ['workers'] } });
-      const { body } = await fetch(`${started.admin}/metrics`).then(async (response) => ({ body: await response.text() }));
+      expect(await reload()).toMatchObject({
+        report: { outcome: 'unchanged', restart_required: ['workers'] },
+      });
+      const { body } = await fetch(`${started.admin}/metrics`).then(async (response) => ({
+        body: await response.text(),
+      }));
       expect(body).toContain('holdfast_config_reloads_total{outcome="applied"} 1');
       expect(body).toContain('holdfast_config_reloads_total{outcome="unchanged"}');
     },
@@ -227,7 +249,18 @@ describe('serve --workers', () => {
     async () => {
       const file = join(temporaryDirectory(), 'not-a-directory');
       writeFileSync(file, '');
-      const { status, stderr } = await runCli(['serve', ...UPSTREAM, '--workers', '2', '--port', '0', '--admin-port', '0', '--store', `file:${file}`]);
+      const { status, stderr } = await runCli([
+        'serve',
+        ...UPSTREAM,
+        '--workers',
+        '2',
+        '--port',
+        '0',
+        '--admin-port',
+        '0',
+        '--store',
+        `file:${file}`,
+      ]);
       expect(status).toBe(2);
       expect(stderr.match(/^holdfast: /gm)).toHaveLength(1);
       expect(stderr).toContain(file);
@@ -240,7 +273,16 @@ describe('serve --workers', () => {
     async () => {
       const { api } = await startReplicaProcess([...UPSTREAM, '--store', 'memory']);
       const { port } = new URL(api);
-      const { status, stderr, stdout } = await runCli(['serve', ...UPSTREAM, '--workers', '2', '--port', port, '--admin-port', '0']);
+      const { status, stderr, stdout } = await runCli([
+        'serve',
+        ...UPSTREAM,
+        '--workers',
+        '2',
+        '--port',
+        port,
+        '--admin-port',
+        '0',
+      ]);
       expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
       expect(stderr).toMatch(/^holdfast: listen\.port: cannot listen .* \(EADDRINUSE\)/);
       expect(stderr.match(/^holdfast: /gm)).toHaveLength(1);
@@ -249,10 +291,19 @@ describe('serve --workers', () => {
   );
 
   test.each([
-    { words: ['--workers', 'many'], says: '--workers: workers: must be a whole number, or auto, not "many".' },
+    {
+      words: ['--workers', 'many'],
+      says: '--workers: workers: must be a whole number, or auto, not "many".',
+    },
     { words: ['--workers', '0'], says: '--workers: workers: must be at least 1, not 0.' },
-    { words: ['--workers', '2', '--store', 'memory'], says: '--workers: workers: must be 1 where checkpoint.store is memory' },
-    { words: ['--workers', 'auto', '--store', 'memory'], says: '--workers: workers: must be 1 where checkpoint.store is memory' },
+    {
+      words: ['--workers', '2', '--store', 'memory'],
+      says: '--workers: workers: must be 1 where checkpoint.store is memory',
+    },
+    {
+      words: ['--workers', 'auto', '--store', 'memory'],
+      says: '--workers: workers: must be 1 where checkpoint.store is memory',
+    },
   ])('refuses $words', async ({ words, says }) => {
     const { status, stderr } = await runCli(['serve', ...UPSTREAM, ...words]);
     expect(status).toBe(2);

@@ -25,10 +25,10 @@ const TEST_MAX_MS = 180_000;
 
 const redis = await redisBinary();
 
-/** Answers of ten seconds: longer than the workers live that give them. */
+/** Answers of twenty seconds: longer than the workers live that give them. */
 const planOf = (index: number): Plan => ({
   parts: [
-    { text: Array.from({ length: 300 }, (_, word) => `w${index}-${word} 満潮 🌊`).join(' ') },
+    { text: Array.from({ length: 600 }, (_, word) => `w${index}-${word} 満潮 🌊`).join(' ') },
     ...(index % 2 === 0 ? [{ tool: callTo('call_brest', `Brest ${index}`) }] : []),
   ],
   delay_ms: 25,
@@ -84,15 +84,13 @@ async function survivesDeaths(options: DeploymentOptions): Promise<void> {
   console.log(`${tally.report()}; ${kills} kills`);
   expect(kills).toBeGreaterThan(1);
   expect(tally.of('exact')).toHaveLength(STREAMS);
-  const metrics = await holdfast.metrics();
-  const taken = metrics.get('holdfast_takeovers_total{outcome="taken_over"}') ?? 0;
-  expect(Array.from(metrics).filter(([name]) => name.startsWith('holdfast_takeovers_total')).reduce((sum, [, value]) => sum + value, 0), String(taken)).toBeGreaterThan(0);
+  expect((await holdfast.metrics()).get('holdfast_takeovers_total{outcome="taken_over"}')).toBeGreaterThan(0);
 }
 
-describe('workers that are killed while clients are being answered', () => {
+describe('workers that are killed while clients are being answered', needs(redis), () => {
   test('lose nothing, with files', () => survivesDeaths({}), TEST_MAX_MS);
 
-  test.skipIf('missing' in redis)(
+  test(
     'lose nothing, with Redis',
     async () => {
       if ('missing' in redis) return;
