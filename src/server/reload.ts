@@ -14,7 +14,7 @@ import type { Server } from './server.ts';
 export type ReloadCause = 'signal' | 'file' | 'request';
 
 /** One of the processes that share the ports. */
-interface ReplacedWorker {
+export interface ReplacedWorker {
   readonly worker: number;
   readonly reason: string;
 }

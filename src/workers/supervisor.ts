@@ -10,7 +10,7 @@ import { createAdminServer } from '../server/admin.ts';
 import { ApiPort } from '../server/api-port.ts';
 import { openAdminPort, openApiPort } from '../server/ports.ts';
 import { DRAINING, type Readiness } from '../server/readiness.ts';
-import type { ReloadCause, ReloadReport } from '../server/reload.ts';
+import type { ReloadCause, ReloadReport, ReplacedWorker } from '../server/reload.ts';
 import type { OpenService, Service, ServiceOptions, Totals } from '../server/service.ts';
 import { readDocument } from './admin-socket.ts';
 import { MergedStatus } from './merged-status.ts';
@@ -25,7 +25,7 @@ const RELOAD_MAX_MS = 60_000;
 /** What a worker has counted is heard so often, so that little of it is lost when the worker is killed. */
 const METRICS_EVERY_MS = 5000;
 
-const READINESS_ORDER = ['ready', 'degraded', 'not ready'] as const;
+const NONE_ANSWERS: Readiness = { status: 'not ready', failing: { workers: 'none of them answers' } };
 
 /** Several replicas that share the ports, each in a process of its own. */
 export const openSupervisor: OpenService = async (options) => new Supervisor(options);
@@ -137,17 +137,21 @@ class Supervisor implements Service {
 
   async #readiness(): Promise<Readiness> {
     if (this.#isDraining) return DRAINING;
-    const answers = await Promise.all(
-      this.#pool.serving.map(({ admin_socket }) =>
-        readDocument(admin_socket, '/readyz').catch(() => undefined),
-      ),
-    );
-    const documents = answers.flatMap((answer) => (answer ? [answer.document as Readiness] : []));
-    for (const status of READINESS_ORDER) {
-      const found = documents.find((document) => document.status === status);
-      if (found) return found;
-    }
-    return { status: 'not ready', failing: { workers: 'none of them answers' } };
+    const asked = this.#pool.serving.map(async ({ admin_socket }) => {
+      const { document } = await readDocument(admin_socket, '/readyz');
+      return document as Readiness;
+    });
+    // One that is stuck does not keep the others from being asked for work.
+    const ready = asked.map(async (answer) => {
+      const readiness = await answer;
+      if (readiness.status !== 'ready') throw new Error(readiness.status);
+      return readiness;
+    });
+    return Promise.any(ready).catch(async () => {
+      const answers = await Promise.allSettled(asked);
+      const known = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+      return known.find(({ status }) => status === 'degraded') ?? known[0] ?? NONE_ANSWERS;
+    });
   }
 
   async #registry() {
@@ -194,43 +198,51 @@ class Supervisor implements Service {
   }
 
   /**
-   * One worker decides for all: where it refuses, no other is asked. What it has applied the others could only refuse for a
-   * file that has changed since, or a command that fails now and then: those are replaced.
+   * The first worker that answers decides for all: where it refuses, no other is asked. What it has applied the others could
+   * only refuse for a file that has changed since, or a command that fails now and then: those are replaced.
    */
   async #apply(cause: ReloadCause): Promise<ReloadReport> {
     const { configuration: wanted, warnings } = this.#load();
     const loaded = { configuration: this.#withPort(wanted), warnings };
     const { configuration } = untilRestart(this.#configuration, loaded.configuration);
-    const [first, ...others] = this.#pool.serving;
-    if (!first) throw apiError('no_worker');
-    const report = await first.ask('reload', { cause, loaded }, RELOAD_MAX_MS);
-    if (report.outcome === 'refused') return report;
-    this.#configuration = configuration;
-    this.#log.level = configuration.log.level;
-    first.configuration = configuration;
-    const replaced = (await Promise.all(others.map((worker) => this.#bring(worker, cause)))).filter(
-      (one) => one !== undefined,
-    );
-    return replaced.length > 0 ? { ...report, replaced } : report;
+    const replaced: ReplacedWorker[] = [];
+    const [...others] = this.#pool.serving;
+    for (let first = others.shift(); first; first = others.shift()) {
+      const worker = first;
+      const report = await worker.ask('reload', { cause, loaded }, RELOAD_MAX_MS).catch((error: Error) => {
+        replaced.push(this.#replace(worker, error.message));
+      });
+      if (!report) continue;
+      if (report.outcome === 'refused') return report;
+      this.#configuration = configuration;
+      this.#log.level = configuration.log.level;
+      worker.configuration = configuration;
+      for (const one of await Promise.all(others.map((other) => this.#bring(other, cause))))
+        if (one) replaced.push(one);
+      return replaced.length > 0 ? { ...report, replaced } : report;
+    }
+    throw apiError('no_worker');
   }
 
   /** Makes the configuration of a worker that in force, or replaces the worker. */
-  async #bring(worker: WorkerProcess, cause: ReloadCause) {
+  async #bring(worker: WorkerProcess, cause: ReloadCause): Promise<ReplacedWorker | undefined> {
     const configuration = this.#configuration;
-    const reason = await worker
-      .ask('reload', { cause, loaded: { configuration, warnings: [] } }, RELOAD_MAX_MS)
-      .then(
-        (report) =>
-          report.outcome === 'refused' ? report.problems.map(({ path }) => path).join(', ') : undefined,
-        (error: Error) => error.message,
-      );
-    if (reason === undefined) {
+    const loaded = { configuration, warnings: [] };
+    try {
+      const report = await worker.ask('reload', { cause, loaded }, RELOAD_MAX_MS);
+      if (report.outcome === 'refused') throw new ConfigurationError(report.problems);
       worker.configuration = configuration;
       return undefined;
+    } catch (error) {
+      return this.#replace(worker, (error as Error).message);
     }
+  }
+
+  /** Its successor begins with the configuration in force. */
+  #replace(worker: WorkerProcess, reason: string): ReplacedWorker {
     const { number } = worker;
     this.#log.error({ worker: number, reason }, 'a worker has not applied the configuration: it is replaced');
-    worker.stop(true);
+    worker.stop({ isLeaving: true, drain_ms: this.#configuration.limits.drain_ms });
     return { worker: number, reason };
   }
 

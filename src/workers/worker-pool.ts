@@ -11,8 +11,6 @@ const BACKOFF_MS = 200;
 const BACKOFF_MAX_MS = 10_000;
 /** One that has lived for so long has not died at once. */
 const STABLE_MS = 30_000;
-/** A drain ends by itself; a worker that is stuck does not. */
-const END_MAX_MS = 10_000;
 
 interface PoolHandlers {
   /** It serves. */
@@ -69,10 +67,8 @@ export class WorkerPool {
   /** All of them drain. Resolves when they have ended. */
   async stop(drain_ms: number): Promise<void> {
     this.#stopping.abort();
-    for (const worker of this.#alive.values()) worker.stop(false);
-    const overdue = setTimeout(() => this.kill(), drain_ms + END_MAX_MS);
+    for (const worker of this.#alive.values()) worker.stop({ isLeaving: false, drain_ms });
     await Promise.all(Array.from(this.#alive.values(), ({ exited }) => exited));
-    clearTimeout(overdue);
   }
 
   kill(): void {

@@ -7,6 +7,9 @@ import type { MetricPart } from './shared-metrics.ts';
 /** The worker runs from the source or from the build, as this file does. */
 const PROGRAM = join(import.meta.dirname, `../commands/worker${import.meta.filename.slice(-3)}`);
 
+/** After its drain. */
+const END_MAX_MS = 10_000;
+
 /** A worker could not begin. It carries the name of the error there. */
 export class WorkerFailure extends Error {
   constructor(name: string, message: string) {
@@ -45,6 +48,8 @@ export class WorkerProcess {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
   #questions = 0;
+  #stopOrder: ToWorker | undefined;
+  #overdue: NodeJS.Timeout | undefined;
 
   constructor({ number, directory, configuration }: WorkerOptions) {
     // `advanced`: JSON knows no NaN, and metrics do.
@@ -64,6 +69,7 @@ export class WorkerProcess {
       this.#worker.once('exit', (code: number | null, signal: string | null) => {
         this.isListening = false;
         this.isAlive = false;
+        clearTimeout(this.#overdue);
         const how = signal ?? `status ${code}`;
         started.reject(new WorkerFailure('CommandFailure', `a worker ended before it could serve (${how})`));
         for (const { reject } of this.#waiting.values()) reject(new Error(`it has ended (${how})`));
@@ -97,9 +103,12 @@ export class WorkerProcess {
   }
 
   /** It drains and ends. `isLeaving`: the other workers continue. */
-  stop(isLeaving: boolean): void {
+  stop({ isLeaving, drain_ms }: { readonly isLeaving: boolean; readonly drain_ms: number }): void {
     this.isListening &&= !isLeaving;
-    this.#send({ kind: 'stop', isLeaving });
+    this.#stopOrder = { kind: 'stop', isLeaving };
+    this.#send(this.#stopOrder);
+    // A drain ends by itself; a worker that is stuck does not.
+    this.#overdue ??= setTimeout(() => this.kill(), drain_ms + END_MAX_MS);
   }
 
   kill(): void {
@@ -110,7 +119,7 @@ export class WorkerProcess {
     switch (message.kind) {
       case 'born': {
         const { number, admin_socket, configuration } = this;
-        this.#send({ kind: 'start', place: { number, admin_socket }, configuration });
+        this.#send(this.#stopOrder ?? { kind: 'start', place: { number, admin_socket }, configuration });
         return;
       }
       case 'listening':

@@ -1,4 +1,6 @@
 import cluster from 'node:cluster';
+import { rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { DestinationStream } from 'pino';
 import type { Configuration } from '../config/configuration.ts';
 import type { LoadedConfiguration } from '../config/load.ts';
@@ -75,6 +77,9 @@ export async function runWorker(
   const { isLeaving } = await ending.promise;
   await (isLeaving ? replica.leave() : replica.stop());
   await tell({ kind: 'ended', metrics: await partOf(replica) });
+  // Its supervisor, which made the directory, was killed.
+  if (!process.connected)
+    rmSync(dirname((await order.promise).place.admin_socket), { recursive: true, force: true });
   return 0;
 }
 

@@ -82,9 +82,9 @@ async function survivesDeaths(options: DeploymentOptions): Promise<void> {
   const asked = Array.from({ length: STREAMS }, (_, index) => ask(index));
   const [kills] = await Promise.all([killing(), ...asked]);
   console.log(`${tally.report()}; ${kills} kills`);
-  expect(kills).toBeGreaterThan(1);
+  expect(kills).toBeGreaterThan(0);
   expect(tally.of('exact')).toHaveLength(STREAMS);
-  expect((await holdfast.metrics()).get('holdfast_takeovers_total{outcome="taken_over"}')).toBeGreaterThan(0);
+  expect((await holdfast.metrics()).get('holdfast_takeovers_total{outcome="taken"}')).toBeGreaterThan(0);
 }
 
 describe('workers that are killed while clients are being answered', needs(redis), () => {
