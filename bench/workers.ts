@@ -11,8 +11,8 @@ import { startHoldfast } from './proxies/holdfast.ts';
 const USAGE = `node bench/workers.ts [options]     (npm run build first)
 
   --workers N          beside one process (default 2)
-  --streams N          at a time (default 100)
-  --rate N             events of each a second; 0: as fast as they go (default 30)
+  --streams N          at a time, for each process: a busier one writes more events at a time (default 60)
+  --rate N             events of each a second; 0: as fast as they go (default 60)
   --rounds N           of both, in turn (default 3)
   --window-seconds N   of each measurement (default 6)
   --help               this text`;
@@ -20,8 +20,8 @@ const USAGE = `node bench/workers.ts [options]     (npm run build first)
 const { values: options } = parseArgs({
   options: {
     workers: { type: 'string', default: '2' },
-    streams: { type: 'string', default: '100' },
-    rate: { type: 'string', default: '30' },
+    streams: { type: 'string', default: '60' },
+    rate: { type: 'string', default: '60' },
     rounds: { type: 'string', default: '3' },
     'window-seconds': { type: 'string', default: '6' },
     help: { type: 'boolean', default: false },
@@ -33,7 +33,8 @@ if (options.help) {
 }
 
 const RAMP_MS = 500;
-const WARM_UP_MS = 2000;
+/** Each worker has its own code to compile. */
+const WARM_UP_MS = 5000;
 const TAIL_MS = 300;
 const WINDOW_MS = Number(options['window-seconds']) * 1000;
 const RATE = Number(options.rate);
@@ -69,7 +70,8 @@ try {
 const costOf = (workers: number) => median(results.get(workers)?.map((one) => one.cpu_us_per_event) ?? []);
 const [one_us, several_us] = [costOf(1), costOf(Number(options.workers))];
 console.log(
-  `CPU per event: ${one_us.toFixed(1)} µs with one process, ${several_us.toFixed(1)} µs with ${options.workers} workers (${(several_us / one_us).toFixed(2)}); so ${options.workers} cores carry ${((Number(options.workers) * one_us) / several_us).toFixed(2)} times what one does`,
+  `CPU per event: ${one_us.toFixed(1)} µs with one process, ${several_us.toFixed(1)} µs with ${options.workers} workers (${(several_us / one_us).toFixed(2)})`,
+); so ${options.workers} cores carry ${((Number(options.workers) * one_us) / several_us).toFixed(2)} times what one does`,
 );
 
 async function measure(workers: number, round: number): Promise<Measured> {
@@ -83,7 +85,8 @@ async function measure(workers: number, round: number): Promise<Measured> {
         ? UNPACED_EVENTS
         : Math.ceil(((RAMP_MS + WARM_UP_MS + WINDOW_MS + TAIL_MS) * 1000) / interval_us);
     await load.mark();
-    await load.open(target, { connections: Number(options.streams), ramp_ms: RAMP_MS, interval_us, events });
+    const connections = workers * Number(options.streams);
+    await load.open(target, { connections, ramp_ms: RAMP_MS, interval_us, events });
     await pause(WARM_UP_MS);
     const pid = target.pid ?? 0;
     const parts = workers === 1 ? [pid] : children(pid);

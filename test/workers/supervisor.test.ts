@@ -188,9 +188,11 @@ describe('serve --workers', () => {
       await (await post(started.api)).text();
       await watch(() => before.get(runs) === 5);
       expect((await readyz(started.admin)).status).toBe(200);
-      expect(linesOf(started, 'a worker has ended: it is replaced').map(({ worker }) => worker)).toEqual([
-        1, 2,
-      ]);
+      expect(
+        linesOf(started, 'a worker has ended: it is replaced')
+          .map(({ worker }) => worker)
+          .sort(),
+      ).toEqual([1, 2]);
       await started.child.kill('SIGTERM');
       expect((await started.exit)[0]).toBe(0);
     },
