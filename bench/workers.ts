@@ -71,7 +71,6 @@ const costOf = (workers: number) => median(results.get(workers)?.map((one) => on
 const [one_us, several_us] = [costOf(1), costOf(Number(options.workers))];
 console.log(
   `CPU per event: ${one_us.toFixed(1)} µs with one process, ${several_us.toFixed(1)} µs with ${options.workers} workers (${(several_us / one_us).toFixed(2)})`,
-); so ${options.workers} cores carry ${((Number(options.workers) * one_us) / several_us).toFixed(2)} times what one does`,
 );
 
 async function measure(workers: number, round: number): Promise<Measured> {

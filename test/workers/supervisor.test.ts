@@ -188,12 +188,9 @@ describe('serve --workers', () => {
       await (await post(started.api)).text();
       await watch(() => before.get(runs) === 5);
       expect((await readyz(started.admin)).status).toBe(200);
-      expect(
-        linesOf(started, 'a worker has ended: it is replaced')
-          .map(({ worker }) => worker)
-          .sort(),
-      ).toEqual([1, 2]);
-      await started.child.kill('SIGTERM');
+      const replaced = linesOf(started, 'a worker has ended: it is replaced').map(({ worker }) => worker);
+      expect(new Set(replaced)).toEqual(new Set([1, 2]));
+      started.child.kill('SIGTERM');
       expect((await started.exit)[0]).toBe(0);
     },
     TEST_MAX_MS,
