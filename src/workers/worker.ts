@@ -12,7 +12,7 @@ import type { MetricPart } from './shared-metrics.ts';
 const EXIT_FAILURE = 1;
 
 /**
- * Runs one of the replicas of a supervisor, which this process was forked by, until it is told to stop or the supervisor is
+ * Runs one of the replicas of a supervisor, which has forked this process, until that says stop or is
  * gone. Resolves with the exit status. `output`: takes the lines of the log.
  */
 export async function runWorker(
