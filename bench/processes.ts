@@ -116,7 +116,7 @@ export function machineBusyMilliseconds(): number {
   return ((user + nice + system + irq + softirq) * 1000) / TICKS_PER_SECOND;
 }
 
-function children(pid: number): number[] {
+export function children(pid: number): number[] {
   const listed = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
   return listed === '' ? [] : listed.split(' ').map(Number);
 }

@@ -59,10 +59,11 @@ const variables = (path) =>
 
 const inline = (value) => `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 
-function allowed({ type, enum: values, minimum, maximum, items }) {
+function allowed({ type, enum: values, minimum, maximum, items, pattern }) {
   if (values) return values.map(inline).join(', ');
   if (type === 'array') return items.enum ? `list of ${allowed(items)}` : 'list';
-  if (minimum !== undefined && maximum !== undefined) return `${minimum} to ${maximum}`;
+  if (minimum !== undefined && maximum !== undefined)
+    return `${minimum} to ${maximum}${pattern ? `, ${inline(pattern.slice(1, -1))}` : ''}`;
   return type;
 }
 
@@ -87,7 +88,7 @@ const sections = Object.entries(CONFIGURATION_SCHEMA.properties).map(([key, sche
   [
     `## \`${key}\``,
     '',
-    ...(schema.type === 'string' ? [] : [schema.description, '']),
+    ...(schema.type === 'string' || Array.isArray(schema.type) ? [] : [schema.description, '']),
     '| key | values | default | |',
     '|---|---|---|---|',
     ...rows(schema, key, CONFIGURATION_SCHEMA.required.includes(key)),

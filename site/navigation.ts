@@ -48,6 +48,7 @@ export const GROUPS: readonly Group[] = [
   group('Run it', {
     'Container image': 'docs/docker.md',
     'Several replicas': 'docs/gateway.md',
+    Workers: 'docs/workers.md',
     'Kubernetes: a gateway': 'docs/kubernetes.md',
     'Kubernetes: a sidecar': 'docs/sidecar.md',
     'Values of the chart': 'helm/holdfast/README.md',

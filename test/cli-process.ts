@@ -21,7 +21,7 @@ export function temporaryDirectory(): string {
 export function startCli(words: readonly string[], environment: Record<string, string> = {}): ChildProcess {
   const directory = temporaryDirectory();
   const { PATH, NODE_COMPILE_CACHE } = process.env;
-  const child = spawn(process.execPath, [CLI, ...words], {
+  const child = spawn(process.execPath, [process.env.HOLDFAST_CLI ?? CLI, ...words], {
     cwd: directory,
     env: { PATH, NODE_COMPILE_CACHE, HOME: directory, ...environment },
   });

@@ -64,6 +64,7 @@ const SYSTEM = [
   'test/simulation/histories/reintroduced.test.ts',
   'test/status/page.test.ts',
   'test/tracing/{poor-receiver,traces}.test.ts',
+  'test/workers/{supervisor,worker-death}.test.ts',
 ];
 
 const LLAMA = ['test/llama/**/*.test.ts'];

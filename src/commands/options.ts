@@ -11,6 +11,7 @@ const CONFIGURATION_FLAGS = {
   'admin-port': ['listen', 'admin_port'],
   'admin-host': ['listen', 'admin_host'],
   store: ['checkpoint', 'store'],
+  workers: ['workers'],
   'log-level': ['log', 'level'],
   'log-format': ['log', 'format'],
 } as const;
@@ -33,6 +34,12 @@ export const CONFIGURATION_OPTIONS: readonly OptionDescription[] = [
     value: 'STORE',
     says: 'memory, file, file:DIR or redis://HOST (file)',
     completes: ['memory', 'file', 'file:', 'redis://'],
+  },
+  {
+    name: 'workers',
+    value: 'N',
+    says: 'processes that share the ports, or auto: one for each core (1)',
+    completes: ['auto'],
   },
   {
     name: 'log-level',

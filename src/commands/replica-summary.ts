@@ -1,11 +1,6 @@
 import type { Outcome } from '../plans/outcome.ts';
+import type { Sample } from '../server/service.ts';
 import { durationText } from './run-text.ts';
-
-/** One series of a counter, or of a histogram, as the metrics of the process have it. */
-interface Sample {
-  readonly value: number;
-  readonly labels: Readonly<Partial<Record<string, string | number>>>;
-}
 
 const RESCUED: ReadonlySet<unknown> = new Set<Outcome>(['recovered', 'salvaged']);
 const FAILED: ReadonlySet<unknown> = new Set<Outcome>(['failed', 'rejected']);

@@ -68,7 +68,7 @@ export const COMMANDS: readonly CommandDescription[] = [
     name: 'serve',
     says: 'run a replica',
     details: [
-      'Runs until SIGTERM or SIGINT, drains, and exits with status 0; a second signal ends it at once. SIGHUP [reloads the configuration](reload.md), and so does a change to its file. The log goes to standard output: one JSON object a line, or readable lines on a terminal (`--log-format`). On a terminal, it also prints where to send requests, with one to try, and at the end how many runs there were.',
+      'Runs until SIGTERM or SIGINT, drains, and exits with status 0; a second signal ends it at once. SIGHUP [reloads the configuration](reload.md), and so does a change to its file. The log goes to standard output: one JSON object a line, or readable lines on a terminal (`--log-format`). `--workers` runs [several processes](workers.md) behind the ports. On a terminal, it also prints where to send requests, with one to try, and at the end how many runs there were.',
       'Flags win over `HOLDFAST_*` environment variables, which win over the file; see [configuration.md](configuration.md).',
     ],
     options: CONFIGURATION_OPTIONS,

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import type { FromSchema } from 'json-schema-to-ts';
 import { hostnameOf } from '../lib/host-name.ts';
 import type { CONFIGURATION_SCHEMA } from './schema.ts';
@@ -65,6 +66,10 @@ export const keyPathOf = (name: string, upstream: UpstreamKey): string =>
 /** `name` of a header, in any case. */
 export const isClientCredential = (name: string): boolean =>
   (CLIENT_CREDENTIALS as readonly string[]).includes(name.toLowerCase());
+
+/** How many processes serve. */
+export const workerCount = ({ workers }: Pick<Configuration, 'workers'>): number =>
+  typeof workers === 'number' ? workers : availableParallelism();
 
 const LOOPBACK = '127.0.0.1';
 /** Every interface, in the notation that a URL has for it, and the loopback address of the same kind. */

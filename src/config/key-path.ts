@@ -27,7 +27,7 @@ function childSchema(schema: Schema, key: string | number): Schema | undefined {
 /** Text from a flag, the environment or an expanded file value, as the type the key has. */
 export function typedValue(path: KeyPath, text: string): string | number | boolean {
   const type = schemaAt(path)?.type;
-  if (type === 'integer' && /^-?\d+$/.test(text)) return Number(text);
+  if ((type === 'integer' || Array.isArray(type)) && /^-?\d+$/.test(text)) return Number(text);
   if (type === 'number' && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
   return text;

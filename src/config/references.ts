@@ -66,6 +66,7 @@ export function checkReferences(configuration: Configuration): Problem[] {
   if (breaker.open_max_ms < breaker.open_ms) {
     report(['breaker', 'open_max_ms'], 'must not be less than breaker.open_ms.');
   }
+  report(['workers'], workersFault(configuration));
   report(['checkpoint', 'store'], storeFault(checkpoint.store));
   report(['checkpoint', 'replication', 'wait_replicas'], replicationFault(checkpoint));
   report(['tracing', 'endpoint'], endpointFault(tracing));
@@ -224,6 +225,12 @@ function storeFault(store: string): string | undefined {
   if (store === 'memory' || store === 'file') return undefined;
   if (/^file:./.test(store) || /^rediss?(\+sentinel|\+cluster)?:\/\/./.test(store)) return undefined;
   return 'must be memory, file, file:DIR like file:./data, or a URL of Redis, like redis://localhost:6379/0.';
+}
+
+/** Nothing that one process has in its memory can be taken over by another. */
+function workersFault({ workers, checkpoint }: Configuration): string | undefined {
+  if (workers === 1 || checkpoint.store !== 'memory') return undefined;
+  return 'must be 1 where checkpoint.store is memory, which processes cannot share; use file or Redis (--store file).';
 }
 
 function replicationFault({ store, replication }: Configuration['checkpoint']): string | undefined {

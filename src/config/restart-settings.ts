@@ -11,6 +11,7 @@ const OF_EACH_RUN: ReadonlySet<string> = new Set(['durability', 'ended_task_ttl_
 export const RESTART_SETTINGS: readonly (readonly string[])[] = [
   ...['host', 'admin_host', 'port', 'admin_port'].map((key) => ['listen', key]),
   ['secret'],
+  ['workers'],
   ...Object.keys(CHECKPOINT_SCHEMA.properties)
     .filter((key) => !OF_EACH_RUN.has(key))
     .map((key) => ['checkpoint', key]),

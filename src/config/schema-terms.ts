@@ -1,6 +1,13 @@
 /** The part of JSON Schema (draft 2020-12) the configuration is described in. */
 export interface Schema {
-  readonly type: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
+  readonly type:
+    | 'object'
+    | 'array'
+    | 'string'
+    | 'integer'
+    | 'number'
+    | 'boolean'
+    | readonly ['integer', 'string'];
   readonly description: string;
   readonly default?: unknown;
   readonly examples?: readonly unknown[];
@@ -47,6 +54,22 @@ export const port = (preset: number, description: string) =>
     [0, PORT_MAX],
     `${description} 0 picks a free one, which the log line \`listening\` names.`,
   );
+
+/** A number, or a word that stands for one. */
+export const integerOr = (
+  word: string,
+  preset: number,
+  [minimum, maximum]: readonly [number, number],
+  description: string,
+) =>
+  ({
+    type: ['integer', 'string'],
+    description,
+    default: preset,
+    minimum,
+    maximum,
+    pattern: `^${word}$`,
+  }) as const;
 
 export const flag = (preset: boolean, description: string) =>
   ({ type: 'boolean', description, default: preset }) as const;

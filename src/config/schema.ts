@@ -5,6 +5,7 @@ import {
   choice,
   flag,
   integer,
+  integerOr,
   milliseconds,
   NAMES,
   port,
@@ -182,6 +183,8 @@ const LOG_SCHEMA = section('Lines on standard output.', {
   ),
 });
 
+const WORKERS_MAX = 256;
+
 /** The one description of the configuration: its types, validation, defaults, environment names and the reference come from it. */
 export const CONFIGURATION_SCHEMA = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -199,6 +202,12 @@ export const CONFIGURATION_SCHEMA = {
       examples: [`\${HOLDFAST_SECRET}`],
       minLength: 16,
     },
+    workers: integerOr(
+      'auto',
+      1,
+      [1, WORKERS_MAX],
+      'Processes that share the ports, each a replica on a core of its own; `auto` is one for each core. More than 1 need a store that processes can share: files or Redis. See [workers](workers.md).',
+    ),
     upstreams: {
       type: 'object',
       description:

@@ -7,9 +7,12 @@ import type { Schema } from './schema-terms.ts';
 
 const SHOWN_CHARACTERS_MAX = 60;
 
-const validate = new Ajv2020({ allErrors: true, useDefaults: true, verbose: true }).compile(
-  CONFIGURATION_SCHEMA,
-);
+const validate = new Ajv2020({
+  allErrors: true,
+  useDefaults: true,
+  verbose: true,
+  allowUnionTypes: true,
+}).compile(CONFIGURATION_SCHEMA);
 
 /** Fills defaults into `tree` in place and returns what is wrong with it. */
 export function validateTree(tree: unknown): Problem[] {
@@ -39,10 +42,10 @@ function problemOf(error: ErrorObject): Problem {
   };
 }
 
-/** Names are all that has a pattern. */
+const NUMBER_OR_AUTO = 'a whole number, or auto';
 const NAME_EXPECTATION = 'must start with a letter and have letters, digits, "-" and "_" only';
 
-function expectation({ keyword, params }: ErrorObject): string {
+function expectation({ keyword, params, parentSchema }: ErrorObject): string {
   switch (keyword) {
     case 'type':
       return `must be ${TYPES[String(params.type)]}`;
@@ -55,7 +58,8 @@ function expectation({ keyword, params }: ErrorObject): string {
     case 'minLength':
       return params.limit === 1 ? 'must not be empty' : `must have at least ${params.limit} characters`;
     case 'pattern':
-      return NAME_EXPECTATION;
+      // Else a name in a map.
+      return Array.isArray(parentSchema?.type) ? `must be ${NUMBER_OR_AUTO}` : NAME_EXPECTATION;
     case 'minItems':
       return `must have at least ${params.limit} entry`;
     case 'maxItems':
@@ -71,13 +75,14 @@ const suggestedValue = ({ keyword, params, data }: ErrorObject): string =>
   keyword === 'enum' ? suggestion(String(data), allowedValues(params)) : '';
 
 const TYPES: Readonly<Record<string, string>> = {
+  'integer,string': NUMBER_OR_AUTO,
   object: 'a section with keys',
   array: 'a list',
   string: 'a string',
   integer: 'an integer',
   number: 'a number',
   boolean: 'true or false',
-} satisfies Record<Schema['type'], string>;
+} satisfies Record<Extract<Schema['type'], string> | 'integer,string', string>;
 
 /** `, not "eighty"`; never for a secret, nor for the store, whose URL may hold one. */
 function shown(path: KeyPath, data: unknown): string {

@@ -335,6 +335,12 @@ export const ERRORS = {
     message: 'This replica is shutting down; try again.',
     retry_after_ms: RETRY_AFTER_MS,
   },
+  no_worker: {
+    status: 503,
+    type: 'server_error',
+    message: 'None of the workers answers; try again.',
+    retry_after_ms: RETRY_AFTER_MS,
+  },
   memory_exhausted: {
     status: 503,
     type: 'server_error',

@@ -1,14 +1,20 @@
+import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { apiError } from './errors.ts';
 
 /** The rest is for what is not counted: code, connections, buffers, and garbage that has not been collected yet. */
 const SHARE_OF_MEMORY = 0.5;
 
-/** Half of what V8 may use for objects, or of what the process may use at all, where that is less. */
-export function defaultMemoryBytes(): number {
+/**
+ * Half of what V8 may use for objects, or of what the process may use at all, where that is less. `processes`: how many of its
+ * kind share what there is.
+ */
+export function defaultMemoryBytes(processes: number): number {
   const constrained = process.constrainedMemory();
-  const process_bytes = constrained > 0 ? constrained : Number.POSITIVE_INFINITY;
-  return Math.floor(SHARE_OF_MEMORY * Math.min(getHeapStatistics().heap_size_limit, process_bytes));
+  const machine_bytes = Math.min(totalmem(), constrained > 0 ? constrained : Number.POSITIVE_INFINITY);
+  return Math.floor(
+    SHARE_OF_MEMORY * Math.min(getHeapStatistics().heap_size_limit, machine_bytes / processes),
+  );
 }
 
 /**

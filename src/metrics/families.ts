@@ -1,4 +1,12 @@
-import { Counter, Gauge, Histogram, type Metric, type OpenMetricsContentType, Registry } from 'prom-client';
+import {
+  type Aggregator,
+  Counter,
+  Gauge,
+  Histogram,
+  type Metric,
+  type OpenMetricsContentType,
+  Registry,
+} from 'prom-client';
 import { TalliedHistogram } from './tallied-histogram.ts';
 
 /** Names that only the configuration knows: a label that may say one of these is bounded by it. */
@@ -18,6 +26,19 @@ interface Family {
   readonly help: string;
   readonly labels: Labels<string>;
   readonly buckets?: readonly number[];
+}
+
+/** What a scraper is answered. */
+export interface Exposition {
+  readonly type: string;
+  readonly body: string;
+}
+
+interface GaugeOptions {
+  /** Sets it whenever it is read. */
+  readonly collect?: () => void;
+  /** What it is of several processes together; by default the sum of theirs. */
+  readonly together?: Aggregator;
 }
 
 /** Configured names, by the label that says them. */
@@ -61,11 +82,12 @@ export class Families {
     name: string,
     help: string,
     labels = {} as Labels<Name>,
-    collect?: () => void,
+    { collect, together = 'sum' }: GaugeOptions = {},
   ): Gauge<Name> {
     return new Gauge<Name>({
       ...this.#add({ name, type: 'gauge', help, labels }),
       ...(collect && { collect }),
+      aggregator: together,
     });
   }
 
@@ -152,6 +174,13 @@ function combinations(labels: Labels<string>, configured: ConfiguredNames): Labe
     },
     [{}],
   );
+}
+
+/** `accept`: what the scraper says that it takes. */
+export async function expositionOf(registry: Registry, accept: string | undefined): Promise<Exposition> {
+  if (!prefersOpenMetrics(accept)) return { type: registry.contentType, body: await registry.metrics() };
+  const body = await openMetricsOf(registry.getMetricsAsArray() as unknown as readonly Metric[]);
+  return { type: Registry.OPENMETRICS_CONTENT_TYPE, body };
 }
 
 /**

@@ -1,17 +1,11 @@
-import {
-  collectDefaultMetrics,
-  type Gauge,
-  type Metric,
-  type ObserveDataWithExemplar,
-  Registry,
-} from 'prom-client';
+import { collectDefaultMetrics, type Gauge, type ObserveDataWithExemplar, type Registry } from 'prom-client';
 import type { RunId } from '../checkpoint/store.ts';
 import { CAUSES, PHASES } from '../interrupts/interruption.ts';
 import { VERSION } from '../lib/version.ts';
 import { BREAKER_STATES, type BreakerState } from '../plans/circuit-breaker.ts';
 import { OUTCOMES } from '../plans/outcome.ts';
 import { SEAM_KINDS } from '../plans/seam/joint.ts';
-import { type ConfiguredNames, Families, openMetricsOf, prefersOpenMetrics } from './families.ts';
+import { type ConfiguredNames, type Exposition, expositionOf, Families } from './families.ts';
 import * as values from './label-values.ts';
 
 /** Seconds. Up to ten minutes, because reasoning models are silent for long before the first token. */
@@ -38,12 +32,6 @@ export interface TargetLabels {
 
 export interface TargetState extends TargetLabels {
   readonly state: BreakerState;
-}
-
-/** What a scraper is answered. */
-interface Exposition {
-  readonly type: string;
-  readonly body: string;
 }
 
 /**
@@ -151,7 +139,7 @@ export class Metrics {
     'holdfast_store_up',
     "0 while the store refuses this replica's signs of life, 1 otherwise. Redis only.",
     {},
-    () => this.storeUp.set(Number(this.storeWorks)),
+    { collect: () => this.storeUp.set(Number(this.storeWorks)), together: 'min' },
   );
   readonly takeovers = this.#families.counter(
     'holdfast_takeovers_total',
@@ -179,9 +167,9 @@ export class Metrics {
   );
   readonly targetState = this.#families.gauge(
     'holdfast_target_state',
-    'Circuit breakers of targets: 1 for the current state, 0 for the others.',
+    'Circuit breakers of targets: 1 for the current state, 0 for the others; with several workers, the share of them in that state.',
     { upstream: 'upstream', model: 'model', state: BREAKER_STATES },
-    () => this.#readTargets(),
+    { collect: () => this.#readTargets(), together: 'average' },
   );
   readonly targetTransitions = this.#families.counter(
     'holdfast_target_transitions_total',
@@ -214,26 +202,26 @@ export class Metrics {
     'holdfast_memory_held_bytes',
     'Memory that current requests and answers take, by estimate.',
     {},
-    () => this.#memoryHeld.set(this.memory.held_bytes),
+    { collect: () => this.#memoryHeld.set(this.memory.held_bytes) },
   );
   readonly #memoryLimit: Gauge = this.#families.gauge(
     'holdfast_memory_limit_bytes',
     'Memory that they may take: limits.memory_bytes.',
     {},
-    () => this.#memoryLimit.set(this.memory.limit_bytes),
+    { collect: () => this.#memoryLimit.set(this.memory.limit_bytes) },
   );
 
   readonly #ready: Gauge = this.#families.gauge(
     'holdfast_ready',
     '1 while this replica takes new runs, 0 while it is draining or lacks a required store.',
     {},
-    () => this.#ready.set(Number(this.ready())),
+    { collect: () => this.#ready.set(Number(this.ready())), together: 'max' },
   );
 
   constructor() {
     const build = { version: [VERSION] };
     this.#families
-      .gauge('holdfast_build_info', 'Always 1; its label has the version.', build)
+      .gauge('holdfast_build_info', 'Always 1; its label has the version.', build, { together: 'max' })
       .set({ version: VERSION }, 1);
     collectDefaultMetrics({ register: this.registry });
   }
@@ -264,11 +252,8 @@ export class Metrics {
   }
 
   /** `accept`: what the scraper says that it takes. */
-  async exposition(accept: string | undefined): Promise<Exposition> {
-    const { registry } = this;
-    if (!prefersOpenMetrics(accept)) return { type: registry.contentType, body: await registry.metrics() };
-    const body = await openMetricsOf(registry.getMetricsAsArray() as unknown as readonly Metric[]);
-    return { type: Registry.OPENMETRICS_CONTENT_TYPE, body };
+  exposition(accept: string | undefined): Promise<Exposition> {
+    return expositionOf(this.registry, accept);
   }
 
   #readTargets(): void {

@@ -36,7 +36,13 @@ export class TalliedHistogram<Name extends string> {
   /** As a registry of the library asks for it. */
   get() {
     const values = [...this.#series.values()].flatMap((series) => this.#valuesOf(series));
-    return Promise.resolve({ name: this.name, help: this.#help, type: 'histogram', values });
+    return Promise.resolve({
+      name: this.name,
+      help: this.#help,
+      type: 'histogram',
+      values,
+      aggregator: 'sum',
+    });
   }
 
   #valuesOf({ labels, counts, sum }: Series) {

@@ -4,39 +4,33 @@ import fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import type { Store } from '../checkpoint/store.ts';
 import { formatProblem } from '../config/problem.ts';
 import { ApiError, apiError } from '../lib/errors.ts';
 import { hostnameOf, isLoopback, isTrustedHost } from '../lib/host-name.ts';
-import { VERSION } from '../lib/version.ts';
-import type { Metrics } from '../metrics/metrics.ts';
-import { type StatusContext, statusRoutes } from '../status/status-routes.ts';
+import type { Exposition } from '../metrics/families.ts';
+import { type StatusSource, statusRoutes } from '../status/status-routes.ts';
+import type { Readiness } from './readiness.ts';
 import type { ReloadReport } from './reload.ts';
 
 /** Requests to this port have no bodies. */
 const BODY_BYTES_MAX = 1024;
 const REQUEST_MS = 10_000;
 
-export interface AdminContext extends Omit<StatusContext, 'brief'> {
-  readonly metrics: Metrics;
-  readonly store: Store;
+export interface AdminContext {
+  /** `accept`: what the scraper says that it takes. */
+  exposition(accept: string | undefined): Promise<Exposition>;
+  /** A supervisor or balancer asks. */
+  readiness(): Promise<Readiness>;
   /** Public names under which the port may be asked for more than its health. */
   hosts(): readonly string[];
-  /** A replica whose store does not work is not ready. */
-  readonly storeRequired: boolean;
-  /** True from the first signal to stop. */
-  draining(): boolean;
-  /** A supervisor or balancer asks whether this replica is ready. */
-  onReadinessAsked(): void;
   /** Loads the configuration again, for `POST /reload`. */
   reload?(): Promise<ReloadReport>;
-  /** Requests under way on the API port. */
-  active(): number;
+  readonly status: StatusSource;
 }
 
 /** `/metrics`, `/livez`, `/readyz`, the status page with what it is made of, and `/reload`, which alone changes anything. */
 export function createAdminServer(context: AdminContext): FastifyInstance {
-  const { metrics, store, hosts, storeRequired, draining, onReadinessAsked, active, reload } = context;
+  const { exposition, readiness, hosts, reload, status: source } = context;
   const admin = fastify({
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_MS,
@@ -47,30 +41,17 @@ export function createAdminServer(context: AdminContext): FastifyInstance {
   admin.get('/livez', async () => ({ status: 'live' }));
 
   admin.get('/readyz', async (_request, reply) => {
-    onReadinessAsked();
-    const fault = draining() ? undefined : await storeFault(store);
-    if (!draining() && !fault) return { status: 'ready' };
-    const failing = draining() ? { draining: 'shutting down' } : fault;
-    // All replicas share a store: where they may do without it, its failure must not take all of them out of service.
-    if (!draining() && !storeRequired) return { status: 'degraded', failing };
-    return reply.code(503).send({ status: 'not ready', failing });
+    const answer = await readiness();
+    return reply.code(answer.status === 'not ready' ? 503 : 200).send(answer);
   });
 
-  const brief = () => ({
-    name: 'holdfast',
-    version: VERSION,
-    status: draining() ? 'draining' : 'serving',
-    uptime_s: Math.round(process.uptime()),
-    active_requests: active(),
-    store: store.name,
-  });
   admin.register((scope, _options, done) => {
     scope.addHook('onRequest', async ({ headers: { host } }) => {
       if (isTrustedHost(host, hosts())) return;
       throw apiError('host_not_allowed', { host: host ?? '', remedy: 'the name to status_page.hosts' });
     });
     scope.get('/metrics', async ({ headers }, reply) => {
-      const { type, body } = await metrics.exposition(headers.accept);
+      const { type, body } = await exposition(headers.accept);
       return reply.type(type).header('vary', 'accept').send(body);
     });
     if (reload)
@@ -85,7 +66,7 @@ export function createAdminServer(context: AdminContext): FastifyInstance {
         return reply.code(status).send({ ...report, error });
       });
     scope.register((page, _none, registered) => {
-      statusRoutes(page, { ...context, brief });
+      statusRoutes(page, source);
       registered();
     });
     done();
@@ -108,12 +89,3 @@ const isOwnMachine = ({ headers, socket: { remoteAddress = '' } }: FastifyReques
   isLoopback(hostnameOf(remoteAddress.replace(/^::ffff:/, ''))) &&
   headers.origin === undefined &&
   headers['sec-fetch-site'] === undefined;
-
-async function storeFault(store: Store): Promise<{ store: string } | undefined> {
-  try {
-    await store.check();
-    return undefined;
-  } catch (error) {
-    return { store: error instanceof Error ? error.message : 'unavailable' };
-  }
-}

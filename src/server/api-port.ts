@@ -36,6 +36,14 @@ export class ApiPort {
     for (const server of this.#servers) this.#apply(server);
   }
 
+  /** Accepts no more connections, and closes those that carry no request. */
+  stopListening(): void {
+    for (const server of this.#servers) {
+      server.close();
+      server.closeIdleConnections();
+    }
+  }
+
   closeAllConnections(): void {
     for (const server of this.#servers) server.closeAllConnections();
   }

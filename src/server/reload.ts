@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Configuration } from '../config/configuration.ts';
-import { type ConfigurationSources, loadConfiguration } from '../config/load.ts';
+import type { LoadedConfiguration } from '../config/load.ts';
 import { ConfigurationError, type Problem } from '../config/problem.ts';
 import { checkReferences } from '../config/references.ts';
 import { untilRestart } from '../config/restart-settings.ts';
@@ -13,6 +13,12 @@ import type { Server } from './server.ts';
 
 export type ReloadCause = 'signal' | 'file' | 'request';
 
+/** One of the processes that share the ports. */
+export interface ReplacedWorker {
+  readonly worker: number;
+  readonly reason: string;
+}
+
 /** What came of a reload. Settings by name; never a value. */
 export type ReloadReport =
   | {
@@ -21,11 +27,14 @@ export type ReloadReport =
       /** Differ from what is in force, and will be applied by a restart. */
       readonly restart_required: readonly string[];
       readonly warnings: readonly string[];
+      /** Could not apply what the others have: another process takes the place of each of these. */
+      readonly replaced?: readonly ReplacedWorker[];
     }
   | { readonly outcome: 'refused'; readonly problems: readonly Problem[] };
 
 interface ReloadOptions {
-  readonly sources: ConfigurationSources;
+  /** Throws a {@link ConfigurationError}. */
+  load(): LoadedConfiguration;
   readonly keys: UpstreamKeysOptions;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -106,8 +115,8 @@ export class Reloads {
   }
 
   async #load(cause: ReloadCause): Promise<Exclude<ReloadReport, { outcome: 'refused' }>> {
-    const { sources, keys, log, observersOf } = this.#options;
-    const { configuration: wanted, warnings } = loadConfiguration(sources);
+    const { load, keys, log, observersOf } = this.#options;
+    const { configuration: wanted, warnings } = load();
     const { configuration, pending } = untilRestart(this.#current.configuration, wanted);
     // A new setting may not go with one that has to stay.
     const faults = checkReferences(configuration);

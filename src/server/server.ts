@@ -1,10 +1,9 @@
-import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { CheckpointScheduler } from '../checkpoint/checkpoint-scheduler.ts';
 import { replicasOf } from '../checkpoint/owner.ts';
 import { BEATS_PER_LEASE, type Store } from '../checkpoint/store.ts';
-import { adminHost, type Configuration } from '../config/configuration.ts';
+import { type Configuration, workerCount } from '../config/configuration.ts';
 import { resumeCommand, tryCommand } from '../config/sample-requests.ts';
 import { statusLinks } from '../config/status-links.ts';
 import { apiError } from '../lib/errors.ts';
@@ -31,11 +30,14 @@ import type { TaskRules } from '../proxy/tasks/task-steps.ts';
 import { TaskUsage } from '../proxy/tasks/task-usage.ts';
 import { labelsOf } from '../proxy/upstream/target-health.ts';
 import { Fleet } from '../status/fleet.ts';
+import { replicaStatus } from '../status/replica-status.ts';
 import { RunBoard } from '../status/run-board.ts';
 import { StatusReport } from '../status/status-report.ts';
 import { type AdminContext, createAdminServer } from './admin.ts';
 import { ApiPort } from './api-port.ts';
 import { Generation, type GenerationParts, type ReplicaParts } from './generation.ts';
+import { openAdminPort, openApiPort } from './ports.ts';
+import { readinessOf } from './readiness.ts';
 
 /** How long runs may take to be handed over at the end of the drain, and then what was cut off to end. */
 const CUT_OFF_MS = 2000;
@@ -49,13 +51,23 @@ export interface ServerDependencies extends Omit<GenerationParts, 'configuration
   readonly metrics?: Metrics;
   /** Answers `POST /reload`, which is not there without it. */
   readonly reload?: AdminContext['reload'];
+  /** Where the process is one of several that share the ports. */
+  readonly worker?: WorkerPlace;
   readonly time?: Time;
   readonly random?: () => number;
 }
 
+/** Of one of the processes that share the ports. */
+export interface WorkerPlace {
+  /** From 1. */
+  readonly number: number;
+  /** Path of the socket that takes the place of the admin port. */
+  readonly admin_socket: string;
+}
+
 /** A replica: the API and the admin port. */
 export interface Server {
-  /** Resolves with the URLs once both ports are open; rejects with a {@link ListenError}. */
+  /** Resolves with the URLs once both ports are open; rejects with a ListenError. */
   listen(): Promise<{ readonly api: string; readonly admin: string }>;
   /**
    * Requests from now on are served under this configuration; those under way, and their runs, are not touched. Settings
@@ -65,9 +77,9 @@ export interface Server {
   replace(parts: GenerationParts): Promise<{ readonly ended: Promise<void> }>;
   /**
    * Is not ready from now on, answers new requests with 503 after `drain_delay_ms`, and resolves when those under way
-   * have ended or `drain_ms` is over.
+   * have ended or `drain_ms` is over. `isLeaving`: accepts no more connections, which are for other processes at the same port.
    */
-  drain(): Promise<void>;
+  drain(isLeaving?: boolean): Promise<void>;
   /**
    * Hands over the runs that are still under way, cuts off everything else and closes both ports.
    * Store and transports are the caller's to close.
@@ -75,30 +87,11 @@ export interface Server {
   close(): Promise<void>;
 }
 
-/** A port could not be opened. */
-export class ListenError extends Error {
-  override readonly name = 'ListenError';
-
-  constructor(key: 'port' | 'admin_port', host: string, port: number, code: string | undefined) {
-    super(
-      `listen.${key}: cannot listen on ${host} port ${port} (${code}); ${REMEDIES[code ?? ''] ?? REMEDY}`,
-    );
-  }
-}
-
-const REMEDY = 'choose another with --host, --port and --admin-port.';
-const REMEDIES: Readonly<Record<string, string>> = {
-  EADDRINUSE:
-    'it is in use: stop the other process, or choose another with --port or --admin-port (0 picks a free one).',
-  EACCES: 'this user may not: choose a port above 1023.',
-  EADDRNOTAVAIL: 'this machine has no such address: choose another with --host or --admin-host.',
-};
-
 export function createServer(configuration: Configuration, dependencies: ServerDependencies): Server {
-  const { log, store, secret, transport, webhooks = [], observers: ofRuns = [] } = dependencies;
+  const { log, store, secret, transport, webhooks = [], observers: ofRuns = [], worker } = dependencies;
   const { time = systemTime, random = Math.random } = dependencies;
   const metrics = dependencies.metrics ?? new Metrics();
-  const { memory_bytes = defaultMemoryBytes() } = configuration.limits;
+  const { memory_bytes = defaultMemoryBytes(workerCount(configuration)) } = configuration.limits;
   const memory = new MemoryBudget(memory_bytes, () => metrics.memoryRefusals.inc());
   metrics.memory = memory;
   const registry = new RunRegistry(configuration.limits);
@@ -165,8 +158,11 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     isShared: store.name !== 'memory',
     interval_ms: checkpoint.lease_ms,
     time,
-    name: () =>
-      current.configuration.status_page.replica_name ?? `${hostname()}${/:\d+$/.exec(apiUrl)?.[0] ?? ''}`,
+    name: () => {
+      const { replica_name = `${hostname()}${/:\d+$/.exec(apiUrl)?.[0] ?? ''}` } =
+        current.configuration.status_page;
+      return worker ? `${replica_name}/${worker.number}` : replica_name;
+    },
     release: VERSION,
     started_at_ms,
     sign: () => ({ status: draining ? 'draining' : 'serving', runs: board.counts.live }),
@@ -189,12 +185,20 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     targets,
   });
   const admin = createAdminServer({
-    ...state,
-    ...{ metrics, store, board, report, time, storeRequired },
-    hosts: () => current.configuration.status_page.hosts,
-    onReadinessAsked: () => {
+    exposition: (accept) => metrics.exposition(accept),
+    readiness() {
       isWatched = true;
+      return readinessOf({ store, storeRequired, draining });
     },
+    hosts: () => current.configuration.status_page.hosts,
+    status: replicaStatus({
+      ...{ board, report, time },
+      brief: () => ({
+        status: draining ? 'draining' : 'serving',
+        active_requests: state.active(),
+        store: store.name,
+      }),
+    }),
     ...(dependencies.reload && { reload: dependencies.reload }),
   });
 
@@ -211,13 +215,12 @@ export function createServer(configuration: Configuration, dependencies: ServerD
   return {
     async listen() {
       await current.api.ready();
-      apiUrl = await open('port', listen.host, listen.port, (address) => port.listen(address));
+      apiUrl = await openApiPort(listen, (address) => port.listen(address));
       const urls = {
         api: apiUrl,
-        admin: await open('admin_port', adminHost(listen), listen.admin_port, async (address) => {
-          await admin.listen(address);
-          return admin.server.address() as AddressInfo;
-        }),
+        admin: worker
+          ? await admin.listen({ path: worker.admin_socket, exclusive: true })
+          : await openAdminPort(admin, listen),
       };
       current.salvage.start();
       endedTasks.start();
@@ -238,7 +241,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
       const { limits } = next.configuration;
       port.limit(limits);
       registry.runs_per_owner = limits.runs_per_owner;
-      memory.limit_bytes = limits.memory_bytes ?? defaultMemoryBytes();
+      memory.limit_bytes = limits.memory_bytes ?? defaultMemoryBytes(workerCount(next.configuration));
       genAi?.configure(next.configuration);
       board.targets.configure(targetsOf(next.configuration));
       beginMetrics(metrics, next.configuration, store);
@@ -246,8 +249,9 @@ export function createServer(configuration: Configuration, dependencies: ServerD
       return { ended: retire(before) };
     },
 
-    async drain() {
+    async drain(isLeaving = false) {
       draining = true;
+      if (isLeaving) port.stopListening();
       void fleet.beat();
       const { drain_ms, drain_delay_ms } = current.configuration.limits;
       // Balancers that have not yet noticed that this replica is not ready keep sending requests.
@@ -319,23 +323,4 @@ function beginMetrics(
 ): void {
   metrics.exemplars = exemplars;
   metrics.begin({ upstream: Object.keys(upstreams), store: [store.name] });
-}
-
-interface Address {
-  readonly host: string;
-  readonly port: number;
-}
-
-async function open(
-  key: 'port' | 'admin_port',
-  host: string,
-  port: number,
-  listen: (address: Address) => Promise<AddressInfo>,
-): Promise<string> {
-  try {
-    const { family, address, port: opened } = await listen({ host, port });
-    return `http://${family === 'IPv6' ? `[${address}]` : address}:${opened}`;
-  } catch (error) {
-    throw new ListenError(key, host, port, (error as NodeJS.ErrnoException).code);
-  }
 }

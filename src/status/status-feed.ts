@@ -141,5 +141,5 @@ class Viewer {
 }
 
 /** A server-sent event. JSON has no line breaks of its own. */
-const feedMessage = (event: 'snapshot' | 'update', data: object): string =>
+export const feedMessage = (event: 'snapshot' | 'update', data: object): string =>
   `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;

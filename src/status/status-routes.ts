@@ -1,11 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { apiError } from '../lib/errors.ts';
-import type { Time } from '../lib/time.ts';
-import type { RunBoard } from './run-board.ts';
-import { StatusFeed } from './status-feed.ts';
-import type { StatusReport } from './status-report.ts';
+import type { RunDetail, RunsDocument, StatusDocument, TaskDetail, TasksDocument } from './snapshot.ts';
 
 /** Nothing but what this port serves itself, nowhere but in a page of its own, and nothing is kept. */
 const HEADERS = {
@@ -22,18 +20,30 @@ const FEED_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-ac
 /** For `EventSource`, which comes back by itself. */
 const RECONNECT = 'retry: 2000\n\n';
 
-export interface StatusContext {
-  readonly board: RunBoard;
-  readonly report: StatusReport;
-  readonly time: Time;
+/** What the status page is made of. */
+export interface StatusSource {
   /** The response to `GET /` for clients that do not ask for HTML. */
-  brief(): object;
+  brief(): Promise<object>;
+  status(): Promise<StatusDocument>;
+  runs(): Promise<RunsDocument>;
+  /** Undefined for one that is not remembered. */
+  run(id: string): Promise<RunDetail | undefined>;
+  tasks(): Promise<TasksDocument>;
+  task(id: string): Promise<TaskDetail | undefined>;
+  readonly feed: ViewerFeed;
+}
+
+/** Sends viewers what happens. */
+export interface ViewerFeed {
+  readonly isFull: boolean;
+  /** `response` has sent its headers. It is sent a snapshot at once. */
+  join(response: ServerResponse): Promise<void>;
+  close(): void;
 }
 
 /** The status page and what it is made of; see docs/status-page.md. */
-export function statusRoutes(scope: FastifyInstance, context: StatusContext): void {
-  const { board, report, brief } = context;
-  const feed = new StatusFeed(context);
+export function statusRoutes(scope: FastifyInstance, source: StatusSource): void {
+  const { feed } = source;
   const files = readPageFiles();
 
   scope.addHook('onRequest', async (_request: FastifyRequest, reply: FastifyReply) => {
@@ -50,22 +60,22 @@ export function statusRoutes(scope: FastifyInstance, context: StatusContext): vo
   scope.get('/', (request, reply) => {
     reply.header('vary', 'accept');
     if (request.headers.accept?.includes('text/html')) return sendFile('index.html', reply);
-    return reply.send(brief());
+    return source.brief();
   });
   scope.get<{ Params: { name: string } }>('/assets/:name', ({ params }, reply) =>
     sendFile(params.name, reply),
   );
 
-  scope.get('/status', () => report.read());
-  scope.get('/runs', async () => board.runs());
+  scope.get('/status', () => source.status());
+  scope.get('/runs', () => source.runs());
   scope.get<{ Params: { id: string } }>('/runs/:id', async ({ params }) => {
-    const detail = board.detail(params.id);
+    const detail = await source.run(params.id);
     if (!detail) throw apiError('run_not_found');
     return detail;
   });
-  scope.get('/tasks', async () => board.tasks.read());
+  scope.get('/tasks', () => source.tasks());
   scope.get<{ Params: { id: string } }>('/tasks/:id', async ({ params }) => {
-    const detail = board.tasks.detail(params.id);
+    const detail = await source.task(params.id);
     if (!detail) throw apiError('task_not_found');
     return detail;
   });

@@ -43,6 +43,7 @@ describe('where values come from', () => {
     expect(warnings).toEqual([]);
     expect(configuration).toEqual({
       listen: { host: '127.0.0.1', port: 8080, admin_port: 9090, cors_origins: [] },
+      workers: 1,
       upstreams: { default: { base_url: 'https://api.openai.com/v1' } },
       routes: [],
       clients: [],

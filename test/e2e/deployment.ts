@@ -56,6 +56,8 @@ export interface DeploymentOptions {
   readonly clock_skew_ms?: number;
   /** Sent to providers that take prefills in place of the client's own. */
   readonly apiKey?: string;
+  /** Processes of each replica; 1 by default. */
+  readonly workers?: number;
   /** Of Node, for every replica. */
   readonly flags?: readonly string[];
 }
@@ -116,6 +118,7 @@ export class Deployment {
     };
     const configuration = {
       ...(options.secret !== undefined && { secret: options.secret }),
+      ...(options.workers !== undefined && { workers: options.workers }),
       upstreams,
       routes: Object.keys(upstreams).map((upstream) => ({
         model: `${upstream}-*`,

@@ -3,6 +3,7 @@ import { systemTime } from '../../src/lib/time.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
 import { createAdminServer } from '../../src/server/admin.ts';
 import type { ReloadReport } from '../../src/server/reload.ts';
+import { replicaStatus } from '../../src/status/replica-status.ts';
 import { RunBoard } from '../../src/status/run-board.ts';
 import { StatusReport } from '../../src/status/status-report.ts';
 import { ReplicaStore } from '../replica.ts';
@@ -15,13 +16,13 @@ const APPLIED: ReloadReport = {
   warnings: [],
 };
 
-function adminThat(report: ReloadReport) {
+function adminThat(outcome: ReloadReport) {
   const store = new ReplicaStore();
   const metrics = new Metrics();
   const board = new RunBoard({ time: systemTime, content: false });
   const state = { draining: () => false, active: () => 0 };
   const parts = { ...state, store, metrics, board, time: systemTime };
-  const status = new StatusReport({
+  const report = new StatusReport({
     ...parts,
     started_at_ms: 0,
     fleet: fleetOf({ notes: store.notes, time: systemTime, name: 'alone', isShared: false }),
@@ -32,14 +33,13 @@ function adminThat(report: ReloadReport) {
   });
   let reloads = 0;
   const admin = createAdminServer({
-    ...parts,
-    report: status,
+    exposition: (accept) => metrics.exposition(accept),
+    readiness: async () => ({ status: 'ready' }),
     hosts: () => [],
-    storeRequired: false,
-    onReadinessAsked: () => {},
+    status: replicaStatus({ board, report, time: systemTime, brief: () => ({}) }),
     reload: async () => {
       reloads++;
-      return report;
+      return outcome;
     },
   });
   return { admin, count: () => reloads };

@@ -105,7 +105,10 @@ export class RunState {
       storeFirst: run.resumable,
       pauses: context.pauses,
       onUnproven: () => {
-        context.log.warn({ run: run.id }, 'withdrawn: the store does not confirm that this replica holds the run');
+        context.log.warn(
+          { run: run.id },
+          'withdrawn: the store does not confirm that this replica holds the run',
+        );
         this.#stop(SUPERSEDED);
       },
       keepalive_ms: context.configuration.delivery.keepalive_ms,

@@ -1,0 +1,122 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Configuration } from '../config/configuration.ts';
+import { sleep, systemTime } from '../lib/time.ts';
+import { WorkerProcess } from './worker-process.ts';
+
+/** Before the place of a worker is taken that has died at once, doubled with each that does. */
+const BACKOFF_MS = 200;
+const BACKOFF_MAX_MS = 10_000;
+/** One that has lived for so long has not died at once. */
+const STABLE_MS = 30_000;
+
+interface PoolHandlers {
+  /** It serves. */
+  onStart(worker: WorkerProcess): void;
+  /** Other workers serve than before. */
+  onChange(): void;
+  onEnd(worker: WorkerProcess): void;
+}
+
+/** Keeps a number of workers alive: another one takes the place of each that ends. */
+export class WorkerPool {
+  /** Rejects with the error of the last worker, when none lives and none can start. */
+  readonly failure: Promise<never>;
+  readonly #fail: (error: Error) => void;
+  readonly #count: number;
+  readonly #log: Logger;
+  readonly #handlers: PoolHandlers;
+  /** Holds the sockets of workers; only this user may read it. */
+  readonly #directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  readonly #alive = new Map<number, WorkerProcess>();
+  /** Of those, by number, that ended before they could serve, and have had no successor yet that could. */
+  readonly #unable = new Set<number>();
+  readonly #stopping = new AbortController();
+
+  constructor(count: number, log: Logger, handlers: PoolHandlers) {
+    this.#count = count;
+    this.#log = log;
+    this.#handlers = handlers;
+    const { promise, reject } = Promise.withResolvers<never>();
+    this.failure = promise;
+    this.failure.catch(() => {});
+    this.#fail = reject;
+    process.once('exit', () => rmSync(this.#directory, { recursive: true, force: true }));
+  }
+
+  get serving(): readonly WorkerProcess[] {
+    return [...this.#alive.values()].filter(({ isListening }) => isListening);
+  }
+
+  /**
+   * Resolves when each number has had a worker that served, or could not, and one serves. Rejects where none can.
+   * `configuration`: the one in force whenever a worker begins.
+   */
+  async start(configuration: () => Configuration): Promise<void> {
+    const first = Array.from({ length: this.#count }, (_, index) => {
+      const begun = Promise.withResolvers<void>();
+      void this.#keep(index + 1, configuration, begun.resolve);
+      return begun.promise;
+    });
+    await Promise.race([Promise.all(first), this.failure]);
+    if (this.serving.length === 0) await this.failure;
+  }
+
+  /** All of them drain. Resolves when they have ended. */
+  async stop(drain_ms: number): Promise<void> {
+    this.#stopping.abort();
+    for (const worker of this.#alive.values()) worker.stop({ isLeaving: false, drain_ms });
+    await Promise.all(Array.from(this.#alive.values(), ({ exited }) => exited));
+  }
+
+  kill(): void {
+    this.#stopping.abort();
+    for (const worker of this.#alive.values()) worker.kill();
+  }
+
+  /** One worker after the other. `onBegun`: after the first one has served, or could not. */
+  async #keep(number: number, configuration: () => Configuration, onBegun: () => void): Promise<void> {
+    const { signal } = this.#stopping;
+    for (let deaths = 0; !signal.aborted; ) {
+      const worker = new WorkerProcess({
+        number,
+        directory: this.#directory,
+        configuration: configuration(),
+      });
+      const began_ms = performance.now();
+      this.#alive.set(number, worker);
+      const fault = await worker.started.then(
+        () => undefined,
+        (error: Error) => error,
+      );
+      if (fault) this.#unable.add(number);
+      else this.#serves(worker);
+      onBegun();
+      const { code, signal: killer } = await worker.exited;
+      this.#alive.delete(number);
+      this.#handlers.onEnd(worker);
+      if (signal.aborted) return;
+      if (fault && this.#unable.size === this.#count) return this.#fail(fault);
+      this.#handlers.onChange();
+      // One that has left in good order was asked to.
+      deaths = code === 0 || performance.now() - began_ms > STABLE_MS ? 0 : deaths + 1;
+      const pause_ms = deaths === 0 ? 0 : Math.min(BACKOFF_MS * 2 ** (deaths - 1), BACKOFF_MAX_MS);
+      const how = { worker: number, pid: worker.pid, code, signal: killer, pause_ms };
+      this.#log.warn(
+        { ...how, ...(fault && { reason: fault.message }) },
+        'a worker has ended: it is replaced',
+      );
+      await sleep(systemTime, pause_ms, signal);
+    }
+  }
+
+  #serves(worker: WorkerProcess): void {
+    const { number, pid } = worker;
+    this.#unable.delete(number);
+    this.#log.info({ worker: number, pid }, 'a worker serves');
+    this.#handlers.onStart(worker);
+    this.#handlers.onChange();
+  }
+}

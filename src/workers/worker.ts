@@ -1,0 +1,103 @@
+import cluster from 'node:cluster';
+import { rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { DestinationStream } from 'pino';
+import type { Configuration } from '../config/configuration.ts';
+import type { LoadedConfiguration } from '../config/load.ts';
+import { createLogger } from '../lib/log.ts';
+import { openReplica, type Replica } from '../server/replica.ts';
+import type { FromWorker, ToWorker } from './messages.ts';
+import type { MetricPart } from './shared-metrics.ts';
+
+const EXIT_FAILURE = 1;
+
+/**
+ * Runs one of the replicas of a supervisor, which has forked this process, until that says stop or is
+ * gone. Resolves with the exit status. `output`: takes the lines of the log.
+ */
+export async function runWorker(
+  output: (settings: Configuration['log']) => DestinationStream,
+): Promise<number> {
+  // A terminal sends these to all processes that it has started: the supervisor decides what they mean.
+  process.on('SIGINT', () => {});
+  process.on('SIGHUP', () => {});
+  const ending = Promise.withResolvers<{ readonly isLeaving: boolean }>();
+  process.on('SIGTERM', () => ending.resolve({ isLeaving: true }));
+  cluster.worker?.once('disconnect', () => {
+    // Else the library ends the process at once, and what clients are being sent with it.
+    if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
+    ending.resolve({ isLeaving: false });
+  });
+
+  const order = Promise.withResolvers<Extract<ToWorker, { kind: 'start' }>>();
+  let replica: Replica | undefined;
+  /** What a reload finds. */
+  let loaded: LoadedConfiguration | undefined;
+  process.on('message', (message: ToWorker) => {
+    switch (message.kind) {
+      case 'start':
+        return order.resolve(message);
+      case 'stop':
+        return ending.resolve(message);
+      case 'metrics':
+        return void answer(message.id, () => partOf(replica));
+      case 'reload':
+        return void answer(message.id, () => {
+          loaded = message.loaded;
+          return replica?.reload(message.cause);
+        });
+    }
+  });
+  await tell({ kind: 'born' });
+
+  const serving = async (): Promise<Replica> => {
+    const { place, configuration } = await order.promise;
+    const log = createLogger(configuration.log.level, output(configuration.log)).child({
+      worker: place.number,
+    });
+    const opened = await openReplica({
+      configuration,
+      load: () => loaded ?? { configuration, warnings: [] },
+      log,
+      worker: place,
+    });
+    await opened.listen();
+    return opened;
+  };
+  try {
+    replica = await Promise.race([serving(), ending.promise.then(() => undefined)]);
+  } catch (error) {
+    const { name, message, stack = message } = error as Error;
+    await tell({ kind: 'failed', name, message: name === 'Error' ? stack : message });
+    return EXIT_FAILURE;
+  }
+  if (!replica) return 0;
+  await tell({ kind: 'listening' });
+
+  const { isLeaving } = await ending.promise;
+  await (isLeaving ? replica.leave() : replica.stop());
+  await tell({ kind: 'ended', metrics: await partOf(replica) });
+  // Its supervisor, which made the directory, was killed.
+  if (!process.connected)
+    rmSync(dirname((await order.promise).place.admin_socket), { recursive: true, force: true });
+  return 0;
+}
+
+const partOf = async (replica: Replica | undefined): Promise<MetricPart> =>
+  // The library's types say less than there is.
+  ((await replica?.metrics.registry.getMetricsAsJSON()) ?? []) as unknown as MetricPart;
+
+async function answer(id: number, find: () => unknown): Promise<void> {
+  try {
+    await tell({ kind: 'answer', id, value: await find() });
+  } catch (error) {
+    await tell({ kind: 'refusal', id, reason: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+/** Resolves once it was sent, or cannot be. */
+const tell = (message: FromWorker): Promise<void> =>
+  new Promise((resolve) => {
+    if (process.connected) process.send?.(message, () => resolve());
+    else resolve();
+  });
