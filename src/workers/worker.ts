@@ -12,8 +12,8 @@ import type { MetricPart } from './shared-metrics.ts';
 const EXIT_FAILURE = 1;
 
 /**
- * Runs one of the replicas of a supervisor, which has forked this process, until that says stop or is
- * gone. Resolves with the exit status. `output`: takes the lines of the log.
+ * Runs one of the replicas of a supervisor, which has forked this process, until the supervisor says stop or is gone. Resolves
+ * with the exit status. `output`: takes the lines of the log.
  */
 export async function runWorker(
   output: (settings: Configuration['log']) => DestinationStream,
