@@ -16,7 +16,7 @@ import { startProvider } from './provider/provider.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Of the tarball: a little above what it has. */
-const LIMIT_BYTES = 810_000;
+const LIMIT_BYTES = 840_000;
 const LIMIT_PACKAGES = 80;
 const LIMIT_DOWNLOAD_MS = 30_000;
 /** Packing, installing and commands take seconds; all of them together on a busy machine take more. */
