@@ -326,10 +326,10 @@ describe('a caller that does not read', () => {
   });
 
   test('is not taken for a silent replica', async () => {
-    const { fleet, fetch } = await start({ idleMs: 100 });
+    const { fleet, fetch } = await start({ idleMs: 500 });
     fleet.script(pieces(4096));
     const response = await fetch(fleet.chatUrl, request());
-    await delay(300);
+    await delay(1000);
     expect(await response.text()).toBe(framesOf(EVENTS));
     expect(fleet.asked).toHaveLength(1);
   });
