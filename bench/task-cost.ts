@@ -43,7 +43,7 @@ if (options.help) {
 const KINDS = ['no step', 'step', 'step of a session'] as const;
 type Kind = (typeof KINDS)[number];
 /** Of each kind, in an order that turns: the machine is not the same at all times. */
-const ROUNDS = 6;
+const ROUNDS = 30;
 const WARM_UP_REQUESTS = 300;
 const STEPS_PER_TASK = 20;
 const CONCURRENT = Number(options.concurrent);
@@ -144,23 +144,28 @@ function headersOf(kind: Kind, round: number, index: number, count: number): Rec
 const costs =
   (requests: number): Measurement =>
   async (holdfast, store) => {
-    const cpu_ms = new Map<Kind, number>();
     const round = async (kind: Kind, number: number, count: number) => {
       const before_ms = cpuMilliseconds(holdfast.pid);
       await each(count, (index) => complete(holdfast, headersOf(kind, number, index, count)));
-      return cpuMilliseconds(holdfast.pid) - before_ms;
+      return ((cpuMilliseconds(holdfast.pid) - before_ms) * 1000) / count;
     };
     for (const kind of KINDS) await round(kind, -1, WARM_UP_REQUESTS);
-    const count = Math.ceil(requests / ROUNDS);
+    const cpu_us = new Map<Kind, number[]>(KINDS.map((kind) => [kind, []]));
     for (let number = 0; number < ROUNDS; number++)
       for (let turn = 0; turn < KINDS.length; turn++) {
         const kind = KINDS[(number + turn) % KINDS.length] as Kind;
-        cpu_ms.set(kind, (cpu_ms.get(kind) ?? 0) + (await round(kind, number, count)));
+        cpu_us.get(kind)?.push(await round(kind, number, Math.ceil(requests / ROUNDS)));
       }
-    const usOf = (kind: Kind) => ((cpu_ms.get(kind) ?? 0) * 1000) / (ROUNDS * count);
-    for (const kind of KINDS) {
-      const ratio = (usOf(kind) / usOf('no step')).toFixed(2);
-      console.log(`${store}, ${kind}: ${usOf(kind).toFixed(0)} µs of processor time, × ${ratio}`);
+    const usual = (values: readonly number[]) =>
+      quantile(
+        values.toSorted((one, other) => one - other),
+        0.5,
+      );
+    const without = cpu_us.get('no step') ?? [];
+    for (const [kind, took_us] of cpu_us) {
+      const ratios = took_us.map((us, number) => us / (without[number] ?? Number.NaN));
+      const said = `${usual(took_us).toFixed(0)} µs of processor time, × ${usual(ratios).toFixed(3)}`;
+      console.log(`${store}, ${kind}: ${said} (medians of ${ROUNDS} rounds)`);
     }
   };
 
