@@ -117,18 +117,28 @@ export function closedBefore(
 
 /**
  * The finish reason closes every call, but it cannot make half a document whole: `broken` are the calls whose
- * arguments do not parse.
+ * arguments do not parse. `unannounced`: the schemas of the tools, where the reason does not speak of calls. Some gateways
+ * end an answer that was cut with such a reason, so a call that has no arguments then, although its tool requires some,
+ * is broken as well.
  */
-export function closedByFinish(transcript: Transcript): {
+export function closedByFinish(
+  transcript: Transcript,
+  unannounced?: ToolSchemas,
+): {
   readonly closed: readonly Close[];
   readonly broken: readonly ToolCall[];
 } {
-  const broken = transcript.openCalls.filter((call) => !parses(normalisedArguments(call.arguments)));
+  const broken = transcript.openCalls.filter(
+    (call) => !parses(normalisedArguments(call.arguments)) || (unannounced && hasOnlyBegun(call, unannounced)),
+  );
   const closed = transcript.openCalls
     .filter((call) => !broken.includes(call))
     .map(({ index }): Close => ({ kind: 'tool_close', index, proof: 3 }));
   return { closed, broken };
 }
+
+const hasOnlyBegun = (call: ToolCall, schemas: ToolSchemas): boolean =>
+  call.arguments.trim() === '' && requiresArguments(schemas.get(call.name));
 
 /** Empty arguments are how several providers spell "none"; clients expect a JSON document. */
 export function normalisedArguments(text: string): string {
@@ -150,6 +160,9 @@ function takesNoArguments(schema: unknown): boolean {
   const requiresNone = required === undefined || (Array.isArray(required) && required.length === 0);
   return declaresNone && requiresNone && !isObject(additionalProperties);
 }
+
+const requiresArguments = (schema: unknown): boolean =>
+  isObject(schema) && Array.isArray(schema.required) && schema.required.length > 0;
 
 function satisfies(value: object, schema: unknown): boolean {
   if (!isObject(schema) || hasPattern(schema)) return false;

@@ -119,6 +119,25 @@ describe('the finish reason', () => {
     expect(broken.map(({ index }) => index)).toEqual([0, 2]);
   });
 
+  test('that does not speak of calls closes none that lacks the arguments which its tool requires', () => {
+    const schemas = new Map([
+      ['weather', { type: 'object', properties: { city: {} }, required: ['city'] }],
+      ['now', { type: 'object', properties: { zone: {} }, required: [] }],
+    ]);
+    const transcript = transcriptOf(
+      call(0, 'weather'),
+      call(1, 'weather', WHOLE),
+      call(2, 'weather', ' '),
+      call(3, 'weather', '{}'),
+      call(4, 'now'),
+      call(5, 'unknown'),
+    );
+    const { closed, broken } = closedByFinish(transcript, schemas);
+    expect(broken.map(({ index }) => index)).toEqual([0, 2]);
+    expect(closed).toEqual([close(1), close(3), close(4), close(5)]);
+    expect(closedByFinish(transcript).broken).toEqual([]);
+  });
+
   test('has nothing to say about calls that are closed or cut', () => {
     const transcript = transcriptOf(call(0, 'weather', WHOLE), close(0), call(1, 'weather', HALF), cancel(1));
     expect(closedByFinish(transcript)).toEqual({ closed: [], broken: [] });

@@ -360,7 +360,8 @@ export class AttemptReader {
     if ((ending || !state.hasSpare) && !state.signal.aborted) this.#showHeld();
     if (!ending || ending.forwarded) return;
     if (!this.#attempt.isDone) this.#ending = { ...ending, cutShort: true };
-    const { closed, broken } = closedByFinish(state.transcript);
+    const unannounced = ending.reason === 'stop' ? state.facts.schemas : undefined;
+    const { closed, broken } = closedByFinish(state.transcript, unannounced);
     if (this.#event && closed.length > 0) state.accept(closed, this.#event, false, this.#at_ms);
     if (broken.length > 0 && CUTTING_FINISHES.has(ending.reason)) state.cancel(broken, ending.reason);
     else if (broken.length > 0) this.#unusable('arguments');

@@ -342,6 +342,19 @@ describe('tool calls', () => {
     expect(client.rejection?.status).toBe(503);
   });
 
+  test('a call that had only begun when a gateway made up the end of the answer is asked for again', async () => {
+    const plan = (attempt: number): Plan =>
+      attempt === 1
+        ? { parts: [{ text: TEXT }, { tool: { ...forecast('call_a'), arguments: '' } }], finish: 'stop' }
+        : { parts: [{ tool: forecast('call_a') }], finish: 'tool_calls' };
+    const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+    const tools = [{ type: 'function', function: { name: 'forecast', parameters } }];
+    const { stream, requests } = await simulate(plan, { request: { tools } });
+
+    expect(requests).toHaveLength(2);
+    expect([stream.text, stream.toolCalls, stream.finish]).toEqual([TEXT, [forecast('call_a')], 'tool_calls']);
+  });
+
   test('a call cut short by max_tokens is left out of an answer that says so', async () => {
     const plan: Plan = {
       parts: [{ text: 'I look.' }, { tool: { ...forecast('call_a'), arguments: '{"ci' } }],
