@@ -7,12 +7,12 @@
  * Exits with 1 if an answer is not what the provider says uncut.
  */
 import { resumable } from '../src/client/index.ts';
+import { isTold, type LogLine, narrated } from '../src/demo/narration.ts';
+import { Terminal } from '../src/demo/terminal.ts';
 import { ACTS, type Act } from './acts.ts';
 import { ask, type Source } from './answer.ts';
-import { isTold, type LogLine, narrated } from './narration.ts';
 import { IDLE_MS, type Stage, setStage } from './stage.ts';
 import { table } from './table.ts';
-import { Terminal } from './terminal.ts';
 import { judge, type PlayedAct } from './verdict.ts';
 
 const terminal = new Terminal(process.stdout);

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { LogLine } from '../src/demo/narration.ts';
 import type { Act } from './acts.ts';
 import type { Answer, Call } from './answer.ts';
-import type { LogLine } from './narration.ts';
 
 /** An act as it was played: what came through Holdfast, what its log said, and the provider's uncut answer. */
 export interface PlayedAct {

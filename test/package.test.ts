@@ -163,9 +163,10 @@ describe.each([
     expect(status).toBe(0);
   });
 
-  it('says where the demo is', { timeout: LIMIT_MS }, async (context) => {
-    const demo = runIn(nodeOrSkip(context), 'npx', ['--no', '--', 'holdfast', 'demo']);
-    await expect(demo).rejects.toThrow('run `npm run demo` in a clone of the repository');
+  it('shows an answer that is cut three times and comes whole', { timeout: LIMIT_MS }, async (context) => {
+    const shown = await runIn(nodeOrSkip(context), 'npx', ['--no', '--', 'holdfast', 'demo']);
+    expect(shown.match(/R1 continue the text/g)).toHaveLength(3);
+    expect(shown).toContain('✔ the answer of the provider, byte for byte');
   });
 
   it('loads every module, with nothing installed but its dependencies', {

@@ -244,9 +244,10 @@ export const COMMANDS: readonly CommandDescription[] = [
   },
   {
     name: 'demo',
-    operand: { name: 'ACT', required: false, many: true },
-    says: 'watch Holdfast finish answers that are cut; needs a clone of the repository',
-    details: ['Acts are numbered from 1; by default it plays all of them.'],
+    says: 'watch Holdfast finish an answer that is cut three times; needs no key',
+    details: [
+      'The provider is scripted and runs in the same process. Exits with status 1 if the answer differs from what that provider said. `npm run demo` in a clone of the repository has more acts, with the stock OpenAI SDK and a replica that is killed.',
+    ],
     options: [],
     load: () => import('./demo.ts'),
   },

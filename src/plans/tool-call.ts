@@ -129,7 +129,8 @@ export function closedByFinish(
   readonly broken: readonly ToolCall[];
 } {
   const broken = transcript.openCalls.filter(
-    (call) => !parses(normalisedArguments(call.arguments)) || (unannounced && hasOnlyBegun(call, unannounced)),
+    (call) =>
+      !parses(normalisedArguments(call.arguments)) || (unannounced && hasOnlyBegun(call, unannounced)),
   );
   const closed = transcript.openCalls
     .filter((call) => !broken.includes(call))

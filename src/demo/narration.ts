@@ -29,7 +29,7 @@ export const isTold = (line: object): line is LogLine =>
 export function narrated(line: LogLine): string {
   const { msg, attempt, cause, plan, gap_ms, from } = line;
   if (msg === 'taken over') return `the other replica takes the run over, after event ${from}`;
-  if (msg === 'recovered') return `attempt ${attempt}: goes on after ${gap_ms} ms`;
+  if (msg === 'recovered') return `attempt ${attempt}: continues after ${gap_ms} ms`;
   return `attempt ${attempt}: ${cause} (${evidenceOf(line)}) → ${PLANS[plan] ?? plan}`;
 }
 
