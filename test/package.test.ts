@@ -103,8 +103,12 @@ describe('the tarball', () => {
   });
 });
 
-/** Where a process and a thread begin: not to be imported. */
-const RUN_BY_SERVE = new Set(['dist/cli.js', 'dist/checkpoint/file/file-writer-thread.js']);
+/** Where processes and a thread begin: not to be imported. */
+const RUN_BY_SERVE = new Set([
+  'dist/cli.js',
+  'dist/checkpoint/file/file-writer-thread.js',
+  'dist/commands/worker.js',
+]);
 
 describe.each([
   ['this Node', process.version, () => process.execPath],
