@@ -93,10 +93,10 @@ const withoutKeys = <Run extends { readonly key: number; readonly run: RunId }>(
 
 test('what workers have seen apart is what one process would have seen', () => {
   const pace_ms = fc.constantFrom(0, 1, 20_000);
-  const moves = fc.array(fc.tuple(fc.nat({ max: 7 }), pace_ms), { minLength: 1, maxLength: 60 });
+  const moves = fc.array(fc.tuple(fc.nat({ max: 7 }), pace_ms), { minLength: 1, maxLength: 60, size: 'max' });
   let shared = 0;
   fc.assert(
-    fc.property(fc.array(plannedRun, { minLength: 1, maxLength: 8 }), moves, (plans, order) => {
+    fc.property(fc.array(plannedRun, { minLength: 1, maxLength: 6 }), moves, (plans, order) => {
       const { time, whole, parts } = boards();
       const runs = plans.map((plan, nth) => {
         const seen = [whole, parts[plan.worker] as RunBoard];
