@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { FeedSnapshot, FeedUpdate } from '../../src/status/snapshot.ts';
 import { runCli, startReplicaProcess, temporaryDirectory } from '../cli-process.ts';
 import { startProvider } from '../provider/provider.ts';
+import { openFeed } from '../status/feed-reader.ts';
 
 // What is not compiled takes seconds to start, for each process.
 process.env.HOLDFAST_CLI ??= fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
@@ -239,6 +241,82 @@ describe('serve --workers', () => {
       }));
       expect(body).toContain('holdfast_config_reloads_total{outcome="applied"} 1');
       expect(body).toContain('holdfast_config_reloads_total{outcome="unchanged"}');
+    },
+    TEST_MAX_MS,
+  );
+
+  test(
+    'replaces a worker that cannot apply what another one has applied',
+    async () => {
+      const directory = temporaryDirectory();
+      const [file, calls, failing] = ['holdfast.yaml', 'calls', 'failing'].map((name) =>
+        join(directory, name),
+      );
+      /** Prints a key, except for the call of that number. */
+      const command = `
+        const { appendFileSync, readFileSync } = require('node:fs');
+        appendFileSync('${calls}', '.');
+        if (readFileSync('${calls}').length === Number(readFileSync('${failing}', 'utf8'))) process.exit(1);
+        console.log('a-key');`;
+      const write = (more: object) =>
+        writeFileSync(
+          file as string,
+          JSON.stringify({
+            upstreams: {
+              default: {
+                base_url: 'http://127.0.0.1:9/v1',
+                api_key_command: [process.execPath, '-e', command],
+              },
+            },
+            workers: 2,
+            ...more,
+          }),
+        );
+      writeFileSync(failing as string, '0');
+      write({});
+      const started = await startReplicaProcess(['--config', file as string]);
+      // One call for each worker at its start; then one succeeds, and the next fails.
+      writeFileSync(failing as string, '4');
+      write({ recovery: { max_attempts: 7 } });
+      const response = await fetch(`${started.admin}/reload`, { method: 'POST' });
+      expect(await response.json()).toMatchObject({
+        outcome: 'applied',
+        changed: ['recovery.max_attempts'],
+        replaced: [{ worker: 2, reason: expect.stringContaining('api_key_command') }],
+      });
+      await until(() => pidsOf(started).length === 3);
+      expect(linesOf(started, 'a worker serves').at(-1)?.worker).toBe(2);
+      const again = await fetch(`${started.admin}/reload`, { method: 'POST' });
+      expect(await again.json()).toMatchObject({ outcome: 'unchanged' });
+    },
+    TEST_MAX_MS,
+  );
+
+  test(
+    'has one feed of what happens in all workers, which begins again when there are others',
+    async () => {
+      const url = await slowProvider();
+      const started = await startReplicaProcess(['--upstream', `${url}/v1`, '--workers', '2']);
+      const feed = await openFeed(started.admin);
+      await feed.next('snapshot');
+      const answers = await Promise.all(Array.from({ length: 4 }, () => post(started.api)));
+      const { status } = await feed.until<FeedUpdate>('update', (update) => update.status?.runs.live === 4);
+      expect(status?.fleet.map(({ self, runs }) => [self, runs])).toEqual([
+        [true, 2],
+        [true, 2],
+      ]);
+      await Promise.all(answers.map((answer) => answer.text()));
+      const keys = new Set<number>();
+      await feed.until<FeedUpdate>('update', ({ changed = [] }) => {
+        for (const { key, state } of changed) if (state === 'ended') keys.add(key);
+        return keys.size === 4;
+      });
+      process.kill(pidsOf(started)[0] ?? 0, 'SIGKILL');
+      await feed.ended;
+      await until(() => pidsOf(started).length === 3);
+      const snapshot = await (await openFeed(started.admin)).next<FeedSnapshot>('snapshot');
+      expect(snapshot.status.fleet.filter(({ self }) => self)).toHaveLength(2);
+      expect(snapshot.runs.ended).toHaveLength(2);
     },
     TEST_MAX_MS,
   );
