@@ -227,7 +227,7 @@ describe('check', () => {
   it('reports all names and files that are not there in one round', async () => {
     const file = fileWith(
       [
-        'upstreams: { main: { base_url: "https://llm.example.com/v1", ca_file: /nowhere.pem } }',
+        'upstreams: { main: { base_url: "https://llm.example.com/v1", ca_file: /nowhere.pem, api_key_file: /no.key } }',
         'routes: [{ model: "*", targets: [{ upstream: mian }] }]',
         'webhooks: [{ url: "https://hooks.example.com", secret_file: /nowhere.key }]',
       ].join('\n'),
@@ -237,6 +237,7 @@ describe('check', () => {
     expect(stderr.trimEnd().split('\n')).toEqual([
       expect.stringContaining('there is no upstream "mian". Did you mean "main"?'),
       expect.stringContaining(':1:62: upstreams.main.ca_file: /nowhere.pem cannot be read (ENOENT).'),
+      expect.stringContaining(':1:91: upstreams.main.api_key_file: /no.key cannot be read (ENOENT).'),
       expect.stringContaining(':3:48: webhooks[0].secret_file: /nowhere.key cannot be read (ENOENT).'),
     ]);
   });

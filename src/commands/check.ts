@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { checkKeyFiles } from '../config/key-files.ts';
 import { loadConfiguration, readConnections } from '../config/load.ts';
 import { redacted } from '../config/redaction.ts';
 import { readWebhooks } from '../config/webhook-endpoints.ts';
@@ -10,7 +11,7 @@ export async function run({ operands, switches }: Invocation): Promise<number> {
   if (file === undefined) throw new UsageError('there is no file to check.');
   const json = switches.has('json');
   const loaded = await orProblems(json, () => {
-    const checks = [readConnections, readWebhooks];
+    const checks = [readConnections, checkKeyFiles, readWebhooks];
     const { configuration, warnings } = loadConfiguration({ file, environment: process.env }, checks);
     return { configuration: redacted(configuration), warnings };
   });

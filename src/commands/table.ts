@@ -84,7 +84,7 @@ export const COMMANDS: readonly CommandDescription[] = [
     },
     says: 'print the effective configuration, or its problems',
     details: [
-      'Reads the file and the environment like `serve`, connects to nothing, and prints the result with secrets redacted. Exits with status 2 if `serve` would refuse to start.',
+      'Reads the file and the environment like `serve`, connects to nothing, runs no `api_key_command`, and prints the result with secrets redacted. Exits with status 2 if `serve` would refuse to start.',
       'With `--json`, the document is `{"ok": true, "configuration": …, "warnings": […]}`, or `{"ok": false, "problems": [{"source", "path", "message"}]}`.',
     ],
     options: [JSON_OPTION],
