@@ -237,7 +237,7 @@ describe('check', () => {
     expect(stderr.trimEnd().split('\n')).toEqual([
       expect.stringContaining('there is no upstream "mian". Did you mean "main"?'),
       expect.stringContaining(':1:62: upstreams.main.ca_file: /nowhere.pem cannot be read (ENOENT).'),
-      expect.stringContaining(':1:91: upstreams.main.api_key_file: /no.key cannot be read (ENOENT).'),
+      expect.stringContaining(':1:85: upstreams.main.api_key_file: /no.key cannot be read (ENOENT).'),
       expect.stringContaining(':3:48: webhooks[0].secret_file: /nowhere.key cannot be read (ENOENT).'),
     ]);
   });
