@@ -223,6 +223,10 @@ export class Metrics {
     this.#families
       .gauge('holdfast_build_info', 'Always 1; its label has the version.', build, { together: 'max' })
       .set({ version: VERSION }, 1);
+  }
+
+  /** Adds the metrics of Node.js. What observes them lasts as long as the process, and runs at every garbage collection. */
+  observeProcess(): void {
     collectDefaultMetrics({ register: this.registry });
   }
 

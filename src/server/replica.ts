@@ -32,6 +32,7 @@ export interface Replica extends Service {
 /** The replica of this process. */
 export async function openReplica({ configuration, load, log, worker }: ReplicaOptions): Promise<Replica> {
   const metrics = new Metrics();
+  metrics.observeProcess();
   const keys: UpstreamKeysOptions = {
     time: systemTime,
     onRenewal: (upstream, fault) => {

@@ -53,6 +53,7 @@ class Supervisor implements Service {
     this.#configuration = configuration;
     this.#load = load;
     this.#log = log;
+    this.#metrics.observeProcess();
     // Only workers serve.
     this.#metrics.ready = () => false;
     this.#metrics.begin({});

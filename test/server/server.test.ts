@@ -298,6 +298,7 @@ describe('the admin port', () => {
 
   it('has the metrics of the process', async () => {
     const replica = await startReplica(UPSTREAM);
+    replica.metrics.observeProcess();
     const response = await fetch(`${replica.admin}/metrics`);
     expect(response.headers.get('content-type')).toContain('text/plain');
     expect(await response.text()).toContain('process_cpu_seconds_total');

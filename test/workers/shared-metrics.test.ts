@@ -46,6 +46,7 @@ describe('the metrics of several workers', () => {
 
   it('say of a state what is worse, or that of the supervisor', async () => {
     const { own, shared, value } = share();
+    own.observeProcess();
     own.configLastReloadSuccessful.set(0);
     own.configReloads.inc({ outcome: 'applied' });
     for (const worker of [1, 2]) {

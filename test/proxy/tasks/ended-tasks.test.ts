@@ -187,6 +187,7 @@ test('every task that has ended is forgotten once, and never before its time, wh
       }
       for (const { tasks } of mortal) await tasks.close();
       await pass(16 * MINUTE_MS);
+      await lasting.tasks.close();
       expect(forgotten).toHaveLength(until_ms.size);
       expect(new Set(forgotten.map(([, task]) => task))).toEqual(new Set(until_ms.keys()));
       for (const [, task, at_ms] of forgotten) expect(at_ms).toBeGreaterThanOrEqual(until_ms.get(task) ?? 0);
