@@ -181,13 +181,13 @@ function commandFault({ code, killed, signal }: ExecFileException): string {
 function keyIn(output: string, wall_ms: number): Key {
   const written = output.trim();
   const told = written.startsWith('{') ? parsedJson(written) : { access_token: written };
-  if (!isObject(told)) throw new KeyFault('has brought JSON that ends too early, or is malformed.');
+  if (!isObject(told)) throw new KeyFault('returned JSON that is incomplete or malformed.');
   const text = told.access_token ?? told.accessToken;
-  if (typeof text !== 'string') throw new KeyFault('has no access_token in its JSON.');
-  if (text === '') throw new KeyFault('has brought no key: it is empty.');
+  if (typeof text !== 'string') throw new KeyFault('returned JSON without an access_token.');
+  if (text === '') throw new KeyFault('returned no key, only white space.');
   if (!/^[\x21-\x7e]+$/.test(text))
     throw new KeyFault(
-      'has brought what is no key: it has spaces, line breaks or other characters that none has.',
+      'returned something other than a key: it has spaces, line breaks or characters that no key has.',
     );
   const life_ms = lifeOf(told, text, wall_ms);
   return { text, ...(life_ms !== undefined && { life_ms }) };

@@ -76,9 +76,9 @@ describe('a key in a file', () => {
   });
 
   it.each([
-    ['is empty', '\n', 'has brought no key: it is empty.'],
-    ['has two lines', 'sk-1\nsk-2', expect.stringContaining('what is no key')],
-    ['has no text', 'sk-\u0000', expect.stringContaining('what is no key')],
+    ['is empty', '\n', 'returned no key, only white space.'],
+    ['has two lines', 'sk-1\nsk-2', expect.stringContaining('something other than a key')],
+    ['has no text', 'sk-\u0000', expect.stringContaining('something other than a key')],
   ])('stays while the file %s', async (_, content, fault) => {
     const { key, write, renewed } = await open(inFile, 'sk-first');
     await write(content);
@@ -152,9 +152,17 @@ describe('a key that a command prints', () => {
       node("process.stdout.write('sk-secret'.repeat(100_000))"),
       /printed more than 65536 bytes/,
     ],
-    ['prints nothing', node(''), /brought no key/],
-    ['prints JSON of another kind', node('console.log(\'{"token":"sk-secret"}\')'), /no access_token/],
-    ['prints JSON that is cut', node('console.log(\'{"access_token":"sk-secret\')'), /ends too early/],
+    ['prints nothing', node(''), /returned no key/],
+    [
+      'prints JSON of another kind',
+      node('console.log(\'{"token":"sk-secret"}\')'),
+      /without an access_token/,
+    ],
+    [
+      'prints JSON that is cut',
+      node('console.log(\'{"access_token":"sk-secret\')'),
+      /incomplete or malformed/,
+    ],
     [
       'ends with an error that quotes the key',
       node("console.error('sk-secret'); process.exit(3)"),
