@@ -193,7 +193,7 @@ describe('what is stored', () => {
       await capabilities.consult('local', 'llama');
       expect(capabilities.prefill('local', 'llama')).toBeUndefined();
       expect(said.join('')).toContain('"upstream":"local"');
-      expect(said.join('')).toContain('cannot be used');
+      expect(said.join('')).toContain('are unusable');
     },
   );
 
