@@ -17,6 +17,7 @@ const tool = 'missing' in binaries ? '' : binaries.promtool;
 
 /** Every metric that a replica has, as a query names it. */
 const ALL = new Metrics();
+ALL.observeProcess();
 const KNOWN = await (async () => {
   const configuration = completeConfiguration({
     upstreams: { main: { base_url: 'https://llm.example.com/v1' } },
