@@ -352,7 +352,11 @@ describe('tool calls', () => {
     const { stream, requests } = await simulate(plan, { request: { tools } });
 
     expect(requests).toHaveLength(2);
-    expect([stream.text, stream.toolCalls, stream.finish]).toEqual([TEXT, [forecast('call_a')], 'tool_calls']);
+    expect([stream.text, stream.toolCalls, stream.finish]).toEqual([
+      TEXT,
+      [forecast('call_a')],
+      'tool_calls',
+    ]);
   });
 
   test('a call cut short by max_tokens is left out of an answer that says so', async () => {
