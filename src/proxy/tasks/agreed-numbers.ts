@@ -4,7 +4,6 @@ import {
   type NumberedName,
   NumberedNames,
   type NumberedNamesOptions,
-  TURNS_MAX,
 } from './numbered-names.ts';
 
 export interface AgreedNumbersOptions extends NumberedNamesOptions {
@@ -23,31 +22,17 @@ export class AgreedNumbers extends NumberedNames {
     this.#notes = options.notes;
   }
 
-  /** The number of the name, which is added if it is not there. `known`, and `undefined`, as of {@link add}. */
-  numberOf(list: NumberedList, name: string, known: number): Promise<number | undefined> {
-    return this.queued(list, () => this.#agreedNumber(list, name, known));
-  }
-
   /**
-   * In each turn, all replicas that number this name at the same time agree on a number for it, and on the name that has the
-   * number: this one, or another one that was a moment ahead.
+   * The number of the name, which is added if it is not there. `known`, and `undefined`, as of {@link add}. In each turn, all
+   * replicas that number this name at the same time agree on a number for it, and on the name that has the number: this one, or
+   * another one that was a moment ahead.
    */
-  async #agreedNumber(list: NumberedList, name: string, known: number): Promise<number | undefined> {
-    const { numbers_max, ttl_ms } = this.#options;
-    let last = Math.max(known, this.seen(list) ?? 0);
-    for (let turn = 0; turn < TURNS_MAX; turn++) {
-      const wanted = this.#notes.claim(
-        list.owner,
-        this.#turnNote(list, name, turn),
-        String(last + 1),
-        ttl_ms,
-      );
-      const number = Number(await wanted);
-      if (number > numbers_max) return undefined;
-      if (await this.claim(list, number, name)) return number;
-      last = await this.lastOf(list, number);
-    }
-    return undefined;
+  numberOf(list: NumberedList, name: string, known: number): Promise<number | undefined> {
+    const { ttl_ms } = this.#options;
+    return this.claimed(list, name, known, async (next, turn) => {
+      const note = this.#turnNote(list, name, turn);
+      return Number(await this.#notes.claim(list.owner, note, String(next), ttl_ms));
+    });
   }
 
   /** Forgets the name, and that it had a number. */

@@ -3,7 +3,7 @@ import type { Owner } from '../../checkpoint/store.ts';
 import { remember } from '../../lib/bounded-map.ts';
 
 /** How many times the name of another replica may be a moment ahead. */
-export const TURNS_MAX = 64;
+const TURNS_MAX = 64;
 /** Lists whose ends this replica has at hand. */
 const LISTS_MAX = 10_000;
 /** How many names are asked for at once where one of them is looked for. */
@@ -61,16 +61,7 @@ export class NumberedNames {
    * that was given, or 0, for a replica that has not seen the list, or not for long.
    */
   add(list: NumberedList, name: string, known: number): Promise<number | undefined> {
-    return this.queued(list, async () => {
-      let last = Math.max(known, this.seen(list) ?? 0);
-      for (let turn = 0; turn < TURNS_MAX; turn++) {
-        const number = last + 1;
-        if (number > this.#numbers_max) return undefined;
-        if (await this.claim(list, number, name)) return number;
-        last = await this.lastOf(list, number);
-      }
-      return undefined;
-    });
+    return this.claimed(list, name, known, async (next) => next);
   }
 
   /** The last number that the name was given. It takes as many reads as there are numbers above it. `known`: as of {@link add}. */
@@ -120,14 +111,31 @@ export class NumberedNames {
     await this.#notes.consume(owner, this.#note(list, number));
   }
 
-  /** Whether the name has the number by now. */
-  protected async claim(list: NumberedList, number: number, name: string): Promise<boolean> {
-    const holder = await this.#notes.claim(list.owner, this.#note(list, number), name, this.#ttl_ms);
-    if (number > (this.seen(list) ?? 0)) remember(this.#last, keyOf(list), number, LISTS_MAX);
-    return holder === name;
+  /**
+   * Claims a number for the name, which `numberFor` chooses where `next` seems to be free, until one is not another name's. One
+   * name of a list after the other.
+   */
+  protected claimed(
+    list: NumberedList,
+    name: string,
+    known: number,
+    numberFor: (next: number, turn: number) => Promise<number>,
+  ): Promise<number | undefined> {
+    return this.#queued(list, async () => {
+      let last = Math.max(known, this.seen(list) ?? 0);
+      for (let turn = 0; turn < TURNS_MAX; turn++) {
+        const number = await numberFor(last + 1, turn);
+        if (number > this.#numbers_max) return undefined;
+        const holder = await this.#notes.claim(list.owner, this.#note(list, number), name, this.#ttl_ms);
+        if (number > (this.seen(list) ?? 0)) remember(this.#last, keyOf(list), number, LISTS_MAX);
+        if (holder === name) return number;
+        last = await this.lastOf(list, number);
+      }
+      return undefined;
+    });
   }
 
-  protected async queued<Result>(list: NumberedList, work: () => Promise<Result>): Promise<Result> {
+  async #queued<Result>(list: NumberedList, work: () => Promise<Result>): Promise<Result> {
     const key = keyOf(list);
     const before = this.#queues.get(key);
     const working = (async () => {
