@@ -10,7 +10,7 @@ import { hostnameOf, isLoopback, isTrustedHost } from '../lib/host-name.ts';
 import type { Exposition } from '../metrics/families.ts';
 import { type StatusSource, statusRoutes } from '../status/status-routes.ts';
 import type { Readiness } from './readiness.ts';
-import type { ReloadReport } from './reload.ts';
+import type { ReloadReport } from './reload-report.ts';
 
 /** Requests to this port have no bodies. */
 const BODY_BYTES_MAX = 1024;

@@ -1,36 +1,21 @@
 import type { Logger } from 'pino';
 import type { Configuration } from '../config/configuration.ts';
 import type { LoadedConfiguration } from '../config/load.ts';
-import { ConfigurationError, type Problem } from '../config/problem.ts';
+import { ConfigurationError } from '../config/problem.ts';
 import { checkReferences } from '../config/references.ts';
 import { untilRestart } from '../config/restart-settings.ts';
-import { ApiError, apiError } from '../lib/errors.ts';
+import { apiError } from '../lib/errors.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { RunObserver } from '../proxy/run/context/run-observer.ts';
 import type { UpstreamKeysOptions } from '../proxy/upstream/upstream-keys.ts';
+import {
+  configurationApplied,
+  type ReloadCause,
+  type ReloadReport,
+  reportedReload,
+} from './reload-report.ts';
 import { Resources } from './resources.ts';
 import type { Server } from './server.ts';
-
-export type ReloadCause = 'signal' | 'file' | 'request';
-
-/** One of the processes that share the ports. */
-export interface ReplacedWorker {
-  readonly worker: number;
-  readonly reason: string;
-}
-
-/** What came of a reload. Settings by name; never a value. */
-export type ReloadReport =
-  | {
-      readonly outcome: 'applied' | 'unchanged';
-      readonly changed: readonly string[];
-      /** Differ from what is in force, and will be applied by a restart. */
-      readonly restart_required: readonly string[];
-      readonly warnings: readonly string[];
-      /** Could not apply what the others have: another process takes the place of each of these. */
-      readonly replaced?: readonly ReplacedWorker[];
-    }
-  | { readonly outcome: 'refused'; readonly problems: readonly Problem[] };
 
 interface ReloadOptions {
   /** Throws a {@link ConfigurationError}. */
@@ -63,7 +48,7 @@ export class Reloads {
     this.#options = options;
     this.#current = first;
     this.#open.add(first);
-    this.#succeeded();
+    configurationApplied(options.metrics);
   }
 
   /** The one in force, but for keys that are renewed. */
@@ -93,25 +78,8 @@ export class Reloads {
   }
 
   async #reload(cause: ReloadCause): Promise<ReloadReport> {
-    const { metrics, log } = this.#options;
     if (this.#isStopped) throw apiError('shutting_down');
-    try {
-      const report = await this.#load(cause);
-      metrics.configReloads.inc({ outcome: report.outcome });
-      this.#succeeded();
-      return report;
-    } catch (error) {
-      if (error instanceof ApiError) throw error;
-      metrics.configReloads.inc({ outcome: 'refused' });
-      metrics.configLastReloadSuccessful.set(0);
-      if (!(error instanceof ConfigurationError)) {
-        log.error({ cause, err: error }, 'configuration not reloaded: keeping the last one');
-        throw error;
-      }
-      const { problems } = error;
-      log.error({ cause, problems }, 'configuration not reloaded: keeping the last one');
-      return { outcome: 'refused', problems };
-    }
+    return reportedReload(cause, this.#options, () => this.#load(cause));
   }
 
   async #load(cause: ReloadCause): Promise<Exclude<ReloadReport, { outcome: 'refused' }>> {
@@ -161,10 +129,5 @@ export class Reloads {
 
   async #close(resources: Resources): Promise<void> {
     if (this.#open.delete(resources)) await resources.close();
-  }
-
-  #succeeded(): void {
-    this.#options.metrics.configLastReloadSuccessful.set(1);
-    this.#options.metrics.configLastReloadSuccess.setToCurrentTime();
   }
 }

@@ -4,7 +4,7 @@ import { type Configuration, workerCount } from '../config/configuration.ts';
 import { type ConfigurationSources, configurationFile, loadConfiguration } from '../config/load.ts';
 import { createLogger } from '../lib/log.ts';
 import { FileWatch } from './file-watch.ts';
-import type { ReloadCause } from './reload.ts';
+import type { ReloadCause } from './reload-report.ts';
 import { openReplica } from './replica.ts';
 import type { OpenService, Totals } from './service.ts';
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Configuration } from '../config/configuration.ts';
 import type { LoadedConfiguration } from '../config/load.ts';
-import type { ReloadCause, ReloadReport } from './reload.ts';
+import type { ReloadCause, ReloadReport } from './reload-report.ts';
 
 /** One series of a metric. */
 export interface Sample {

@@ -26,7 +26,7 @@ import { TaskBoard } from './task-board.ts';
 
 /** Of runs beyond these nothing is shown: a replica that has more is watched by its metrics. */
 const LIVE_MAX = 10_000;
-const ENDED_MAX = 200;
+export const ENDED_MAX = 200;
 
 interface RunBoardOptions {
   readonly time: Time;

@@ -5,7 +5,7 @@ import { type FeedSnapshot, type FeedUpdate, STATUS_VERSION, type StatusDocument
 import type { StatusReport } from './status-report.ts';
 
 const UPDATE_EVERY_MS = 1000;
-const VIEWERS_MAX = 20;
+export const VIEWERS_MAX = 20;
 /** One that takes nothing for this long is dropped. */
 const BEHIND_MS_MAX = 10_000;
 

@@ -6,7 +6,7 @@ import { BoardTask, type TaskReference, taskId } from './board-task.ts';
 import { shownText } from './shown-text.ts';
 import { STATUS_VERSION, type TaskDetail, type TaskId, type TasksDocument } from './snapshot.ts';
 
-const TASKS_MAX = 100;
+export const TASKS_MAX = 100;
 const NAME_CHARACTERS_MAX = 80;
 
 /** The tasks that had a step on this replica: the last ones. */

@@ -1,3 +1,4 @@
+import { ENDED_MAX } from '../status/run-board.ts';
 import type {
   FleetMember,
   InterruptionCount,
@@ -16,6 +17,7 @@ import type {
   TaskSummary,
   TasksDocument,
 } from '../status/snapshot.ts';
+import { TASKS_MAX } from '../status/task-board.ts';
 
 /** A document of one worker; `worker` is a number that no other worker ever has. */
 export interface Told<Document> {
@@ -25,9 +27,6 @@ export interface Told<Document> {
 
 /** Of workers that live for years. */
 const KEYS_PER_WORKER = 2 ** 32;
-/** As many as one replica remembers. */
-const ENDED_MAX = 200;
-export const TASKS_MAX = 100;
 
 /** Tells apart the runs of all workers. */
 export const sharedKey = (worker: number, key: number): number => worker * KEYS_PER_WORKER + key;

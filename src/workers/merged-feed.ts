@@ -8,14 +8,13 @@ import {
   type StatusDocument,
   type TaskSummary,
 } from '../status/snapshot.ts';
-import { feedMessage } from '../status/status-feed.ts';
+import { feedMessage, VIEWERS_MAX } from '../status/status-feed.ts';
 import type { ViewerFeed } from '../status/status-routes.ts';
+import { TASKS_MAX } from '../status/task-board.ts';
 import { readEvents } from './admin-socket.ts';
-import { mergedRuns, mergedTask, mergedTasks, sharedKey, TASKS_MAX } from './merged-documents.ts';
+import { mergedRuns, mergedTask, mergedTasks, sharedKey } from './merged-documents.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
-/** As many as each worker takes. */
-const VIEWERS_MAX = 20;
 /** A viewer that has not taken this much is dropped. */
 const BEHIND_BYTES_MAX = 8 * 2 ** 20;
 

@@ -1,6 +1,6 @@
 import type { Configuration } from '../config/configuration.ts';
 import type { LoadedConfiguration } from '../config/load.ts';
-import type { ReloadCause, ReloadReport } from '../server/reload.ts';
+import type { ReloadCause, ReloadReport } from '../server/reload-report.ts';
 import type { WorkerPlace } from '../server/server.ts';
 import type { MetricPart } from './shared-metrics.ts';
 

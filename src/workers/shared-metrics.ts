@@ -1,7 +1,12 @@
 import { type Aggregator, AggregatorRegistry, type Registry } from 'prom-client';
+import type { Metrics } from '../metrics/metrics.ts';
 
 /** The metrics of one process as `Registry.getMetricsAsJSON` has them. */
 export type MetricPart = readonly MetricJson[];
+
+export const partOf = async ({ registry }: Metrics): Promise<MetricPart> =>
+  // The library's types say less than there is.
+  (await registry.getMetricsAsJSON()) as unknown as MetricPart;
 
 interface MetricJson {
   readonly name: string;

@@ -10,11 +10,17 @@ import { createAdminServer } from '../server/admin.ts';
 import { ApiPort } from '../server/api-port.ts';
 import { openAdminPort, openApiPort } from '../server/ports.ts';
 import { DRAINING, type Readiness } from '../server/readiness.ts';
-import type { ReloadCause, ReloadReport, ReplacedWorker } from '../server/reload.ts';
+import {
+  configurationApplied,
+  type ReloadCause,
+  type ReloadReport,
+  type ReplacedWorker,
+  reportedReload,
+} from '../server/reload-report.ts';
 import type { OpenService, Service, ServiceOptions, Totals } from '../server/service.ts';
 import { readDocument } from './admin-socket.ts';
 import { MergedStatus } from './merged-status.ts';
-import { type MetricPart, SharedMetrics } from './shared-metrics.ts';
+import { partOf, SharedMetrics } from './shared-metrics.ts';
 import { WorkerPool } from './worker-pool.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
@@ -57,7 +63,7 @@ class Supervisor implements Service {
     // Only workers serve.
     this.#metrics.ready = () => false;
     this.#metrics.begin({});
-    this.#accepted();
+    configurationApplied(this.#metrics);
     this.#pool = new WorkerPool(workerCount(configuration), log, {
       onStart: (worker) => this.#catchUp(worker),
       onChange: () => this.#status.feed.restart(),
@@ -178,24 +184,7 @@ class Supervisor implements Service {
 
   async #reload(cause: ReloadCause): Promise<ReloadReport> {
     if (this.#isDraining) throw apiError('shutting_down');
-    try {
-      const report = await this.#apply(cause);
-      this.#metrics.configReloads.inc({ outcome: report.outcome });
-      if (report.outcome === 'refused') this.#metrics.configLastReloadSuccessful.set(0);
-      else this.#accepted();
-      return report;
-    } catch (error) {
-      this.#metrics.configReloads.inc({ outcome: 'refused' });
-      this.#metrics.configLastReloadSuccessful.set(0);
-      const said = 'configuration not reloaded: keeping the last one';
-      if (!(error instanceof ConfigurationError)) {
-        this.#log.error({ cause, err: error }, said);
-        throw error;
-      }
-      const { problems } = error;
-      this.#log.error({ cause, problems }, said);
-      return { outcome: 'refused', problems };
-    }
+    return reportedReload(cause, { metrics: this.#metrics, log: this.#log }, () => this.#apply(cause));
   }
 
   /**
@@ -254,13 +243,4 @@ class Supervisor implements Service {
         await this.#bring(worker, 'signal');
     });
   }
-
-  #accepted(): void {
-    this.#metrics.configLastReloadSuccessful.set(1);
-    this.#metrics.configLastReloadSuccess.setToCurrentTime();
-  }
 }
-
-const partOf = async (metrics: Metrics): Promise<MetricPart> =>
-  // The library's types say less than there is.
-  (await metrics.registry.getMetricsAsJSON()) as unknown as MetricPart;

@@ -63,7 +63,7 @@ export class WorkerProcess {
     this.started = started.promise;
     this.started.catch(() => {});
     this.#worker.on('message', (message: FromWorker) => this.#receive(message, started));
-    // What cannot be sent to a process that ends is not missed.
+    // A process that is ending may not take a message. Nothing depends on it.
     this.#worker.on('error', () => {});
     this.exited = new Promise((resolve) => {
       this.#worker.once('exit', (code: number | null, signal: string | null) => {

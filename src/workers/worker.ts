@@ -7,7 +7,7 @@ import type { LoadedConfiguration } from '../config/load.ts';
 import { createLogger } from '../lib/log.ts';
 import { openReplica, type Replica } from '../server/replica.ts';
 import type { FromWorker, ToWorker } from './messages.ts';
-import type { MetricPart } from './shared-metrics.ts';
+import { partOf } from './shared-metrics.ts';
 
 const EXIT_FAILURE = 1;
 
@@ -40,7 +40,7 @@ export async function runWorker(
       case 'stop':
         return ending.resolve(message);
       case 'metrics':
-        return void answer(message.id, () => partOf(replica));
+        return void answer(message.id, () => (replica ? partOf(replica.metrics) : []));
       case 'reload':
         return void answer(message.id, () => {
           loaded = message.loaded;
@@ -76,16 +76,12 @@ export async function runWorker(
 
   const { isLeaving } = await ending.promise;
   await (isLeaving ? replica.leave() : replica.stop());
-  await tell({ kind: 'ended', metrics: await partOf(replica) });
+  await tell({ kind: 'ended', metrics: await partOf(replica.metrics) });
   // Its supervisor, which made the directory, was killed.
   if (!process.connected)
     rmSync(dirname((await order.promise).place.admin_socket), { recursive: true, force: true });
   return 0;
 }
-
-const partOf = async (replica: Replica | undefined): Promise<MetricPart> =>
-  // The library's types say less than there is.
-  ((await replica?.metrics.registry.getMetricsAsJSON()) ?? []) as unknown as MetricPart;
 
 async function answer(id: number, find: () => unknown): Promise<void> {
   try {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { systemTime } from '../../src/lib/time.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
 import { createAdminServer } from '../../src/server/admin.ts';
-import type { ReloadReport } from '../../src/server/reload.ts';
+import type { ReloadReport } from '../../src/server/reload-report.ts';
 import { replicaStatus } from '../../src/status/replica-status.ts';
 import { RunBoard } from '../../src/status/run-board.ts';
 import { StatusReport } from '../../src/status/status-report.ts';
