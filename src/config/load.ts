@@ -7,7 +7,7 @@ import { readConfigurationFile } from './file.ts';
 import { type Assignment, assign, formatPath, type Sources } from './key-path.ts';
 import { ConfigurationError, type Problem } from './problem.ts';
 import { checkReferences, doubts, NO_UPSTREAM } from './references.ts';
-import { readTextFile } from './text-file.ts';
+import { readFileOf } from './text-file.ts';
 import { validateTree } from './validation.ts';
 
 export interface ConfigurationSources {
@@ -129,11 +129,9 @@ export function readConnections({
     const pem: Partial<Record<(typeof PEM_FILES)[number], string>> = {};
     for (const setting of PEM_FILES) {
       const path = files[setting];
-      try {
-        if (path !== undefined) pem[setting] = readTextFile(path);
-      } catch (error) {
-        problems.push({ path: `upstreams.${name}.${setting}`, message: (error as Error).message });
-      }
+      const text =
+        path === undefined ? undefined : readFileOf(`upstreams.${name}.${setting}`, path, problems);
+      if (text !== undefined) pem[setting] = text;
     }
     const { ca_file: ca, client_cert_file: cert, client_key_file: key } = pem;
     try {
