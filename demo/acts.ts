@@ -1,3 +1,4 @@
+import { ANSWER } from '../src/demo/answer.ts';
 import type { Fault } from '../test/provider/fault.ts';
 import type { Plan, ToolCall } from '../test/provider/script.ts';
 
@@ -15,13 +16,8 @@ export interface Act {
 /** About as fast as people read models' answers come. */
 const TOKEN_MS = 25;
 
-const KELP = `A holdfast is the organ with which kelp grips the rock. It looks like a root, but it takes up no \
-nutrients: its only task is to hold on. Branching fingers, called haptera, grow into every crevice of the stone \
-and set there like glue. When a storm tears at the blades, the stipe bends, the fronds stream with the surge, and \
-the holdfast does not let go. A kelp forest thirty metres tall hangs on grips no wider than a hand, and hundreds \
-of small animals live between those fingers, sheltered from the very waves that would sweep them away. What the \
-surge does break off is not lost either: torn blades drift ashore and feed whatever lives on the beach, while the \
-holdfast they came from grows new ones.`;
+const KELP = `${ANSWER} What the surge does break off is not lost either: torn blades drift ashore and feed whatever \
+lives on the beach, while the holdfast they came from grows new ones.`;
 
 const SURGE = `Surge is the back-and-forth of water above the sea floor as waves pass over it. It is strongest in \
 the shallows, where one wave can move everything that is not attached by several metres, and then carry it back.`;

@@ -2,6 +2,7 @@ import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { completeConfiguration } from '../config/load.ts';
 import { createLogger } from '../lib/log.ts';
 import { openReplica, type Replica } from '../server/replica.ts';
+import { ANSWER } from './answer.ts';
 import { isTold, narrated } from './narration.ts';
 import { startScriptedProvider } from './scripted-provider.ts';
 import type { Terminal } from './terminal.ts';
@@ -12,12 +13,6 @@ const IDLE_MS = 1200;
 const ANSWER_MAX_MS = 60_000;
 /** One for each attempt but the last. */
 const FAULTS = 'cut=reset@120, stall=30s@150, error=overloaded@100';
-
-const ANSWER = `A holdfast is the organ with which kelp grips the rock. It looks like a root, but it takes up no \
-nutrients: its only task is to hold on. Branching fingers, called haptera, grow into every crevice of the stone \
-and set there like glue. When a storm tears at the blades, the stipe bends, the fronds stream with the surge, and \
-the holdfast does not let go. A kelp forest thirty metres tall hangs on grips no wider than a hand, and hundreds \
-of small animals live between those fingers, sheltered from the very waves that would sweep them away.`;
 
 /**
  * Has Holdfast deliver an answer that is cut three times, by a provider of its own, and shows it as it comes. Resolves with
