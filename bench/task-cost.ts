@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { HoldfastProcess } from '../test/e2e/holdfast-process.ts';
 import { cpuMilliseconds } from './processes.ts';
 import { findRedis, type Redis, startRedis } from './redis.ts';
-import { quantile } from './statistics.ts';
+import { quantile, spread } from './statistics.ts';
 
 const USAGE = `node bench/task-cost.ts [options]     (npm run build first)
 
@@ -156,15 +156,10 @@ const costs =
         const kind = KINDS[(number + turn) % KINDS.length] as Kind;
         cpu_us.get(kind)?.push(await round(kind, number, Math.ceil(requests / ROUNDS)));
       }
-    const usual = (values: readonly number[]) =>
-      quantile(
-        values.toSorted((one, other) => one - other),
-        0.5,
-      );
     const without = cpu_us.get('no step') ?? [];
     for (const [kind, took_us] of cpu_us) {
       const ratios = took_us.map((us, number) => us / (without[number] ?? Number.NaN));
-      const said = `${usual(took_us).toFixed(0)} µs of processor time, × ${usual(ratios).toFixed(3)}`;
+      const said = `${spread(took_us).median.toFixed(0)} µs of processor time, × ${spread(ratios).median.toFixed(3)}`;
       console.log(`${store}, ${kind}: ${said} (medians of ${ROUNDS} rounds)`);
     }
   };
