@@ -24,7 +24,7 @@ export interface FaultyTransportOptions {
   /** The first one strikes in the answer to the first request, and so on; later requests have none. */
   readonly faults: readonly Fault[];
   readonly time: Time;
-  /** Told of every fault: that it has struck, or why it has not. */
+  /** Gets a report for every fault: that it has struck, or why it has not. */
   readonly onFault: (report: FaultReport) => void;
 }
 

@@ -227,7 +227,7 @@ function storeFault(store: string): string | undefined {
   return 'must be memory, file, file:DIR like file:./data, or a URL of Redis, like redis://localhost:6379/0.';
 }
 
-/** Nothing that one process has in its memory can be taken over by another. */
+/** A process can't take over what is only in the memory of another. */
 function workersFault({ workers, checkpoint }: Configuration): string | undefined {
   if (workers === 1 || checkpoint.store !== 'memory') return undefined;
   return 'must be 1 where checkpoint.store is memory, which processes cannot share; use file or Redis (--store file).';

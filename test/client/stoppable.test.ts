@@ -12,7 +12,7 @@ const browserFetch: Fetch = function (this: unknown, input, init) {
   return fetch(input, init);
 };
 
-/** A page's server that answers when it is told to, before a Holdfast that stops runs. */
+/** A page's server that answers on demand, before a Holdfast that stops runs. */
 async function start(
   holdfast: RequestListener = (_, response) =>
     void response.setHeader('content-type', 'application/json').end(STOPPED),
