@@ -74,7 +74,7 @@ async function play(act: Act, { replicas }: Stage): Promise<Pick<PlayedAct, 'ans
       // Processes that are being stopped interrupt each other.
       if (!isTold(line) || stopping) return;
       log.push(line);
-      terminal.aside(narrated(line));
+      for (const remark of narrated(line)) terminal.aside(remark);
     }),
   );
   const [first] = replicas;
@@ -90,7 +90,7 @@ async function play(act: Act, { replicas }: Stage): Promise<Pick<PlayedAct, 'ans
     shown += text.length;
     const { killed_at = Number.POSITIVE_INFINITY } = act;
     if (before >= killed_at || shown < killed_at) return;
-    terminal.aside('the replica that delivers this is killed');
+    terminal.aside({ text: '✂ the replica that delivers this is killed', style: 'red' });
     void first.service.kill();
   };
   try {
@@ -119,8 +119,12 @@ function conclude(played: readonly PlayedAct[]): void {
   const faults = acts.flatMap(({ act, differences }) => differences.map((what) => `${act.title}: ${what}`));
   for (const fault of faults) terminal.line(fault, 'red');
   if (faults.length > 0) process.exitCode = 1;
-  else
-    terminal.line('Every text came whole, every call whole or not at all, and nothing came twice.', 'green');
+  else {
+    terminal.line(
+      '✔ byte for byte: every text is whole, every call is whole or left out, nothing came twice',
+      'green',
+    );
+  }
 }
 
 try {

@@ -15,7 +15,7 @@ const FONT_PX = 14;
 const COLUMN_PX = 8.43;
 const ROW_PX = 20;
 const MARGIN_PX = 18;
-const COLOURS = { text: '#c9d1d9', 31: '#ff7b72', 32: '#3fb950', 36: '#56d4dd' };
+const COLOURS = { text: '#c9d1d9', 31: '#ff7b72', 32: '#3fb950', 33: '#d29922', 36: '#56d4dd' };
 const BACKGROUND = '#0d1117';
 
 /** What the demo printed, in the pieces in which it came: `{at_s, text}`. */

@@ -169,8 +169,8 @@ describe.each([
 
   it('shows an answer that is cut three times and comes whole', { timeout: LIMIT_MS }, async (context) => {
     const shown = await runIn(nodeOrSkip(context), 'npx', ['--no', '--', 'holdfast', 'demo']);
-    expect(shown.match(/R1 continue the text/g)).toHaveLength(3);
-    expect(shown).toContain('✔ the answer of the provider, byte for byte');
+    expect(shown.match(/R1: asks for the rest of the text/g)).toHaveLength(3);
+    expect(shown).toContain('✔ byte for byte what the provider says uncut');
   });
 
   it('loads every module, with nothing installed but its dependencies', {

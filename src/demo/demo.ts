@@ -29,7 +29,7 @@ export async function playDemo(terminal: Terminal): Promise<boolean> {
       terminal.line(`request    Holdfast-Fault: ${FAULTS}`, 'dim');
       terminal.heading('What is a holdfast?');
       const isWhole = (await ask(api, (text) => terminal.text(text))) === ANSWER;
-      if (isWhole) terminal.line('✔ the answer of the provider, byte for byte', 'green');
+      if (isWhole) terminal.line('✔ byte for byte what the provider says uncut', 'green');
       else terminal.line('✖ the answer differs from that of the provider', 'red');
       return isWhole;
     } finally {
@@ -50,7 +50,7 @@ function startReplica(base_url: string, terminal: Terminal): Promise<Replica> {
   const log = createLogger('info', {
     write(line) {
       const told = JSON.parse(line) as object;
-      if (isTold(told)) terminal.aside(narrated(told));
+      if (isTold(told)) for (const remark of narrated(told)) terminal.aside(remark);
     },
   });
   return openReplica({ configuration, load: () => ({ configuration, warnings: [] }), log });

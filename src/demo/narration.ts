@@ -16,21 +16,32 @@ export interface LogLine {
 }
 
 const PLANS: Readonly<Record<string, string>> = {
-  R1: 'R1 continue the text',
-  R2: 'R2 finish with the closed calls',
-  R3: 'R3 cut before the call',
-  R4: 'R4 start again',
+  R1: 'R1: asks for the rest of the text',
+  R2: 'R2: finishes with the calls that are complete',
+  R3: 'R3: asks again from before the call',
+  R4: 'R4: starts again',
 };
 
 export const isTold = (line: object): line is LogLine =>
   'msg' in line && TOLD.some((msg) => msg === line.msg);
 
-/** The line in words. */
-export function narrated(line: LogLine): string {
+/** A line for a person: red for a cut, yellow while the client waits, green when the answer continues. */
+export interface Remark {
+  readonly text: string;
+  readonly style: 'red' | 'yellow' | 'green';
+}
+
+/** The line in words, in the order in which they are to be shown. */
+export function narrated(line: LogLine): readonly Remark[] {
   const { msg, attempt, cause, plan, gap_ms, from } = line;
-  if (msg === 'taken over') return `the other replica takes the run over, after event ${from}`;
-  if (msg === 'recovered') return `attempt ${attempt}: continues after ${gap_ms} ms`;
-  return `attempt ${attempt}: ${cause} (${evidenceOf(line)}) → ${PLANS[plan] ?? plan}`;
+  if (msg === 'taken over')
+    return [{ text: `… the other replica takes over after event ${from}`, style: 'yellow' }];
+  if (msg === 'recovered')
+    return [{ text: `▶ attempt ${attempt} resumes the answer after ${gap_ms} ms`, style: 'green' }];
+  return [
+    { text: `✂ attempt ${attempt}: ${cause.replaceAll('_', ' ')} (${evidenceOf(line)})`, style: 'red' },
+    { text: `… ${PLANS[plan] ?? plan}`, style: 'yellow' },
+  ];
 }
 
 function evidenceOf({ evidence = {}, status }: LogLine): string {

@@ -52,10 +52,10 @@ export class Terminal {
   }
 
   /** A remark on a line of its own, in the middle of the text. */
-  aside(text: string): void {
+  aside({ text, style }: { readonly text: string; readonly style: Style }): void {
     this.#paused_at ??= this.#column;
     this.#freshLine();
-    this.#write(`${INDENT}${this.#styled('dim', `╎ ${text}`)}\n`);
+    this.#write(`${INDENT}${this.#styled(style, `╎ ${text}`)}\n`);
   }
 
   get #width(): number {

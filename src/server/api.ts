@@ -75,7 +75,8 @@ export function createApi(context: ApiContext & ServerState): FastifyInstance {
   });
   api.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = refusalOf(error, request, limits.body_bytes);
-    if (refusal.code === 'internal_error') context.log.error({ err: error }, 'request failed');
+    if (refusal.code === 'internal_error')
+      context.log.error({ err: error, route: request.routeOptions.url }, 'request failed');
     const wire = wireAt(request.url);
     if (isComing(request)) return sendAheadOfBody(refusal, request, reply, wire);
     return sendError(refusal, reply, wire);

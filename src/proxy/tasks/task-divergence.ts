@@ -74,7 +74,7 @@ export class TaskDivergences {
     this.#look({ task, session, number, body, had }).then(
       (outcome) => outcome === 'goes_on' && remember(this.#had, key, number, SESSIONS_MAX),
       (error: unknown) =>
-        this.#context.log.warn({ err: error }, 'could not check whether a process diverged'),
+        this.#context.log.warn({ task: task.task, err: error }, 'could not check whether a process diverged'),
     );
   }
 

@@ -128,7 +128,7 @@ export class TaskRecords {
     remember(this.#noted_ms, key, time.now(), TASKS_MAX);
     this.#note(task, parent).catch((error: unknown) => {
       this.#noted_ms.delete(key);
-      log.warn({ err: error }, 'could not store a task: its next step lists it');
+      log.warn({ task: task.task, err: error }, 'could not store a task: its next step lists it');
     });
   }
 

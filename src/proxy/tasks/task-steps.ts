@@ -123,7 +123,10 @@ export class TaskSteps {
     try {
       return tokensOf(await this.#rules.usage.of(task));
     } catch (error) {
-      this.#context.log.warn({ err: error }, 'a step began although the budget of its task may be spent');
+      this.#context.log.warn(
+        { task: task.task, err: error },
+        'a step began although the budget of its task may be spent',
+      );
       return undefined;
     }
   }
