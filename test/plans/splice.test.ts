@@ -15,6 +15,7 @@ function spliceOf(
     delivered: { text, reasoning },
     prefix: prefixOf(text, false),
     manner: undefined,
+    isProven: false,
     lastResort: false,
     strict: false,
     continuesReasoning: false,

@@ -1,4 +1,5 @@
 import { AnchorJoint } from './anchor.ts';
+import { ClaimedJoint } from './claimed-joint.ts';
 import type { Joint, SeamKind, SeamRejection, Verdict } from './joint.ts';
 import type { Mode, PrefillManner, Prefix } from './mode.ts';
 import { PrefillJoint } from './prefill-joint.ts';
@@ -17,6 +18,8 @@ export interface SeamOptions {
   readonly prefix: Prefix;
   /** What the target makes of a prefix; `undefined` while that is not known. */
   readonly manner: PrefillManner | undefined;
+  /** The target has shown that manner itself; otherwise its dialect claims it. */
+  readonly isProven: boolean;
   /** No better way to ask is left: what is uncertain is delivered, and what cannot be is rejected. */
   readonly lastResort: boolean;
   /** A seam that does not prove itself is rejected, whether or not there is a better way. */
@@ -121,7 +124,7 @@ export class Seam {
   }
 }
 
-function jointOf({ mode, delivered, prefix, manner, lastResort }: SeamOptions): Joint | undefined {
+function jointOf({ mode, delivered, prefix, manner, isProven, lastResort }: SeamOptions): Joint | undefined {
   const known = { shown: '', mayBeginBlank: false, slack: 0 };
   switch (mode) {
     case 'resume':
@@ -135,7 +138,7 @@ function jointOf({ mode, delivered, prefix, manner, lastResort }: SeamOptions): 
     case 'nudge':
       return new AnchorJoint(delivered, lastResort);
     case 'prefill': {
-      if (manner === 'exact') return undefined;
+      if (manner === 'exact') return isProven || lastResort ? undefined : new ClaimedJoint(prefix);
       if (manner !== 'echo') return new PrefillJoint(prefix, lastResort);
       const text = prefix.sent.trimStart();
       return new KnownJoint({

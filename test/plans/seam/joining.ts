@@ -10,18 +10,20 @@ export interface Joined {
   readonly kind: SeamKind;
 }
 
-/** `keepsSpace`, `lastResort` and `strict` are false where they are not said. */
+/** `keepsSpace`, `lastResort` and `strict` are false where they are not said, and a manner is proven. */
 export interface Asking {
   readonly mode: Mode;
   readonly manner?: PrefillManner | undefined;
+  readonly isProven?: boolean;
   readonly keepsSpace?: boolean;
   readonly lastResort?: boolean;
   readonly strict?: boolean;
 }
 
 export function seamOptions(delivered: string, asking: Asking): SeamOptions {
-  const { mode, manner, keepsSpace = mode === 'nudge', lastResort = false, strict = false } = asking;
-  return { mode, delivered, prefix: prefixOf(delivered, keepsSpace), manner, lastResort, strict };
+  const { mode, manner, isProven = true, lastResort = false, strict = false } = asking;
+  const { keepsSpace = mode === 'nudge' } = asking;
+  return { mode, delivered, prefix: prefixOf(delivered, keepsSpace), manner, isProven, lastResort, strict };
 }
 
 /** `text` in pieces of these sizes, over and over. */

@@ -43,12 +43,18 @@ const nudges = (says: Manner): Way[] => [
   { mode: 'nudge', says, lastResort: true },
 ];
 
+const claimed = (says: Manner): Way => ({ mode: 'prefill', manner: 'exact', isProven: false, says });
+
 const EXACT: Readonly<Record<string, readonly Way[]>> = {
   'a prefill that is exact and keeps white space': [
     { mode: 'prefill', manner: 'exact', keepsSpace: true, says: PREFILLED['continues it'] },
   ],
   'a prefill that is exact and drops white space': [
     { mode: 'prefill', manner: 'exact', says: PREFILLED['continues it'] },
+  ],
+  'a prefill that is exact according to the dialect, then a nudge': [
+    claimed(PREFILLED['continues it']),
+    ...nudges(OBEDIENT['repeats the anchor']),
   ],
   'a prefill that is echoed': [{ mode: 'prefill', manner: 'echo', says: PREFILLED['repeats it first'] }],
   'a prefill that is echoed behind a space': [
@@ -75,6 +81,20 @@ describe('every character once, in any kind of text cut anywhere', () => {
         expect({ text, rejected }, cut.kind).toEqual({ text: cut.whole, rejected: undefined });
       }),
       shared(entries.length),
+    );
+  });
+});
+
+describe('a model that answers anew although its dialect continues a prefix exactly', () => {
+  test(`shows nothing twice where a text repeats nothing (seed ${SEED})`, () => {
+    const ways = [claimed(PREFILLED['answers anew']), ...nudges(OBEDIENT['repeats the anchor'])];
+    fc.assert(
+      fc.property(cutsOf(PLAIN_KINDS), (cut) => {
+        // Fewer characters may begin the rest by chance.
+        fc.pre(cut.delivered.trim().length >= 12);
+        expect(asked(cut, ways)).toMatchObject({ text: cut.whole, rejected: undefined });
+      }),
+      shared(1),
     );
   });
 });

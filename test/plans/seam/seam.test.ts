@@ -68,6 +68,62 @@ describe('a prefill that is known to be exact', () => {
   });
 });
 
+describe('a prefill that is exact according to the dialect alone', () => {
+  const claimed: Asking = { mode: 'prefill', manner: 'exact', isProven: false };
+  const REST = ' is not a root.';
+  situations(claimed, {
+    'continues at the very character': {
+      delivered: 'Grip the ro',
+      says: 'ck.',
+      text: 'Grip the rock.',
+      kind: 'exact',
+    },
+    'adds nothing': { delivered: 'Done.', says: '', text: 'Done.', kind: 'exact' },
+    'is answered anew: that leaves a doubt': {
+      delivered: LONG,
+      says: `${LONG} at last.`,
+      text: { rejected: 'ambiguous' },
+    },
+    'is answered anew, behind blanks': {
+      delivered: LONG,
+      says: `\n\n${LONG} at last.`,
+      text: { rejected: 'ambiguous' },
+    },
+    'is answered anew after a few words': {
+      delivered: 'The holdfast',
+      says: `The holdfast${REST}`,
+      text: { rejected: 'ambiguous' },
+    },
+    'is answered anew, and there is no better way to ask': {
+      delivered: LONG,
+      says: LONG,
+      text: LONG + LONG,
+      lastResort: true,
+    },
+    'begins as the answer does, and then differs': {
+      delivered: LONG,
+      says: 'The holdfast of',
+      text: `${LONG}The holdfast of`,
+    },
+    'may say the same short line again': {
+      delivered: 'null\n',
+      says: 'null\nnull\n',
+      text: 'null\nnull\nnull\n',
+    },
+    'may repeat a beginning that the answer repeats': {
+      delivered: 'All work and no play makes Jack a dull boy.\n'.repeat(3),
+      says: 'All work and no play makes Jack a dull boy.\n',
+      text: 'All work and no play makes Jack a dull boy.\n'.repeat(4),
+    },
+    'keeps the blanks in front of the rest': {
+      delivered: 'Grip',
+      says: '  the rock',
+      text: 'Grip  the rock',
+    },
+    'loses the blank that was delivered': { delivered: 'Grip ', says: ' the rock', text: 'Grip the rock' },
+  });
+});
+
 describe('white space that was left off an exact prefix', () => {
   const trimming = (trimmed: string, says: string, text: string): Situation => ({
     delivered: `Item${trimmed}`,

@@ -44,6 +44,11 @@ export class PrefillKnowledge {
     return this.#learnt ?? mannerOf(this.dialect, this.model);
   }
 
+  /** The model has shown the manner itself, or its wire leaves no other; otherwise its dialect claims it. */
+  get isProven(): boolean {
+    return this.#learnt !== undefined || this.#run.wire.dialect !== undefined;
+  }
+
   /**
    * Where nothing is known, finds out what other replicas know; a slow store delays no client for long. Then, if it may, asks
    * the target itself, which has `first` as the first event of an answer; `signal` aborts when no client waits any more.
@@ -72,9 +77,9 @@ export class PrefillKnowledge {
 
   /** The answer continued, and is now `text`: the result of a trial is known. */
   confirm({ mode, splice }: PlannedAttempt, text: string): void {
-    if (this.manner !== undefined) return;
-    const isProven = mode === 'nudge' && splice?.seam === 'anchored';
-    const manner = mode === 'prefill' ? splice?.manner : isProven ? this.#doubt?.resolve(text) : undefined;
+    if (this.isProven) return;
+    const isAnchored = mode === 'nudge' && splice?.seam === 'anchored';
+    const manner = mode === 'prefill' ? splice?.manner : isAnchored ? this.#doubt?.resolve(text) : undefined;
     if (manner) this.#remember(manner);
   }
 

@@ -318,6 +318,7 @@ export class TargetRequests {
       delivered: { text: tail, reasoning: shown_reasoning },
       prefix,
       manner: this.#prefill.manner,
+      isProven: this.#prefill.isProven,
       thoughts,
       lastResort: mode === 'nudge' ? this.#insists : this.#failed.has('nudge'),
       strict: this.#isStrict,
