@@ -1,6 +1,7 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { functionTools } from '../e2e/clients/chat-client.ts';
+import { HoldfastProcess } from '../e2e/holdfast-process.ts';
 import { callTo, TIDES } from '../e2e/situations.ts';
 import { needs } from '../needs.ts';
 import { cutInCall } from '../provider/cut-in-call.ts';
@@ -212,3 +213,35 @@ test.each([
     expect((await response.text()).includes('[DONE]')).toBe(isWhole);
   },
 );
+
+test('Portkey drops the field of the dialect vllm: the model answers anew, and its beginning is not shown twice', {
+  timeout: ANSWER_MAX_MS,
+  ...needs(portkey),
+}, async () => {
+  await using ends = new AsyncDisposableStack();
+  const provider = await startProvider();
+  ends.defer(() => provider.close());
+  provider.respond(() => ({
+    parts: SAID,
+    faults: [{ kind: 'reset', at: { event: 14 } }],
+    continuation: 'obedient',
+    prefill: 'vllm',
+  }));
+  const holdfast = await HoldfastProcess.start({
+    upstreams: {
+      portkey: {
+        base_url: await portkeyUrl(ends),
+        dialect: 'vllm',
+        headers: portkeyHeaders('openai', provider.url),
+      },
+    },
+  });
+  ends.defer(() => holdfast.close());
+  const answer = await ask({ url: holdfast.url, key: KEY }, 'gpt-5', 'What is the tide?');
+  expect(answer).toEqual({ text: TEXT, calls: [], finish: 'stop' });
+  expect(provider.requests.map((request) => bodyOf(request)?.messages.at(-1)?.role)).toEqual([
+    'user',
+    'assistant',
+    'user',
+  ]);
+});
