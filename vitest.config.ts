@@ -16,6 +16,8 @@ const AFTER_UNIT_TESTS = { groupOrder: 1 };
 /** The tiers as projects, with so many cases of each property (test/cases.ts). */
 export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteUserConfig['test']> {
   return {
+    // Left to itself, vitest spares one processor: half of a small machine.
+    maxWorkers: '100%',
     testTimeout: TEST_MAX_MS,
     // Before a test, whole deployments of processes are started.
     hookTimeout: 60_000,
@@ -33,8 +35,6 @@ export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteU
           // What they import is loaded once for all of them.
           pool: 'threads',
           isolate: false,
-          // They run by a clock of their own, so a busy machine makes none of them fail.
-          maxWorkers: '100%',
           setupFiles: ['test/seed-setup.ts', 'test/unit-setup.ts'],
           testTimeout: Math.max(TEST_MAX_MS, (CASES_MAX_MS * cases) / 1000),
         },
@@ -51,6 +51,5 @@ export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteU
 
 /** Quick: a few hundred cases of each property, and nothing that would have to be installed. */
 export default defineConfig({
-  // Left to itself, vitest spares one processor: half of a small machine.
-  test: { ...options('quick', Number(process.env.HOLDFAST_CASES ?? 300)), maxWorkers: '100%' },
+  test: options('quick', Number(process.env.HOLDFAST_CASES ?? 300)),
 });
