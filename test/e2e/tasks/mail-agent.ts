@@ -6,6 +6,8 @@ import OpenAI from 'openai';
  */
 
 const [baseURL, task, session = String(process.pid)] = process.argv.slice(2);
+const dies_after_chunks = Number(process.env.DIES_AFTER_CHUNKS ?? Number.POSITIVE_INFINITY);
+let chunks = 0;
 const client = new OpenAI({
   baseURL,
   apiKey: 'sk-agent',
@@ -26,7 +28,11 @@ const tell = (what: object): void => void process.stdout.write(`${JSON.stringify
 
 for (;;) {
   const stream = client.chat.completions.stream({ model: 'model', messages, tools: [send_mail] });
-  stream.on('chunk', () => tell({ chunk: true }));
+  stream.on('chunk', () => {
+    tell({ chunk: true });
+    // Killed from outside, it might come to its end first.
+    if (++chunks === dies_after_chunks) process.kill(process.pid, 'SIGKILL');
+  });
   const message = (await stream.finalChatCompletion()).choices[0]?.message;
   if (!message) throw new Error('there is no answer');
   messages.push(message);

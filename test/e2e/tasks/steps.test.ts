@@ -24,17 +24,15 @@ interface Saying {
   readonly messages?: readonly object[];
 }
 
-/** Runs the agent once. `chunks`: after so many of its answers it is killed. */
-async function runAgent(url: string, task: string, chunks = Infinity): Promise<readonly Saying[]> {
+/** Runs the agent once. `chunks`: after so many of its answers it dies of SIGKILL. */
+async function runAgent(url: string, task: string, chunks?: number): Promise<readonly Saying[]> {
   const words = ['--disable-warning=ExperimentalWarning', AGENT, url, task];
-  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const env = { ...process.env, ...(chunks !== undefined && { DIES_AFTER_CHUNKS: String(chunks) }) };
+  const child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
   const said: Saying[] = [];
-  let came = 0;
   for await (const line of createInterface(child.stdout)) {
-    const saying = JSON.parse(line) as Saying;
-    said.push(saying);
-    if (saying.chunk && ++came >= chunks) child.kill('SIGKILL');
+    said.push(JSON.parse(line) as Saying);
   }
   await exited;
   return said;
