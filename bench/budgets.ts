@@ -5,12 +5,12 @@ import type { Spread } from './statistics.ts';
 
 export interface BudgetResult {
   readonly row: Row;
-  /** Of what was measured: the scenario's, or the row's. */
+  /** Title of the scenario or row that was measured. */
   readonly title: string;
   readonly target: string;
   readonly figure: string;
   readonly unit: string;
-  /** The median decides. Undefined where it could not be measured. */
+  /** The median is compared with the limit. Undefined if it couldn't be measured. */
   readonly measured: Spread | undefined;
   readonly limit: number;
   readonly met: boolean;
