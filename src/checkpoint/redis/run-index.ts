@@ -17,11 +17,11 @@ import { indexKey, RELEASED_LISTS, REPLICAS_KEYS, runsKey } from './keys.ts';
 export interface RedisRunIndexOptions {
   readonly connection: RedisConnection;
   readonly seal: Seal | undefined;
-  /** Of a run. */
+  /** How long a run is kept. */
   readonly ttl_ms: number;
 }
 
-/** The runs of each owner, under one key: one slot of a cluster holds all of them, and they expire together. */
+/** Keeps each owner's runs under one key, so that they share a cluster slot and expire together. */
 export class RedisRunIndex implements RunIndex {
   readonly #connection: RedisConnection;
   readonly #seal: Seal | undefined;
@@ -33,7 +33,7 @@ export class RedisRunIndex implements RunIndex {
     this.#keep_ms = ttl_ms + RUN_LASTS_MS;
   }
 
-  /** Sent without being waited for: in a cluster the index may be on a server that is away while that of the run is not. */
+  /** Not awaited: in a cluster, the index's server may be away while the run's isn't. */
   add(owner: Owner, run: RunId, header: RunHeader): void {
     const began_ms = Math.floor(header.created_at_ms);
     const values = [
@@ -47,7 +47,7 @@ export class RedisRunIndex implements RunIndex {
       .catch(ignore);
   }
 
-  /** `header`: of the run; without it the entry stays, until it is found that its run is gone. */
+  /** `header`: the run's header. Without it the entry stays until its run is found to be gone. */
   async remove(owner: Owner, run: RunId, header: RunHeader | undefined): Promise<void> {
     if (!header) return;
     const { created_at_ms, thread } = header;
