@@ -20,7 +20,7 @@ type Limit = Pick<BudgetResult, 'figure' | 'unit' | 'measured' | 'limit'>;
 
 const MEMORY_STORE = 'holdfast-memory';
 
-/** Of the first store; short answers have one for the memory store too. */
+/** Budgets of the first store. Short answers also have one for the memory store. */
 export function checkBudgets({ holdfasts, scenarios, memory }: Results): BudgetResult[] {
   const [first] = holdfasts;
   if (first === undefined) return [];

@@ -14,7 +14,6 @@ export interface Redis {
   figure(name: string): Promise<number>;
   /** Calls of the named commands, calls of all commands, and the time spent in the named ones. */
   calls(...names: string[]): Promise<readonly [named: number, all: number, named_us: number]>;
-  /** The number of keys. */
   keys(): Promise<number>;
   stop(): Promise<void>;
 }

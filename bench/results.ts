@@ -39,7 +39,7 @@ export interface Summary {
   readonly stored_per_delivered: Spread | undefined;
   /** Latency beyond the direct connection's in the same round. For the direct connection: its own latency. */
   readonly added_latency_us: Readonly<Record<keyof Quantiles, Spread>>;
-  /** Medians. */
+  /** Median beyond the direct connection's in the same round. */
   readonly added_first_token_us: Spread;
   readonly busy_percent: Figures['busy_percent'];
 }

@@ -10,7 +10,6 @@ import type { Target } from './target.ts';
 /** A row that is measured in rounds. */
 export type StreamingRow = Exclude<Row, 'memory'>;
 
-/** One load of a row. */
 export interface Scenario {
   readonly row: StreamingRow;
   readonly title: string;

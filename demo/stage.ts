@@ -23,7 +23,7 @@ export interface Replica {
   readonly url: string;
 }
 
-/** The processes of the demo, and where they listen. */
+/** The demo's processes and their addresses. */
 export interface Stage {
   readonly provider_url: string;
   /** The replicas share a store. */

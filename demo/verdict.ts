@@ -14,7 +14,6 @@ export interface PlayedAct {
 export interface Verdict {
   readonly interruptions: number;
   readonly plans: readonly string[];
-  /** Descriptions of each difference. */
   readonly differences: readonly string[];
 }
 

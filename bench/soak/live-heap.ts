@@ -47,7 +47,7 @@ export class HeapInspector {
     this.#socket.close();
   }
 
-  /** Supports one command at a time. */
+  /** Must not be called while another command is in progress. */
   async #call(method: string): Promise<unknown> {
     const id = ++this.#commands;
     const answered = once(this.#socket, 'message');
