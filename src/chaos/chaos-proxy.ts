@@ -188,7 +188,6 @@ export class ChaosProxy {
 const wireOf = (path: string): Wire | undefined =>
   Object.values(WIRES).find((wire) => path.endsWith(wire.path));
 
-/** Sends the answer unchanged. */
 async function pass(
   { status, headers, body }: TransportResponse,
   client: ClientConnection,

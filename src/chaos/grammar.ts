@@ -34,7 +34,7 @@ const ERROR = `NAME@PLACE, with a NAME of ${ERROR_NAMES.join(', ')} and a PLACE 
 
 const FAULT_LIST = `1 to ${FAULTS_MAX} faults like cut=reset@40%, stall=5s, error=overloaded@tool, with commas between them`;
 
-/** Throws an {@link InvalidOption}. */
+/** Parses the values of the fault options. Throws an {@link InvalidOption}. */
 export function parseFaults({ cut, stall, error }: FaultOptions): readonly Fault[] {
   const faults = [...cut.map(parseCut), ...stall.map(parseStall), ...error.map(parseError)];
   if (faults.length > FAULTS_MAX)
@@ -105,7 +105,7 @@ export function parseShare(given: string): number {
   return Number(percent) / 100;
 }
 
-/** Throws an {@link InvalidOption}. */
+/** Throws an {@link InvalidOption} unless the text is a seed. */
 export function parseSeed(given: string): number {
   const seed = /^\d{1,10}$/.test(given) ? Number(given) : Number.NaN;
   if (!(seed <= SEED_MAX)) throw new InvalidOption('seed', `an integer from 0 to ${SEED_MAX}`, given);

@@ -1,6 +1,5 @@
 import { type Fault, faultName, placeText } from './fault.ts';
 
-/** The outcome of one fault. */
 export interface FaultReport {
   /** Number of the request, from 1. */
   readonly request: number;
@@ -16,7 +15,6 @@ export interface FaultReport {
 export interface Totals {
   /** Requests for answers, on any wire. */
   requests: number;
-  /** Faults that struck. */
   faults: number;
   missed: number;
   /** Faults that struck, by name. */

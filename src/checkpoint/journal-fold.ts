@@ -42,7 +42,7 @@ export interface FoldedToolCall {
   readonly index: number;
   readonly id: string;
   readonly name: string;
-  /** The provider's own fields of the call. */
+  /** The provider's own fields for the call. */
   readonly extra?: Readonly<Record<string, unknown>>;
   readonly arguments: string;
   /** The proof that closed the call; absent while the call is open. */
@@ -154,7 +154,7 @@ function foldEvent(fold: OpenFold, event: JournalEvent): void {
 type CallDelta = Extract<Delta, { kind: 'tool_arguments' | 'tool_close' | 'tool_cancel' }>;
 
 function foldCall(call: OpenToolCall | undefined, delta: CallDelta): void {
-  // A client cannot have seen a delta for a call that never began.
+  // A client can't have seen a delta for a call that never began.
   if (!call) return;
   if (delta.kind === 'tool_arguments') call.arguments += delta.text;
   else if (delta.kind === 'tool_close') call.closed = delta.proof;

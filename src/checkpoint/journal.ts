@@ -38,7 +38,7 @@ export interface JournalRecord {
   readonly events: readonly JournalEvent[];
 }
 
-/** The API surface a run is delivered on. */
+/** The API surface on which a run is delivered. */
 export type WireName = 'chat_completions' | 'completions' | 'messages' | 'responses';
 
 /** `number`: from 1. */

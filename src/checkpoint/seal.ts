@@ -38,7 +38,7 @@ export interface Seal {
   seal(text: string, place?: string): string;
   /** Undefined if no key fits, the text was altered, or it was sealed for another place. */
   open(sealed: string, place?: string): string | undefined;
-  /** {@link PROOF_CHARACTERS} long. */
+  /** Returns a proof, {@link PROOF_CHARACTERS} long. */
   prove(text: string, place: string): string;
   verify(text: string, proof: string, place: string): Verdict;
   /** The same keys for one run or note. Text sealed for it can't be opened for another subject, in any place. */

@@ -15,7 +15,7 @@ export interface Lease {
   readonly epoch: number;
 }
 
-/** How many signs of life a replica gives while a lease lasts. */
+/** Signs of life that a replica gives during one lease. */
 export const BEATS_PER_LEASE = 3;
 
 export const FINAL_STATUSES = [
@@ -151,7 +151,7 @@ export interface Store {
 
 const RUN_ID = /^run_[A-Za-z0-9_-]{22,64}$/;
 
-/** True for an id this server could have minted. Run ids come from clients too, and name files and keys. */
+/** True for an id that this server could have created. Run ids also come from clients, and name files and keys. */
 export const isRunId = (value: string): value is RunId => RUN_ID.test(value);
 
 /** Compares in constant time, so that an owner can't be found out digit by digit. `stored` may be any string. */
@@ -180,7 +180,7 @@ export class AcquireRefusedError extends Error {
   }
 }
 
-/** Thrown by `append` when the records do not follow the last one stored. */
+/** Thrown by `append` if the records don't follow the last stored one. */
 export class JournalGapError extends Error {
   override readonly name = 'JournalGapError';
 

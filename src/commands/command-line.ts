@@ -5,7 +5,6 @@ import { COMMANDS, firstWords } from './table.ts';
 
 interface FoundCommand {
   readonly command: CommandDescription;
-  /** The words after the command's name. */
   readonly words: readonly string[];
 }
 

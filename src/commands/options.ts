@@ -56,7 +56,6 @@ export const CONFIGURATION_OPTIONS: readonly OptionDescription[] = [
   { name: 'config', value: 'FILE', says: 'YAML file; see docs/configuration.md', completes: 'file' },
 ] satisfies readonly (OptionDescription & { name: keyof typeof CONFIGURATION_FLAGS | 'config' })[];
 
-/** Configuration assignments from these flags. */
 export const assignmentsOf = (values: Readonly<Record<string, string | undefined>>): Assignment[] =>
   Object.entries(CONFIGURATION_FLAGS).flatMap(([name, path]): Assignment[] => {
     const text = values[name];

@@ -70,7 +70,6 @@ export const keyPathOf = (name: string, upstream: UpstreamKey): string =>
 export const isClientCredential = (name: string): boolean =>
   (CLIENT_CREDENTIALS as readonly string[]).includes(name.toLowerCase());
 
-/** The number of serving processes. */
 export const workerCount = ({ workers }: Pick<Configuration, 'workers'>): number =>
   typeof workers === 'number' ? workers : availableParallelism();
 

@@ -7,7 +7,6 @@ interface Address {
   readonly port: number;
 }
 
-/** A port couldn't be opened. */
 class ListenError extends Error {
   override readonly name = 'ListenError';
 

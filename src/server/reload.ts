@@ -18,7 +18,7 @@ import { Resources } from './resources.ts';
 import type { Server } from './server.ts';
 
 interface ReloadOptions {
-  /** Throws a {@link ConfigurationError}. */
+  /** Reads the configuration again. Throws a {@link ConfigurationError}. */
   load(): LoadedConfiguration;
   readonly keys: UpstreamKeysOptions;
   readonly metrics: Metrics;

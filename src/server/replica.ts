@@ -29,7 +29,6 @@ export interface Replica extends Service {
   leave(): Promise<void>;
 }
 
-/** Opens this process's replica. */
 export async function openReplica({ configuration, load, log, worker }: ReplicaOptions): Promise<Replica> {
   const metrics = new Metrics();
   metrics.observeProcess();

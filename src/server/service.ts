@@ -31,7 +31,10 @@ export interface Service {
   readonly configuration: Configuration;
   /** Rejects if the service can no longer serve after {@link listen} has resolved. */
   readonly failure?: Promise<never>;
-  /** Resolves with the URLs once both ports are open. */
+  /**
+   * Resolves with the URLs once both ports are open. Rejects with a ListenError, or with the error of a worker that
+   * couldn't start.
+   */
   listen(): Promise<{ readonly api: string; readonly admin: string }>;
   /** Rejects with `shutting_down` after {@link stop}. */
   reload(cause: ReloadCause): Promise<ReloadReport>;
@@ -41,5 +44,5 @@ export interface Service {
   abort(): void;
 }
 
-/** Rejects with a ConfigurationError, StoreConfigurationError or ListenError. */
+/** Opens a service that doesn't listen yet. Rejects with a ConfigurationError or StoreConfigurationError. */
 export type OpenService = (options: ServiceOptions) => Promise<Service>;

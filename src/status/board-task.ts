@@ -17,7 +17,6 @@ const FAILURES: readonly (Outcome | undefined)[] = ['failed', 'rejected'] satisf
 export const taskId = ({ owner, task }: Pick<ObservedStep, 'owner' | 'task'>): TaskId =>
   `task_${hash('sha256', `${owner}\n${task}`, 'base64url').slice(0, ID_CHARACTERS)}`;
 
-/** Identifies a task. */
 export interface TaskReference {
   readonly id: TaskId;
   /** Present only if it may be shown. */

@@ -31,17 +31,18 @@ const SUBJECT_ERRORS_MAX = 2;
  *
  *   h  header, `-`, ms since 1970: the version; the time applies to the frames that follow
  *   s  segment closed, `-`, 0; frames after it don't count
- *   c  claim of an epoch, run, epoch: `<owner> <holder or -> <base> <1 if everything after the base is discarded, else 0> <proof>`
+ *   c  claim of an epoch, run, epoch: `<owner> <holder or -> <base> <1 or 0> <proof>`, 1 if everything after the base
+ *      is discarded
  *   r  record, run, epoch: JSON of the record
  *   z  end, run, epoch: JSON of the end with the number of the last event and a proof
  *   i  entry in the owner's index, run, 0: the entry
- *   f  the index entry is removed, run, 0
- *   p  the run is purged, run, 0
- *   m  the run was copied, run, ms of its last append: `<where its last line ends> <bytes of its lines>`; the lines
- *      follow in the same write and replace the earlier ones
+ *   f  index entry removed, run, 0
+ *   p  run purged, run, 0
+ *   m  run copied, run, ms of its last append: `<where its last line ends> <bytes of its lines>`; the lines follow in
+ *      the same write and replace the earlier ones
  *   n  note, digest, ms when it expires: `<put, claim or copy> <nonce or place> <ms when it was written> <place of the
  *      note that may be replaced or -> <JSON of the text>`
- *   t  note taken, digest, 0: a nonce
+ *   t  note taken, digest, ms when it was taken: a nonce
  */
 export type FrameKind = 'h' | 's' | 'c' | 'r' | 'z' | 'i' | 'f' | 'p' | 'm' | 'n' | 't';
 

@@ -149,7 +149,6 @@ function noteFieldsOf({ body_start, body_end }: Frame, bytes: Buffer) {
   return { mode, origin, at_ms, replaceable, text };
 }
 
-/** The final status of a run. */
 function statusOf({ body_start, body_end }: Frame, bytes: Buffer): FinalStatus {
   const { status } = JSON.parse(bytes.toString('utf8', body_start, body_end)) as { status: FinalStatus };
   return status;

@@ -82,7 +82,6 @@ export class NoteTable {
     this.live.add(place.segment, place.bytes);
   }
 
-  /** Drops expired notes. */
   expire(now_ms: number): void {
     for (const [digest, { expires_at_ms, taken_at_ms }] of this.#notes) {
       const isOver =
@@ -93,7 +92,6 @@ export class NoteTable {
     }
   }
 
-  /** The notes stored in a segment. */
   *within(segment: number): Iterable<readonly [digest: string, place: Place, expires_at_ms: number]> {
     for (const [digest, { place, expires_at_ms, taken_at_ms }] of this.#notes)
       if (place.segment === segment && taken_at_ms === undefined) yield [digest, place, expires_at_ms];

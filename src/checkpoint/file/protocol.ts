@@ -32,7 +32,7 @@ interface NewNote extends Note {
   readonly expires_at_ms: number;
 }
 
-/** All requests and their answers. */
+/** Every kind of request with its answer. */
 export interface Exchanges {
   /**
    * Claims the epoch after `after`. `seq`: the run's last event. `damage`: damage found in a run that is taken over.

@@ -16,7 +16,6 @@ export const PLACE_OF_END = 'end';
 /** The content of one run's lines. */
 export interface RunImage {
   readonly owner: Owner;
-  /** The latest epoch. */
   readonly epoch: number;
   readonly takeovers: readonly Takeover[];
   readonly seq: number;
@@ -87,7 +86,7 @@ function readRun(lines: Buffer, run: RunId, seal: Seal | undefined, from: number
 
 class RunReader {
   readonly #run: RunId;
-  /** The store's seal. */
+  /** The store's seal, not that of an epoch. */
   readonly #seal: Seal | undefined;
   /** The seal of the latest epoch whose claim was verified. */
   #epoch_seal: Seal | undefined;

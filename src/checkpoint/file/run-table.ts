@@ -187,7 +187,6 @@ export class RunTable {
     if (known) this.#keep(known, place, at_ms);
   }
 
-  /** Forgets a run. */
   drop(run: RunId): void {
     const known = this.#runs.get(run);
     if (!known) return;

@@ -82,7 +82,7 @@ export class Upkeep {
     }
   }
 
-  /** True if the segment was removed. */
+  /** Removes a segment unless too much of it is still live. True if it was removed. */
   #removeSegment(segment: number): boolean {
     const { log, state } = this.#options;
     const live = state.runs.live.of(segment) + state.notes.live.of(segment);

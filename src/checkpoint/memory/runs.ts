@@ -72,7 +72,7 @@ export class MemoryRuns {
     this.#dropOld(this.#complete, complete_until_ms);
   }
 
-  /** Drops a finished run. */
+  /** Drops the run if it is finished. */
   purge(id: RunId): void {
     if (this.#finished.has(id)) this.#drop(id);
   }

@@ -3,13 +3,13 @@ import type { Owner, RunId } from '../store.ts';
 /*
  * In a cluster, keys with the same text in braces live on the same server; a script may access only one such group.
  *
- *   holdfast:{<run>}:log         stream    the journal of a run, see log.ts
- *   holdfast:{<replica>}:alive   string    exists while the replica gives signs of life
- *   holdfast:{<replica>}:runs    set       `<run>:<epoch>` of the runs the replica delivers, and of some it delivered
- *   holdfast:{released.<n>}:runs  set      the same for runs that were handed over and not taken yet, and for some others
- *   holdfast:{replicas.<n>}      set       replicas that may have runs
- *   holdfast:{<owner>}:index      sorted    entries of run-index.ts, scored by the runs' start times
- *   holdfast:note:<digest>       string    a note
+ *   holdfast:{<run>}:log          stream  the journal of a run, see log.ts
+ *   holdfast:{<replica>}:alive    string  exists while the replica gives signs of life
+ *   holdfast:{<replica>}:runs     set     `<run>:<epoch>` of the runs the replica delivers, and of some it delivered
+ *   holdfast:{released.<n>}:runs  set     the same for runs that were handed over and not taken yet, and some others
+ *   holdfast:{replicas.<n>}       set     replicas that may have runs
+ *   holdfast:{<owner>}:index      sorted  entries of run-index.ts, scored by the runs' start times
+ *   holdfast:note:<digest>        string  a note
  *
  * Keys that all replicas write to are split into sixteen parts on different servers. Older versions had one of each.
  */

@@ -30,7 +30,7 @@ export class RedisLease implements Turns {
   #written: string[] = [];
   #written_bytes = 0;
   readonly #rewritable_bytes: number;
-  /** `#written` contains everything that was written. */
+  /** False once the oldest entries in `#written` were dropped. */
   #isWhole: boolean = true;
   /** Redis has answered the last write. */
   #isConfirmed: boolean = true;

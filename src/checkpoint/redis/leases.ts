@@ -280,7 +280,7 @@ export class RedisLeases {
     try {
       await this.write(held, entry, true);
     } catch (error) {
-      // There is nothing to hand over.
+      // A lost lease or log leaves nothing to hand over.
       if (!(error instanceof StaleLeaseError || error instanceof JournalGapError)) throw error;
     }
     if (held.state === 'held') this.ended(held, 'fenced');

@@ -29,7 +29,7 @@ export interface LatestEpoch {
 /** How many recently read runs are remembered as sound. */
 const SOUND_RUNS_MAX = 10_000;
 
-/** Reads logs. */
+/** Reads logs of runs, remembering which ones were sound. */
 export class RedisRuns {
   readonly #connection: RedisConnection;
   readonly #seal: Seal | undefined;

@@ -136,7 +136,6 @@ declare module 'ioredis' {
   }
 }
 
-/** A write to one log. */
 export interface LogWrite {
   readonly log: string;
   /** The expected last entry, and the token of its epoch's opening. */
