@@ -96,8 +96,8 @@ export function createApi(context: ApiContext & ServerState): FastifyInstance {
 }
 
 /**
- * Throws if the client wants to switch protocols, which Holdfast never offers an upstream. Java's client offers `h2c`
- * with every request and expects HTTP/1.1 if the offer is ignored.
+ * Throws if the client wants to switch protocols, which Holdfast never requests from an upstream. Java's client offers
+ * `h2c` with every request and expects HTTP/1.1 if the offer is ignored.
  */
 function refuseUpgrade({ url, headers }: FastifyRequest, { raw }: FastifyReply): void {
   const offered = namesIn(headers.upgrade);

@@ -99,7 +99,7 @@ function samplerOf({ byParent, ratio }: Sampling): Sampler {
 }
 
 /**
- * The resource of the traces: the configured name overrides the environment, which overrides the built-in attributes.
+ * The resource of the traces. The configured name overrides the environment, which overrides the built-in attributes.
  */
 function resourceNamed(service_name: string | undefined): Resource {
   const ours = resourceFromAttributes({ 'service.name': 'holdfast', 'service.version': VERSION });

@@ -31,7 +31,7 @@ export class WorkerPool {
   /** Contains the workers' sockets; only this user may read it. */
   readonly #directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
   readonly #alive = new Map<number, WorkerProcess>();
-  /** Numbers whose latest worker ended before it could serve. */
+  /** Numbers of workers that ended before they could serve, until a successor serves. */
   readonly #unable = new Set<number>();
   readonly #stopping = new AbortController();
 

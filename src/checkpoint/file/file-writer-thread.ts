@@ -31,7 +31,7 @@ port.on('message', (message: ToThread) => {
     else replies.push(reply);
   }
   say({ kind: 'replies', replies });
-  // All late replies wait for the same sync of the disk.
+  // Late replies all wait for the same disk, so they are sent together.
   if (late.length > 0) void Promise.all(late).then((known) => say({ kind: 'late', replies: known }));
 });
 

@@ -100,9 +100,9 @@ export class RedisLease implements Turns {
    * What must be written after `last_id`, the log's actual last entry, to restore what was acknowledged. Undefined if
    * another writer has touched the log, nothing is missing, or too much is.
    *
-   * The opening is restored only in a run's first epoch, because after a takeover the previous holder may be writing
-   * already, only once Redis has acknowledged it, and only if Redis was away since the last confirmation (`fault_ms`):
-   * otherwise the run may have been purged.
+   * The opening itself is restored on three conditions. It is that of the first epoch, because after a takeover the
+   * previous holder may be writing again. Redis has acknowledged it. Redis was away (`fault_ms`) since the last
+   * confirmation, because otherwise the run may have been purged.
    */
   lostSince([last_id, token]: Mismatch, fault_ms: number): Lost | undefined {
     const isReopened = last_id === '' && this.opening_line !== undefined && fault_ms >= this.#sound_ms;

@@ -62,7 +62,9 @@ for k = 1, #KEYS do
 end
 return isAny and results`;
 
-/** KEYS: log. ARGV: epoch, token, ttl_ms. Renews the expiry only while the run is still in this epoch. */
+/**
+ * KEYS: log. ARGV: epoch, token, ttl_ms. Renews the expiry only if this epoch is the latest and the run hasn't ended.
+ */
 const KEEP = `
 local opening = ${entry(`ARGV[1] .. '-0'`)}
 if not opening or opening[2][4] ~= ARGV[2] then return false end

@@ -288,7 +288,7 @@ export class RedisStore implements Store {
   async #orphan(listed: ListedRun): Promise<Orphan | undefined> {
     const { run, list, epoch } = listed;
     const latest = await this.#runs.latest(run);
-    // The run may belong to another deployment or to a version that this one can't read, which has to salvage it.
+    // The run may belong to another deployment or to a version that this one can't read. Salvaging it is up to them.
     if (latest === 'unproven') return undefined;
     // A dead replica's opening may still be in transit. The replica's list expires as a whole.
     if (!latest && !RELEASED_LISTS.includes(list)) return undefined;
