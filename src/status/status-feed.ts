@@ -119,7 +119,7 @@ class Viewer {
     this.#response = response;
   }
 
-  /** How long the viewer hasn't read the last message. */
+  /** How long the last message has waited to be read. */
   behind_ms(now_ms: number): number {
     if (this.#response.writableLength === 0) this.#behind_since_ms = undefined;
     else this.#behind_since_ms ??= now_ms;

@@ -263,7 +263,9 @@ export class RedisStore implements Store {
     throw new Error(`${run} cannot be taken over now: its holder appends too fast`);
   }
 
-  /** The opening names the last event before it, so it fails if anything was appended since the log was read. */
+  /**
+   * The opening names the last event before it, so the opening fails if anything was appended since the log was read.
+   */
   #openAfter(
     { opening, last_id, prefix }: LogReader,
     lease: Lease,
