@@ -11,7 +11,9 @@ export class AnswerCheck {
   #total = -1;
   #ending = '';
 
-  /** `events` is how many the provider was asked for; `onContent` gets the time at which the provider sent each one. */
+  /**
+   * `events`: how many events the provider was asked for. `onContent` receives the provider's send time of each event.
+   */
   constructor(events: number, onContent: (sequence: number, sent_us: number) => void) {
     this.#events = events;
     this.#reader = new ResponseReader((event) => {
@@ -33,17 +35,17 @@ export class AnswerCheck {
     });
   }
 
-  /** The terminating chunk has arrived: the connection is free for the next answer. */
+  /** The terminating chunk has arrived, so the connection is free for the next answer. */
   get complete(): boolean {
     return this.#reader.complete;
   }
 
-  /** Throws an `Error` at the first thing that cannot be part of the answer. */
+  /** Throws an `Error` at the first byte that can't be part of the answer. */
   feed(bytes: Buffer): void {
     this.#reader.feed(bytes);
   }
 
-  /** What is missing or wrong; undefined of a whole answer. */
+  /** What is missing or wrong; undefined if the answer is whole. */
   fault(): string | undefined {
     const whole =
       this.complete &&

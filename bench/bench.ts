@@ -1,4 +1,4 @@
-// What Holdfast costs beside a bare node:http pipe, nginx and no proxy at all, measured in one run.
+// Measures in one run what Holdfast costs compared with a bare node:http pipe, nginx and no proxy at all.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, release, tmpdir } from 'node:os';
@@ -95,7 +95,7 @@ async function eachMemory(
   return figures;
 }
 
-/** Its targets are started for it alone, so that a row says the same whichever other rows are measured. */
+/** Starts fresh targets for each row, so that the result doesn't depend on which other rows are measured. */
 async function measureRow(
   bench: Bench,
   row: StreamingRow,
@@ -119,7 +119,7 @@ async function measureRow(
   }
 }
 
-/** A B C D A B C D …: whatever else the machine does falls on all of them alike. */
+/** Runs the targets in turn (A B C D A B C D …), so that noise on the machine affects them all alike. */
 async function alternate(
   bench: Bench,
   targets: readonly Target[],
@@ -167,7 +167,7 @@ function describeMachine(): Results['machine'] {
 }
 
 function nginxVersion(program: string): string {
-  // It answers on standard error.
+  // nginx prints its version to standard error.
   const text = execFileSync('/bin/sh', ['-c', '"$0" -v 2>&1', program], { encoding: 'utf8' });
   return text.trim().replace(/^.*nginx\//, '');
 }

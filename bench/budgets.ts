@@ -5,12 +5,12 @@ import type { Spread } from './statistics.ts';
 
 export interface BudgetResult {
   readonly row: Row;
-  /** Of what was measured: the scenario's, or the row's. */
+  /** Title of the scenario or row that was measured. */
   readonly title: string;
   readonly target: string;
   readonly figure: string;
   readonly unit: string;
-  /** The median decides. Undefined where it could not be measured. */
+  /** The median is compared with the limit. Undefined if it couldn't be measured. */
   readonly measured: Spread | undefined;
   readonly limit: number;
   readonly met: boolean;
@@ -20,7 +20,7 @@ type Limit = Pick<BudgetResult, 'figure' | 'unit' | 'measured' | 'limit'>;
 
 const MEMORY_STORE = 'holdfast-memory';
 
-/** Of the first store; short answers have one for the memory store too. */
+/** Budgets of the first store. Short answers also have one for the memory store. */
 export function checkBudgets({ holdfasts, scenarios, memory }: Results): BudgetResult[] {
   const [first] = holdfasts;
   if (first === undefined) return [];

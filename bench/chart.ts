@@ -3,7 +3,7 @@ import { type Limit, type Panel, picture } from './picture.ts';
 import { type Results, type ScenarioResult, type Summary, summarise } from './results.ts';
 import type { Spread } from './statistics.ts';
 
-/** The figures that matter as one SVG picture. */
+/** Draws the headline figures as one SVG picture. */
 export function chart(results: Results): string {
   const { processor, cores, node } = results.machine;
   return picture(panelsOf(results), {
@@ -43,7 +43,7 @@ function scenarioPanels({ row, title, rounds }: ScenarioResult, budgets: readonl
   });
   const limitOf = (figure: string) =>
     budgets.find((budget) => budget.title === title && budget.figure === figure)?.limit;
-  /** Budgets of ratios, where they are on the scale of what they are ratios to. */
+  /** Limits given as ratios, converted to absolute positions on the panel's scale. */
   const ratioLimits = (word: string, value: (summary: Summary) => Spread): Limit[] =>
     ['pipe', 'nginx'].flatMap((name) => {
       const factor = limitOf(`${word} of ${name}`);

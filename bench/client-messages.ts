@@ -1,25 +1,28 @@
-/** Orders to the client process and its answers, one answer each. */
+/** Orders to the client process and its answers. Each order gets exactly one answer. */
 export type ClientOrder =
   | {
       readonly order: 'open';
       readonly port: number;
-      /** Beside those of every request. */
+      /** Added to the headers that every request has. */
       readonly headers: Readonly<Record<string, string>>;
       readonly connections: number;
-      /** The connections are opened evenly over this time. */
+      /** Connections are opened evenly over this time. */
       readonly ramp_ms: number;
-      /** false: one stream on each connection. true: one after the other without a pause, until `finish`. */
+      /**
+       * false: one stream per connection. true: one stream after another on each connection, without a pause, until
+       * `finish`.
+       */
       readonly repeat: boolean;
       readonly interval_us: number;
-      /** The grid on which streams are offset from each other: those of one step send at the same moment. */
+      /** Grid for the offsets between streams: streams on the same step send at the same moment. */
       readonly arrival_step_us: number;
       readonly events: number;
     }
-  /** Ends one window of counting and starts the next; the answer is about the one that ends. */
+  /** Ends the current counting window and starts the next. The answer describes the window that ended. */
   | { readonly order: 'mark' }
-  /** Answered when every stream has ended. */
+  /** Answered once every stream has ended. */
   | { readonly order: 'finish' }
-  /** How long it took in the windows that have ended since this was last asked. */
+  /** Asks for the timings of the windows that ended since the last such order. */
   | { readonly order: 'timings' };
 
 export type ClientAnswer =
@@ -30,14 +33,14 @@ export type ClientAnswer =
 
 export interface Window {
   readonly events: number;
-  /** Those that ended within it, whole. */
+  /** Streams that ended intact within the window. */
   readonly streams: number;
-  /** Of the responses, framing included. */
+  /** Response bytes, including framing. */
   readonly bytes: number;
   readonly duration_us: number;
 }
 
-/** Of what came within one window. */
+/** Timings of what arrived within one window. */
 export interface Timings {
   /** From the request to the first content. */
   readonly first_token_us: Quantiles;
@@ -47,11 +50,11 @@ export interface Timings {
 
 export interface Outcome {
   readonly streams: number;
-  /** What was wrong with each stream that did not come whole and in order, to the last byte. */
+  /** One description for each stream that didn't arrive whole, in order and to the last byte. */
   readonly broken: readonly string[];
 }
 
-/** NaN where nothing was measured. */
+/** NaN if nothing was measured. */
 export interface Quantiles {
   readonly p50: number;
   readonly p99: number;

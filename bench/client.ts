@@ -1,4 +1,4 @@
-// The load of the benchmark: opens streams over raw sockets, times their events and checks that each came whole.
+// The benchmark's load: opens streams over raw sockets, times their events and checks that each arrives whole.
 import { connect } from 'node:net';
 import { AnswerCheck } from './answer-check.ts';
 import type { ClientAnswer, ClientOrder, Quantiles } from './client-messages.ts';
@@ -123,7 +123,7 @@ function mark(): void {
   first_tokens_us = [];
 }
 
-/** Apart from `mark`, because sorting takes a while in which no stream should be waiting. */
+/** Separate from `mark`, because sorting takes time and no stream should wait for it. */
 function reportTimings(): void {
   const windows = ended.map((window) => ({
     first_token_us: quantiles(window.first_tokens_us),

@@ -3,13 +3,13 @@ import type { Load } from './load.ts';
 import { cpuMilliseconds, machineBusyMilliseconds, type Running } from './processes.ts';
 import type { Target } from './target.ts';
 
-/** The processes every measurement runs against. */
+/** The processes that every measurement uses. */
 export interface Bench {
   readonly load: Load;
   readonly provider: Running;
 }
 
-/** What one target did in one round. */
+/** Results of one target in one round. */
 export interface Figures extends Counted {
   /** From the provider's write to the client's read. */
   readonly latency_us: Quantiles;
@@ -17,17 +17,19 @@ export interface Figures extends Counted {
   readonly first_token_us: Quantiles;
 }
 
-/** What was counted in one window of time. */
+/** Counts from one time window. */
 export interface Counted {
   readonly streams_per_s: number;
   readonly events_per_s: number;
-  /** User and system time of the proxy's processes, all threads; the direct way has none. */
+  /**
+   * User and system time of all the proxy's processes and threads. Undefined for the direct connection, which has none.
+   */
   readonly cpu_us_per_event: number | undefined;
-  /** Undefined also where no stream ended within the window. */
+  /** Also undefined if no stream ended within the window. */
   readonly cpu_us_per_stream: number | undefined;
-  /** Bytes sent to the store for each byte that was delivered, where that is known. */
+  /** Bytes sent to the store per delivered byte, if known. */
   readonly stored_per_delivered?: number;
-  /** Per cent of one core. `other` is everything on the machine that is no part of the benchmark. */
+  /** Per cent of one core. `other` is everything on the machine outside the benchmark. */
   readonly busy_percent: Record<'proxy' | 'client' | 'provider' | 'other', number>;
 }
 
@@ -76,7 +78,7 @@ function cpuTimes({ load, provider }: Bench, target: Target) {
   };
 }
 
-/** Figures about an answer that lost something are no figures: throws an `Error` that names the first ones. */
+/** Throws an `Error` naming the first broken streams: figures for an incomplete answer are worthless. */
 export function assertIntact(target: Target, { streams, broken }: Outcome): void {
   if (broken.length === 0) return;
   const examples = broken.slice(0, 5).join('\n  ');

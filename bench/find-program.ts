@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** The system folders are not on every user's path. */
+/** Not every user's path includes the system folders. */
 const SYSTEM_FOLDERS = ['/usr/bin', '/usr/local/bin', '/usr/sbin', '/usr/local/sbin'];
 
-/** Path of the first program found under one of these names. */
+/** Path of the first program found under any of these names. */
 export function findProgram(...names: readonly string[]): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(delimiter), ...SYSTEM_FOLDERS];
   return folders

@@ -1,9 +1,9 @@
 import { type ScenarioResult, summarise } from './results.ts';
 
-/** Client and provider have one thread each, which does all there is to do: near the whole of a core they are the limit. */
+/** Client and provider are single-threaded: close to one full core, they become the bottleneck. */
 const LIMIT_PERCENT = 90;
 
-/** A sentence on whether the load itself could keep up, for figures that depend on how fast it is. */
+/** A sentence saying whether the load itself could keep up, for figures that depend on its speed. */
 export function headroom({ rounds }: ScenarioResult): string {
   const proxied = Object.keys(rounds).filter((name) => name !== 'direct');
   const busy = (name: string) => summarise(rounds, name).busy_percent;

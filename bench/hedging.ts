@@ -1,4 +1,5 @@
-// What hedging saves, and what it costs: the same requests with and without it, at two providers that stall now and then.
+// Measures what hedging saves and costs: the same requests with and without it, against two providers that stall at
+// times.
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,10 +37,10 @@ const STALL_MS = 5000;
 const WORDS = 40;
 const WORD_MS = 10;
 const TEXT = Array.from({ length: WORDS }, (_, number) => `word${number}`).join(' ');
-/** A wait that a reader takes for a hang. */
+/** A wait this long looks like a hang to a reader. */
 const HANG_MS = 2000;
 const CHARACTERS_PER_TOKEN = 4;
-/** No request is asked for more often than that. */
+/** Upper limit of attempts per request. */
 const ATTEMPTS = 8;
 const CHART = join(import.meta.dirname, '../docs/hedging.svg');
 /** About 500 tokens. */
@@ -58,7 +59,7 @@ interface Column {
   readonly isHedged: boolean;
   readonly answers: readonly Answer[];
   readonly requests: number;
-  /** That the providers have read and said. */
+  /** Tokens that the providers read and generated. */
   readonly tokens: number;
   readonly hedges: Readonly<Record<string, number>>;
 }
@@ -112,7 +113,7 @@ function planOf(stalls: number, random: () => number): Plan {
   const faults = Array.from({ length: ATTEMPTS }, (): Fault | null => {
     if (random() >= stalls) return null;
     const isBeforeFirst = random() < 0.5;
-    // The first event has the role alone.
+    // The first event carries only the role.
     const event = isBeforeFirst ? 0 : 2 + Math.floor(random() * (WORDS - 4));
     return { kind: 'silence', at: { event }, for_ms: STALL_MS };
   });
@@ -144,7 +145,7 @@ async function ask(client: OpenAI, question: string): Promise<Answer> {
   return { first_token_ms, gap_ms: Math.max(...gaps_ms), isExact: text === TEXT };
 }
 
-/** As many at a time as are allowed; the results are in the order of `items`. */
+/** Runs `work` for every item, at most `concurrent` at a time. The results keep the order of `items`. */
 async function inTurn<T, R>(
   items: readonly T[],
   concurrent: number,
@@ -159,7 +160,10 @@ async function inTurn<T, R>(
   return results;
 }
 
-/** That the providers have read, and said until they were cancelled. The longest answer is a whole one. */
+/**
+ * Tokens that the providers read, plus those they generated before being cancelled. The longest answer is taken as a
+ * whole one.
+ */
 function tokensOf(requests: readonly RecordedRequest[]): number {
   const whole_bytes = Math.max(...requests.map(({ sent }) => sent.bytes));
   return requests.reduce((sum, { body, sent }) => {
@@ -169,7 +173,7 @@ function tokensOf(requests: readonly RecordedRequest[]): number {
   }, 0);
 }
 
-/** Numbers from 0 to 1: the same ones for both columns. */
+/** Numbers from 0 to 1. The same seed gives both columns the same numbers. */
 function generator(seed: string): () => number {
   let drawn = 0;
   return () => createHash('sha256').update(`${seed} ${drawn++}`).digest().readUInt32BE() / 2 ** 32;
@@ -231,7 +235,7 @@ function chart(columns: readonly Column[]): string {
 const sorted = (answers: readonly Answer[], figure: 'first_token_ms' | 'gap_ms'): number[] =>
   answers.map((answer) => answer[figure]).toSorted((left, right) => left - right);
 
-/** The share of the answers in which their reader takes a wait for a hang. */
+/** Share of answers with a wait that looks like a hang to the reader. */
 const hanging = (answers: readonly Answer[]): number =>
   answers.filter(({ first_token_ms, gap_ms }) => Math.max(first_token_ms, gap_ms) > HANG_MS).length /
   answers.length;

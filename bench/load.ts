@@ -5,12 +5,12 @@ import type { Target } from './target.ts';
 
 type OpenOrder = Extract<ClientOrder, { order: 'open' }>;
 
-/** One stream on each of `connections`, all at once and as fast as they come, but for what is said otherwise. */
+/** By default, one stream on each of `connections`, all at once and as fast as possible. */
 export type Streams = Pick<OpenOrder, 'connections' | 'events'> & Partial<Omit<OpenOrder, 'order'>>;
 
 const AT_ONCE = { ramp_ms: 1, repeat: false, interval_us: 0, arrival_step_us: 1 };
 
-/** The client process, as the benchmark sees it. */
+/** The benchmark's handle on the client process. */
 export class Load {
   readonly #script: Running;
 
@@ -22,7 +22,7 @@ export class Load {
     return this.#script.pid;
   }
 
-  /** Resolves when each connection has its first content. */
+  /** Resolves once every connection has received its first content. */
   async open({ port, headers = {} }: Target, streams: Streams): Promise<void> {
     await this.#ask({ order: 'open', port, headers, ...AT_ONCE, ...streams }, 'opened');
   }
@@ -35,7 +35,7 @@ export class Load {
     return this.#ask({ order: 'finish' }, 'finished');
   }
 
-  /** Of the window that ended last, and of the one before it. */
+  /** Timings of the last window that ended and of the one before it. */
   async timings(): Promise<{ readonly last: Timings; readonly previous: Timings }> {
     const { windows } = await this.#ask({ order: 'timings' }, 'timings');
     const [previous, last] = windows.slice(-2);

@@ -39,7 +39,7 @@ export interface Options {
   readonly help: boolean;
 }
 
-/** Throws a `TypeError` that says which word is wrong. */
+/** Throws a `TypeError` that names the wrong word. */
 export function readOptions(words: string[]): Options {
   const { values, positionals } = parseArgs({
     args: words,

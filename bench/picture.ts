@@ -3,7 +3,7 @@ import type { Spread } from './statistics.ts';
 interface Bar {
   readonly name: string;
   readonly value: Spread;
-  /** Of Holdfast. */
+  /** True for Holdfast's own bars. */
   readonly isOwn: boolean;
 }
 
@@ -21,9 +21,9 @@ export interface Panel {
 
 interface Words {
   readonly heading: string;
-  /** Under the heading. */
+  /** Shown below the heading. */
   readonly circumstances: string;
-  /** For those who do not see the picture. */
+  /** Text alternative for screen readers. */
   readonly label: string;
   readonly footnote: string;
 }
@@ -46,7 +46,7 @@ const STYLE = `
     .bar { fill: #57606a; } .own { fill: #2ea97d; } .whisker { stroke: #e6edf3; } .limit { stroke: #f0883e; } .over { fill: #f0883e; }
   }`;
 
-/** Panels of bars in two columns as one SVG picture, for light and dark pages. */
+/** Draws panels of bars in two columns as one SVG picture for light and dark pages. */
 export function picture(
   panels: readonly Panel[],
   { heading, circumstances, label, footnote }: Words,
@@ -90,7 +90,7 @@ function drawPanel({ title, digits, bars, limits }: Panel): string {
 <text x="${LABEL_WIDTH + room + 12}" y="${middle + 4}">${describe(value, digits)}</text>`;
   });
   const bottom = PANEL_TOP + bars.length * ROW_HEIGHT - (ROW_HEIGHT - BAR_HEIGHT) + 4;
-  // Two labels point away from each other, so that close limits stay readable.
+  // With two limits, the labels point away from each other so that close limits stay readable.
   const ascending = limits.toSorted((left, right) => left.at - right.at);
   const marks = ascending.map(({ at, text }, index) => {
     const x = scale(at).toFixed(1);

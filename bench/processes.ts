@@ -12,19 +12,19 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-// Nothing that was started here may outlive the benchmark, however it ends.
+// Kills every started process when the benchmark exits, for whatever reason.
 const alive = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of alive) child.kill('SIGKILL');
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-/** Starts a TypeScript entry of this folder with an IPC channel. */
+/** Starts a TypeScript entry point from this folder with an IPC channel. */
 export function startScript(path: string, ...words: string[]): Running {
   return running(fork(path, words, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
 }
 
-/** Starts a program; what it prints is appended to `log_path`, and `environment` is laid over this process's own. */
+/** Starts a program. Its output is appended to `log_path`; `environment` overrides this process's own variables. */
 export function startProgram(
   program: string,
   words: readonly string[],
@@ -54,7 +54,7 @@ function running(child: ChildProcess): Running {
   };
 }
 
-/** The next message a script sends over IPC; an exit instead is an error. */
+/** Resolves with the script's next IPC message. Rejects if the script exits first. */
 export async function nextMessage<T>(script: Pick<Running, 'process'>): Promise<T> {
   const abort = new AbortController();
   const { signal } = abort;
@@ -71,7 +71,7 @@ export async function nextMessage<T>(script: Pick<Running, 'process'>): Promise<
   }
 }
 
-/** A free port, for programs that cannot choose one themselves. */
+/** A free port, for programs that can't choose one themselves. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -94,9 +94,9 @@ export async function untilHttpOk(url: string, program: Running, patience_ms = 1
   }
 }
 
-/** CPU time in milliseconds, user and system, of a process, its threads and its children. */
+/** CPU time in milliseconds (user and system) of a process, its threads and its children. */
 export function cpuMilliseconds(pid: number): number {
-  // The command name, in parentheses, may hold blanks: the numbered fields start after it, with field 3.
+  // The command name, in parentheses, may contain spaces: numbered fields start after it, at field 3.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
   const own_ms = ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
   return children(pid).reduce((sum, child) => sum + cpuMilliseconds(child), own_ms);
@@ -108,7 +108,7 @@ export function residentBytes(pid: number): number {
   return children(pid).reduce((sum, child) => sum + residentBytes(child), Number(kilobytes) * 1024);
 }
 
-/** CPU time in milliseconds that the whole machine was busy, all cores together. */
+/** Time in milliseconds that the machine was busy, summed over all cores. */
 export function machineBusyMilliseconds(): number {
   const fields =
     readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]?.split(/\s+/).slice(1).map(Number) ?? [];

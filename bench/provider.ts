@@ -1,11 +1,11 @@
-// The provider of the benchmark: one chat-completion chunk per event, paced or as fast as it goes.
+// The benchmark's provider: one chat-completion chunk per event, paced or as fast as possible.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { micros } from './clock.ts';
 import { eventContent, LAST_CONTENT, type Script } from './script.ts';
 
-// The longest nap while streams are open: it bounds how late a new request is seen.
+// The longest sleep while streams are open. It bounds the delay before a new request is noticed.
 const NAP_LIMIT_US = 200;
 
 const created = Math.floor(Date.now() / 1000);
@@ -16,7 +16,7 @@ function event(delta: string, finish_reason = 'null'): string {
   return framed(data);
 }
 
-// Writing the frame of the chunked coding along with the event makes it one write: node:http makes three of it.
+// Writing the chunk framing together with the event takes one write; node:http takes three.
 const framed = (data: string) => `${data.length.toString(16)}\r\n${data}\r\n`;
 
 interface Stream {
@@ -63,7 +63,7 @@ function finish(stream: Stream): void {
   stream.response.end();
 }
 
-// A timer has a resolution of 1 ms and would send the events of ten streams at once: real streams do not.
+// A timer's resolution of 1 ms would bundle the events of ten streams, which real streams don't do.
 const nap = new Int32Array(new SharedArrayBuffer(4));
 
 function tick(): void {
@@ -92,7 +92,7 @@ function tick(): void {
 const server = createServer((request, response) => {
   answer(request, response).catch((error: unknown) => response.destroy(error as Error));
 });
-// Proxies keep their connections between rounds; one closed under them would be the provider's fault, not theirs.
+// Proxies keep connections open between rounds. If the provider closed one, the proxy would seem to fail.
 server.keepAliveTimeout = 600_000;
 server.listen(0, '127.0.0.1', 1024, () => {
   const address = server.address();

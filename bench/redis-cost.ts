@@ -1,4 +1,4 @@
-// What Redis is asked and sent for runs that stream: `node bench/redis-cost.ts [--seconds 15] [--runs 1,20,200] [--sealed]`.
+// Measures Redis commands and bytes per stream: `node bench/redis-cost.ts [--seconds 15] [--runs 1,20,200] [--sealed]`.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const WARM_UP_MS = 2000;
 const TTL_MS = 604_800_000;
 const OWNER = 'a'.repeat(64) as Owner;
 const SECRET = 'the secret of this measurement, long enough to seal with';
-/** 4.5 characters on average, as tokens of English prose have. */
+/** 4.5 characters on average, like tokens of English prose. */
 const TOKENS =
   'When| a| replica| dies|,| another| one| continues| its| runs|:| it| reads| what| was| stored|,| opens| the| next| ep|och|,| and| asks| the| provider| for| the| rest|.| Nothing| that| was| shown| is| shown| again|.'.split(
     '|',
@@ -68,7 +68,7 @@ async function measure(server: Redis, count: number): Promise<void> {
   };
   const timers: NodeJS.Timeout[] = [];
   for (const writer of writers) {
-    // Answers do not begin at the same time.
+    // Staggers the starts, because real answers don't begin at the same time.
     await pause(EVENT_MS / count);
     timers.push(setInterval(() => say(writer), EVENT_MS));
   }

@@ -10,21 +10,20 @@ const PATIENCE_MS = 10_000;
 
 export interface Redis {
   readonly url: string;
-  /** One number of `INFO`. */
+  /** Reads one number from `INFO`. */
   figure(name: string): Promise<number>;
-  /** Calls of the commands of these names, of all commands, and the time that those of these names took. */
+  /** Calls of the named commands, calls of all commands, and the time spent in the named ones. */
   calls(...names: string[]): Promise<readonly [named: number, all: number, named_us: number]>;
-  /** How many there are. */
   keys(): Promise<number>;
   stop(): Promise<void>;
 }
 
-/** Valkey speaks the same protocol and is as good. */
+/** Valkey speaks the same protocol and works equally well. */
 export function findRedis(): string | undefined {
   return findProgram('redis-server', 'valkey-server');
 }
 
-/** A server of its own, on a free port, which keeps nothing on disk. */
+/** Starts a dedicated server on a free port, without persistence. */
 export async function startRedis(program: string, directory: string): Promise<Redis> {
   const port = await freePort();
   const home = join(directory, `redis-${port}`);
@@ -72,7 +71,7 @@ export async function startRedis(program: string, directory: string): Promise<Re
   };
 }
 
-/** `INFO` as text: a bulk string, `$<bytes>\r\n<text>\r\n`. */
+/** Returns `INFO` as text. The reply is a bulk string, `$<bytes>\r\n<text>\r\n`. */
 async function info(port: number, section = ''): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   try {

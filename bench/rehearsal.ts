@@ -1,4 +1,4 @@
-// A rolling update and an eviction at production settings, behind a real load balancer: `rollout`, `eviction`, or both.
+// Rehearses a rolling update, an eviction or both at production settings, behind a real load balancer.
 import { parseArgs } from 'node:util';
 import { debianProgram } from '../test/debian-program.ts';
 import { redisBinary, type ServerBinary } from '../test/redis/binaries.ts';
@@ -23,7 +23,7 @@ const { values, positionals } = parseArgs({
 const ARRIVAL_MS = 5000;
 const CHECK_INTERVAL_MS = 1000;
 const SALVAGE_AFTER_MS = 60_000;
-/** Faults may be many, and alike. */
+/** Long lists of faults are usually repetitive. */
 const FAULTS_SHOWN = 20;
 
 const started_ms = performance.now();

@@ -9,7 +9,7 @@ interface Column {
   cell(summary: Summary): string;
 }
 
-/** The results as text for a terminal, median and in parentheses the lowest and highest round. */
+/** Formats the results for a terminal: the median, then the lowest and highest rounds in parentheses. */
 export function report(results: Results): string {
   const budgets = checkBudgets(results);
   return [
@@ -23,7 +23,7 @@ export function report(results: Results): string {
   ].join('\n');
 }
 
-/** Ratios within a round survive a busy machine, latencies do not. */
+/** Ratios within a round survive a busy machine; latencies don't. */
 const NOISE_LIMIT_PERCENT = 15;
 
 function noiseWarning({ scenarios }: Results): string[] {
@@ -164,7 +164,7 @@ function section(title: string, rows: readonly (readonly string[])[]): string {
     row
       .map((cell, column) => {
         const width = widths[column] ?? 0;
-        // Words are aligned at their beginning, numbers at their end.
+        // Words align left, numbers right.
         return column === 0 || column === row.length - 1 ? cell.padEnd(width) : cell.padStart(width);
       })
       .join('  ')

@@ -2,11 +2,11 @@ const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 /**
- * Reads one HTTP/1.1 response with a chunked body of server-sent events, at a fraction of the cost of a full client:
- * the load must not be what is measured.
+ * Reads one HTTP/1.1 response with a chunked body of server-sent events. Far cheaper than a full client, so that the
+ * load doesn't dominate the measurement.
  */
 export class ResponseReader {
-  /** The terminating chunk has arrived, and the empty line after it. */
+  /** The terminating chunk and the empty line after it have arrived. */
   complete: boolean = false;
   #isLastChunk: boolean = false;
   #head = '';
@@ -16,7 +16,7 @@ export class ResponseReader {
   #carry = '';
   readonly #onEvent: (event: string) => void;
 
-  /** `onEvent` gets each event without its blank line, its bytes as latin1. */
+  /** `onEvent` receives each event as latin1, without its blank line. */
   constructor(onEvent: (event: string) => void) {
     this.#onEvent = onEvent;
   }
@@ -42,7 +42,7 @@ export class ResponseReader {
     return end + 4 - known;
   }
 
-  /** Also swallows the line end after the previous chunk's data, which looks like an empty size line, and trailers. */
+  /** Also skips trailers and the line end after a chunk's data, which looks like an empty size line. */
   #readSize(bytes: Buffer, start: number): number {
     let at = start;
     for (; at < bytes.length; at += 1) {

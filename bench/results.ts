@@ -4,19 +4,19 @@ import type { MemoryFigures } from './rows/memory.ts';
 import type { StreamingRow } from './scenarios.ts';
 import { type Spread, spread } from './statistics.ts';
 
-/** The figures of each round, by the name of the target. */
+/** Figures of each round, keyed by target name. */
 export type Rounds = Readonly<Record<string, readonly Figures[]>>;
 
-/** Everything that was measured, as `results/latest.json` holds it. */
+/** All measurements, as stored in `results/latest.json`. */
 export interface Results {
   readonly measured_at: string;
   readonly machine: Readonly<Record<string, string | number>>;
-  /** Names of the targets that are Holdfast, by store; the first is the one the budgets are about. */
+  /** Names of the Holdfast targets, one per store. The budgets apply to the first. */
   readonly holdfasts: readonly string[];
-  /** Names of targets left out, with the reason. */
+  /** Skipped targets and the reason for each. */
   readonly skipped: Readonly<Record<string, string>>;
   readonly scenarios: readonly ScenarioResult[];
-  /** Empty where it was not measured. */
+  /** Empty if memory wasn't measured. */
   readonly memory: readonly MemoryFigures[];
 }
 
@@ -26,7 +26,7 @@ export interface ScenarioResult {
   readonly rounds: Rounds;
 }
 
-/** The rounds of one target, each compared with what the others did in the same round. */
+/** One target's rounds, each compared with the other targets in the same round. */
 export interface Summary {
   readonly streams_per_s: Spread;
   readonly events_per_s: Spread;
@@ -34,17 +34,17 @@ export interface Summary {
   readonly cpu_us_per_event: Spread;
   readonly cpu_ratio: Readonly<Record<string, Spread>>;
   readonly first_token_us: Readonly<Record<'p50' | 'p99', Spread>>;
-  /** Of the 99th percentiles. */
+  /** Ratio of the 99th percentiles. */
   readonly first_token_ratio: Readonly<Record<string, Spread>>;
   readonly stored_per_delivered: Spread | undefined;
-  /** Over the direct way in the same round; of the direct way itself, its own latency. */
+  /** Latency beyond the direct connection's in the same round. For the direct connection: its own latency. */
   readonly added_latency_us: Readonly<Record<keyof Quantiles, Spread>>;
-  /** Medians. */
+  /** Median beyond the direct connection's in the same round. */
   readonly added_first_token_us: Spread;
   readonly busy_percent: Figures['busy_percent'];
 }
 
-/** The last one is Holdfast with a store that costs next to nothing: what another store adds. */
+/** Holdfast with the memory store, which costs next to nothing, shows what another store adds. */
 const BASELINES = ['pipe', 'nginx', 'holdfast-memory'];
 
 export function summarise(rounds: Rounds, name: string): Summary {

@@ -1,4 +1,4 @@
-/** What can be measured by itself, and what that says. */
+/** The rows that can be measured separately, each with its description. */
 export const ROWS = {
   memory: 'bytes per open stream, of 1000 that are mostly idle',
   short: 'answers of 20 events, as fast as they come, one after the other on 16 and on 200 connections',

@@ -10,12 +10,11 @@ import type { Target } from './target.ts';
 /** A row that is measured in rounds. */
 export type StreamingRow = Exclude<Row, 'memory'>;
 
-/** One load of a row. */
 export interface Scenario {
   readonly row: StreamingRow;
   readonly title: string;
   measure(bench: Bench, target: Target): Promise<Figures>;
-  /** The same, but shorter: compilers of hot code settle here, so that the first round is like the last. */
+  /** A shorter run of the same load. It lets the JIT compilers settle, so that the first round is like the last. */
   warmUp(bench: Bench, target: Target): Promise<Figures>;
 }
 
@@ -24,7 +23,7 @@ const SHORT_EVENTS = 20;
 const STARTS = { clients: 200, events_each: 20, interval_us: 20_000 };
 const VOLLEY_MS = 1000;
 const SATURATION_STREAMS = 16;
-/** The fastest target takes about the length of the window for as many. */
+/** Makes the fastest target run for about the length of the window. */
 const SATURATION_EVENTS_EACH_PER_S = 5000;
 const WARM_UP_WINDOW_MS = 1000;
 

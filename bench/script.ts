@@ -1,8 +1,8 @@
-/** What the provider is asked to do, carried as the text of the user message so that every proxy passes it on. */
+/** Instructions for the provider, sent as the text of the user message so that every proxy passes them on. */
 export interface Script {
-  /** 0: as fast as the connection takes them. */
+  /** 0: as fast as the connection allows. */
   readonly interval_us: number;
-  /** Where in the interval this stream's events fall, so that streams do not march in step. */
+  /** Offset of this stream's events within the interval, so that streams aren't in step. */
   readonly phase_us: number;
   readonly events: number;
 }
@@ -12,12 +12,12 @@ export const LAST_CONTENT = 'total=';
 const SEQUENCE_DIGITS = 8;
 const TIME_DIGITS = 15;
 
-/** `w00000012@000000123456789`: number and time of sending at fixed places, cheap to write and to read. */
+/** `w00000012@000000123456789`: sequence number and send time at fixed positions, cheap to write and read. */
 export function eventContent(sequence: number, sent_us: number): string {
   return `${FIRST_CONTENT}${String(sequence).padStart(SEQUENCE_DIGITS, '0')}@${String(sent_us).padStart(TIME_DIGITS, '0')}`;
 }
 
-/** `at` is the place of the `w` in `text`. */
+/** `at` is the position of the `w` in `text`. */
 export function sequenceAt(text: string, at: number): number {
   return Number(text.slice(at + 1, at + 1 + SEQUENCE_DIGITS));
 }
@@ -27,7 +27,7 @@ export function sentAt(text: string, at: number): number {
   return Number(text.slice(start, start + TIME_DIGITS));
 }
 
-/** `headers` come beside those of every request. */
+/** `headers` are added to those that every request has. */
 export function requestBytes(script: Script, headers: Readonly<Record<string, string>>): Buffer {
   const body = JSON.stringify({
     model: 'bench',

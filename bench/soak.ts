@@ -1,4 +1,4 @@
-// Many streams for many minutes, some of them cut: every answer must be exact, and nothing may grow.
+// Soak test: many streams for many minutes, some of them cut. Every answer must be exact and no resource may grow.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ const RAMP_MS = 5000;
 const SAMPLE_MS = 1000;
 const SAMPLES_PER_LINE = 15;
 const SAMPLES_PER_COLLECTION = 30;
-/** The first part of the time, in which heaps and caches reach their size. */
+/** Share of the time in which heaps and caches reach their working size. */
 const WARM_UP_SHARE = 0.2;
 const CLOSING_MS = 10_000;
 

@@ -1,11 +1,11 @@
-/** A figure measured once per round. */
+/** A figure that is measured once per round. */
 export interface Spread {
   readonly median: number;
   readonly min: number;
   readonly max: number;
 }
 
-/** `sorted` ascending; nearest rank, so that the answer is always a value that was measured. NaN of nothing. */
+/** `sorted` is ascending. Uses the nearest rank, so the result is always a measured value. NaN if empty. */
 export function quantile(sorted: ArrayLike<number>, fraction: number): number {
   const rank = Math.min(sorted.length - 1, Math.max(0, Math.ceil(fraction * sorted.length) - 1));
   return sorted[rank] ?? Number.NaN;
@@ -20,7 +20,7 @@ export function spread(values: readonly number[]): Spread {
   return { median, min: sorted[0] ?? Number.NaN, max: sorted.at(-1) ?? Number.NaN };
 }
 
-/** Slope of the least-squares line through the points, in units of y per unit of x. */
+/** Slope of the least-squares line through the points, in y units per x unit. */
 export function slope(points: readonly (readonly [x: number, y: number])[]): number {
   const mean = (pick: 0 | 1) => points.reduce((sum, point) => sum + point[pick], 0) / points.length;
   const [mean_x, mean_y] = [mean(0), mean(1)];

@@ -1,15 +1,15 @@
-/** One way from the client to the provider. */
+/** One route from the client to the provider. */
 export interface Target {
   readonly name: string;
   readonly port: number;
-  /** Absent for the direct way. */
+  /** Absent for the direct connection. */
   readonly pid?: number;
-  /** What requests must say to this proxy beside what requests to any provider say. */
+  /** Headers that this proxy requires beyond those of any provider. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Bytes that its store has been sent so far, where that is known. */
+  /** Bytes sent to the proxy's store so far, if known. */
   storedBytes?(): Promise<number>;
   stop(): Promise<void>;
 }
 
-/** `directory` is the target's own and empty. */
+/** `directory` belongs to the target alone and is empty. */
 export type StartTarget = (upstream_port: number, directory: string) => Promise<Target>;

@@ -9,15 +9,15 @@ import { findRedis } from './redis.ts';
 import type { StartTarget } from './target.ts';
 
 export interface Targets {
-  /** What is compared, in order, by name. */
+  /** Targets to compare, in order, keyed by name. */
   readonly starts: ReadonlyMap<string, StartTarget>;
-  /** Other gateways: slower by far, so that they are compared only where the load waits for its answers. */
+  /** Other gateways. They are far slower, so they are compared only where the load waits for its answers. */
   readonly gateways: ReadonlyMap<string, StartTarget>;
-  /** What is left out, and why. */
+  /** Skipped targets and the reason for each. */
   readonly skipped: ReadonlyMap<string, string>;
 }
 
-/** `stores` as `startHoldfast` takes them. */
+/** `stores` are in the form that `startHoldfast` accepts. */
 export function chooseTargets(stores: readonly string[]): Targets {
   const skipped = new Map<string, string>();
   const starts = new Map<string, StartTarget>([
@@ -45,7 +45,7 @@ export function chooseTargets(stores: readonly string[]): Targets {
   return { starts, gateways, skipped };
 }
 
-/** `redis://…,write_ahead` is `holdfast-redis-write_ahead`. */
+/** For example, `redis://…,write_ahead` becomes `holdfast-redis-write_ahead`. */
 export function holdfastName(store: string): string {
   return `holdfast-${store.replace(/:[^,]*/, '').replace(/\W/g, '-')}`;
 }

@@ -1,4 +1,4 @@
-// What a step of a task costs more than a request that is none, and what many tasks take in Redis.
+// Measures what a task step costs beyond a plain request, and the space that many tasks take in Redis.
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
@@ -42,7 +42,7 @@ if (options.help) {
 
 const KINDS = ['no step', 'step', 'step of a session'] as const;
 type Kind = (typeof KINDS)[number];
-/** Of each kind, in an order that turns: the machine is not the same at all times. */
+/** Rounds per kind, in rotating order, because the machine's speed varies over time. */
 const ROUNDS = 30;
 const WARM_UP_REQUESTS = 300;
 const STEPS_PER_TASK = 20;
@@ -125,7 +125,7 @@ async function complete(holdfast: HoldfastProcess, headers: Record<string, strin
   if (status !== 200) throw new Error(`the answer was ${status}`);
 }
 
-/** Performs `work` for 0, 1 and so on, so many at a time. */
+/** Runs `work` for the indexes 0 to `count` - 1, at most CONCURRENT at a time. */
 async function each(count: number, work: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   const workers = Array.from({ length: CONCURRENT }, async () => {
@@ -134,7 +134,7 @@ async function each(count: number, work: (index: number) => Promise<void>): Prom
   await Promise.all(workers);
 }
 
-/** Steps of one task come one after the other, and other tasks have theirs between. */
+/** Interleaves the tasks, while the steps of one task stay in order. */
 function headersOf(kind: Kind, round: number, index: number, count: number): Record<string, string> {
   if (kind === 'no step') return {};
   const task = `${kind} ${round} ${index % Math.ceil(count / STEPS_PER_TASK)}`;

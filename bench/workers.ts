@@ -1,4 +1,4 @@
-// What several workers of one machine cost and carry, beside a single process: CPU time of the proxy's processes alone.
+// Compares several workers on one machine with a single process: throughput, and the CPU time of the proxy's processes.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,20 +33,20 @@ if (options.help) {
 }
 
 const RAMP_MS = 500;
-/** Each worker has its own code to compile. */
+/** Long enough for every worker to compile its own hot code. */
 const WARM_UP_MS = 5000;
 const TAIL_MS = 300;
 const WINDOW_MS = Number(options['window-seconds']) * 1000;
 const RATE = Number(options.rate);
-/** More than any stream has in that time. */
+/** More than any stream delivers in that time. */
 const UNPACED_EVENTS = 2_000_000;
 
 interface Measured {
   readonly events_per_s: number;
-  /** Of all processes of the proxy. */
+  /** Summed over all the proxy's processes. */
   readonly cpu_us_per_event: number;
   readonly supervisor_cpu_percent: number;
-  /** Of a core. */
+  /** Per cent of one core. */
   readonly worker_cpu_percent: readonly number[];
 }
 

@@ -2,18 +2,18 @@ import { ANSWER } from '../src/demo/answer.ts';
 import type { Fault } from '../test/provider/fault.ts';
 import type { Plan, ToolCall } from '../test/provider/script.ts';
 
-/** One question, the answer the provider has for it, and how the provider breaks while it gives it. */
+/** One question, the provider's answer to it, and the faults that interrupt the answer. */
 export interface Act {
-  /** The model to ask for; the provider looks its script up by it. */
+  /** Name of the requested model. The provider uses it to look up its script. */
   readonly model: string;
   readonly title: string;
   readonly question: string;
   readonly script: Plan & { readonly faults: readonly Fault[] };
-  /** When this many characters were shown, the replica that delivers the answer is killed. */
+  /** Kills the replica that delivers the answer once this many characters were shown. */
   readonly killed_at?: number;
 }
 
-/** About as fast as people read models' answers come. */
+/** About the pace at which models answer. */
 const TOKEN_MS = 25;
 
 const KELP = `${ANSWER} What the surge does break off is not lost either: torn blades drift ashore and feed whatever \
@@ -39,7 +39,7 @@ export const ACTS: readonly Act[] = [
     question: 'What is a holdfast?',
     script: {
       parts: [{ text: KELP }],
-      // Each between the halves of a word.
+      // Each fault strikes in the middle of a word.
       faults: [
         { kind: 'reset', at: { event: 33 } },
         { kind: 'silence', at: { event: 38 } },
@@ -111,7 +111,7 @@ const tool = (name: string, properties: Record<string, { type: string }>) => ({
   },
 });
 
-/** Declared in every request: whether arguments are whole is proven by their schema. */
+/** Declared in every request, because their schemas prove whether the arguments are complete. */
 export const TOOLS = [
   tool('get_tides', { port: { type: 'string' }, date: { type: 'string' }, unit: { type: 'string' } }),
   tool('get_swell', {

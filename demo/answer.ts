@@ -1,16 +1,16 @@
 import OpenAI from 'openai';
 import { type Act, TOOLS } from './acts.ts';
 
-/** Longer than any act lasts. */
+/** Longer than any act takes. */
 const ANSWER_MAX_MS = 30_000;
 
-/** What an application has in the end. */
+/** An answer as the application receives it. */
 export interface Answer {
   readonly text: string;
   readonly calls: readonly Call[];
   readonly finish: string;
   readonly usage: Usage | undefined;
-  /** The longest time between two pieces of content, in milliseconds. */
+  /** The longest gap between two pieces of content, in milliseconds. */
   readonly silence_ms: number;
 }
 
@@ -26,14 +26,14 @@ export interface Usage {
   readonly total_tokens: number;
 }
 
-/** Where the answer comes from. */
+/** Where to request the answer. */
 export interface Source {
   readonly base_url: string;
-  /** Given to the SDK in place of the platform's. */
+  /** Replaces the SDK's default `fetch`. */
   readonly fetch?: typeof fetch;
 }
 
-/** Asks with the plain SDK. Text is reported as it comes. */
+/** Requests an answer with the plain SDK. `onText` receives the text as it arrives. */
 export async function ask(
   source: Source,
   act: Act,

@@ -1,10 +1,10 @@
 /**
- * Shows what Holdfast does: a provider that breaks, Holdfast and the plain OpenAI SDK, each in a process of its own.
+ * Demonstrates Holdfast: a provider that breaks, Holdfast and the plain OpenAI SDK, each in its own process.
  *
  *     npm run demo            all acts
  *     npm run demo -- 1 3     only these
  *
- * Exits with 1 if an answer is not what the provider says uncut.
+ * Exits with 1 if an answer differs from the provider's uncut one.
  */
 import { resumable } from '../src/client/index.ts';
 import { isTold, type LogLine, narrated } from '../src/demo/narration.ts';
@@ -27,9 +27,9 @@ async function main(words: readonly string[]): Promise<void> {
     const played: Promise<PlayedAct>[] = [];
     for (const act of acts) {
       const shown = await play(act, stage);
-      // The provider has broken as often as it was to: the same request is answered uncut now.
+      // The provider has used up its faults, so the same request now gets the uncut answer.
       const whole = ask({ base_url: stage.provider_url }, act).then((uncut) => ({ act, uncut, ...shown }));
-      // Looked at when the last act is over.
+      // Errors surface after the last act, when the promise is awaited.
       whole.catch(() => {});
       played.push(whole);
     }
@@ -65,23 +65,23 @@ function introduce({ provider_url, replicas }: Stage): void {
   terminal.line(`client     new OpenAI({ baseURL: '${url}' })`, 'dim');
 }
 
-/** Asks through Holdfast, and shows what its log says where it says it. */
+/** Requests the answer through Holdfast and shows its log messages at the point in the text where they occur. */
 async function play(act: Act, { replicas }: Stage): Promise<Pick<PlayedAct, 'answer' | 'log'>> {
   terminal.heading(`${ACTS.indexOf(act) + 1}  ${act.title}`);
   const log: LogLine[] = [];
   const stops = replicas.map(({ service }) =>
     service.listen((line) => {
-      // Processes that are being stopped interrupt each other.
+      // Processes interrupt each other's streams while they stop.
       if (!isTold(line) || stopping) return;
       log.push(line);
       for (const remark of narrated(line)) terminal.aside(remark);
     }),
   );
   const [first] = replicas;
-  // A replica that is killed does not say that the run has ended; the one after it does.
+  // A killed replica can't log that the run ended; its successor does.
   const last = act.killed_at === undefined ? first : (replicas.at(-1) ?? first);
   const ended = last.service.said(({ msg }) => msg === 'run ended');
-  // Waited for when the answer is there; without an answer, that is the failure to tell.
+  // Awaited once the answer is complete. If the answer fails, that error is the one to report.
   ended.catch(() => {});
   let shown = 0;
   const show = (text: string) => {
@@ -103,7 +103,10 @@ async function play(act: Act, { replicas }: Stage): Promise<Pick<PlayedAct, 'ans
   }
 }
 
-/** One URL is enough while its replica lives. A stream that is to outlive it needs another one, and who asks there. */
+/**
+ * A single URL suffices while its replica lives. To outlive the replica, the stream needs a second URL and a client
+ * that resumes there.
+ */
 function sourceOf({ killed_at }: Act, replicas: Stage['replicas']): Source {
   const [{ url }] = replicas;
   if (killed_at === undefined) return { base_url: url };

@@ -2,13 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-/** How long a process may take to say what it is waited for. */
+/** The longest wait for a process to print an expected line. */
 const PATIENCE_MS = 30_000;
 const STOP_MAX_MS = 5_000;
-/** What is kept of a process's complaints, in characters. */
+/** The last characters of standard error to keep. */
 const COMPLAINTS_MAX = 4_000;
 
-/** A process of this demo that speaks JSON lines on its standard output. */
+/** A process of the demo that writes JSON lines to standard output. */
 export class Service {
   readonly #name: string;
   readonly #child: ChildProcess;
@@ -16,7 +16,7 @@ export class Service {
   readonly #listeners = new Set<(line: Record<string, unknown>) => void>();
   #complaints = '';
 
-  /** Runs a file with this Node. Nothing of the caller's environment configures it. */
+  /** Runs a file with this Node. The process inherits only PATH from the environment. */
   constructor(name: string, words: readonly string[]) {
     this.#name = name;
     this.#child = spawn(process.execPath, words, {
@@ -24,9 +24,9 @@ export class Service {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#exited = once(this.#child, 'exit');
-    // However this process ends, it leaves none behind.
+    // Leaves no child process behind, however this process ends.
     process.once('exit', () => this.#child.kill());
-    // Reported by `said`, or by the caller.
+    // Reported by `said` or by the caller.
     this.#exited.catch(() => {});
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#complaints = (this.#complaints + text).slice(-COMPLAINTS_MAX);
@@ -36,13 +36,13 @@ export class Service {
     }
   }
 
-  /** Calls `listener` for every line; returns what stops that. */
+  /** Calls `listener` for every line. Returns a function that removes it. */
   listen(listener: (line: Record<string, unknown>) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** The next line that `matches`; rejects when the process ends first or takes too long. */
+  /** Resolves with the next line that `matches`. Rejects if the process exits first or the wait takes too long. */
   async said(matches: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> {
     const found = Promise.withResolvers<Record<string, unknown>>();
     const stop = this.listen((line) => matches(line) && found.resolve(line));
@@ -62,7 +62,7 @@ export class Service {
     }
   }
 
-  /** Ends the process without a warning, as a lost machine would. */
+  /** Kills the process without warning, like a lost machine. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#exited.catch(() => {});

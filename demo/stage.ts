@@ -10,10 +10,10 @@ import { Service } from './service.ts';
 const PROVIDER = fileURLToPath(new URL('../test/provider/main.ts', import.meta.url));
 const HOLDFAST = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
 
-/** How long Holdfast lets the provider be silent. The default of 90 s would make for a dull demo. */
+/** How long the provider may stay silent. The default of 90 s would make for a dull demo. */
 export const IDLE_MS = 1_200;
 
-/** How soon a replica that was killed is missed. The default is 3 s. */
+/** How soon Holdfast notices a killed replica. The default is 3 s. */
 const LEASE_MS = 900;
 const REPLICAS = 2;
 
@@ -23,16 +23,16 @@ export interface Replica {
   readonly url: string;
 }
 
-/** The processes of the demo, and where they listen. */
+/** The demo's processes and their addresses. */
 export interface Stage {
   readonly provider_url: string;
-  /** They share a store. */
+  /** The replicas share a store. */
   readonly replicas: readonly [Replica, ...Replica[]];
-  /** Stops the processes. Their files are removed when this one exits. */
+  /** Stops the processes. Their files are removed when this process exits. */
   strike(): Promise<void>;
 }
 
-/** Starts the provider that breaks, and two replicas of Holdfast in front of it. */
+/** Starts the faulty provider and two replicas of Holdfast in front of it. */
 export async function setStage(acts: readonly Act[]): Promise<Stage> {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-demo-'));
   process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
@@ -73,7 +73,7 @@ async function startReplica(config: string, services: Service[]): Promise<Replic
 const scriptsOf = (acts: readonly Act[]) =>
   Object.fromEntries(acts.map(({ model, script }) => [model, script]));
 
-/** The provider's certificate is its own authority; this process asks it for the uncut answers. */
+/** Trusts the provider's self-signed certificate, because this process requests the uncut answers itself. */
 function trust(ca_file: string): void {
   setDefaultCACertificates([readFileSync(ca_file, 'utf8')]);
 }

@@ -6,7 +6,7 @@ import type { PlayedAct, Verdict } from './verdict.ts';
 const HEADER = ['act', 'cuts', 'plans', 'silence', 'text', 'calls', 'finish', 'tokens', ''];
 const GAP = '   ';
 
-/** One row per act, the header first. */
+/** The header, then one row per act. */
 export function table(acts: readonly (PlayedAct & Verdict)[]): string[] {
   const rows = [HEADER, ...acts.map(cells)];
   const widths = HEADER.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
@@ -32,7 +32,7 @@ function cells({ act, answer, uncut, interruptions, plans, differences }: Played
   ];
 }
 
-/** A cut attempt has no usage report: then it is an estimate. */
+/** A cut attempt has no usage report, so the total is an estimate. */
 const tokens = (answer: Answer, uncut: Answer): string =>
   isDeepStrictEqual(answer.usage, uncut.usage)
     ? `${uncut.usage?.total_tokens}`

@@ -3,7 +3,7 @@ import type { LogLine } from '../src/demo/narration.ts';
 import type { Act } from './acts.ts';
 import type { Answer, Call } from './answer.ts';
 
-/** An act as it was played: what came through Holdfast, what its log said, and the provider's uncut answer. */
+/** A played act: the answer through Holdfast, Holdfast's log, and the provider's uncut answer. */
 export interface PlayedAct {
   readonly act: Act;
   readonly answer: Answer;
@@ -14,7 +14,6 @@ export interface PlayedAct {
 export interface Verdict {
   readonly interruptions: number;
   readonly plans: readonly string[];
-  /** What is wrong with the answer, in words. */
   readonly differences: readonly string[];
 }
 
@@ -23,7 +22,7 @@ export function judge({ act, answer, log, uncut }: PlayedAct): Verdict {
   const interrupted = log.filter(({ msg }) => msg === 'interrupted');
   const plans = interrupted.map(({ plan = '' }) => plan);
   const differences = [
-    // An answer that was never cut would prove nothing.
+    // An answer that was never cut proves nothing.
     interrupted.length < act.script.faults.length + (act.killed_at === undefined ? 0 : 1) && 'it was not cut',
     answer.text !== uncut.text && 'the text differs',
     !areWhole(answer.calls, uncut.calls, plans.includes('R2')) && 'the calls differ',
@@ -36,7 +35,10 @@ export function judge({ act, answer, log, uncut }: PlayedAct): Verdict {
   };
 }
 
-/** After R2 the calls that were whole are the answer: fewer than there would have been, but none in part. */
+/**
+ * After R2 the answer consists of the calls that were complete: possibly fewer than in the uncut answer, but none
+ * partial.
+ */
 function areWhole(calls: readonly Call[], uncut: readonly Call[], settled: boolean): boolean {
   if (!settled) return isDeepStrictEqual(calls, uncut);
   const made = calls.every((call) => uncut.some((candidate) => isDeepStrictEqual(candidate, call)));

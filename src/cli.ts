@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Runs on every Node there is, to say which one is needed: without static imports, and in older syntax alone.
+// Runs on any Node version in order to name the required one, so it has no static imports and uses only old syntax.
 
-/** As in `engines` of package.json. */
+/** Must match `engines` in package.json. */
 const OLDEST_MAJOR = 22;
 const OLDEST_MINOR = 19;
 const EXIT_USAGE = 2;

@@ -7,9 +7,9 @@ import type { Target } from '../target.ts';
 export const CLI_PATH = join(import.meta.dirname, '../../dist/cli.js');
 
 /**
- * As somebody who tries it starts it: no flags of Node, and the defaults of the configuration. `store` is what the
- * command line takes; a bare `file` gets a folder of its own, a bare `redis` a server of its own. `,write_ahead` at
- * the end asks for that durability.
+ * Starts Holdfast as a new user would: no Node flags, default configuration. `spec` is a store as the command line
+ * accepts it; a bare `file` gets its own folder and a bare `redis` its own server. A trailing `,write_ahead` selects
+ * that durability.
  */
 export async function startHoldfast(
   name: string,
@@ -26,9 +26,9 @@ export async function startHoldfast(
     ...['--store', redis?.url ?? (store === 'file' ? `file:${join(directory, 'store')}` : store)],
   ];
   const environment = {
-    // It makes stopping quick, and nothing else.
+    // Only speeds up stopping.
     HOLDFAST_LIMITS_DRAIN_DELAY_MS: '0',
-    // Replicas that could share a store have to be given one.
+    // Replicas on a shared store require an explicit secret.
     ...(store.startsWith('redis') && { HOLDFAST_SECRET: randomUUID() }),
     ...(durability !== undefined && { HOLDFAST_CHECKPOINT_DURABILITY: durability }),
   };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { freePort, startProgram, untilHttpOk } from '../processes.ts';
 import type { Target } from '../target.ts';
 
-/** Python imports for a while. */
+/** LiteLLM's Python imports take a while. */
 const PATIENCE_MS = 120_000;
 
 export async function startLitellm(
@@ -16,7 +16,7 @@ export async function startLitellm(
   const configuration = join(directory, 'litellm.yaml');
   writeFileSync(configuration, configurationText(upstream_port));
   const words = ['--config', configuration, '--host', '127.0.0.1', '--port', String(port)];
-  // It refuses to start without one, and requests without it.
+  // LiteLLM requires a key, both to start and on each request.
   const key = `sk-${randomUUID()}`;
   const running = startProgram(program, words, join(directory, 'litellm.log'), { LITELLM_MASTER_KEY: key });
   await untilHttpOk(`http://127.0.0.1:${port}/health/liveliness`, running, PATIENCE_MS);

@@ -21,7 +21,7 @@ export async function startNginx(program: string, upstream_port: number, directo
 }
 
 function configurationText(home: string, port: number, upstream_port: number): string {
-  // Started by root, nginx would hand its worker to a user who may not enter the temporary folder.
+  // Started as root, nginx would run its worker as a user without access to the temporary folder.
   const user = process.getuid?.() === 0 ? 'user root;' : '';
   return `
 ${user}

@@ -1,4 +1,4 @@
-// The least a reverse proxy can do on node:http: no parsing, no limits, no recovery.
+// The minimal reverse proxy on node:http: no parsing, no limits, no recovery.
 import { Agent, createServer, request as httpRequest } from 'node:http';
 
 const upstream_port = Number(process.argv[2]);

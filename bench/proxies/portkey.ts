@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { freePort, startProgram, untilHttpOk } from '../processes.ts';
 import type { Target } from '../target.ts';
 
-/** Where its package is unpacked; it is no dependency of this one. */
+/** Names the folder of the unpacked package, which isn't a dependency of this project. */
 export const PORTKEY_VARIABLE = 'HOLDFAST_BENCH_PORTKEY';
 
 /** `package_path`: the folder of `@portkey-ai/gateway`. */

@@ -18,17 +18,19 @@ export interface MemoryFigures {
 }
 
 const WARM_UP_STREAMS = 20;
-// Streams are still open for this long when their memory is read.
+// Streams stay open for this long after their memory is read.
 const TAIL_MS = 300;
 
-/** What many mostly idle streams cost. Wants a proxy that has just been started: a heap that has grown hides it. */
+/**
+ * Measures the memory of many mostly idle streams. Needs a freshly started proxy, because a grown heap hides the cost.
+ */
 export async function measureMemory(
   bench: Bench,
   target: Target & { readonly pid: number },
   { streams, ramp_ms, hold_ms }: MemoryShape,
 ): Promise<MemoryFigures> {
   const { load } = bench;
-  // The first streams load code and fill caches, which no further stream pays again.
+  // The first streams load code and fill caches, a cost that later streams don't repeat.
   await load.open(target, { connections: WARM_UP_STREAMS, events: 5, interval_us: 50_000 });
   assertIntact(target, await load.finish());
   const baseline_bytes = residentBytes(target.pid);

@@ -2,28 +2,28 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { assertIntact, type Bench, countWindow, type Figures } from '../figures.ts';
 import type { Target } from '../target.ts';
 
-/** `spread`: independent streams, evenly interleaved. `bursts`: all of them send at the same moment. */
+/** `spread`: independent streams, evenly interleaved. `bursts`: all streams send at the same moment. */
 export type Arrivals = 'spread' | 'bursts';
 
 export interface PacedShape {
   readonly arrivals: Arrivals;
   readonly streams: number;
   readonly events_per_s_each: number;
-  /** The streams are opened evenly over this time. */
+  /** Streams are opened evenly over this time. */
   readonly ramp_ms: number;
   readonly warm_up_ms: number;
   readonly window_ms: number;
 }
 
-// Streams end this long after the window, so that none ends within it.
+// Streams end this long after the window, so none ends inside it.
 const TAIL_MS = 300;
 
-/** What relaying costs while no stream begins or ends. */
+/** Measures relaying alone: no stream begins or ends inside the window. */
 export async function measurePaced(bench: Bench, target: Target, shape: PacedShape): Promise<Figures> {
   const { load } = bench;
   const { streams, ramp_ms, warm_up_ms, window_ms } = shape;
   const interval_us = Math.round(1e6 / shape.events_per_s_each);
-  // Ends what an earlier measurement may have left.
+  // Closes any window left by an earlier measurement.
   await load.mark();
   await load.open(target, {
     connections: streams,
@@ -35,7 +35,7 @@ export async function measurePaced(bench: Bench, target: Target, shape: PacedSha
   await pause(warm_up_ms);
   const counted = await countWindow(bench, target, () => pause(window_ms));
   assertIntact(target, await load.finish());
-  // All streams began before the window.
+  // First tokens come from the previous window, because all streams began before this one.
   const { last, previous } = await load.timings();
   return { ...counted, latency_us: last.latency_us, first_token_us: previous.first_token_us };
 }

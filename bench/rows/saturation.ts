@@ -6,7 +6,7 @@ export interface SaturationShape {
   readonly events_each: number;
 }
 
-/** The window is the life of the streams: how long a fixed number of events takes is the result. */
+/** The window spans the streams' lifetime: the result is the time that a fixed number of events takes. */
 export async function measureSaturation(
   bench: Bench,
   target: Target,

@@ -3,14 +3,14 @@ import { assertIntact, type Bench, countWindow, type Figures } from '../figures.
 import type { Target } from '../target.ts';
 
 export interface ShortShape {
-  /** Each asks for the next answer as soon as it has the last. */
+  /** Each connection requests the next answer as soon as the last one ends. */
   readonly connections: number;
   readonly events_each: number;
   readonly warm_up_ms: number;
   readonly window_ms: number;
 }
 
-/** Answers so short that what a run costs to begin and to end is most of what it costs. */
+/** Measures answers so short that starting and ending a run dominates their cost. */
 export async function measureShort(bench: Bench, target: Target, shape: ShortShape): Promise<Figures> {
   const { load } = bench;
   await load.open(target, { connections: shape.connections, events: shape.events_each, repeat: true });

@@ -2,15 +2,15 @@ import { assertIntact, type Bench, countWindow, type Figures } from '../figures.
 import type { Target } from '../target.ts';
 
 export interface StartsShape {
-  /** Clients that connect and ask at the same moment. */
+  /** Clients that connect and send a request at the same moment. */
   readonly clients: number;
-  /** How often they do so within a round. */
+  /** Volleys per round. */
   readonly volleys: number;
   readonly events_each: number;
   readonly interval_us: number;
 }
 
-/** How long the last of many who start at once waits for its first token. */
+/** Measures how long the last client waits for its first token when many start at once. */
 export async function measureStarts(bench: Bench, target: Target, shape: StartsShape): Promise<Figures> {
   const { load } = bench;
   const { clients, events_each, interval_us } = shape;

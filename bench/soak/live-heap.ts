@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 
-/** What survived a full garbage collection. */
+/** Heap that survived a full garbage collection. */
 export interface LiveHeap {
   /** Minutes since the start of the soak. */
   readonly minutes: number;
@@ -8,8 +8,8 @@ export interface LiveHeap {
 }
 
 /**
- * Measures the heap of another Node process (started with `--inspect`) right after a full collection that it is made
- * to do: what the process itself reports lies anywhere between two collections.
+ * Measures the heap of another Node process (started with `--inspect`) right after forcing a full collection. The
+ * figures that a process reports itself depend on how long ago it last collected.
  */
 export class HeapInspector {
   readonly #socket: WebSocket;
@@ -33,7 +33,7 @@ export class HeapInspector {
     return { minutes: (performance.now() - started_ms) / 60_000, bytes };
   }
 
-  /** What is alive in the heap, and in the buffers beside it. */
+  /** Live bytes in the heap and in buffers outside it. */
   async live(): Promise<{ readonly heap_bytes: number; readonly buffers_bytes: number }> {
     await this.#call('HeapProfiler.collectGarbage');
     const usage = (await this.#call('Runtime.getHeapUsage')) as {
@@ -47,7 +47,7 @@ export class HeapInspector {
     this.#socket.close();
   }
 
-  /** One command at a time. */
+  /** Must not be called while another command is in progress. */
   async #call(method: string): Promise<unknown> {
     const id = ++this.#commands;
     const answered = once(this.#socket, 'message');

@@ -1,4 +1,4 @@
-// The provider of the soak: streams the answer it is asked for, continues any prefix of it, and cuts some streams.
+// The soak test's provider: streams the requested answer, continues any prefix of it and cuts some streams.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { randomNumbers } from './random.ts';
@@ -17,7 +17,7 @@ interface Message {
 
 const cuts: readonly ((response: ServerResponse) => void)[] = [
   (response) => response.socket?.resetAndDestroy(),
-  // Whole as HTTP, but neither a finish reason nor [DONE].
+  // Complete HTTP, but without a finish reason or [DONE].
   (response) => response.end(),
   (response) => {
     const error = { message: 'The engine is overloaded', type: 'server_error', code: 503 };
@@ -39,7 +39,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   stream(response, tokens);
 }
 
-/** Undefined when the prefix is not how the answer begins. The first token may be a rest of one. */
+/**
+ * Undefined if the answer doesn't start with the prefix. The first token may be the remainder of a partly delivered
+ * one.
+ */
 function tokensAfter(prefix: string, identity: number): string[] | undefined {
   const tokens = answerTokens(identity);
   if (!tokens.join('').startsWith(prefix)) return undefined;

@@ -1,4 +1,4 @@
-/** Mulberry32: numbers from 0 to below 1, the same for the same seed on every machine. */
+/** Mulberry32: numbers in [0, 1). A seed gives the same sequence on every machine. */
 export function randomNumbers(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,4 +1,4 @@
-/** What the proxy's own metrics say at one moment. */
+/** The proxy's own metrics at one moment. */
 export interface Sample {
   /** Minutes since the start of the soak. */
   readonly minutes: number;
@@ -29,7 +29,7 @@ export async function takeSample(admin_port: number, started_ms: number): Promis
   };
 }
 
-/** Adds up the series of each metric of a Prometheus text. */
+/** Sums the series of each metric in a Prometheus text. */
 function sumByName(text: string): Map<string, number> {
   const sums = new Map<string, number>();
   for (const line of text.split('\n')) {

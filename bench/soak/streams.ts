@@ -4,12 +4,12 @@ import { answerTokens } from './text.ts';
 
 export interface StreamCounts {
   open: number;
-  /** Ended with the exact text, one finish and one [DONE]. */
+  /** Streams that ended with the exact text, one finish and one [DONE]. */
   intact: number;
   readonly broken: string[];
 }
 
-/** Keeps a number of streams open, a new one for each that ends, until it is stopped. */
+/** Keeps a fixed number of streams open, replacing each that ends, until stopped. */
 export class Streams {
   readonly counts: StreamCounts = { open: 0, intact: 0, broken: [] };
   readonly #port: number;
@@ -25,7 +25,7 @@ export class Streams {
     for (let added = 0; added < count; added += 1) this.#open(this.#next++);
   }
 
-  /** Resolves when the streams that are open have ended. */
+  /** Resolves once all open streams have ended. */
   stop(): Promise<void> {
     this.#stopped = true;
     if (this.counts.open === 0) this.#drained.resolve();
@@ -86,7 +86,7 @@ class ReceivedAnswer {
     if (choice?.finish_reason) this.#ending += ` ${choice.finish_reason}`;
   }
 
-  /** What is wrong with the answer, if anything. */
+  /** Describes what is wrong with the answer, if anything. */
   fault(identity: number): string | undefined {
     const expected = answerTokens(identity).join('');
     if (this.#text !== expected)

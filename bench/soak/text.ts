@@ -24,7 +24,10 @@ const ONSETS = [
 ];
 const VOWELS = ['a', 'e', 'i', 'o', 'u', 'ai', 'ee', 'ou'];
 const CODAS = ['', '', 'l', 'n', 'nd', 'r', 's', 'st', 't', 'x'];
-/** What breaks careless joints: line ends, blanks at the end of a token, quotes, and characters of two to four bytes. */
+/**
+ * Text that breaks careless seams: line ends, spaces at the end of a token, quotes, and characters of two to four
+ * bytes.
+ */
 const AWKWARD = [
   '.\n\n',
   ',',
@@ -42,7 +45,7 @@ const AWKWARD = [
   '\r\n',
 ];
 
-/** The tokens of one answer; the same identity gives the same answer to every request. */
+/** The tokens of one answer. The same identity always gives the same answer. */
 export function answerTokens(identity: number): string[] {
   const random = randomNumbers(identity);
   const pick = (choices: readonly string[]) => choices[Math.floor(random() * choices.length)] ?? '';

@@ -9,23 +9,25 @@ export interface Check {
 }
 
 export interface SoakRecord {
-  /** Both taken under full load, the warm-up left out. */
+  /** Samples and heaps are taken under full load, after the warm-up. */
   readonly samples: readonly Sample[];
   readonly heaps: readonly LiveHeap[];
-  /** Before the first stream. */
+  /** Taken before the first stream. */
   readonly before: Sample;
-  /** After the last stream, once connections had time to close. */
+  /** Taken after the last stream, once connections had time to close. */
   readonly after: Sample;
   readonly streams: StreamCounts;
   readonly log: string;
 }
 
-/** How many streams are open, and how long ago each began, differs from one measurement to the next. */
+/** A single heap is noisy: the number and age of the open streams differ between measurements. */
 const HEAPS_MIN = 5;
-/** Of what survives collection, over the whole measured time: at 20,000 streams of 500 at a time, some 100 bytes each. */
+/**
+ * Growth of the live heap over the measured time. At 20,000 streams, 500 at a time, this is about 100 bytes per stream.
+ */
 const HEAP_GROWTH_LIMIT = 0.05;
 const FDS_GROWTH_LIMIT = 0.05;
-/** Sockets kept alive to the provider, the scrape itself. */
+/** Allows for kept-alive sockets to the provider and for the scrape itself. */
 const FDS_LEFT_LIMIT = 16;
 
 export function judge({ samples, heaps, before, after, streams, log }: SoakRecord): Check[] {

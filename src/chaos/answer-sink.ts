@@ -1,13 +1,13 @@
-/** Where an answer that may have a fault goes. */
+/** Receives an answer that may have a fault. */
 export interface AnswerSink {
-  /** Aborts when nothing more of the answer is wanted. */
+  /** Aborts when the rest of the answer is no longer wanted. */
   readonly gone: AbortSignal;
-  /** The answer was ended or broken off here; what else is written is ignored. */
+  /** The answer was ended or broken off. Later writes are ignored. */
   readonly isOver: boolean;
-  /** Resolves when more may be written, or nothing more is wanted. */
+  /** Resolves when more can be written, or when nothing more is wanted. */
   write(bytes: string | Uint8Array): Promise<void>;
-  /** The answer ends as a whole one does. */
+  /** Ends the answer normally. */
   end(bytes?: string): void;
-  /** The connection is reset, after all that was written. */
+  /** Resets the connection once everything written was sent. */
   reset(): Promise<void>;
 }

@@ -2,13 +2,13 @@ import { partOf } from '../plans/delta.ts';
 import { EventDecoder } from '../proxy/upstream/event-decoder.ts';
 import type { Wire, WireEvent, WireReader } from '../proxy/wires/common/wire.ts';
 
-/** What a piece of an answer brings, as far as faults are placed by it. */
+/** The properties of a piece of an answer that decide where a fault strikes. */
 export interface Step {
-  /** Of text, reasoning, refusals and arguments, in UTF-16 units. */
+  /** Length of text, reasoning, refusals and arguments in UTF-16 units. */
   readonly characters: number;
-  /** Something of the answer, if only the name of a tool. */
+  /** The piece carries part of the answer, if only the name of a tool. */
   readonly isContent: boolean;
-  /** A piece of the arguments of a tool call. */
+  /** The piece carries part of a tool call's arguments. */
   readonly isArguments: boolean;
   readonly isFinish: boolean;
 }
@@ -21,11 +21,11 @@ export class StepReader {
 
   constructor(wire: Wire, event_bytes_max: number) {
     this.#decoder = new EventDecoder(event_bytes_max);
-    // As if for the rest of an answer, with which nothing of a request is looked at.
+    // Reads in continuation mode, which needs nothing from the request.
     this.#reader = wire.reader(() => this.#calls++, { model: '', stream: true }, true);
   }
 
-  /** `bytes`: whole events, of at most `event_bytes_max` each. */
+  /** `bytes`: whole events, each of at most `event_bytes_max`. */
   read(bytes: Buffer): Step {
     return this.#decoder
       .decode(bytes)

@@ -26,27 +26,27 @@ import { TypicalLength } from './typical-length.ts';
 
 const BAD_GATEWAY = 502;
 const CONNECTIONS_MAX = 1024;
-/** A connection that is closed just as a request arrives on it would be a fault that was not asked for. */
+/** Long enough that idle connections don't close just as a request arrives, which would be an unintended fault. */
 const KEPT_ALIVE_MS = 75_000;
 const CONNECT_MAX_MS = 30_000;
-/** Until an answer begins, and between its pieces. */
+/** The longest silence before an answer and between its pieces. */
 const SILENCE_MAX_MS = 1_800_000;
-/** Of a document that is to have a fault. */
+/** The largest document that can be given a fault. */
 const DOCUMENT_BYTES_MAX = 64 * 1024 * 1024;
 
 export interface ChaosOptions {
-  /** Its path is that of the API; requests have it in their own. */
+  /** Its path is the API's base path, which requests repeat. */
   readonly upstream: URL;
   readonly schedule: Schedule;
   readonly transport: Transport;
   readonly time: Time;
-  /** Told of every fault: that it has struck, or why it has not. */
+  /** Called once per fault: when it has struck, or with the reason why it hasn't. */
   readonly onFault: (report: FaultReport) => void;
 }
 
 /**
- * Hands requests to an upstream and its answers back as they are, except for the faults of the schedule. A body is never
- * held but for a document that is to have a fault; each side's backpressure holds back the other.
+ * Forwards requests to an upstream and returns its answers unchanged, except for scheduled faults. Bodies are streamed
+ * with backpressure; only a document that is to have a fault is buffered.
  */
 export class ChaosProxy {
   readonly totals: Totals = noTotals();
@@ -61,7 +61,7 @@ export class ChaosProxy {
     this.#server.maxConnections = CONNECTIONS_MAX;
   }
 
-  /** Resolves with the address that takes the place of the upstream's; rejects with what `listen` fails of. */
+  /** Resolves with the URL to use in place of the upstream's. Rejects with the error of `listen`. */
   async listen(host: string, port: number): Promise<string> {
     this.#server.listen(port, host);
     await once(this.#server, 'listening');
@@ -70,7 +70,7 @@ export class ChaosProxy {
     return `http://${hostnameOf(address)}:${bound}${path}`;
   }
 
-  /** Breaks off what is under way. */
+  /** Breaks off requests in progress. */
   async close(): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();
@@ -91,7 +91,7 @@ export class ChaosProxy {
     }
   }
 
-  /** A request for an answer, which may be given a fault. */
+  /** Handles a request for an answer, which may be given a fault. */
   async #ask(request: IncomingMessage, client: ClientConnection, wire: Wire, path: string): Promise<void> {
     const number = ++this.totals.requests;
     const fault = faultOf(this.#options.schedule, number);
@@ -117,7 +117,7 @@ export class ChaosProxy {
     this.#options.onFault(report);
   };
 
-  /** An answer on a wire has to come uncompressed: its events are read. */
+  /** Asks for uncompressed answers on a wire, because their events are read. */
   #open(request: IncomingMessage, client: ClientConnection, wire?: Wire): Promise<TransportResponse> {
     const { upstream, transport } = this.#options;
     const { host: _host, expect: _expect, ...headers } = endToEndHeaders(request.headers);
@@ -134,7 +134,7 @@ export class ChaosProxy {
     });
   }
 
-  /** Resolves when the answer is over; with why it has no place for a fault, where that is known. */
+  /** Resolves when the answer is over, with the reason why it has no place for the fault, if known. */
   async #answer(
     answered: TransportResponse,
     client: ClientConnection,
@@ -172,7 +172,7 @@ export class ChaosProxy {
     if (stream.isFinished) this.#typical.add(stream.characters);
   }
 
-  /** Ends an answer that has failed without a fault. */
+  /** Ends an answer that failed without a scheduled fault. */
   #fail(code: string, client: ClientConnection, wire: Wire | undefined): void {
     if (client.hasBegun) {
       client.breakOff();
@@ -184,11 +184,10 @@ export class ChaosProxy {
   }
 }
 
-/** The wire whose requests for answers end in this. */
+/** The wire whose request path is a suffix of `path`. */
 const wireOf = (path: string): Wire | undefined =>
   Object.values(WIRES).find((wire) => path.endsWith(wire.path));
 
-/** Sends the answer as it is. */
 async function pass(
   { status, headers, body }: TransportResponse,
   client: ClientConnection,

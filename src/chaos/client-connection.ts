@@ -8,14 +8,14 @@ export class ClientConnection implements AnswerSink {
   readonly #response: ServerResponse;
   readonly #gone = new AbortController();
   readonly #onFlushed = () => this.#countFlushed();
-  /** Writes that the kernel has not taken yet. */
+  /** Writes that the kernel hasn't accepted yet. */
   #unflushed = 0;
   #flushed = () => {};
   #isOver: boolean = false;
 
   constructor(response: ServerResponse) {
     this.#response = response;
-    // The headers of an answer are those of the upstream.
+    // The upstream's headers are passed on, so none is added.
     response.sendDate = false;
     response.once('close', () => {
       this.#gone.abort();
@@ -23,7 +23,7 @@ export class ClientConnection implements AnswerSink {
     });
   }
 
-  /** Aborts when the answer is over, or when the client has left before. */
+  /** Aborts when the answer is over or the client disconnects early. */
   get gone(): AbortSignal {
     return this.#gone.signal;
   }
@@ -55,7 +55,7 @@ export class ClientConnection implements AnswerSink {
     this.#response.end(bytes);
   }
 
-  /** By TCP RST. */
+  /** Resets the connection with a TCP RST. */
   async reset(): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -66,7 +66,7 @@ export class ClientConnection implements AnswerSink {
     this.#response.socket?.resetAndDestroy();
   }
 
-  /** The answer breaks off, as it has upstream. */
+  /** Breaks the answer off, as the upstream did. */
   breakOff(): void {
     this.#isOver = true;
     this.#response.destroy();

@@ -1,16 +1,16 @@
-/** What ends a server-sent event. */
+/** The end of a server-sent event. */
 const BLANK_LINE = /\r\n\r\n|\n\n|\r\r/g;
 const BLANK_LINE_CHARACTERS = 4;
 
-/** Divides a body into server-sent events without changing a byte. */
+/** Splits a body into server-sent events without changing a byte. */
 export class EventSplitter {
-  /** Bytes of the event that has begun. */
+  /** Bytes buffered for the unfinished event. */
   held_bytes = 0;
   #pieces: Buffer[] = [];
-  /** The last of them, a character each: a blank line may have begun there. */
+  /** The last few bytes as characters, because a blank line may have started there. */
   #tail = '';
 
-  /** The events that this piece completes, each with the blank line after it. */
+  /** Returns the events that this piece completes, each with its blank line. */
   split(piece: Buffer): readonly Buffer[] {
     const { length: known } = this.#tail;
     const text = this.#tail + piece.toString('latin1');
@@ -29,7 +29,7 @@ export class EventSplitter {
     return events;
   }
 
-  /** What is held of an event that is not whole; nothing is from then on. */
+  /** Returns the buffered bytes of an unfinished event and clears them. */
   takeRest(): Buffer {
     const rest = Buffer.concat(this.#pieces);
     this.#pieces = [];

@@ -3,7 +3,7 @@ import type { FaultReport } from './report.ts';
 
 type Facts = Pick<FaultReport, 'request' | 'path' | 'fault'>;
 
-/** What came of the fault of one request, which is reported once. */
+/** The outcome of one request's fault, reported once. */
 export class FaultOutcome {
   readonly #facts: Facts;
   readonly #report: (report: FaultReport) => void;
@@ -14,17 +14,17 @@ export class FaultOutcome {
     this.#report = report;
   }
 
-  /** The fault has struck, or will not. */
+  /** The outcome is known: the fault struck or was missed. */
   get isSettled(): boolean {
     return this.#isSettled;
   }
 
-  /** `after`: what the client was sent of the answer before. */
+  /** `after`: how much of the answer the client received before the fault. */
   strike(after?: FaultReport['after']): void {
     this.#settle(after && { after });
   }
 
-  /** `missed`: why the fault has not struck. Of no consequence where it has. */
+  /** `missed`: why the fault didn't strike. Ignored if it did. */
   miss(missed: string): void {
     this.#settle({ missed });
   }
@@ -36,7 +36,7 @@ export class FaultOutcome {
   }
 }
 
-/** A fault that is to strike in an answer. */
+/** A fault that is still to strike in an answer. */
 export interface PendingFault {
   readonly fault: PlacedFault;
   readonly outcome: FaultOutcome;

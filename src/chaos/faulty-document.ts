@@ -6,7 +6,7 @@ import type { Place, Status } from './fault.ts';
 import type { PendingFault } from './fault-outcome.ts';
 import { refusalBody, statusOf } from './provider-errors.ts';
 
-/** An answer that is no stream. */
+/** An answer that isn't streamed. */
 export interface WholeDocument {
   readonly status: number;
   readonly headers: Headers;
@@ -20,7 +20,7 @@ interface DocumentOptions {
   readonly time: Time;
 }
 
-/** Sends a document with its fault; as it is, where a document has no such place. */
+/** Sends a document with its fault, or unchanged if a document has no such place. */
 export async function deliverDocument(
   { status, headers, bytes }: WholeDocument,
   { client, wire, pending: { fault, outcome }, time }: DocumentOptions,
@@ -45,13 +45,13 @@ export async function deliverDocument(
   client.end();
 }
 
-/** Answers as a provider that refuses the request. */
+/** Answers like a provider that rejects the request. */
 export function refuse(client: ClientConnection, wire: Wire, status: Status): void {
   client.begin(status, { 'content-type': 'application/json' });
   client.end(refusalBody(wire.name, status));
 }
 
-/** A document has no events: its places are counted in bytes, and none of them is known to be of a tool call. */
+/** A document has no events, so places are counted in bytes. The place `tool` can't be located. */
 function byteAt(place: Place, length: number): number | undefined {
   const last = Math.max(0, length - 1);
   switch (place.kind) {

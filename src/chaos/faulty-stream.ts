@@ -9,32 +9,32 @@ import type { PendingFault } from './fault-outcome.ts';
 import { PlaceFinder } from './place-finder.ts';
 import { errorEvents } from './provider-errors.ts';
 
-/** Of one server-sent event. */
+/** Limit for one server-sent event. */
 const EVENT_BYTES_MAX = 16 * 1024 * 1024;
-/** The code of the failure where an answer outgrows a limit. */
+/** Error code for an answer that exceeds a limit. */
 export const TOO_LARGE = 'ANSWER_TOO_LARGE';
 
 export interface FaultyStreamOptions {
   readonly client: AnswerSink;
   readonly wire: Wire;
-  /** None for an answer that passes as it comes. */
+  /** Undefined for an answer without a fault. */
   readonly pending: PendingFault | undefined;
-  /** The length that percentages are of. */
+  /** The length that percentages refer to. */
   readonly typical_characters: number;
   readonly time: Time;
 }
 
 /** One streamed answer on its way to the client, with at most one fault. */
 export class FaultyStream {
-  /** Of what the client was sent. */
+  /** Characters of content sent to the client. */
   characters = 0;
-  /** The answer came to its end. */
+  /** The answer reached its finish. */
   isFinished: boolean = false;
   readonly #options: FaultyStreamOptions;
   readonly #splitter = new EventSplitter();
   readonly #steps: StepReader;
   readonly #place: PlaceFinder | undefined;
-  /** Neither is a comment. */
+  /** The first and last events, not counting comments. */
   #first: Buffer | undefined;
   #last: Buffer | undefined;
 
@@ -45,7 +45,7 @@ export class FaultyStream {
     this.#place = pending && new PlaceFinder(pending.fault.place, typical_characters);
   }
 
-  /** Resolves when all has been said, or the answer has been ended by its fault. Rejects as the body does. */
+  /** Resolves when the answer was sent or its fault ended it. Rejects if the body does. */
   async deliver(body: ResponseBody): Promise<void> {
     const { client } = this.#options;
     try {
@@ -102,7 +102,7 @@ export class FaultyStream {
   }
 }
 
-/** Nothing more of the body is needed. */
+/** Stops reading the body once the answer is over. */
 class AnswerOver extends Error {
   override readonly name = 'AnswerOver';
 }

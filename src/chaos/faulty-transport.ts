@@ -21,14 +21,14 @@ import { ASSUMED_CHARACTERS } from './typical-length.ts';
 
 export interface FaultyTransportOptions {
   readonly wire: Wire;
-  /** The first one strikes in the answer to the first request, and so on; later requests have none. */
+  /** The fault at index n strikes in the answer to request n + 1; later requests have none. */
   readonly faults: readonly Fault[];
   readonly time: Time;
-  /** Gets a report for every fault: that it has struck, or why it has not. */
+  /** Called once per fault: when it has struck, or with the reason why it hasn't. */
   readonly onFault: (report: FaultReport) => void;
 }
 
-/** Gives the answers to the requests of one run the faults that it is to recover from. */
+/** Injects faults into the answers to one run's requests. */
 export class FaultyTransport implements Transport {
   readonly #transport: Transport;
   readonly #options: FaultyTransportOptions;
@@ -61,13 +61,13 @@ export class FaultyTransport implements Transport {
     return response;
   }
 
-  /** The run has ended: reports the faults that were not met. */
+  /** Reports the remaining faults as missed when the run ends. */
   end(): void {
     for (const [index, fault] of this.#options.faults.entries())
       if (index >= this.#requests) this.#outcomeOf(fault, index + 1).miss('the run made no such attempt');
   }
 
-  /** The connections are not its own. */
+  /** The wrapped transport owns the connections. */
   async close(): Promise<void> {}
 
   #outcomeOf(fault: Fault, request: number): FaultOutcome {
@@ -95,7 +95,7 @@ export class FaultyTransport implements Transport {
   }
 }
 
-/** Where the work fails, its fault is missed. */
+/** If the work fails, the fault counts as missed. */
 async function missedBy<Result>(outcome: FaultOutcome, work: Promise<Result>): Promise<Result> {
   try {
     return await work;
@@ -105,7 +105,7 @@ async function missedBy<Result>(outcome: FaultOutcome, work: Promise<Result>): P
   }
 }
 
-/** The side of an attempt that takes the answer. */
+/** Passes the answer on to the attempt. */
 class Taker implements AnswerSink {
   readonly gone: AbortSignal;
   isOver: boolean = false;
@@ -117,9 +117,10 @@ class Taker implements AnswerSink {
     this.gone = gone;
   }
 
-  /** How the connection ended, where it did not end well. */
+  /** How the connection failed; undefined if it ended well. */
   get failure(): TransportFailure | undefined {
-    // What had come whole before a stall ends without one.
+    // If the body arrived whole before a stall, it ends without a failure of its own even though the attempt was
+    // aborted.
     return this.#failure ?? (this.gone.aborted ? new TransportFailure('UND_ERR_ABORTED') : undefined);
   }
 

@@ -1,6 +1,6 @@
 import { CUTS, ERROR_NAMES, type Fault, type Place, STATUSES } from './fault.ts';
 
-/** Says which option has which value, and what it takes. */
+/** Names the option, its wrong value and what it accepts. */
 export class InvalidOption extends Error {
   override readonly name = 'InvalidOption';
   /** Without dashes. */
@@ -14,12 +14,12 @@ export class InvalidOption extends Error {
   }
 }
 
-/** What was given for the options that ask for faults, in order. */
+/** The values of the fault options, in order. */
 export type FaultOptions = Readonly<Record<FaultOption, readonly string[]>>;
 
 type FaultOption = keyof typeof PARSERS;
 
-/** Where a fault strikes that names no place. */
+/** Where a fault without a place strikes. */
 const DEFAULT_PLACE: Place = { kind: 'percent', percent: 50 };
 const FAULTS_MAX = 64;
 const CHARACTERS_MAX = 10_000_000;
@@ -34,7 +34,7 @@ const ERROR = `NAME@PLACE, with a NAME of ${ERROR_NAMES.join(', ')} and a PLACE 
 
 const FAULT_LIST = `1 to ${FAULTS_MAX} faults like cut=reset@40%, stall=5s, error=overloaded@tool, with commas between them`;
 
-/** Throws an {@link InvalidOption}. */
+/** Parses the values of the fault options. Throws an {@link InvalidOption}. */
 export function parseFaults({ cut, stall, error }: FaultOptions): readonly Fault[] {
   const faults = [...cut.map(parseCut), ...stall.map(parseStall), ...error.map(parseError)];
   if (faults.length > FAULTS_MAX)
@@ -44,7 +44,7 @@ export function parseFaults({ cut, stall, error }: FaultOptions): readonly Fault
 
 const PARSERS = { cut: parseCut, stall: parseStall, error: parseError };
 
-/** `cut=reset@40%, stall=5s`: the options without dashes, in order. Throws an {@link InvalidOption}. */
+/** Parses `cut=reset@40%, stall=5s`: options without dashes, in order. Throws an {@link InvalidOption}. */
 export function parseFaultList(given: string): readonly Fault[] {
   const items = given.split(',').map((item) => item.trim());
   if (items.length > FAULTS_MAX) throw new InvalidOption('', FAULT_LIST, given);
@@ -97,7 +97,7 @@ function parsePlace(text: string): Place | undefined {
   return sign ? { kind: 'percent', percent: count } : { kind: 'characters', characters: count };
 }
 
-/** `5%` is 0.05. Throws an {@link InvalidOption}. */
+/** Parses a percentage: `5%` becomes 0.05. Throws an {@link InvalidOption}. */
 export function parseShare(given: string): number {
   const [, percent = ''] = /^(\d{1,3}(?:\.\d{1,3})?)%$/.exec(given) ?? [];
   if (percent === '' || Number(percent) > 100)
@@ -105,7 +105,7 @@ export function parseShare(given: string): number {
   return Number(percent) / 100;
 }
 
-/** Throws an {@link InvalidOption}. */
+/** Throws an {@link InvalidOption} unless the text is a seed. */
 export function parseSeed(given: string): number {
   const seed = /^\d{1,10}$/.test(given) ? Number(given) : Number.NaN;
   if (!(seed <= SEED_MAX)) throw new InvalidOption('seed', `an integer from 0 to ${SEED_MAX}`, given);

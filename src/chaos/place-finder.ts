@@ -4,18 +4,18 @@ import type { Place } from './fault.ts';
 /** Finds the place of one fault in one answer. */
 export class PlaceFinder {
   readonly #place: Place;
-  /** After which the fault strikes; infinite where its place is none of characters. */
+  /** The fault strikes before this count is exceeded. Infinite if the place isn't measured in characters. */
   readonly #characters_max: number;
   #characters = 0;
   #hasArguments = false;
 
-  /** `typical_characters`: the length that percentages are of. */
+  /** `typical_characters`: the length that percentages refer to. */
   constructor(place: Place, typical_characters: number) {
     this.#place = place;
     this.#characters_max = charactersAt(place, typical_characters);
   }
 
-  /** Whether the place is before the piece that brings this. To be asked of each piece, until it is. */
+  /** Whether the fault strikes before the piece that `step` describes. Call it for each piece until it returns true. */
   isBefore(step: Step): boolean {
     if (this.#isAt(step)) return true;
     this.#characters += step.characters;

@@ -2,12 +2,12 @@ import type { WireName } from '../checkpoint/journal.ts';
 import { isObject, parsedJson } from '../lib/json.ts';
 import type { ErrorName, Status } from './fault.ts';
 
-/** A failure in the words that the APIs have for it. */
+/** A failure in the wording of each API. */
 interface Wording {
   readonly message: string;
-  /** On the wires of OpenAI. */
+  /** For OpenAI's wires. */
   readonly openai: { readonly status: Status; readonly type: string; readonly code: string | null };
-  /** On `/v1/messages`. */
+  /** For `/v1/messages`. */
   readonly messages: { readonly status: Status; readonly type: string };
 }
 
@@ -37,23 +37,23 @@ const WORDING: Readonly<Record<ErrorName | Status, Wording>> = {
   529: OVERLOADED,
 };
 
-/** The status that says the same where an answer is no stream. */
+/** The equivalent HTTP status for an answer that isn't streamed. */
 export const statusOf = (wire: WireName, error: ErrorName): Status =>
   WORDING[error][wire === 'messages' ? 'messages' : 'openai'].status;
 
-/** The JSON body of an answer with this status. */
+/** The JSON body of an error response with this status. */
 export function refusalBody(wire: WireName, status: Status): string {
   const wording = WORDING[status];
   return JSON.stringify(wire === 'messages' ? messagesError(wording) : { error: openaiError(wording) });
 }
 
-/** Events of an answer as they are on the wire. */
+/** Events of an answer in wire format. */
 export interface SentEvents {
   readonly first: string | undefined;
   readonly last: string | undefined;
 }
 
-/** The events in which a provider reports the failure; after them the body ends. `sent`: of the answer so far. */
+/** The events with which a provider reports the failure, after which the body ends. `sent`: events sent so far. */
 export function errorEvents(wire: WireName, error: ErrorName, sent: SentEvents): string {
   const wording = WORDING[error];
   switch (wire) {
@@ -78,7 +78,7 @@ const messagesError = ({ message, messages: { type } }: Wording): object => ({
   error: { details: null, type, message },
 });
 
-/** Two events, numbered like those before them. */
+/** Two events that continue the numbering of the earlier ones. */
 function responsesFailure(wording: Wording, { first, last }: SentEvents): string {
   const { message, openai } = wording;
   const { type } = openai;
@@ -101,7 +101,7 @@ function responsesFailure(wording: Wording, { first, last }: SentEvents): string
 const namedEvent = (name: string, data: object): string =>
   `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** The object in an event as it is on the wire; empty where there is none. */
+/** The JSON object of an event in wire format; empty if there is none. */
 function dataOf(event: string | undefined): Readonly<Record<string, unknown>> {
   const [, data = ''] = /^data: ?(.*)$/m.exec(event ?? '') ?? [];
   const parsed = parsedJson(data);

@@ -1,31 +1,29 @@
 import { type Fault, faultName, placeText } from './fault.ts';
 
-/** What came of one fault. */
 export interface FaultReport {
-  /** Its number, from 1. */
+  /** Number of the request, from 1. */
   readonly request: number;
   readonly path: string;
   readonly fault: Fault;
-  /** How much of the answer the client was sent before; absent where the fault is in place of the answer. */
+  /** How much of the answer the client received before the fault; absent if the fault replaced the answer. */
   readonly after?: { readonly unit: 'characters' | 'bytes'; readonly count: number };
-  /** Why the fault did not strike, if it did not. */
+  /** Why the fault didn't strike; absent if it did. */
   readonly missed?: string;
 }
 
-/** All that was done. */
+/** Counts since the start. */
 export interface Totals {
-  /** For answers, on any wire. */
+  /** Requests for answers, on any wire. */
   requests: number;
-  /** Those that struck. */
   faults: number;
   missed: number;
-  /** By name, those that struck. */
+  /** Faults that struck, by name. */
   readonly by_fault: Record<string, number>;
 }
 
 export const noTotals = (): Totals => ({ requests: 0, faults: 0, missed: 0, by_fault: {} });
 
-/** Adds what came of a fault. */
+/** Adds a fault's outcome to the totals. */
 export function addTo(totals: Totals, { fault, missed }: FaultReport): void {
   if (missed !== undefined) {
     totals.missed++;
@@ -45,7 +43,7 @@ export const faultDocument = (report: FaultReport, seed: number): object => ({
   seed,
 });
 
-/** The fault, and what came of it, for JSON. */
+/** The fault and its outcome, for JSON. */
 export function faultFields({ fault, after, missed }: FaultReport): object {
   const place = placeText(fault);
   return {
@@ -57,7 +55,7 @@ export function faultFields({ fault, after, missed }: FaultReport): object {
   };
 }
 
-/** The report as a line. */
+/** The report as one line of text. */
 export function faultLine(report: FaultReport, seed: number): string {
   const { request, path, fault, after, missed } = report;
   const place = placeText(fault);

@@ -1,8 +1,8 @@
-/** Until an answer has come whole. */
+/** Used until an answer has arrived whole. */
 export const ASSUMED_CHARACTERS = 400;
 const ANSWERS_MAX = 15;
 
-/** How long answers are: the median of those that came whole last. */
+/** The median length of the latest answers that arrived whole. */
 export class TypicalLength {
   readonly #lengths: number[] = [];
 

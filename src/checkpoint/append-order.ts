@@ -2,10 +2,10 @@ import type { JournalRecord } from './journal.ts';
 import type { RunId } from './store.ts';
 import { JournalGapError } from './store.ts';
 
-/** The sequence number of a run without any record, not even its header. */
+/** The sequence number of a run that has no records, not even its header. */
 export const NOTHING_STORED = -1;
 
-/** Why `record` cannot come right after the record that ended at `seq` (-1: after nothing). */
+/** Why `record` can't directly follow the record that ended at `seq` (-1: no record); undefined if it can. */
 export function discontinuity(record: JournalRecord, seq: number): string | undefined {
   if (seq < 0) {
     return record.seq === 0 && record.header && record.events.length === 0
@@ -19,8 +19,8 @@ export function discontinuity(record: JournalRecord, seq: number): string | unde
 }
 
 /**
- * The records that are not stored yet. A batch is sent again when its fate is unknown, so what is stored is skipped;
- * what does not follow it is refused with a {@link JournalGapError}.
+ * The records that aren't stored yet. A batch with an unknown fate is sent again, so stored records are skipped. Throws
+ * a {@link JournalGapError} if a record doesn't follow.
  */
 export function recordsToAppend(
   run: RunId,
@@ -37,16 +37,18 @@ export function recordsToAppend(
   return fresh;
 }
 
-/** Whether a record has anything after the cursor `from`; 0 asks for the whole run, its header included. */
+/** Whether a record has events after the cursor `from`. 0 selects the whole run, including its header. */
 export const isAfter = (record: JournalRecord, from: number): boolean => from <= 0 || record.seq > from;
 
-/** Lets one change of a run happen at a time, in the order in which they were asked for. */
+/** Serialises changes to a run in the order in which they were requested. */
 export interface Turns {
   isTaken: boolean;
   waiting: (() => void)[] | undefined;
 }
 
-/** Calls `start` when its turn has come, at once if the turn is free. What is started must call {@link endTurn}. */
+/**
+ * Calls `start` when its turn comes, immediately if none is in progress. The started work must call {@link endTurn}.
+ */
 export function takeTurn(turns: Turns, start: () => void): void {
   if (turns.isTaken) {
     turns.waiting ??= [];

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
 import { inTime, type Time } from '../lib/time.ts';
 
-/** The longest that a request waits for the store: a failing store delays no request for longer. */
+/** The longest time that a failing store may delay a request. */
 export const STORE_WAIT_MAX_MS = 250;
-/** The same of a request that names a task or a key: an answer that is paid for twice is worse than one that comes later. */
+/** The limit for a request that names a task or a key: a late answer is better than paying for it twice. */
 export const NAMED_WAIT_MAX_MS = 2000;
-/** A store that failed to answer is not asked for this long. */
+/** How long a store that failed to answer is left alone. */
 const REST_MS = 5000;
 
 interface Surroundings {
@@ -13,14 +13,20 @@ interface Surroundings {
   readonly log: Pick<Logger, 'warn'>;
 }
 
-/** Asks the store what requests can do without, so that one that fails or is slow delays none for long, and few of them. */
+/**
+ * Asks the store for things that requests can do without. A failing or slow store delays few requests, and none for
+ * long.
+ */
 export class BestEffortStore {
   readonly #context: Surroundings;
   readonly #without: string;
   readonly #wait_max_ms: number;
   #resting_until_ms = Number.NEGATIVE_INFINITY;
 
-  /** `without`: what does not happen while the store is left alone, for the log. `wait_max_ms`: for a store that has not failed of late. */
+  /**
+   * `without`: what doesn't happen while the store rests, for the log. `wait_max_ms`: limit per answer while the store
+   * isn't resting.
+   */
   constructor(context: Surroundings, without: string, wait_max_ms = STORE_WAIT_MAX_MS) {
     this.#context = context;
     this.#without = without;
@@ -31,7 +37,7 @@ export class BestEffortStore {
     return this.#context.time.now() < this.#resting_until_ms;
   }
 
-  /** Undefined when the store fails or takes too long; a later result goes to `onLate`. Never rejects. */
+  /** Resolves with undefined if the store fails or takes too long; a late result goes to `onLate`. Never rejects. */
   async answerOf<Answer>(
     answer: Promise<Answer>,
     onLate: (answer: Answer) => void = () => {},
@@ -56,7 +62,7 @@ export class BestEffortStore {
     return given;
   }
 
-  /** The store has failed: it is left alone for a while. */
+  /** Leaves the store alone for a while, because it failed. */
   rest(error: unknown): void {
     if (this.isResting) return;
     this.#resting_until_ms = this.#context.time.now() + REST_MS;

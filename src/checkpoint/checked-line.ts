@@ -1,27 +1,25 @@
 import { crc32 } from 'node:zlib';
 
-/*
- * Everything that is stored is stored as lines: `<crc32 of the rest, 8 hex digits> <JSON>\n`.
- */
+/* Everything is stored as lines: `<crc32 of the rest, 8 hex digits> <JSON>\n`. */
 
 const NEWLINE = 0x0a;
 const SPACE = 0x20;
 const CHECKSUM_DIGITS = 8;
-/** What a byte stands for as a hexadecimal digit; more than 15 when it is none. */
+/** The value of each byte as a hexadecimal digit; more than 15 if it isn't one. */
 const HEX_VALUES = Uint8Array.from(
   { length: 256 },
   (_, byte) => '0123456789abcdef'.indexOf(String.fromCharCode(byte)) & 31,
 );
 
-/** What was read, or why it cannot be trusted. */
+/** The decoded value, or why it can't be trusted. */
 export type Decoded<T> = { readonly value: T } | { readonly reason: string };
 
-/** A line with its checksum, newline included. `body` must be JSON text without line breaks. */
+/** A line with its checksum and newline. `body` must be JSON without line breaks. */
 export const checkedLine = (body: string): string => `${checksumOf(body)} ${body}\n`;
 
-/** The body of a checked line (with or without its newline), not parsed, or why it cannot be trusted. */
+/** The unparsed body of a checked line (with or without its newline), or why it can't be trusted. */
 export function bodyOf(line: string | Uint8Array): Decoded<Buffer> {
-  // The checksum covers bytes: text decoded from damaged UTF-8 may encode to other bytes than were read.
+  // The checksum covers the bytes as read: decoding damaged UTF-8 and encoding it again can change them.
   const bytes = typeof line === 'string' ? Buffer.from(line) : line;
   const length = bytes.at(-1) === NEWLINE ? bytes.length - 1 : bytes.length;
   const start = CHECKSUM_DIGITS + 1;
@@ -31,7 +29,10 @@ export function bodyOf(line: string | Uint8Array): Decoded<Buffer> {
   return isIntact ? { value: body } : { reason: 'checksum mismatch' };
 }
 
-/** The JSON in a stored body; `undefined` for what is none. Without the limits of `parsedJson`: runs may be larger than requests. */
+/**
+ * The parsed JSON of a stored body; undefined if it is invalid. Not subject to the limits of `parsedJson`, because runs
+ * can be larger than requests.
+ */
 export function parsedBody(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -40,7 +41,7 @@ export function parsedBody(text: string): unknown {
   }
 }
 
-/** The number that a line begins with; undefined when it begins with something else. */
+/** The checksum at the start of a line; undefined if there is none. */
 function checksumAt(bytes: Uint8Array): number | undefined {
   let sum = 0;
   for (let i = 0; i < CHECKSUM_DIGITS; i++) {
@@ -51,7 +52,7 @@ function checksumAt(bytes: Uint8Array): number | undefined {
   return sum;
 }
 
-/** Number.prototype.toString(16) and padding cost more than everything else about a line. */
+/** `Number.prototype.toString(16)` and padding would cost more than the rest of encoding a line. */
 const HEX_BYTES = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 const hexByte = (word: number, shift: number): string => HEX_BYTES[(word >>> shift) & 0xff] as string;
 

@@ -2,18 +2,18 @@ import type { Time } from '../lib/time.ts';
 
 /** Something with records to store. */
 export interface Sweepable {
-  /** Called when its turn has come; asks for another turn itself. Must not throw. */
+  /** Stores what is due. Must request its next turn itself and must not throw. */
   sweep(now_ms: number): void;
 }
 
 /**
- * Decides when journals are stored: one timer per process, however many runs there are, and none while every
- * journal is stored. All runs due together reach the store in one turn, so that it can write them as one batch.
+ * Decides when journals are stored, with one timer per process that runs only while a journal has something to store.
+ * All runs due together reach the store in one turn, so that it can write them as one batch.
  */
 export class CheckpointScheduler {
   readonly interval_ms: number;
   readonly time: Time;
-  /** Shared, because one store answers all of them. */
+  /** Shared by all runs, because one store answers them all. */
   readonly cadence: CheckpointCadence;
   #due = new Set<Sweepable>();
   #urgent = new Set<Sweepable>();
@@ -25,7 +25,7 @@ export class CheckpointScheduler {
     this.cadence = new CheckpointCadence(options.interval_ms);
   }
 
-  /** Sweeps at the next tick: within one interval. */
+  /** Sweeps `item` at the next tick, within one interval. */
   later(item: Sweepable): void {
     this.#due.add(item);
     if (this.#ticking) return;
@@ -33,7 +33,7 @@ export class CheckpointScheduler {
     this.time.after(this.interval_ms, () => this.#tick());
   }
 
-  /** Sweeps at the end of this turn, so that what is recorded together is stored together. */
+  /** Sweeps `item` at the end of this turn, so that events recorded together are stored together. */
   soon(item: Sweepable): void {
     if (this.#urgent.size === 0) queueMicrotask(() => this.#sweepUrgent());
     this.#urgent.add(item);
@@ -58,16 +58,16 @@ export class CheckpointScheduler {
   }
 }
 
-/** The store is asked by one run for at most this part of the time. */
+/** The largest share of the time that one run may keep the store busy. */
 const BUSY_PART_MAX = 1 / 4;
-/** How much longer than configured a run waits at most before it is stored. */
+/** Upper limit for the stretch of the interval. */
 const STRETCH_MAX = 10;
 /** Weight of the latest answer in the average. */
 const WEIGHT = 0.2;
 
 /**
- * How long journals wait before they are stored: the configured interval, and longer while the store takes long to
- * answer, so that a slow store is given fewer and larger batches.
+ * How long journals wait before they are stored: the configured interval, or longer while the store answers slowly, so
+ * that a slow store gets fewer and larger batches.
  */
 export class CheckpointCadence {
   readonly #interval_ms: number;
@@ -77,12 +77,12 @@ export class CheckpointCadence {
     this.#interval_ms = interval_ms;
   }
 
-  /** How many times longer than configured a journal waits now: 1 to 10. */
+  /** Factor from 1 to 10 by which the interval is stretched now. */
   get stretch(): number {
     return Math.min(Math.max(this.#latency_ms / BUSY_PART_MAX / this.#interval_ms, 1), STRETCH_MAX);
   }
 
-  /** Takes how long an append took. Beyond what counts, an outlier would slow everything down for long. */
+  /** Records how long an append took, capped so that one outlier doesn't slow everything down for long. */
   observe(latency_ms: number): void {
     const counted_ms = Math.min(latency_ms, this.#interval_ms * STRETCH_MAX * BUSY_PART_MAX);
     this.#latency_ms += WEIGHT * (counted_ms - this.#latency_ms);

@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import type { Takeover } from './store.ts';
 
-/** The epoch of a run that was never taken over. */
+/** The epoch of a run before any takeover. */
 export const FIRST_EPOCH = 1;
 
 /**
- * An epoch as the ids of its events have it: its number and, where the store could forget it and then give the same
- * number to another, the mark of its takeover: `2-5f3c0a9e`.
+ * An epoch as it appears in event ids: its number and, if the store could forget an epoch and reuse its number, the
+ * takeover's mark: `2-5f3c0a9e`.
  */
 export type EpochName = string;
 
 export const FIRST_EPOCH_NAME: EpochName = String(FIRST_EPOCH);
 
-/** The number of the epoch in which an event was delivered. */
+/** The number of the epoch that delivered an event. */
 export const epochAt = (seq: number, takeovers: readonly Takeover[]): number =>
   FIRST_EPOCH + 1 + takeovers.findLastIndex((takeover) => takeover.seq < seq);
 
@@ -25,11 +25,11 @@ export const epochNames = (takeovers: readonly Takeover[]): readonly EpochName[]
 export const epochNameAt = (seq: number, takeovers: readonly Takeover[]): EpochName =>
   nameOf(epochAt(seq, takeovers), takeovers);
 
-/** The name of the epoch that these takeovers led to. */
+/** The name of the epoch after the last of these takeovers. */
 export const latestEpochName = (takeovers: readonly Takeover[]): EpochName =>
   nameOf(FIRST_EPOCH + takeovers.length, takeovers);
 
-/** So that a takeover which the store has forgotten is not taken for the one that has its number now. */
+/** Distinguishes a takeover that the store has forgotten from a later one with the same number. */
 export const newMark = (): string => randomBytes(4).toString('hex');
 
 function nameOf(epoch: number, takeovers: readonly Takeover[]): EpochName {

@@ -3,33 +3,33 @@ import type { SettledCall } from '../plans/tool-call.ts';
 import { foldProviderTool, type ProviderTool } from '../plans/transcript.ts';
 import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
 
-/** What a run had said up to its last record, as plain data. */
+/** A run's content up to its last record, as plain data. */
 export interface JournalFold {
-  /** The client's cursor: how many events there are. */
+  /** The number of events: the client's cursor. */
   readonly seq: number;
-  /** When the last record was handed to the store, where that is known. */
+  /** When the last record was handed to the store, if known. */
   readonly stored_at_ms?: number;
   readonly header?: RunHeader;
   readonly text: string;
   readonly refusal: string;
   readonly reasoning: string;
-  /** Calls that were not cancelled, in the order they began. */
+  /** Calls that weren't cancelled, in the order they began. */
   readonly tool_calls: readonly FoldedToolCall[];
   /** Settled calls of an answer with several choices, in the order they were settled. */
   readonly choiceCalls: readonly SettledCall[];
   /** Tools that the provider ran, in the order they began. */
   readonly providerTools: readonly ProviderTool[];
-  /** Their indexes were shown to the client and must not be used again. */
+  /** Their indexes were shown to the client and can't be reused. */
   readonly cancelled_calls: readonly FoldedToolCall[];
   readonly finish?: string;
   readonly usage?: Usage;
   /** Which attempt produced which part, in order; empty for journals of older versions. */
   readonly segments: readonly FoldedSegment[];
-  /** Every event; the one at position `n` has ordinal `n + 1`. */
+  /** All events; the one at index `n` has ordinal `n + 1`. */
   readonly events: readonly JournalEvent[];
 }
 
-/** The settled calls of an answer, of whichever choice. */
+/** The settled calls of an answer across all choices. */
 export const settledCalls = ({
   tool_calls,
   choiceCalls,
@@ -42,14 +42,14 @@ export interface FoldedToolCall {
   readonly index: number;
   readonly id: string;
   readonly name: string;
-  /** The provider's own fields of the call. */
+  /** The provider's own fields for the call. */
   readonly extra?: Readonly<Record<string, unknown>>;
   readonly arguments: string;
-  /** The proof it was closed with; absent while the call is open. */
+  /** The proof that closed the call; absent while the call is open. */
   readonly closed?: Proof;
 }
 
-/** Folds the records of one run, from its first one on. They must be contiguous. */
+/** Folds a run's records, which must be contiguous and start with the first. */
 export function foldJournal(records: readonly JournalRecord[]): JournalFold {
   const fold = emptyFold();
   for (const record of records) {
@@ -82,7 +82,7 @@ interface OpenFold {
   reasoning: string;
   calls: Map<number, OpenToolCall>;
   readonly tools: ProviderTool[];
-  /** The upstream whose words are folded. */
+  /** The upstream that produces the current content. */
   upstream: string | undefined;
   finish?: string;
   usage?: Usage;
@@ -154,21 +154,21 @@ function foldEvent(fold: OpenFold, event: JournalEvent): void {
 type CallDelta = Extract<Delta, { kind: 'tool_arguments' | 'tool_close' | 'tool_cancel' }>;
 
 function foldCall(call: OpenToolCall | undefined, delta: CallDelta): void {
-  // A client cannot have seen a delta for a call that never began.
+  // A client can't have seen a delta for a call that never began.
   if (!call) return;
   if (delta.kind === 'tool_arguments') call.arguments += delta.text;
   else if (delta.kind === 'tool_close') call.closed = delta.proof;
   else call.cancelled = true;
 }
 
-/** A segment and what a journal has of it. */
+/** A segment and the events that show it. */
 export interface FoldedSegment extends Segment {
-  /** Ordinals of the first and the last event that show something of it. */
+  /** Ordinals of the first and last events that show part of it. */
   readonly from: number;
   readonly to: number;
-  /** What was shown of it, in UTF-16 units: of calls, cut ones too, their arguments. */
+  /** Shown length of each part in UTF-16 units. Calls, including cut ones, count their arguments. */
   readonly characters: Readonly<Record<AnswerPart, number>>;
-  /** The answer was begun anew after it. */
+  /** The answer was restarted after this segment. */
   readonly discarded: boolean;
 }
 
@@ -179,7 +179,7 @@ interface OpenSegment extends Segment {
   discarded: boolean;
 }
 
-/** Folds the segments of an answer. Content before the first segment belongs to none. */
+/** Folds an answer's segments. Content before the first segment belongs to none. */
 export class SegmentFold {
   readonly #segments: OpenSegment[] = [];
 

@@ -3,25 +3,25 @@ import type { Decoded } from './checked-line.ts';
 import type { JournalRecord } from './journal.ts';
 import type { Damage } from './store.ts';
 
-/** Ranges of missing events that are spelled out. */
+/** How many ranges of missing events the message lists. */
 const RANGES_MAX = 3;
 
 type Range = readonly [first: number, last: number];
 
 /**
- * The sound part of a stored run: takes what was read, one record after another, up to the first one that cannot be
- * read or does not follow. Later records are never used; they only show which events are missing.
+ * The sound part of a stored run: takes records one at a time, up to the first that can't be read or doesn't follow.
+ * Later records are never used; they only show which events are missing.
  */
 export class JournalPrefix {
   readonly #records: JournalRecord[] = [];
-  /** Where the journal began to be read, and the end of every sound record since, whether it is kept or not. */
+  /** The sequence number where reading began, then the end of every sound record, kept or not. */
   readonly #seqs: [number, ...number[]];
   #reason: string | undefined;
-  /** Events behind the damage that can be read. */
+  /** Readable events after the damage. */
   #behind: Range[] = [];
   #known_seq = 0;
 
-  /** `from`: the sequence number before the first record. By default the run is read from its header on. */
+  /** `from`: the sequence number before the first record. By default, reading starts at the run's header. */
   constructor(from: number = NOTHING_STORED) {
     this.#seqs = [from];
   }
@@ -30,12 +30,12 @@ export class JournalPrefix {
     return this.#records;
   }
 
-  /** Of the last sound record; {@link NOTHING_STORED} when there is not even a header. */
+  /** Sequence number of the last sound record; {@link NOTHING_STORED} if there isn't even a header. */
   get seq(): number {
     return this.#seqs.at(-1) as number;
   }
 
-  /** False once something was found that cannot be used. */
+  /** False once an unusable record was found. */
   get isSound(): boolean {
     return this.#reason === undefined;
   }
@@ -65,25 +65,28 @@ export class JournalPrefix {
     this.#seqs.push(record.seq);
   }
 
-  /** Skips a record before the requested part, without reading its content. Only before the first that is kept. */
+  /** Skips a record before the requested part without decoding it. Must be called before the first kept record. */
   pass(seq: number): void {
     const isNext = this.seq < 0 ? seq === 0 : seq > this.seq;
     if (!isNext) this.break(`event ${seq} does not follow event ${this.seq}`);
     if (this.isSound) this.#seqs.push(seq);
   }
 
-  /** Nothing that comes later can be used. The first reason counts. */
+  /** Marks everything that follows as unusable. Only the first reason is kept. */
   break(reason: string): void {
     this.#reason ??= reason;
   }
 
-  /** There is evidence that events up to `seq` were stored. */
+  /** Notes evidence that events up to `seq` were stored. */
   expect(seq: number): void {
     this.#known_seq = Math.max(this.#known_seq, seq);
     if (this.seq < seq) this.break('the journal is too short');
   }
 
-  /** Goes back to where a successor took over, which makes up for all damage behind that; false if it is not reached. */
+  /**
+   * Goes back to where a successor took over, which discards all damage after that point. False if the point wasn't
+   * reached.
+   */
   rewind(seq: number): boolean {
     while (this.seq > seq && this.#seqs.length > 1) {
       this.#seqs.pop();

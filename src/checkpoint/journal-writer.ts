@@ -10,11 +10,11 @@ import {
   type Store,
 } from './store.ts';
 
-/** Events after which a journal is stored without waiting for the interval; more of them while the store is slow. */
+/** A journal is stored without waiting for the interval after this many events, or more while the store is slow. */
 const EVENTS_PER_RECORD = 32;
-/** What a run may hold in memory while the store fails, besides what was on its way when that began. */
+/** The most a run may hold in memory while the store fails, besides the batch in progress. */
 const HELD_UNITS_MAX = 1024 * 1024;
-/** A store that has not answered for this long no longer holds back what is delivered. */
+/** Delivery no longer waits for a store that hasn't answered for this long. */
 const ANSWER_MAX_MS = 1000;
 const RETRY_MAX_MS = 2000;
 /** How long a finished run keeps trying to be stored. */
@@ -22,22 +22,25 @@ const CLOSE_WAIT_MAX_MS = 10_000;
 
 interface JournalWriterOptions {
   readonly store: Store;
-  /** Undefined where the store has not given it yet: nothing is stored before {@link JournalWriter.begin}. */
+  /** Undefined if the store hasn't granted it yet: nothing is stored before {@link JournalWriter.begin}. */
   readonly lease: Lease | undefined;
   readonly scheduler: CheckpointScheduler;
-  /** The header of a new run, or the sequence number up to which a run that is taken over is stored already. */
+  /** A new run's header, or the last stored sequence number of a run that is taken over. */
   readonly start: RunHeader | number;
-  /** Every append or finish that succeeded, with the time it took. */
+  /** Called after every successful append or finish with the time it took. */
   onAppend(elapsed_ms: number): void;
-  /** Every append or finish that failed, except for a stale lease. */
+  /** Called after every failed append or finish, except for a stale lease. */
   onError(error: unknown): void;
-  /** When another lease took the run over: this process must stop delivering it, and {@link JournalWriter.begin} again. */
+  /**
+   * Called when another lease took the run over. The process must stop delivering it and call {@link
+   * JournalWriter.begin} again.
+   */
   onStale(error: StaleLeaseError): void;
 }
 
-/** Resolves with whether the run was sealed, or handed over. */
+/** Resolves with whether the run was sealed or handed over. */
 interface Closing extends PromiseWithResolvers<boolean> {
-  /** Undefined: the run is handed over. */
+  /** Undefined: hand the run over. */
   readonly end: JournalEnd | undefined;
   readonly until_ms: number;
 }
@@ -45,15 +48,15 @@ interface Closing extends PromiseWithResolvers<boolean> {
 /** Waits until everything up to `seq` is stored. */
 interface Waiter {
   readonly seq: number;
-  /** Waits also while the store fails or does not answer: only what can never be stored ends the wait. */
+  /** Keeps waiting while the store fails or doesn't answer. The wait ends only once the events can never be stored. */
   readonly isPatient: boolean;
   readonly resolve: (stored: boolean) => void;
 }
 
 /**
- * The journal of one run on its way into the store. A failing store is never felt by the caller: nothing here throws,
- * what could not be stored is kept and sent again in order, and when more is held than allowed the newest records are
- * dropped for good (`lost`): the stored journal is then a true prefix of what was delivered.
+ * Stores the journal of one run. A failing store never affects the caller: no method throws, unstored records are kept
+ * and sent again in order, and above the memory limit the newest records are dropped for good (`lost`). The stored
+ * journal is then a true prefix of what was delivered.
  */
 export class JournalWriter implements Sweepable {
   readonly #options: JournalWriterOptions;
@@ -62,25 +65,25 @@ export class JournalWriter implements Sweepable {
   #seq = 0;
   #stored_seq = 0;
   #header: RunHeader | undefined;
-  /** What is recorded and not part of a batch yet, and what it weighs: see {@link unitsOf}. */
+  /** Recorded events that aren't part of a batch yet, and their weight; see {@link unitsOf}. */
   #waiting: JournalEvent[] = [];
   #waiting_units = 0;
-  /** Handed to the store and not yet acknowledged; sent again exactly as it is, so that nothing is stored twice. */
+  /** Handed to the store but not acknowledged yet. Sent again unchanged, so that nothing is stored twice. */
   #batch: readonly JournalRecord[] = [];
   /** In the order in which their events were recorded. */
   #waiters: Waiter[] = [];
   #state: 'open' | 'stale' | 'closed' = 'open';
-  /** Some of what was recorded can never be stored. */
+  /** Some recorded events can never be stored. */
   #isLost: boolean = false;
   #spoke: boolean = false;
   #urgent: boolean = false;
-  /** The one call of the store that may be under way, and whether its answer is late. */
+  /** State of the store call in progress, of which there is at most one. `late`: its answer is overdue. */
   #call: 'none' | 'under_way' | 'late' = 'none';
-  /** When it was last the journal's turn to make one, and when that was looked at. */
+  /** When the journal last had its turn to make a call. */
   #turn_ms = 0;
   #confirmed_ms = Number.POSITIVE_INFINITY;
   #swept_ms = 0;
-  /** Calls in a row that have failed, and when the next one may be made. */
+  /** Number of consecutive failed calls, and the earliest time of the next one. */
   #failures = 0;
   #retry_at_ms = 0;
   #closing: Closing | undefined;
@@ -97,11 +100,11 @@ export class JournalWriter implements Sweepable {
       return;
     }
     this.#header = start;
-    // Without its request no replica could continue the run, however soon this one is lost.
+    // Without the stored request no other replica could continue the run, so it is stored at once.
     if (start.body !== undefined) this.#hurry();
   }
 
-  /** Ordinal of the last event recorded, kept or not: the client's cursor. */
+  /** Ordinal of the last recorded event, kept or not: the client's cursor. */
   get seq(): number {
     return this.#seq;
   }
@@ -111,7 +114,7 @@ export class JournalWriter implements Sweepable {
     return this.#stored_seq;
   }
 
-  /** True while the store fails or does not answer, and for good once records were dropped or the lease is stale. */
+  /** True while the store fails or doesn't answer, and permanently once records were dropped or the lease is stale. */
   get degraded(): boolean {
     return this.#isLost || this.#isFailing || this.#state === 'stale';
   }
@@ -120,27 +123,27 @@ export class JournalWriter implements Sweepable {
     return this.#lease !== undefined;
   }
 
-  /** The latest one, stale or not. */
+  /** The latest lease, stale or not. */
   protected get lease(): Lease | undefined {
     return this.#lease;
   }
 
-  /** Nothing more is stored: all of it is, or it cannot be, at least not under this lease. */
+  /** Nothing more will be stored under this lease, because all of it is stored or can't be. */
   get isOver(): boolean {
     return this.#state !== 'open';
   }
 
   /**
-   * The beginning of the last call with which the store confirmed that the run was ours then. Infinite as long as there is
-   * no lease: what was never ours cannot have been taken from us.
+   * Start time of the last call with which the store confirmed this process's lease. Infinite without a lease, because
+   * a run that was never held can't have been taken away.
    */
   get confirmed_ms(): number {
     return this.#confirmed_ms;
   }
 
   /**
-   * The store has given the lease that it was asked for at `asked_ms`, the first one or one after a stale one: what it does
-   * not have of what was recorded is stored. `undefined`: it never will, and nothing is.
+   * Takes the lease requested at `asked_ms`, the first one or one after a stale lease, and stores what the store
+   * doesn't have yet. `undefined`: no lease will be granted, so nothing is stored.
    */
   begin(lease: Lease | undefined, asked_ms: number): void {
     if (this.#state === 'closed') return;
@@ -154,13 +157,13 @@ export class JournalWriter implements Sweepable {
     else if (this.#waiting.length > 0) this.#scheduler.later(this);
   }
 
-  /** Another replica has the run: under a lease after this one, or before this one had any. */
+  /** Another replica holds the run, under a later lease or before this process had one. */
   supersede(lease: Lease): void {
     this.#end('stale', false);
     this.#options.onStale(new StaleLeaseError(lease));
   }
 
-  /** Takes one delivered event; never waits and does no I/O in the caller's turn. */
+  /** Takes one delivered event. Never waits and does no I/O in the caller's turn. */
   record(event: JournalEvent): void {
     this.#seq++;
     if (this.#isLost || this.#state === 'closed') return;
@@ -172,8 +175,8 @@ export class JournalWriter implements Sweepable {
   }
 
   /**
-   * Stores now. Resolves with true once everything recorded so far is stored, with false when the store fails or
-   * does not answer within a second: the run continues all the same, degraded.
+   * Stores now. Resolves with true once everything recorded so far is stored, or with false if the store fails or
+   * doesn't answer within a second: the run then continues, degraded.
    */
   flush(): Promise<boolean> {
     if (this.#stored_seq === this.#seq) return Promise.resolve(true);
@@ -183,7 +186,7 @@ export class JournalWriter implements Sweepable {
 
   /**
    * Stores now, however often the store fails and however long it takes. Resolves with true once everything recorded so
-   * far is stored, with false once that can never be: the lease is stale or was never given, or records are lost.
+   * far is stored, or with false once it never can be: the lease is stale or was never granted, or records are lost.
    */
   confirm(): Promise<boolean> {
     if (this.#stored_seq === this.#seq) return Promise.resolve(true);
@@ -192,15 +195,15 @@ export class JournalWriter implements Sweepable {
   }
 
   /**
-   * Stores what is left and seals the run. Resolves with true once that is done, with false when it could not be
-   * done within ten seconds or the lease is stale for good. A journal that lost records is never sealed as `complete`, but as
-   * `recovered_from_partial`.
+   * Stores the rest and seals the run. Resolves with true once sealed, or with false if that fails for ten seconds or
+   * the lease is stale for good. A journal that lost records is sealed as `recovered_from_partial`, never as
+   * `complete`.
    */
   close(end: JournalEnd): Promise<boolean> {
     return this.#close(end);
   }
 
-  /** Stores what is left and hands the run over, as {@link close} does otherwise. */
+  /** Stores the rest and hands the run over. Otherwise like {@link close}. */
   release(): Promise<boolean> {
     return this.#close(undefined);
   }
@@ -229,19 +232,19 @@ export class JournalWriter implements Sweepable {
     if (this.#hasWork()) this.#scheduler.later(this);
   }
 
-  /** What waits is on its way into the store. */
+  /** Waiting events are on their way into the store. */
   get #isStoring(): boolean {
     return this.#state === 'open' && this.#lease !== undefined && !this.#isFailing;
   }
 
-  /** The store fails, or does not answer. */
+  /** The store fails or doesn't answer. */
   get #isFailing(): boolean {
     return this.#call === 'late' || this.#failures > 0;
   }
 
-  /** Nothing waits for a store that does not answer. */
+  /** Releases impatient waiters once the store's answer is late. */
   #watch(now_ms: number): void {
-    // This process was stopped: answers of the store may be waiting, and one of them may be that the lease is lost.
+    // The process was suspended. Answers of the store may be queued, and one of them may say that the lease is lost.
     const slept_ms = now_ms - this.#swept_ms - this.#scheduler.interval_ms;
     this.#swept_ms = now_ms;
     if (this.#call === 'none') return;
@@ -280,10 +283,10 @@ export class JournalWriter implements Sweepable {
     return this.#call !== 'none' || !isEmpty || this.#closing !== undefined;
   }
 
-  /** Sends the last batch again while that is not acknowledged, otherwise all that waits. */
+  /** Sends an unacknowledged batch again, or else everything that waits. */
   #send(lease: Lease, now_ms: number): void {
     if (this.#batch.length === 0) {
-      // What is sent again leaves behind what has become urgent meanwhile.
+      // Resending a batch doesn't clear this flag, because waiting events may have become urgent in the meantime.
       this.#urgent = false;
       this.#batch = this.#takeWaiting(this.#scheduler.time.wall());
     }
@@ -332,7 +335,7 @@ export class JournalWriter implements Sweepable {
     return { ...end, status: isWhole ? status : 'recovered_from_partial', at_ms };
   }
 
-  /** One call of the store. `done`: it has succeeded and still matters; no other call can begin before that is noted. */
+  /** Makes one store call. `done`: runs after success if the journal is still open, before another call can begin. */
   async #attempt(lease: Lease, call: () => Promise<unknown>, done: () => void): Promise<void> {
     const { time, cadence } = this.#scheduler;
     const started_ms = time.now();
@@ -361,7 +364,7 @@ export class JournalWriter implements Sweepable {
     }
     this.#options.onError(error);
     if (error instanceof JournalGapError) {
-      // Nothing is left that could follow what the store has: not even an end.
+      // Nothing that follows the stored records is left, not even an end.
       if (this.#isLost) this.#abandon(lease);
       else this.#lose(lease);
       this.#batch = [];
@@ -373,10 +376,10 @@ export class JournalWriter implements Sweepable {
     this.#scheduler.later(this);
   }
 
-  /** Once an event is gone, the later ones can never be stored: they would not follow the last one that is. */
+  /** Once an event is lost, later ones can never be stored, because they wouldn't follow the last stored one. */
   #lose(lease: Lease | undefined): void {
     if (!lease) {
-      // Without its beginning a journal is none.
+      // A journal can't be stored without its beginning.
       this.#end('closed', false);
       return;
     }
@@ -398,7 +401,7 @@ export class JournalWriter implements Sweepable {
     this.#state = state;
     this.#confirmed_ms = Number.POSITIVE_INFINITY;
     this.#refuseWaiters();
-    // What is not stored yet is, if the run is taken back.
+    // Unstored records are kept in case the run is taken back.
     if (state === 'stale') return;
     this.#dropWaiting();
     this.#batch = [];
@@ -415,7 +418,7 @@ export class JournalWriter implements Sweepable {
     this.#waiters = this.#waiters.filter(({ isPatient }) => isPatient);
   }
 
-  /** Nothing waits any longer. */
+  /** Resolves all waiters with false. */
   #refuseWaiters(): void {
     for (const { resolve } of this.#waiters) resolve(false);
     this.#waiters = [];

@@ -5,21 +5,21 @@ import { believedText, withProof } from './proven-text.ts';
 import type { Seal } from './seal.ts';
 import type { Owner } from './store.ts';
 
-/** Names a note in a store. Hex, so that it can be a file; of JSON, so that no two notes share it. */
+/** A note's name in a store. Hex, so that it works as a file name; hashed from JSON, so that no two notes share it. */
 export const digestOfNote = (owner: Owner, { kind, name }: NoteKey): string =>
   hash('sha256', JSON.stringify([owner, kind, name]), 'hex');
 
-/** Throws a {@link RangeError} for a value that is no note. */
+/** Throws a {@link RangeError} if the value is too long. */
 export function assertNoteFits(value: string): void {
   if (value.length > NOTE_CHARACTERS_MAX) {
     throw new RangeError(`a note of ${value.length} characters is longer than ${NOTE_CHARACTERS_MAX}`);
   }
 }
 
-/** What a note is sealed or proven for; its key is that of its owner, kind and name. */
+/** The place that a note is sealed or proven for. The digest, from owner, kind and name, is the subject. */
 const PLACE = 'note';
 
-/** What is stored for a note: JSON without line breaks. Throws a {@link RangeError} for a value that is too long. */
+/** The stored form of a note: JSON without line breaks. Throws a {@link RangeError} if the value is too long. */
 export function encodeNote(digest: string, value: string, seal: Seal | undefined): string {
   assertNoteFits(value);
   const own = seal?.for(digest);
@@ -27,7 +27,7 @@ export function encodeNote(digest: string, value: string, seal: Seal | undefined
   return withProof(JSON.stringify({ value }), own, PLACE);
 }
 
-/** Undefined for a note that cannot be read, which counts as none. */
+/** Undefined if the note can't be read, which counts as absent. */
 export function decodeNote(digest: string, text: string, seal: Seal | undefined): string | undefined {
   try {
     const { value, sealed } = JSON.parse(text) as { readonly value?: unknown; readonly sealed?: unknown };
@@ -39,10 +39,10 @@ export function decodeNote(digest: string, text: string, seal: Seal | undefined)
   }
 }
 
-/** How often a note that cannot be read may be another one by the time it is replaced. */
+/** How often an unreadable note may change before a claim gives up replacing it. */
 const REPLACEMENTS_MAX = 16;
 
-/** A note to be claimed. `text`: what is stored for it. */
+/** A note to be claimed. `text`: its stored form. */
 export interface ClaimedNote {
   readonly digest: string;
   readonly kind: NoteKey['kind'];
@@ -50,7 +50,7 @@ export interface ClaimedNote {
   readonly text: string;
 }
 
-/** Decodes stored notes, and reports each that it cannot read once. */
+/** Decodes stored notes and reports each unreadable one once. */
 export class NoteReader {
   readonly #seal: Seal | undefined;
   readonly #onError: (error: UnreadableNoteError) => void;
@@ -61,7 +61,7 @@ export class NoteReader {
     this.#onError = onError;
   }
 
-  /** Undefined for a note that cannot be read, which counts as none. */
+  /** Undefined if the note can't be read, which counts as absent. */
   read(digest: string, kind: NoteKey['kind'], text: string): string | undefined {
     const value = decodeNote(digest, text, this.#seal);
     if (value === undefined && this.#unreadable.isNew(digest, kind))
@@ -70,8 +70,8 @@ export class NoteReader {
   }
 
   /**
-   * The value that a claim has kept. `keep` stores the note unless there is one other than `in_place_of`, and resolves
-   * with what is stored then: one that cannot be read makes way.
+   * Resolves with the value that a claim keeps. `keep` stores the note unless one other than `in_place_of` exists, and
+   * resolves with the stored form. An unreadable note is replaced.
    */
   async claimed<Stored extends string | Buffer>(
     { digest, kind, value: own, text }: ClaimedNote,
@@ -80,7 +80,7 @@ export class NoteReader {
     let stored = await keep();
     for (let attempt = 0; ; attempt++) {
       const kept = stored.toString();
-      // What was just encoded needs no proof.
+      // The text was just encoded here, so it needs no verification.
       if (kept === text) return own;
       const value = this.read(digest, kind, kept);
       if (value !== undefined) return value;

@@ -1,25 +1,26 @@
 import type { Owner } from './store.ts';
 
 /**
- * Small facts that any replica may need later: the run of an idempotency key or of a step of a task, the claim of one of its tool calls, a notice for
- * the next request of a thread, a capability of an upstream. A note belongs to one owner, no other owner can find it, and it expires.
+ * Small facts that any replica may need later: the run of an idempotency key or of a task step, the claim of a tool
+ * call, a notice for a thread's next request, a capability of an upstream. A note belongs to one owner, is invisible to
+ * all others, and expires.
  *
- * A note that cannot be read, because the key that sealed it is gone or because it is damaged, counts as absent: the
- * store reports it once, and replaces it by whatever is put or claimed under its name.
+ * A note that can't be read, because its sealing key is gone or it is damaged, counts as absent. The store reports it
+ * once and lets a put or claim replace it.
  */
 export interface Notes {
-  /** Keeps `value`, in place of an older one. */
+  /** Stores `value`, replacing an existing note. */
   put(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<void>;
-  /** Keeps `value` unless the note exists already. Resolves with the value that is kept, so that all claimants agree. */
+  /** Stores `value` unless the note already exists. Resolves with the stored value, so that all claimants agree. */
   claim(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<string>;
   get(owner: Owner, key: NoteKey): Promise<string | undefined>;
-  /** Has the note last for at least so long from now on. Where there is none, nothing happens. */
+  /** Extends the note's life to at least `ttl_ms` from now. Does nothing if there is no note. */
   extend(owner: Owner, key: NoteKey, ttl_ms: number): Promise<void>;
-  /** Gives the note to exactly one caller, and removes it. */
+  /** Removes the note and returns it to exactly one caller. */
   consume(owner: Owner, key: NoteKey): Promise<string | undefined>;
 }
 
-/** `name` may come from a client and be of any length and content: stores keep a digest of it. */
+/** `name` may come from a client and have any length and content; stores keep only a digest. */
 export interface NoteKey {
   readonly kind:
     | 'idempotency'
@@ -62,7 +63,7 @@ export interface NoteKey {
   readonly name: string;
 }
 
-/** Values are JSON of a few hundred bytes; the tail of a partial is the longest there is. */
+/** Values are JSON of a few hundred bytes. The longest is the tail of a partial answer. */
 export const NOTE_CHARACTERS_MAX = 16_384;
 
 /** A note that counts as absent. Its content and owner are unknown; `digest` is its name in the store. */

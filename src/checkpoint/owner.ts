@@ -10,16 +10,16 @@ const RUN_ID_BYTES = 16;
 const BEARER = /^bearer(?: +|$)/i;
 
 /**
- * The last owners that were asked for, since a plain digest takes an eighth of the time of a keyed one. By digest: of a
- * credential itself nothing stays in memory beyond its request.
+ * Cache of recent owners, because a plain digest takes an eighth of the time of a keyed one. Keyed by digest, so that
+ * no credential stays in memory after its request.
  */
 const owners = new Map<string, Owner>();
 const OWNERS_MAX = 1000;
 
 /**
- * The owner of a request: the same for one key on every wire, whichever header carries it. Keyed, so that the contents of
- * a store cannot be tested against guessed credentials. Requests without a credential share one owner. Throws
- * `conflicting_credentials`.
+ * The owner of a request: the same for one key on every wire, whichever header carries it. Keyed with the secret, so
+ * that a store's content can't be tested against guessed credentials. Requests without a credential share one owner.
+ * Throws `conflicting_credentials`.
  */
 export function ownerOf(secret: string, headers: IncomingHttpHeaders): Owner {
   const credential = credentialOf(headers);
@@ -31,14 +31,15 @@ export function ownerOf(secret: string, headers: IncomingHttpHeaders): Owner {
   return owner;
 }
 
-/** Whether the owner is one of its own. */
+/** Whether the request has a credential and so doesn't belong to the shared owner. */
 export const hasCredential = (headers: IncomingHttpHeaders): boolean => credentialOf(headers) !== '';
 
 /** The credential of a request; empty without one. Throws `conflicting_credentials`. */
 export function credentialOf(headers: IncomingHttpHeaders): string {
   let credential = '';
   let header = '';
-  // Empty headers say nothing. Of two different credentials, one would get the other's runs.
+  // Empty headers are ignored. Two different credentials are rejected, because one could otherwise reach the other's
+  // runs.
   for (const name of CLIENT_CREDENTIALS) {
     const value = tokenIn(headers[name]);
     if (value === '' || value === credential) continue;
@@ -49,7 +50,7 @@ export function credentialOf(headers: IncomingHttpHeaders): string {
   return credential === '' ? tokenIn(headers[GATEWAY_CREDENTIAL]) : credential;
 }
 
-/** Takes a credential out of all the headers that carry it. */
+/** Deletes every header that carries the credential. */
 export function removeCredential(headers: IncomingHttpHeaders, credential: string): void {
   for (const name of CREDENTIAL_HEADERS) if (tokenIn(headers[name]) === credential) delete headers[name];
 }
@@ -59,23 +60,26 @@ const tokenIn = (header: string | readonly string[] | undefined): string =>
 
 export const newRunId = (): RunId => `run_${randomText(RUN_ID_BYTES)}`;
 
-/** The owner of notes that the replicas of a deployment leave for one another. */
+/** The owner of notes that a deployment's replicas leave for one another. */
 export const replicasOf = (secret: string): Owner => namedOwner(secret, 'replicas');
 
-/** The owner of the runs of a client that the configuration names, whichever token it has. */
+/** The owner of a configured client's runs, independent of its token. */
 export const ownerOfClient = (secret: string, name: string): Owner => namedOwner(secret, `client\n${name}`);
 
-/** The owner of the runs of a user whom a header names. `client`: the one that names it, if it is one of the configuration. */
+/** The owner of the runs of a user named by a header. `client`: the configured client that names the user, if any. */
 export const ownerOfUser = (secret: string, user: string, client = ''): Owner =>
   namedOwner(secret, `user\n${client}\n${user}`);
 
-/** The owner of the runs of the user that a claim of a JWT names. As JSON, because all three can contain line breaks. */
+/**
+ * The owner of the runs of a user named by a JWT claim. Encoded as JSON, because all three values can contain line
+ * breaks.
+ */
 export const ownerOfClaim = (
   secret: string,
   { issuer = '', claim, user }: { issuer: string | undefined; claim: string; user: string },
 ): Owner => namedOwner(secret, `claim\n${JSON.stringify([issuer, claim, user])}`);
 
-/** An owner that no credential can be: no header can contain a line break. */
+/** Contains a line break, which no header can, so it never equals a credential's owner. */
 const namedOwner = (secret: string, name: string): Owner =>
   createHmac('sha256', secret).update(`\n${name}`).digest('hex') as Owner;
 
@@ -85,8 +89,8 @@ const pool = Buffer.alloc(POOL_BYTES);
 let used_bytes = POOL_BYTES;
 
 /**
- * So many random bytes as base64url, at most 4 KiB. They are drawn for many texts at once: a draw for each would take
- * 4 µs, twenty times as long as the rest.
+ * Random bytes as base64url, at most 4 KiB. Drawn from a pool, because a separate draw takes 4 µs, twenty times as long
+ * as the rest.
  */
 function randomText(bytes: number): string {
   if (used_bytes + bytes > POOL_BYTES) {

@@ -2,9 +2,9 @@ import type { Decoded } from './checked-line.ts';
 import { PROOF_CHARACTERS, type Seal } from './seal.ts';
 
 /*
- * What is stored with a proof is text of three kinds: an array in JSON, which gets the proof as its last element, an object
- * in JSON, which gets it as its last field `proof`, and words, of which it is the last. Readers that know of no proofs pass
- * it over.
+ * Text stored with a proof has one of three forms: a JSON array, with the proof as its last element; a JSON object,
+ * with the proof as its last field `proof`; or words, with the proof as the last word. Readers that don't know proofs
+ * ignore it.
  */
 
 const UNPROVEN =
@@ -27,7 +27,7 @@ function formOf(text: string): Form {
   return last === '}' ? IN_OBJECT : IN_WORDS;
 }
 
-/** The text with the proof that it belongs in this place, see {@link Seal.prove}. */
+/** The text with a proof that it belongs in this place; see {@link Seal.prove}. */
 export function withProof(text: string, seal: Seal | undefined, place: string): string {
   if (!seal) return text;
   const { before, after } = formOf(text);
@@ -35,14 +35,14 @@ export function withProof(text: string, seal: Seal | undefined, place: string): 
   return `${open}${before}${seal.prove(text, place)}${after}`;
 }
 
-/** What a text says that is worth believing, and whether that is proven. */
+/** The trusted part of a text, and whether it is proven. */
 export interface Believed {
   /** Without its proof. */
   readonly text: string;
   readonly isProven: boolean;
 }
 
-/** Without a seal, everything is believed. */
+/** Without a seal, every text is trusted. */
 export function believedText(text: string, seal: Seal | undefined, place: string): Decoded<Believed> {
   const { before, after } = formOf(text);
   const end = text.length - after.length;

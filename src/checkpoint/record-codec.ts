@@ -5,19 +5,19 @@ import { believedText, withProof } from './proven-text.ts';
 import type { Seal } from './seal.ts';
 
 /*
- * One record is one checked line of the JSON
+ * A record is a checked line of the JSON
  *
  *   [seq, [series, …], header or null, at_ms or null, proof]
  *
- * or, when it is sealed, [seq, sealed], a string that holds the same JSON encrypted. Both are bound to the run, its owner,
- * the epoch and the sequence number. A series is made of events that
- * carry one delta of the same kind and nothing else,
+ * or, sealed, [seq, sealed], where `sealed` is a string with the same JSON encrypted. Both are bound to the run, its
+ * owner, the epoch and the sequence number. A series combines events that carry exactly one delta of the same kind,
  *
  *   ["t" | "f" | "r", text, [length, …]]      text, refusal, reasoning
  *   ["a", text, [length, …], index]           tool_arguments of one call
  *
- * or one event of any shape, ["e", [delta, …], payload?]. Lengths are UTF-16 units, so that an event which ends in
- * half a surrogate pair is rebuilt as it was. JSON.stringify escapes what UTF-8 cannot carry and every newline.
+ * or is a single event of any shape, ["e", [delta, …], payload?]. Lengths are in UTF-16 units, so that an event that
+ * ends in half a surrogate pair is rebuilt exactly. JSON.stringify escapes newlines and everything that UTF-8 can't
+ * carry.
  */
 
 const CODES = { text: 't', refusal: 'f', reasoning: 'r', tool_arguments: 'a' } as const;
@@ -28,11 +28,11 @@ type MergedKind = keyof typeof CODES;
 type MergedDelta = Extract<Delta, { readonly kind: MergedKind }>;
 type Series = [code: string, text: string, lengths: number[], index?: number] | [code: 'e', ...unknown[]];
 
-/** One line, newline included. `seal`: the one of this epoch of the run. */
+/** One line with its newline. `seal`: the seal of this epoch of the run. */
 export const encodeRecord = (record: JournalRecord, seal?: Seal): string =>
   checkedLine(encodeRecordBody(record, seal));
 
-/** The same without its checksum and newline: JSON that begins with `[` and the sequence number. */
+/** The line without its checksum and newline: JSON that begins with `[` and the sequence number. */
 export function encodeRecordBody(record: JournalRecord, seal?: Seal): string {
   const { seq, events, header = null, at_ms = null } = record;
   const text = JSON.stringify([seq, seriesOf(events), header, at_ms]);
@@ -40,10 +40,13 @@ export function encodeRecordBody(record: JournalRecord, seal?: Seal): string {
   return JSON.stringify([seq, seal.seal(text, placeOf(seq))]);
 }
 
-/** Of a record in its epoch: what it is sealed or proven for. */
+/** The place that a record is sealed or proven for within its epoch. */
 const placeOf = (seq: number): string => `record ${seq}`;
 
-/** The record of one line (with or without its newline), or why there is none. `seal`: the one of this epoch of the run. */
+/**
+ * The record of a line (with or without its newline), or why it can't be read. `seal`: the seal of this epoch of the
+ * run.
+ */
 export function decodeRecord(line: string | Uint8Array, seal?: Seal): Decoded<JournalRecord> {
   const body = bodyOf(line);
   return 'reason' in body ? body : decodeRecordBody(body.value, seal);
@@ -81,7 +84,7 @@ function mergeable(event: JournalEvent): MergedDelta | undefined {
   return delta.kind in CODES ? (delta as MergedDelta) : undefined;
 }
 
-/** The sequence number in the body of a line, which is all that is wanted of many; undefined if it is no record. */
+/** The sequence number of a line's body, without decoding the rest; undefined if it isn't a record. */
 export function seqOf(body: Uint8Array): number | undefined {
   if (body[0] !== OPENING_BRACKET) return undefined;
   const comma = body.indexOf(COMMA);
@@ -91,7 +94,7 @@ export function seqOf(body: Uint8Array): number | undefined {
   return comma > 1 && Number.isSafeInteger(seq) ? seq : undefined;
 }
 
-/** The record in the body of a line. What is not proven to belong there is none, unless the seal accepts it. */
+/** The record of a line's body. Rejects a body without a valid proof, unless the seal accepts unproven ones. */
 export function decodeRecordBody(body: Uint8Array, seal?: Seal): Decoded<JournalRecord> {
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
   const parsed = parsedBody(text);
@@ -109,7 +112,7 @@ function decodeSealed(seq: number, sealed: string, seal: Seal | undefined): Deco
   return 'value' in record && record.value.seq !== seq ? { reason: 'sealed as another record' } : record;
 }
 
-/** `said`: what was parsed of the body. */
+/** `said`: the parsed body. */
 function recordIn(said: unknown): Decoded<JournalRecord> {
   if (!Array.isArray(said) || !Array.isArray(said[1])) return { reason: 'not a record' };
   const [seq, all, header, at_ms] = said as [number, unknown[], (RunHeader | null)?, (number | null)?];
@@ -120,7 +123,7 @@ function recordIn(said: unknown): Decoded<JournalRecord> {
   return { value: { seq, ...(typeof at_ms === 'number' && { at_ms }), ...(header && { header }), events } };
 }
 
-/** Appends the events of one series; false when a newer version of the format wrote it. */
+/** Appends the events of one series. False if a newer format version wrote it. */
 function expand(series: Series, events: JournalEvent[]): boolean {
   const [code, text, lengths, index] = series;
   if (code === 'e') {
@@ -146,12 +149,12 @@ const CREATORS = {
 };
 
 /*
- * Most records are a few events of text, or of reasoning, of which JSON, checksum and number would be the larger part. Where
- * the place of a line already says which record it is, and its proof that it is whole, it is
+ * Most records are a few events of text or reasoning, for which JSON, checksum and sequence number would take more
+ * space than the content. If the line's place already identifies the record and its proof covers integrity, the line is
  *
  *   "~" | "^"  text  " "  the length of each event as a digit to base 36  " "  at_ms to base 36  " "  proof
  *
- * and may hold line breaks.
+ * and may contain line breaks.
  */
 
 const PLAIN_CODES: Partial<Record<Delta['kind'], string>> = { text: '~', reasoning: '^' };
@@ -159,7 +162,7 @@ const PLAIN_KINDS: Readonly<Record<string, 'text' | 'reasoning'>> = { '~': 'text
 const PLAIN_LENGTH_MAX = 35;
 const PLAIN = /^(.*) ([\da-z]+) ([\da-z]+)$/s;
 
-/** Undefined for what is more than text of one kind, and where nothing proves it. */
+/** Undefined if the record isn't text of a single kind, or if there is no seal to prove it. */
 export function encodePlainRecord(
   { seq, events, header, at_ms }: JournalRecord,
   seal: Seal | undefined,
@@ -181,10 +184,10 @@ export function encodePlainRecord(
 
 const plainPlaceOf = (seq: number, code: string): string => `${placeOf(seq)} ${code}`;
 
-/** True for the line of a record that {@link decodePlainRecord} reads. */
+/** Whether the line is in the form that {@link decodePlainRecord} reads. */
 export const isPlainRecord = (line: Uint8Array): boolean => String.fromCharCode(line[0] ?? 0) in PLAIN_KINDS;
 
-/** The record in the place of `seq`, or why there is none. */
+/** The record at `seq`, or why it can't be read. */
 export function decodePlainRecord(line: Buffer, seq: number, seal: Seal | undefined): Decoded<JournalRecord> {
   const stored = line.toString();
   const code = stored.charAt(0);

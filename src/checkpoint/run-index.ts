@@ -3,9 +3,9 @@ import type { RunHeader } from './journal.ts';
 import type { Seal } from './seal.ts';
 import { isRunId, type Owner, type RunId } from './store.ts';
 
-/** Of one owner. Beyond that the oldest run is listed no longer; the run itself stays. */
+/** Limit per owner. Above it, the oldest run is no longer listed; the run itself stays. */
 export const RUNS_INDEXED_MAX = 1000;
-/** A run may last that long: its entry is kept from its beginning for that, and for the time that runs are kept. */
+/** The assumed longest duration of a run. An entry is kept for this long plus the time that runs are kept. */
 export const RUN_LASTS_MS = 86_400_000;
 
 const TAG_BYTES = 12;
@@ -15,28 +15,28 @@ const ENTRY = /^(\d{1,15})\.(run_[\w-]+)(?:\.([\w-]{16}))?$/;
 export interface IndexedRun {
   readonly run: RunId;
   readonly created_at_ms: number;
-  /** What stands in the store for it. */
+  /** The stored form of the entry. */
   readonly entry: string;
 }
 
 /**
- * Which runs an owner has. A run is entered once, with its header; an entry may be there a while longer than its run, and a
- * run that was begun while its store could not enter it, or by a version that had no index, has none.
+ * Lists an owner's runs. A run is entered once, with its header. An entry may outlive its run for a while, and a run
+ * may have none, because the store couldn't enter it or a version without an index began it.
  */
 export interface RunIndex {
-  /** At most {@link RUNS_INDEXED_MAX}, newest first. `thread`: those of that thread alone. */
+  /** At most {@link RUNS_INDEXED_MAX}, newest first. `thread`: only that thread's runs. */
   list(owner: Owner, thread?: string): Promise<readonly IndexedRun[]>;
-  /** Removes entries whose runs are gone. */
+  /** Removes the entries of runs that are gone. */
   forget(owner: Owner, entries: readonly IndexedRun[]): Promise<void>;
 }
 
-/** Says when a run began, which it is, and by a digest of which thread: `<ms>.<run>` or `<ms>.<run>.<tag>`. */
+/** Encodes a run's start, its id and a digest of its thread: `<ms>.<run>` or `<ms>.<run>.<tag>`. */
 export function encodeEntry(run: RunId, created_at_ms: number, tag?: string): string {
   const entry = `${Math.floor(created_at_ms)}.${run}`;
   return tag === undefined ? entry : `${entry}.${tag}`;
 }
 
-/** The entry of the run that has this header, as it is made today. */
+/** The entry that a run with this header gets today. */
 export function entryOf(
   owner: Owner,
   run: RunId,
@@ -47,7 +47,7 @@ export function entryOf(
   return encodeEntry(run, created_at_ms, tag);
 }
 
-/** Undefined for what is no entry. */
+/** Undefined if the text isn't an entry. */
 export function decodeEntry(entry: string): (IndexedRun & { readonly tag?: string }) | undefined {
   const [, created_at_ms, run = '', tag] = ENTRY.exec(entry) ?? [];
   if (!isRunId(run)) return undefined;
@@ -55,8 +55,9 @@ export function decodeEntry(entry: string): (IndexedRun & { readonly tag?: strin
 }
 
 /**
- * Every tag that entries of a thread may bear, first the one that new entries get. With a seal it is keyed, so that a thread
- * can neither be read nor guessed from it; the others are those of older keys, and of the time before there was a seal.
+ * All possible tags of a thread's entries, starting with the one for new entries. With a seal they are keyed, so that
+ * they don't reveal the thread and it can't be guessed; the others belong to older keys and to entries made without a
+ * seal.
  */
 export function threadTags(owner: Owner, thread: string, seal: Seal | undefined): [string, ...string[]] {
   const text = JSON.stringify([owner, 'thread', thread]);
@@ -65,7 +66,7 @@ export function threadTags(owner: Owner, thread: string, seal: Seal | undefined)
   return first === undefined ? [plain] : [first, ...others, plain];
 }
 
-/** What is stored as entries, newest first and without what is none. `thread`: of {@link RunIndex.list}. */
+/** Decodes stored entries, newest first, skipping invalid ones. `thread`: see {@link RunIndex.list}. */
 export function indexedRuns(
   entries: Iterable<string>,
   owner: Owner,
@@ -81,7 +82,7 @@ export function indexedRuns(
   return runs.sort(newestFirst);
 }
 
-/** Of those that began in the same millisecond, always the same one is first. */
+/** The order of runs that began in the same millisecond is arbitrary but stable. */
 export function newestFirst(one: Began, other: Began): number {
   const later_ms = other.created_at_ms - one.created_at_ms;
   if (later_ms !== 0) return later_ms;

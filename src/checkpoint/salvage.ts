@@ -9,34 +9,34 @@ import {
   type Store,
 } from './store.ts';
 
-/** Orphans are looked for several times while one waits, so that none waits much longer than it has to. */
+/** Sweeps per waiting period, so that no orphan waits much longer than necessary. */
 const SWEEPS_PER_WAIT = 4;
 const SWEEP_MS_MIN = 100;
 const SWEEP_MS_MAX = 15_000;
-/** Replicas that were started together do not ask the store together. */
+/** Random spread, so that replicas started together don't query the store together. */
 const SWEEP_SPREAD = 0.25;
-/** What one sweep does at most. */
+/** Limits per sweep. */
 const ORPHANS_PER_SWEEP = 1000;
 const RUNS_PER_SWEEP = 100;
-/** A store that fails this often in one sweep is left alone until the next. */
+/** After this many failures, the sweep leaves the store alone until the next one. */
 const FAILURES_PER_SWEEP = 3;
-/** A store that is down fails at every sweep in the same way. */
+/** Reports are limited, because a store that is down fails in the same way at every sweep. */
 const REPORT_EVERY_MS = 60_000;
 const CLOSE_WAIT_MAX_MS = 2000;
 
 /**
- * `begun`: it is under way again, here or elsewhere. `later`: not now, for want of room. `never`: what is left of it is all
- * that can be had.
+ * `begun`: the run continues, here or elsewhere. `later`: there is no capacity now. `never`: the run can't continue
+ * beyond what is stored.
  */
 export type Continuation = 'begun' | 'later' | 'never';
 
-/** How orphans continue although no client has come back for them. */
+/** Continues orphans whose client hasn't come back. */
 export interface UnattendedOptions {
-  /** How long an orphan waits for its client before that. */
+  /** How long an orphan waits for its client first. */
   readonly after_ms: number;
-  /** Until when an orphan that is to continue `later` is not finalised, from when it was seen first. */
+  /** How long after its first sighting an orphan that continues `later` is kept from being finalised. */
   readonly until_ms: number;
-  /** Called again for the same orphan after `later`, and after it has rejected. */
+  /** Called again for the same orphan after `later` and after a rejection. */
   begin(orphan: Orphan): Promise<Continuation>;
 }
 
@@ -47,28 +47,28 @@ export interface SalvageOptions {
   readonly random: () => number;
   /** How long an orphan waits for its client. */
   readonly after_ms: number;
-  /** Without it, every orphan is finalised. */
+  /** If absent, every orphan is finalised. */
   readonly unattended?: UnattendedOptions;
   /**
-   * Called before the run is sealed: when this rejects, the run is left for another sweep. When the run cannot be sealed
-   * after it, it is called again for the same run, by whichever replica.
+   * Called before the run is sealed. If it rejects, the run is left for another sweep. If sealing then fails, it is
+   * called again for the same run, possibly by another replica.
    */
   keep(salvaged: SalvagedRun): Promise<void>;
   /** Called once the run is sealed. */
   onSalvaged(salvaged: SalvagedRun): void;
-  /** At most once a minute; `unreported` failures came since the last time. */
+  /** Called at most once a minute. `unreported`: failures since the previous call. */
   onError(error: unknown, unreported: number): void;
 }
 
 /**
- * Finalises runs whose replica died and whose client did not come back, so that no partial is ever left to be taken
- * for a run that is still under way; what can continue without a client continues. Every replica sweeps; the store's
- * compare-and-set gives each orphan to one.
+ * Finalises runs whose replica died and whose client didn't come back, so that no partial answer appears to be still
+ * running. Runs that can continue without a client do. Every replica sweeps; the store's compare-and-set gives each
+ * orphan to one.
  */
 export class Salvage {
   readonly #options: SalvageOptions;
   readonly #watch: OrphanWatch;
-  /** Taken from the store and not sealed yet, because it failed in between. */
+  /** Acquired but not sealed yet, because an intermediate step failed. */
   readonly #claims = new Map<RunId, Lease>();
   readonly #closed = new AbortController();
   #sweeping: Promise<void> = Promise.resolve();
@@ -80,12 +80,12 @@ export class Salvage {
     this.#watch = new OrphanWatch(options.after_ms, options.unattended?.after_ms);
   }
 
-  /** Looks for orphans at once, and then from time to time. */
+  /** Sweeps for orphans at once, and then periodically. */
   start(): void {
     this.#sweeping = this.#run();
   }
 
-  /** Resolves when nothing of this is under way any more, or after two seconds. */
+  /** Resolves once all work has stopped, or after two seconds. */
   async close(): Promise<void> {
     this.#closed.abort();
     const ended = this.#sweeping.then(() => this.#releaseClaims());
@@ -125,11 +125,11 @@ export class Salvage {
         if (await this.#isLeftOver(orphan)) await this.#salvage(orphan);
       });
     }
-    // Last, because what has failed before may fail for good.
+    // Earlier failures come last, because they may be permanent.
     for (const lease of claimed) await attempt(() => this.#finalise(lease));
   }
 
-  /** Begins what can continue. True for what is left to be finalised now. */
+  /** Continues the orphan if possible. True if it should be finalised now. */
   async #isLeftOver(orphan: Orphan): Promise<boolean> {
     const { time, after_ms, unattended } = this.#options;
     const { run } = orphan;
@@ -177,7 +177,7 @@ export class Salvage {
     this.#claims.delete(run);
   }
 
-  /** As long as this replica lives, its leases block other replicas. */
+  /** While this replica lives, its leases block other replicas. */
   async #releaseClaims(): Promise<void> {
     await Promise.allSettled([...this.#claims.values()].map((lease) => this.#options.store.release(lease)));
   }
@@ -194,40 +194,43 @@ export class Salvage {
   }
 }
 
-/** What is remembered while there are more orphans than one listing names. */
+/** Maximum number of watched orphans; there may be more than one listing contains. */
 const WATCHED_MAX = 10_000;
 
 interface Sighting {
   readonly epoch: number;
   readonly since_ms: number;
-  /** It cannot continue without its client. */
+  /** The run can't continue without its client. */
   readonly isDeclined?: true;
 }
 
 /**
- * For how long orphans have been orphans, by this replica's own monotonic clock: how long ago their replicas died
- * cannot be known across machines whose clocks differ, and each of their clients may be on its way back.
+ * Tracks how long orphans have been seen, by this replica's monotonic clock. The time of a replica's death isn't
+ * comparable across machines with different clocks, and its clients may be on their way back.
  */
 export class OrphanWatch {
   readonly #after_ms: number;
   readonly #early_ms: number;
   #sightings = new Map<RunId, Sighting>();
 
-  /** `after_ms`: how long an orphan is watched before it is due; `early_ms`: the same, until it is declined. */
+  /**
+   * `after_ms`: how long an orphan is watched before it is due. `early_ms`: the same for an orphan that wasn't
+   * declined.
+   */
   constructor(after_ms: number, early_ms = after_ms) {
     this.#after_ms = after_ms;
     this.#early_ms = early_ms;
   }
 
   /**
-   * Takes a listing of orphans and returns those of them that are due. `all`: the listing is complete, so any other run
-   * has a holder again.
+   * Takes a listing of orphans and returns those that are due. `all`: the listing is complete, so any other run has a
+   * holder again.
    */
   due(orphans: readonly Orphan[], all: boolean, now_ms: number): readonly Orphan[] {
     const sightings = new Map(all ? [] : this.#sightings);
     for (const { run, epoch } of orphans) {
       const known = this.#sightings.get(run);
-      // A new epoch means that the run had a holder in the meantime, and is an orphan anew.
+      // A new epoch means that the run had a holder in the meantime, so its time as an orphan starts again.
       const sighting = known?.epoch === epoch ? known : { epoch, since_ms: now_ms };
       sightings.delete(run);
       sightings.set(run, sighting);
@@ -240,12 +243,12 @@ export class OrphanWatch {
     return orphans.filter(({ run }) => this.#isDue(run, now_ms));
   }
 
-  /** The orphan is watched from the beginning again. */
+  /** Restarts the orphan's watch from the beginning. */
   forget(run: RunId): void {
     this.#sightings.delete(run);
   }
 
-  /** Until it has a holder again, or was forgotten, the orphan is due after the longer time only. */
+  /** The orphan is due only after the longer time, until it has a holder again or is forgotten. */
   decline(run: RunId): void {
     const sighting = this.#sightings.get(run);
     if (sighting) this.#sightings.set(run, { ...sighting, isDeclined: true });
@@ -255,7 +258,7 @@ export class OrphanWatch {
     return this.#sightings.get(run)?.isDeclined ?? false;
   }
 
-  /** 0 for what is not watched. */
+  /** 0 if the run isn't watched. */
   watched_ms(run: RunId, now_ms: number): number {
     return now_ms - (this.#sightings.get(run)?.since_ms ?? now_ms);
   }

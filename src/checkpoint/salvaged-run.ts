@@ -3,20 +3,20 @@ import type { JournalEvent } from './journal.ts';
 import { foldJournal, type JournalFold } from './journal-fold.ts';
 import type { Owner, RunEnd, RunId, StoredRun } from './store.ts';
 
-/** The cause of an end that no relay lived to write down. */
+/** The end's cause if the replica died before recording one. */
 export const REPLICA_LOST = 'replica_lost';
 
-/** An orphan that is finalised, and what is left of it. */
+/** A finalised orphan. */
 export interface SalvagedRun {
   readonly run: RunId;
   readonly owner: Owner;
   readonly end: RunEnd;
   readonly journal: JournalFold;
-  /** Its client has received the error, and every notice about it was left then. */
+  /** The client has already received the error, and all notices about it were left then. */
   readonly givenUp: boolean;
 }
 
-/** How an orphan has to end, judging by its journal. */
+/** The end of an orphan, derived from its journal. */
 export function salvagedRun(run: RunId, owner: Owner, stored: StoredRun, at_ms: number): SalvagedRun {
   const journal = foldJournal(stored.records);
   const givenUp = givenUpIn(journal.events.at(-1));
@@ -30,7 +30,7 @@ function endOf(
   givenUp: GivenUp | undefined,
   at_ms: number,
 ): RunEnd {
-  // Killed after the finish chunk was stored and before the run was sealed.
+  // The replica died after storing the finish chunk and before sealing the run.
   if (journal.finish !== undefined && !damage) return { status: 'complete', at_ms };
   const cause = givenUp?.cause ?? REPLICA_LOST;
   if (!saysAnything(journal)) return { status: 'failed', at_ms, cause };
@@ -38,16 +38,16 @@ function endOf(
   return { status: 'recovered_from_partial', at_ms, cause };
 }
 
-/** Whether there is a partial at all: in a run without an end, calls that its client saw are part of one. */
+/** Whether there is a partial answer. In a run without an end, calls that the client saw count. */
 export const saysAnything = (journal: JournalFold): boolean =>
   isPartial(journal) || journal.tool_calls.length + journal.choiceCalls.length > 0;
 
-/** The cause in an error event of ours. */
+/** The relevant part of an error event written by Holdfast. */
 interface GivenUp {
   readonly cause: string;
 }
 
-/** The details in the error event that ends a run which was given up. */
+/** The details of the error event that ends a run that was given up. */
 function givenUpIn(event: JournalEvent | undefined): GivenUp | undefined {
   if (!event?.payload?.startsWith('{"error":')) return undefined;
   const { error } = JSON.parse(event.payload) as { error: { holdfast?: GivenUp } | null };

@@ -11,8 +11,8 @@ import {
 import type { Owner, RunId } from './store.ts';
 
 /*
- * Sealed text is `<id of the key>.<base64url of: IV, ciphertext, tag>`, in AES-256-GCM; a proof is `<id of the key>.<base64url
- * of half an HMAC-SHA-256>`. Both hold for one place alone, which is part of what is authenticated.
+ * Sealed text is `<key id>.<base64url of: IV, ciphertext, tag>` in AES-256-GCM; a proof is `<key id>.<base64url of half
+ * an HMAC-SHA-256>`. Both authenticate the place, so they are valid nowhere else.
  */
 
 const CIPHER = 'aes-256-gcm';
@@ -22,52 +22,52 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 /** 132 bits of the HMAC. */
 const PROOF_DIGITS = 22;
-/** Of a proof. */
+/** Length of a proof. */
 export const PROOF_CHARACTERS = (KEY_ID_BYTES / 3) * 4 + 1 + PROOF_DIGITS;
 const PROOF = /^[\w-]{8}\.[\w-]{22}$/;
 
-/** Whether a proof holds; `unknown`: it is none of a key that is configured. */
+/** Whether a proof is valid. `unknown`: it wasn't made with a configured key. */
 export type Verdict = 'proven' | 'wrong' | 'unknown';
 
-/** Encrypts what is stored, or proves that this deployment has stored it, there and nowhere else. */
+/** Encrypts stored data, or proves that this deployment stored it in exactly this place. */
 export interface Seal {
-  /** Whether content is encrypted; otherwise it is stored as it is, with a proof. */
+  /** Whether content is encrypted. Otherwise it is stored in the clear, with a proof. */
   readonly encrypts: boolean;
-  /** Whether what was stored without a proof, by an older version or another writer, is read. */
+  /** Whether data without a proof, from an older version or another writer, is accepted. */
   readonly acceptsUnproven: boolean;
   seal(text: string, place?: string): string;
-  /** Undefined when no key fits, when the text was altered, or when it was sealed for something else. */
+  /** Undefined if no key fits, the text was altered, or it was sealed for another place. */
   open(sealed: string, place?: string): string | undefined;
-  /** {@link PROOF_CHARACTERS} long. */
+  /** Returns a proof, {@link PROOF_CHARACTERS} long. */
   prove(text: string, place: string): string;
   verify(text: string, proof: string, place: string): Verdict;
-  /** The same keys for one run or note: what is sealed for it can be opened for nothing else, in its place or not. */
+  /** The same keys for one run or note. Text sealed for it can't be opened for another subject, in any place. */
   for(subject: string): Seal;
-  /** The same for one part of the subject: its name belongs to every place. */
+  /** The same seal for one part of the subject, whose name becomes part of every place. */
   within(context: string): Seal;
-  /** The same that accepts nothing unproven. */
+  /** The same seal, accepting nothing unproven. */
   strict(): Seal;
-  /** A digest that cannot be guessed without the key, for each key: first that of the key that seals. */
+  /** Keyed digests that can't be guessed without the key, one per key, starting with the sealing key. */
   digests(text: string): readonly Buffer[];
-  /** What another thread needs to make the same seal. */
+  /** Everything another thread needs to create the same seal. */
   readonly material: SealMaterial;
 }
 
-/** Derived from a configured secret. The key objects do not show their content when they are printed. */
+/** Derived from a configured secret. Printing the key objects doesn't reveal their content. */
 export interface SealingKey {
-  /** Stored with everything the key sealed, so that the right one is found at once. */
+  /** Stored with everything the key sealed, so that the right key is found at once. */
   readonly id: string;
   readonly key: KeyObject;
 }
 
 export interface SealMaterial {
-  /** The first seals and proves, all of them open and verify. */
+  /** The first key seals and proves; all of them open and verify. */
   readonly keys: readonly SealingKey[];
   readonly encrypts: boolean;
   readonly acceptsUnproven: boolean;
 }
 
-/** `secrets`: the first seals, all of them open. They must be random: nothing slows down guessing. */
+/** `secrets`: the first seals, all of them open. They must be random, because nothing slows down guessing. */
 export const createSeal = (secrets: readonly string[], acceptsUnproven: boolean = false): Seal =>
   sealWith({
     keys: secrets.map((secret) => deriveKey(secret, 'sealing key')),
@@ -75,14 +75,14 @@ export const createSeal = (secrets: readonly string[], acceptsUnproven: boolean 
     acceptsUnproven,
   });
 
-/** Proves what is stored with a key derived from the secret of the deployment, and encrypts nothing. */
+/** Proves stored data with a key derived from the deployment's secret. Encrypts nothing. */
 export const createProofs = (secret: string, acceptsUnproven: boolean = false): Seal =>
   sealWith({ keys: [deriveKey(secret, 'proof key')], encrypts: false, acceptsUnproven });
 
-/** The seal of keys that were derived already. */
+/** A seal from already derived keys. */
 export const sealWith = (material: SealMaterial): Seal => new KeyRing(material, 'holdfast');
 
-/** What one epoch of a run stores is sealed for its owner and for this epoch. `strict`: accepts nothing unproven. */
+/** The seal for one epoch of a run, bound to its owner and this epoch. `strict`: accepts nothing unproven. */
 export const epochSeal = (
   seal: Seal | undefined,
   run: RunId,
@@ -100,15 +100,15 @@ function deriveKey(secret: string, purpose: string): SealingKey {
 }
 
 /**
- * Every subject has cipher keys of its own. That binds what is sealed to it, and keeps the number of random IVs per key
- * far below the 2^32 after which they might repeat. A proof names its subject instead: where nothing is encrypted, a run
- * has no keys.
+ * Every subject has its own cipher keys. That binds sealed text to its subject and keeps the number of random IVs per
+ * key far below 2^32, after which they might repeat. A proof includes its subject instead, so that without encryption a
+ * run needs no keys of its own.
  */
 class KeyRing implements Seal {
   readonly material: SealMaterial;
   readonly #subject: string;
   readonly #context: string;
-  /** By the id of the key they are derived from; made when one is needed. */
+  /** Keyed by the id of the parent key; derived on demand. */
   #cipher_keys: Map<string, KeyObject> | undefined;
 
   constructor(material: SealMaterial, subject: string, context = '') {
@@ -140,7 +140,7 @@ class KeyRing implements Seal {
     const bytes = Buffer.from(content, 'base64url');
     if (!key || bytes.length < IV_BYTES + TAG_BYTES) return undefined;
     const text = this.#decipher(key, bytes, this.#placed(place));
-    // Older versions have sealed for a run alone, not for a place in it.
+    // Older versions sealed for a run, not for a place in it.
     return text === undefined && this.acceptsUnproven ? this.#decipher(key, bytes, '') : text;
   }
 
@@ -186,7 +186,10 @@ class KeyRing implements Seal {
     }
   }
 
-  /** Neither the subject nor the place has a line break. Cipher keys are derived from texts without any. */
+  /**
+   * Neither subject nor place contains a line break, so the fields can't be confused. Cipher keys are derived from
+   * texts without any, so they never equal a proof.
+   */
   #proof({ key }: SealingKey, text: string, place: string): string {
     return createHmac('sha256', key)
       .update(`${this.#subject}\n${this.#placed(place)}\n${text}`)
@@ -194,7 +197,7 @@ class KeyRing implements Seal {
       .slice(0, PROOF_DIGITS);
   }
 
-  /** Without a line break, which ends it. */
+  /** Must not contain a line break, which is the separator. */
   #placed(place: string): string {
     return this.#context === '' ? place : `${this.#context} ${place}`;
   }
@@ -209,7 +212,7 @@ class KeyRing implements Seal {
     return this.material.keys.find((known) => known.id === id);
   }
 
-  /** A key object, because a cipher takes three times as long to set up with the bytes. */
+  /** Cached as a key object, because setting up a cipher from raw bytes takes three times as long. */
   #cipherKey({ id, key }: SealingKey): KeyObject {
     this.#cipher_keys ??= new Map();
     const known = this.#cipher_keys.get(id);

@@ -8,8 +8,8 @@ const SECRET_BYTES = 32;
 const SECRET_CHARACTERS_MIN = 32;
 
 /**
- * The secret kept in `<dir>/secret`, made with mode 0600 when there is none. Processes that start at the same time
- * in the same directory get the same one. Rejects with a {@link StoreConfigurationError}.
+ * The secret in `<dir>/secret`, created with mode 0600 if missing. Processes that start at the same time in the same
+ * directory get the same one. Rejects with a {@link StoreConfigurationError}.
  */
 export async function loadOrCreateSecret(dir: string): Promise<string> {
   const path = join(dir, FILE_NAME);
@@ -38,7 +38,10 @@ async function readSecret(path: string): Promise<string | undefined> {
   }
 }
 
-/** Written under another name first and linked: the file is never seen half written, and only one is kept. */
+/**
+ * Written under a temporary name and then linked, so that the file is never seen half written and only one secret is
+ * kept.
+ */
 async function createSecret(dir: string, path: string): Promise<string> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const secret = randomBytes(SECRET_BYTES).toString('base64url');

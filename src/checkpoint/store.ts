@@ -15,7 +15,7 @@ export interface Lease {
   readonly epoch: number;
 }
 
-/** How many signs of life a replica gives while a lease lasts. */
+/** Signs of life that a replica gives during one lease. */
 export const BEATS_PER_LEASE = 3;
 
 export const FINAL_STATUSES = [
@@ -28,63 +28,63 @@ export const FINAL_STATUSES = [
 export type FinalStatus = (typeof FINAL_STATUSES)[number];
 export type RunStatus = 'running' | FinalStatus;
 
-/** What is wrong with a stored run, and after which record. */
+/** What is wrong with a stored run, and where. */
 export interface Damage {
-  /** 0-based position, among all stored records of the run, of the first one that cannot be trusted. */
+  /** 0-based position of the first untrusted record among all stored records of the run. */
   readonly record: number;
-  /** Ordinal of the last event before it, after which the run continues. */
+  /** Ordinal of the last event before the damage, after which the run continues. */
   readonly seq: number;
-  /** Names the missing events, where they are known. */
+  /** Names the missing events, if known. */
   readonly reason: string;
 }
 
-/** The cause of a run that was cancelled because its client left, which is not a request to cancel it. */
+/** The cause of a run that was cancelled because its client disconnected rather than asked for it. */
 export const CLIENT_LEFT = 'client_left';
 
 /** How a run ended, and when. */
 export interface RunEnd {
   readonly status: FinalStatus;
   readonly at_ms: number;
-  /** What kept it from being complete: a cause of `interrupts/`, why recovery was given up, or {@link CLIENT_LEFT}. */
+  /** Why the run isn't complete: a cause of `interrupts/`, the reason recovery was given up, or {@link CLIENT_LEFT}. */
   readonly cause?: string;
 }
 
-/** The same, before the time is known. */
+/** A {@link RunEnd} before its time is known. */
 export type JournalEnd = Omit<RunEnd, 'at_ms'>;
 
 /**
  * The replica that delivers a running run. `alive`: it gave a sign of life `silent_ms` ago. `lost`: it has given none
- * for longer than a lease lasts. `released`: there is none, because the last holder has handed the run over.
+ * for longer than a lease. `released`: there is none, because the last holder handed the run over.
  */
 export type Holder =
   | { readonly state: 'alive'; readonly silent_ms: number }
   | { readonly state: 'lost' }
   | { readonly state: 'released' };
 
-/** The beginning of a later epoch. */
+/** The start of a later epoch. */
 export interface Takeover {
-  /** The last event before it: a takeover without progress repeats that of the one before. */
+  /** The last event before it. A takeover without progress repeats the previous one's value. */
   readonly seq: number;
-  /** Distinguishes it from another one that opened the same epoch, in a store that may forget. Hexadecimal. */
+  /** Distinguishes it from another takeover that opened the same epoch, in a store that may lose one. Hexadecimal. */
   readonly mark?: string;
 }
 
 export interface StoredRun {
-  /** Never `complete` when the journal is damaged. */
+  /** Never `complete` if the journal is damaged. */
   readonly status: RunStatus;
   /** Present once the run is finished. */
   readonly end?: RunEnd;
-  /** The latest epoch: the `after` of {@link Store.acquire} that takes the run over. */
+  /** The latest epoch. Pass it as `after` to {@link Store.acquire} to take the run over. */
   readonly epoch: number;
-  /** Of a finished run, `released`. */
+  /** `released` for a finished run. */
   readonly holder: Holder;
   /** How each epoch after the first began. */
   readonly takeovers: readonly Takeover[];
-  /** Ordinal of the last stored event: a cursor above it is ahead of the checkpoint. 0 when there is none. */
+  /** Ordinal of the last stored event, 0 if there is none. A cursor above it is ahead of the checkpoint. */
   readonly seq: number;
   /** Valid records in order. Reading stops at the first bad one. */
   readonly records: readonly JournalRecord[];
-  /** What was wrong after the last valid record, when something was. */
+  /** What is wrong after the last valid record, if anything. */
   readonly damage?: Damage;
 }
 
@@ -99,62 +99,62 @@ export interface Orphan {
 export interface Store {
   readonly name: 'memory' | 'file' | 'redis';
   readonly notes: Notes;
-  /** Of what has a header: the append that stores it enters the run, and does not fail when that fails. */
+  /** The append that stores a run's header also enters the run here, and doesn't fail if that fails. */
   readonly index: RunIndex;
   /**
-   * Takes the right to append. `after` is the epoch this one follows: 0, the default, makes a new run; the latest
-   * epoch of a known run takes it over, and fences the lease of that epoch: what the store has acknowledged to its holder
-   * stays, later appends of that holder are refused. Of several callers that follow the same epoch exactly one succeeds.
+   * Grants the right to append. `after` is the epoch this one follows: 0, the default, creates a new run; a run's
+   * latest epoch takes the run over and fences its current lease. Everything acknowledged to the previous holder stays,
+   * and its later appends are refused. Of several callers that follow the same epoch, exactly one succeeds.
    *
-   * The lease counts as alive while this store is open and its replica gives signs of life, which the store sees to.
-   * It shows others when to take over; it does not prevent them.
+   * The lease counts as alive while this store is open and its replica gives signs of life, which the store takes care
+   * of. It tells others when to take over; it doesn't prevent them.
    *
-   * Rejects with {@link AcquireRefusedError}: `taken` when `after` is not the latest epoch, `finished`, `foreign`
-   * (also for an unknown run with `after` above 0), `invalid_id`.
+   * Rejects with {@link AcquireRefusedError}: `taken` if `after` isn't the latest epoch, `finished`, `foreign` (also
+   * for an unknown run with `after` above 0), `invalid_id`.
    */
   acquire(run: RunId, owner: Owner, after?: number): Promise<Lease>;
   /**
-   * Opens the epoch after the latest one, `after`, for a replica that still delivers the run and has lost `lease`, or never
-   * had the answer that it was given. Other than {@link acquire}, it does not stop at the end that a salvage has written.
-   * Under later leases, nothing may have been appended. `mark`: of the new takeover.
+   * Opens the epoch after the latest one, `after`, for a replica that still delivers the run but has lost `lease` or
+   * never received the answer that granted it. Unlike {@link acquire}, it ignores an end written by a salvage. Later
+   * leases must not have appended anything. `mark`: of the new takeover.
    *
-   * Rejects with {@link AcquireRefusedError} as {@link acquire} does, and where what was stored under `lease` is gone. Only
-   * stores have it that one replica can be cut off from, while others reach them.
+   * Rejects with {@link AcquireRefusedError} like {@link acquire}, and if what was stored under `lease` is gone. Only
+   * implemented by stores that one replica can be cut off from while others still reach them.
    */
   takeBack?(lease: Lease, after: number, mark: string): Promise<Lease>;
   /**
-   * Appends in order; resolves with the last sequence number once the records are as durable as the store promises.
-   * Records already stored are skipped, so a batch whose fate is unknown may be sent again as it was. A gap is an error.
+   * Appends in order. Resolves with the last sequence number once the records are as durable as the store promises.
+   * Already stored records are skipped, so a batch with an unknown fate may be sent again unchanged. A gap is an error.
    */
   append(lease: Lease, records: readonly JournalRecord[]): Promise<number>;
   /** Seals the run. Finishing twice keeps the first end. */
   finish(lease: Lease, end: RunEnd): Promise<void>;
   /**
-   * Forgets a finished run: nothing of it can be read any more. Nothing happens to a running run, nor for a stranger;
-   * purging twice is no error.
+   * Deletes a finished run, so that nothing of it can be read any more. Does nothing to a running run or for another
+   * owner. Purging twice is no error.
    */
   purge(run: RunId, owner: Owner): Promise<void>;
   /** Hands a running run over: its holder becomes `released`, and this lease is fenced. Releasing twice is no error. */
   release(lease: Lease): Promise<void>;
   /**
-   * Records with events after the cursor `from`; the first of them may begin before it. 0 gives the whole run, its
-   * header included. `null` for an unknown run and for a foreign one alike.
+   * Records with events after the cursor `from`; the first may begin before it. 0 returns the whole run, including its
+   * header. `null` for an unknown run and for another owner's alike.
    */
   read(run: RunId, owner: Owner, from: number): Promise<StoredRun | null>;
   /** At most `limit` orphans, in no particular order. For the sweep that salvages them, never for a client. */
   orphans(limit: number): Promise<readonly Orphan[]>;
-  /** Rejects with a reason while the store cannot be used; `/readyz` asks. */
+  /** Rejects with a reason while the store is unusable. Used by `/readyz`. */
   check(): Promise<void>;
-  /** The leases held through this store end with it: their runs are `lost` at once, or when the lease runs out. */
+  /** Ends all leases held through this store: their runs are `lost` at once, or when the lease expires. */
   close(): Promise<void>;
 }
 
 const RUN_ID = /^run_[A-Za-z0-9_-]{22,64}$/;
 
-/** True for an id this server could have minted. Run ids come from clients too, and name files and keys. */
+/** True for an id that this server could have created. Run ids also come from clients, and name files and keys. */
 export const isRunId = (value: string): value is RunId => RUN_ID.test(value);
 
-/** In constant time, so that an owner cannot be found out digit by digit. `stored` may be anything. */
+/** Compares in constant time, so that an owner can't be found out digit by digit. `stored` may be any string. */
 export function isSameOwner(stored: string, given: Owner): boolean {
   const [left, right] = [Buffer.from(stored), Buffer.from(given)];
   return left.length === right.length && timingSafeEqual(left, right);
@@ -169,7 +169,7 @@ export class StaleLeaseError extends Error {
   }
 }
 
-/** Thrown by `acquire`. To a client `foreign` and `invalid_id` are the same as unknown. */
+/** Thrown by `acquire`. Clients can't tell `foreign` and `invalid_id` from an unknown run. */
 export class AcquireRefusedError extends Error {
   override readonly name = 'AcquireRefusedError';
   readonly reason: 'foreign' | 'finished' | 'invalid_id' | 'taken';
@@ -180,7 +180,7 @@ export class AcquireRefusedError extends Error {
   }
 }
 
-/** Thrown by `append` when the records do not follow the last one stored. */
+/** Thrown by `append` if the records don't follow the last stored one. */
 export class JournalGapError extends Error {
   override readonly name = 'JournalGapError';
 
@@ -189,7 +189,7 @@ export class JournalGapError extends Error {
   }
 }
 
-/** Part of a journal was given up because the store failed for too long. */
+/** Part of a journal was dropped because the store failed for too long. */
 export class JournalLostError extends Error {
   override readonly name = 'JournalLostError';
 
@@ -198,7 +198,7 @@ export class JournalLostError extends Error {
   }
 }
 
-/** Part of a stored run cannot be trusted; what lies before it is used. */
+/** Part of a stored run can't be trusted. Everything before it is used. */
 export class DamagedRunError extends Error {
   override readonly name = 'DamagedRunError';
 
@@ -207,7 +207,7 @@ export class DamagedRunError extends Error {
   }
 }
 
-/** Thrown while a store is opened: the configuration has to change before the process can serve. */
+/** Thrown while opening a store: the configuration must change before the process can serve. */
 export class StoreConfigurationError extends Error {
   override readonly name = 'StoreConfigurationError';
 }

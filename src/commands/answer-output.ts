@@ -9,20 +9,20 @@ interface Call {
   arguments: string;
 }
 
-/** What is printed of an answer as its events come. */
+/** Prints an answer as its events arrive. */
 export interface AnswerOutput {
   add(seq: number, payload: string): void;
-  /** Nothing more comes. */
+  /** Called after the last event. */
   end(): void;
 }
 
-/** A line of JSON per event. */
+/** One line of JSON per event. */
 export const jsonAnswer: AnswerOutput = {
   add: (seq, payload) => printJsonLine({ seq, data: parsedJson(payload) ?? payload }),
   end: () => {},
 };
 
-/** The text as it is said; calls at the end, beside it. A file or a pipe is given the text as it came. */
+/** Prints text as it arrives, and calls at the end on standard error. A file or pipe receives the exact text. */
 export class TextAnswer implements AnswerOutput {
   readonly #reader;
   readonly #output: Output;
@@ -64,7 +64,7 @@ export class TextAnswer implements AnswerOutput {
   }
 }
 
-/** Why an answer was not finished, by the event that says so. */
+/** Why an answer wasn't finished, according to its error event. */
 export function failureIn(payload: string): string {
   const document = parsedJson(payload);
   const inResponse = isObject(document) && isObject(document.response) ? document.response : document;

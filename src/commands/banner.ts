@@ -5,7 +5,7 @@ import { VERSION } from '../lib/version.ts';
 import { fileStoreDirectory } from '../server/store-directory.ts';
 import { type Paint, printable } from './terminal.ts';
 
-/** Of the ports that are open. */
+/** Addresses of the open ports. */
 interface Addresses {
   readonly api: string;
   readonly admin: string;
@@ -13,11 +13,11 @@ interface Addresses {
 
 const NAME_WIDTH = 11;
 
-/** What a replica says on one line when it listens. */
+/** One line for programs, printed once the replica listens. */
 export const listeningLine = ({ api, admin }: Addresses): string =>
   `holdfast ${VERSION}: API on ${api}, admin on ${admin}\n`;
 
-/** The same for people: what it serves from where, and a request to try it with. */
+/** The same for people: addresses, upstreams, store and a sample request. */
 export function banner(addresses: Addresses, configuration: Configuration, paint: Paint): string {
   const { api, admin } = addresses;
   const rows = [

@@ -46,7 +46,8 @@ function upstreamOf({ values: { upstream } }: Invocation): URL {
   if (upstream === undefined)
     throw new UsageError('chaos needs an upstream: holdfast chaos --upstream https://api.example.com/v1');
   const url = URL.canParse(upstream) ? new URL(upstream) : undefined;
-  // Every user of the machine can read a command line, and what cannot be parsed may hold a key, too.
+  // Command lines are visible to every user of the machine. The errors don't repeat the URL, because even an invalid
+  // one may contain a key.
   if (url && (url.username !== '' || url.password !== ''))
     throw new UsageError('--upstream: must have no credentials in it; those of the requests are passed on.');
   if (!url || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '')

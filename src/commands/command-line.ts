@@ -5,11 +5,10 @@ import { COMMANDS, firstWords } from './table.ts';
 
 interface FoundCommand {
   readonly command: CommandDescription;
-  /** What follows its name. */
   readonly words: readonly string[];
 }
 
-/** The command that these words begin with. Throws a {@link UsageError}. */
+/** Finds the command that these words begin with. Throws a {@link UsageError}. */
 export function findCommand(words: readonly string[]): FoundCommand {
   const [first = '', second = ''] = words;
   const pair = COMMANDS.find(({ name }) => name === `${first} ${second}`);
@@ -26,11 +25,11 @@ export function findCommand(words: readonly string[]): FoundCommand {
   throw new UsageError(`unknown command "${first} ${second}".${suggestion(second, members)}`);
 }
 
-/** What may follow the first word of a command that has two: `runs` → `list`, `show`, … */
+/** The second words of a two-word command: `runs` → `list`, `show`, … */
 export const membersOf = (first: string): string[] =>
   COMMANDS.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => name.slice(first.length + 1));
 
-/** Throws a {@link UsageError} for whatever the command does not take. */
+/** Throws a {@link UsageError} for anything that the command doesn't accept. */
 export function parseInvocation(
   { name, operand, options }: CommandDescription,
   words: readonly string[],
@@ -74,7 +73,7 @@ export function parseInvocation(
   };
 }
 
-/** The first option that the command does not have: `parseArgs` does not say which one was meant. */
+/** The error for the first unknown option, with a suggestion that `parseArgs` doesn't make. */
 function unknownOption(args: string[], options: NonNullable<ParseArgsConfig['options']>): string | undefined {
   const { tokens } = parseArgs({ args, options, strict: false, tokens: true });
   const unknown = tokens.find((token) => token.kind === 'option' && !Object.hasOwn(options, token.name));
@@ -83,13 +82,13 @@ function unknownOption(args: string[], options: NonNullable<ParseArgsConfig['opt
   return `unknown option "${unknown.rawName}".${suggestion(unknown.rawName, names)}`;
 }
 
-/** One word that can be typed, and what it is. */
+/** A word to complete, with its description. */
 export interface Suggestion {
   readonly word: string;
   readonly says: string;
 }
 
-/** What can come after `holdfast`. */
+/** Completions after `holdfast`. */
 export const firstSuggestions = (): Suggestion[] =>
   firstWords().map((word) => ({
     word,
@@ -99,7 +98,7 @@ export const firstSuggestions = (): Suggestion[] =>
 /** First words that need a second one. */
 export const groups = (): string[] => firstWords().filter((word) => membersOf(word).length > 0);
 
-/** What can come after the first word of a group. */
+/** Completions after the first word of a group. */
 export const memberSuggestions = (group: string): Suggestion[] =>
   membersOf(group).map((word) => ({
     word,
@@ -107,9 +106,9 @@ export const memberSuggestions = (group: string): Suggestion[] =>
   }));
 
 interface OptionSuggestion extends Suggestion {
-  /** Of a switch, `undefined`. */
+  /** `undefined` for a switch. */
   readonly completes: WordSource | undefined;
-  /** It can come again. */
+  /** The option may be repeated. */
   readonly many: boolean;
 }
 

@@ -1,60 +1,60 @@
-/** Where a word can be completed from. */
+/** The source of completions for a word. */
 export type WordSource = 'file' | 'nothing' | readonly string[];
 
 /** One `--name`. */
 export interface OptionDescription {
   readonly name: string;
-  /** What its value is called; a switch has none. */
+  /** The placeholder for its value; absent for a switch. */
   readonly value?: string;
-  /** It may be given more than once. */
+  /** The option may be repeated. */
   readonly many?: true;
   readonly says: string;
-  /** What its value may be; by default something that only the operator knows. */
+  /** Completions for the value; by default none, because only the operator knows it. */
   readonly completes?: WordSource;
 }
 
-/** A word without a dash. */
+/** A word without dashes. */
 interface OperandDescription {
   readonly name: string;
   readonly required: boolean;
   readonly many?: true;
-  /** Said when it is missing. */
+  /** The error message if it is missing. */
   readonly missing?: string;
   readonly completes?: WordSource;
 }
 
-/** What was given on the command line. */
+/** The parsed command line. */
 export interface Invocation {
   readonly operands: readonly string[];
   readonly values: Readonly<Record<string, string | undefined>>;
-  /** Of options that may be given more than once, in order. */
+  /** Values of options that may be repeated, in order. */
   readonly lists: Readonly<Record<string, readonly string[] | undefined>>;
   readonly switches: ReadonlySet<string>;
 }
 
-/** Resolves with the exit status, which is 0 without one. */
+/** Resolves with the exit status; `undefined` means 0. */
 type RunCommand = (invocation: Invocation) => Promise<number | undefined> | Promise<void>;
 
-/** One command, as help, completions, the parser and docs/cli.md know it. */
+/** One command, as used by the help, completions, parser and docs/cli.md. */
 export interface CommandDescription {
-  /** `runs list` */
+  /** For example, `runs list`. */
   readonly name: string;
   readonly operand?: OperandDescription;
-  /** One line, in lower case. */
+  /** One line in lower case. */
   readonly says: string;
-  /** Paragraphs of Markdown for the documentation. */
+  /** Markdown paragraphs for the documentation. */
   readonly details: readonly string[];
   readonly options: readonly OptionDescription[];
-  /** Loaded late: a command needs what the others do not. */
+  /** Imported only when the command runs, because commands have different dependencies. */
   load(): Promise<{ readonly run: RunCommand }>;
 }
 
-/** The command line is not one of ours, or cannot be carried out as it was given. Exit status 2. */
+/** The command line is invalid or can't be carried out as given. Exit status 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** The command was understood and did not succeed. Exit status 1. */
+/** A valid command failed. Exit status 1. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
 }

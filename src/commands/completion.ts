@@ -10,10 +10,10 @@ import {
 } from './command-line.ts';
 import { COMMANDS } from './table.ts';
 
-/** What was typed in this place. */
+/** The word typed at this position. */
 const typed = (place: string): string => `\${COMP_WORDS[${place}]}`;
 
-/** A script that makes bash complete `holdfast`, to be sourced. Works with bash 3.2 as well. */
+/** A bash completion script, to be sourced. Also works with bash 3.2. */
 export const bashCompletion = (): string =>
   [
     '# Completions of holdfast for bash: source <(holdfast completion bash)',
@@ -74,7 +74,10 @@ function bashCase(command: CommandDescription): string[] {
   ];
 }
 
-/** Of one operand, in its place; where an option came before, bash cannot know the place and offers it again. */
+/**
+ * Completion of an operand at its position. If the command has options, bash can't know the position and offers it
+ * every time.
+ */
 function bashOperand({ operand, options }: CommandDescription): string {
   const source = operand?.completes ?? 'nothing';
   const place = options.length === 0 && !operand?.many ? '[ "$COMP_CWORD" -eq "$position" ] && ' : '';
@@ -88,7 +91,7 @@ function bashAction(source: WordSource): string {
 
 const wordsOf = (suggestions: readonly Suggestion[]): string => suggestions.map(({ word }) => word).join(' ');
 
-/** A script that makes fish complete `holdfast`, to be sourced. */
+/** A fish completion script, to be sourced. */
 export const fishCompletion = (): string =>
   [
     '# Completions of holdfast for fish: holdfast completion fish | source',
@@ -125,7 +128,7 @@ function fishLines(command: CommandDescription): string[] {
   ];
 }
 
-/** Files are offered by `-F`, and not otherwise. */
+/** `-F` enables file completion, which is off otherwise. */
 function fishValue(source: WordSource): string {
   if (source === 'file') return '-r -F';
   return source === 'nothing' ? '-x' : `-x -a ${fishQuoted(source.join(' '))}`;
@@ -139,7 +142,7 @@ const fishLine = (condition: string, what: string, says: string): string =>
 
 const fishQuoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
-/** A script that makes zsh complete `holdfast`: to be sourced after `compinit`, or a file `_holdfast` in `fpath`. */
+/** A zsh completion script: source it after `compinit`, or save it as `_holdfast` in `fpath`. */
 export const zshCompletion = (): string =>
   [
     '#compdef holdfast',
@@ -209,12 +212,12 @@ function zshAction(source: WordSource): string {
   return source === 'nothing' ? ' ' : `(${source.map((word) => word.replaceAll(':', '\\:')).join(' ')})`;
 }
 
-/** Brackets end the description of an option, and colons what comes before the next part. */
+/** Brackets enclose an option's description and colons separate its parts, so both are escaped. */
 const zshEscaped = (text: string): string => text.replace(/[[\]:\\]/g, '\\$&');
 
 const zshQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** What prints the script of each shell. */
+/** The generator of each shell's script. */
 const SHELLS: Readonly<Record<string, () => string>> = {
   bash: bashCompletion,
   zsh: zshCompletion,

@@ -57,7 +57,7 @@ const warningOf = (warning: string): Finding => ({
   seen: warning,
 });
 
-/** Others may have quoted a key in what they said. */
+/** Hides keys that a provider or proxy may have quoted in its messages. */
 const redactedFinding = ({ seen, remedy, ...finding }: Finding, hide: (text: string) => string): Finding => ({
   ...finding,
   seen: hide(seen),

@@ -6,7 +6,7 @@ import { type Paint, printable, type Style } from './terminal.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** How runs with this outcome are marked, and what is said of them where nothing says more. */
+/** The mark, colour and default text of each outcome. */
 const MARKS: Readonly<Record<Outcome, readonly [mark: string, style: Style, says: string]>> = {
   complete: ['✔', 'green', ''],
   recovered: ['✔', 'green', 'rescued'],
@@ -33,23 +33,23 @@ const CAUSES: Readonly<Record<Cause, string>> = {
   quota: 'quota used up',
 };
 
-/** Evidence that says more than the cause, which is what can be done about it. */
+/** Evidence that is more specific than the cause. */
 const EVIDENCE: ReadonlyMap<unknown, string> = new Map([
   ['replica_lost', 'replica lost'],
   ['seam_rejected', 'no seam'],
 ]);
-/** Evidence of a status that came from the provider. */
+/** Evidence kinds whose status comes from the provider. */
 const OF_PROVIDER: ReadonlySet<unknown> = new Set(['status', 'error_event']);
 
-/** What was logged, for people. `text`: on one line. `rest`: the fields that it says nothing of. */
+/** A logged event for people. `text`: on one line. `rest`: the fields that the text doesn't cover. */
 export interface ShownEvent {
   readonly text: string;
   readonly rest: Fields;
 }
 
 /**
- * How a run went, by the fields of the line that is logged when it ends:
- * `✔ run_… gpt-4o-mini rescued ×2 (reset, 503) 350 chars 3.7s, gap 393ms`. `undefined` for what is no such line.
+ * Summary of a run from the log line that ends it: `✔ run_… gpt-4o-mini rescued ×2 (reset, 503) 350 chars 3.7s, gap
+ * 393ms`. `undefined` if the fields aren't those of such a line.
  */
 export function endedRun(fields: Fields, paint: Paint): ShownEvent | undefined {
   const { level: _level, msg: _msg, run, outcome, upstream: _upstream, ...told } = fields;
@@ -74,7 +74,7 @@ const isOutcome = (value: unknown): value is Outcome => (OUTCOMES as readonly un
 
 const numberIn = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
-/** `cuts`: the interruptions. The log names the first of them only; attempts are all counted. */
+/** `cuts`: the interruptions. The log lists only the first few, but counts all attempts. */
 function wentText(outcome: Outcome, says: string, cuts: readonly Fields[], attempts: number): string {
   switch (outcome) {
     case 'recovered':
@@ -87,7 +87,7 @@ function wentText(outcome: Outcome, says: string, cuts: readonly Fields[], attem
     case 'rejected': {
       const last = cuts.at(-1);
       const why = last ? failureText(last) : says;
-      // Sizes and times follow, which are no part of the reason.
+      // Ends with a comma, because sizes and times follow that aren't part of the reason.
       return `${why}${attempts > 1 ? `, ${attempts} attempts` : ''},`;
     }
     default:
@@ -95,7 +95,7 @@ function wentText(outcome: Outcome, says: string, cuts: readonly Fields[], attem
   }
 }
 
-/** `401 from openai: key refused` */
+/** For example, `401 from openai: key refused`. */
 function failureText(cut: Fields): string {
   const status = statusOf(cut);
   const source = `from ${cut.upstream}`;

@@ -5,7 +5,7 @@ export type Paint = (text: string, style: Style) => string;
 
 const NAME_WIDTH = 12;
 
-/** A line for each fact, its name before it. */
+/** One line per fact, starting with its name. */
 export const factLines = (facts: readonly Fact[], paint: Paint): string[] =>
   facts.map(([name, value]) => `${paint(name.padEnd(NAME_WIDTH), 'dim')}${printable(value)}`);
 

@@ -6,7 +6,7 @@ export async function run({ operands }: Invocation): Promise<void> {
   process.stdout.write(helpOn(operands));
 }
 
-/** `words`: of a command, of a group of them, or none. */
+/** `words`: a command, a group of commands, or none. */
 function helpOn(words: readonly string[]): string {
   const [first] = words;
   if (first === undefined) return overview();

@@ -5,7 +5,7 @@ import { COMMANDS } from './table.ts';
 const INDENT = '  ';
 const GAP = '   ';
 
-/** How the command is written: `check [options] FILE`. */
+/** The command's syntax: `check [options] FILE`. */
 export const synopsis = ({ name, operand, options }: CommandDescription): string =>
   [name, ...(options.length > 0 ? ['[options]'] : []), ...(operand ? [operandText(operand)] : [])].join(' ');
 

@@ -4,11 +4,11 @@ import { type Paint, printable, type Style } from './terminal.ts';
 
 export interface LogLineOptions {
   readonly paint: Paint;
-  /** Says of an error where it was thrown. */
+  /** Includes the stack of each error. */
   readonly stacks: boolean;
 }
 
-/** An error, as src/lib/log.ts writes it. */
+/** An error as src/lib/log.ts writes it. */
 interface LoggedError {
   readonly type: string;
   readonly message: string;
@@ -23,12 +23,12 @@ const LEVEL_STYLES: ReadonlyMap<string, Style> = new Map([
   ['error', 'red'],
   ['fatal', 'red'],
 ]);
-/** What the log calls the end of a run. */
+/** The message that ends a run. */
 const RUN_ENDED = 'run ended';
 
 /**
- * One line of the log, `json` as pino writes it, for people: `18:05:50.123 warn  interrupted run_… cause=idle_stall`.
- * Whatever its fields say, the text is one line, and nothing in it but its colours is obeyed by a terminal.
+ * Formats a pino log line for people: `18:05:50.123 warn  interrupted run_… cause=idle_stall`. The result is always a
+ * single line, in which the terminal interprets nothing but the colours.
  */
 export function logLineText(json: string, options: LogLineOptions): string {
   const { time, ...line } = JSON.parse(json) as Fields;
@@ -38,7 +38,7 @@ export function logLineText(json: string, options: LogLineOptions): string {
   return [paint(clockText(time), 'dim'), text, ...fields].join(' ');
 }
 
-/** The level and what happened; then the error and the run that it is about, which have no need of a name. */
+/** Level and message, then error and run, which need no field name. */
 function event({ level, msg, run, err, ...others }: Fields, { paint, stacks }: LogLineOptions): ShownEvent {
   const name = String(level);
   const error = isLoggedError(err) ? `: ${errorText(err)}${stacks ? framesOf(err) : ''}` : '';
@@ -53,7 +53,7 @@ function event({ level, msg, run, err, ...others }: Fields, { paint, stacks }: L
 const fieldText = ([name, value]: readonly [string, unknown], paint: Paint): string =>
   `${paint(`${printable(name)}=`, 'dim')}${valueText(value)}`;
 
-/** As it is, where nothing in it could be taken for the next field. */
+/** Unquoted unless it could be confused with the next field. */
 function valueText(value: unknown): string {
   const told = isLoggedError(value) ? errorText(value) : value;
   const isBare = typeof told === 'string' && /^[^\s"=]+$/.test(told);
@@ -63,7 +63,7 @@ function valueText(value: unknown): string {
 const isLoggedError = (value: unknown): value is LoggedError =>
   isObject(value) && typeof value.type === 'string' && typeof value.message === 'string' && 'stack' in value;
 
-/** `Error: outer, caused by TypeError: inner (ECONNRESET)` */
+/** For example, `Error: outer, caused by TypeError: inner (ECONNRESET)`. */
 function errorText({ type, message, code, cause }: LoggedError): string {
   const isNew = typeof code === 'string' && !message.includes(code);
   const text = `${type}: ${message}${isNew ? ` (${code})` : ''}`;
@@ -71,11 +71,11 @@ function errorText({ type, message, code, cause }: LoggedError): string {
   return `${text}, caused by ${isLoggedError(cause) ? errorText(cause) : valueText(cause)}`;
 }
 
-/** The lines of a stack that name a place, as one. */
+/** The frames of a stack on one line. */
 const framesOf = ({ stack }: LoggedError): string =>
   (String(stack).match(/^ +at .*$/gm) ?? []).map((frame) => ` ${frame.trim()}`).join('');
 
-/** `18:05:50.123`, where this machine is. */
+/** For example, `18:05:50.123`, in local time. */
 function clockText(time: unknown): string {
   const date = new Date(String(time));
   if (Number.isNaN(date.getTime())) return '?';

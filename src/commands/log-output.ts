@@ -4,7 +4,7 @@ import { standardOutput } from '../lib/log.ts';
 import { logLineText } from './log-line.ts';
 import { painter } from './terminal.ts';
 
-/** Takes the lines of the log, each a JSON object, and writes them to standard output. */
+/** Takes the log's JSON lines and writes them to standard output in the configured format. */
 export function logOutput({ format, level }: Configuration['log']): DestinationStream {
   const { stdout, env } = process;
   const output = standardOutput();

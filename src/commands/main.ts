@@ -3,12 +3,15 @@ import { UsageError } from './command.ts';
 import { findCommand, membersOf, parseInvocation } from './command-line.ts';
 import { commandHelp, groupHelp, overview } from './help.ts';
 
-/** Something that was asked for did not succeed. */
+/** The requested operation failed. */
 const EXIT_FAILURE = 1;
-/** The command, or the configuration it needs, cannot be used as it is. */
+/** The command or its configuration is unusable as given. */
 const EXIT_USAGE = 2;
 
-/** Errors that the caller can mend are printed without a stack. By name, because these come with modules loaded late. */
+/**
+ * Errors that the user can fix are printed without a stack. Matched by name, because their classes are in modules
+ * imported on demand.
+ */
 const MENDABLE: Readonly<Record<string, number>> = {
   UsageError: EXIT_USAGE,
   ConfigurationError: EXIT_USAGE,
@@ -17,9 +20,9 @@ const MENDABLE: Readonly<Record<string, number>> = {
   CommandFailure: EXIT_FAILURE,
 };
 
-/** Carries out `holdfast` with these words, and ends the process with its status. Rejects with errors that are ours to mend. */
+/** Runs `holdfast` with these words and exits with its status. Rejects with errors that indicate a bug. */
 export async function main(words: readonly string[]): Promise<never> {
-  // The reader of the output, such as `head`, has had enough of it.
+  // The reader of the output, such as `head`, has closed the pipe.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
     throw error;

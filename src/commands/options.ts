@@ -3,7 +3,7 @@ import type { Assignment } from '../config/key-path.ts';
 import { CONFIGURATION_SCHEMA } from '../config/schema.ts';
 import type { OptionDescription } from './command.ts';
 
-/** Flags that stand for a key of the configuration, by name. */
+/** Flags that set a configuration key, by name. */
 const CONFIGURATION_FLAGS = {
   upstream: DEFAULT_UPSTREAM,
   port: ['listen', 'port'],
@@ -18,7 +18,7 @@ const CONFIGURATION_FLAGS = {
 
 const LOG = CONFIGURATION_SCHEMA.properties.log.properties;
 
-/** What `serve` takes, and whatever loads the configuration as it does. */
+/** Options of `serve` and of every other command that loads the configuration. */
 export const CONFIGURATION_OPTIONS: readonly OptionDescription[] = [
   { name: 'upstream', value: 'URL', says: 'where the API lives, e.g. https://api.openai.com/v1' },
   { name: 'port', value: 'PORT', says: 'API port (8080); 0 picks a free one' },
@@ -56,7 +56,6 @@ export const CONFIGURATION_OPTIONS: readonly OptionDescription[] = [
   { name: 'config', value: 'FILE', says: 'YAML file; see docs/configuration.md', completes: 'file' },
 ] satisfies readonly (OptionDescription & { name: keyof typeof CONFIGURATION_FLAGS | 'config' })[];
 
-/** What these flags say of the configuration. */
 export const assignmentsOf = (values: Readonly<Record<string, string | undefined>>): Assignment[] =>
   Object.entries(CONFIGURATION_FLAGS).flatMap(([name, path]): Assignment[] => {
     const text = values[name];
@@ -75,7 +74,9 @@ export const ADMIN_OPTION: OptionDescription = {
   says: `admin port of the replica (HOLDFAST_ADMIN_URL, else ${DEFAULT_ADMIN_URL})`,
 };
 
-/** How the owner of a run is given: never as an argument, which every user of the machine can see. */
+/**
+ * Options that identify a run's owner. The key is never an argument, because every user of the machine can see those.
+ */
 export const OWNER_OPTIONS: readonly OptionDescription[] = [
   {
     name: 'api',

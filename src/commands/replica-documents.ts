@@ -4,11 +4,11 @@ import { type RunDetail, type RunsDocument, STATUS_VERSION } from '../status/sna
 import { CommandFailure } from './command.ts';
 import type { ReplicaPort } from './replica-port.ts';
 
-/** `GET /runs` of the admin port. */
+/** `GET /runs` on the admin port. */
 export const readRuns = (admin: ReplicaPort): Promise<RunsDocument> =>
   readStatus<RunsDocument>(admin, '/runs');
 
-/** `GET /runs/{id}` of the admin port. */
+/** `GET /runs/{id}` on the admin port. */
 export const readRun = (admin: ReplicaPort, run: RunId): Promise<RunDetail> =>
   readStatus<RunDetail>(admin, `/runs/${run}`);
 
@@ -21,7 +21,7 @@ async function readStatus<Document extends { readonly version: number }>(
   return document as unknown as Document;
 }
 
-/** Throws a {@link CommandFailure}: the document of another version would be misread. */
+/** Throws a {@link CommandFailure}, because a document of another version would be misread. */
 export function requireVersion(version: unknown, { root }: ReplicaPort): void {
   if (version === STATUS_VERSION) return;
   throw new CommandFailure(
@@ -29,7 +29,7 @@ export function requireVersion(version: unknown, { root }: ReplicaPort): void {
   );
 }
 
-/** What this command reads of `GET` and `DELETE /holdfast/v1/runs/{id}`; a damaged journal leaves fields `null`. */
+/** The fields used from `GET` and `DELETE /holdfast/v1/runs/{id}`. A damaged journal leaves fields `null`. */
 export interface RunStatusDocument {
   readonly id: string;
   readonly wire: string | null;
@@ -59,7 +59,7 @@ export interface RunStatusSegment {
   readonly characters: Readonly<Record<string, number>>;
 }
 
-/** A run as its owner is shown it. `DELETE` cancels it first. */
+/** The owner's view of a run. `DELETE` cancels it first. */
 export async function askForRun(
   api: ReplicaPort,
   run: RunId,
@@ -75,7 +75,7 @@ export async function askForRun(
   return document as unknown as RunStatusDocument;
 }
 
-/** What the commands read of a task as its owner is shown it. */
+/** The fields used from the owner's view of a task. */
 export interface TaskDocument {
   readonly id: string;
   readonly status: string;
@@ -88,7 +88,7 @@ export interface TaskDocument {
   readonly budget_tokens: number | null;
   readonly steps: number;
   readonly steps_total: number | null;
-  /** Not of tasks in a list. */
+  /** Absent in lists. */
   readonly usage?: { readonly total_tokens: number };
   readonly last_step: StepDocument | null;
   readonly diverged: { readonly step: number; readonly changed: readonly string[] | null } | null;
@@ -105,7 +105,7 @@ export interface StepDocument {
   } | null;
 }
 
-/** One page of tasks, or of the steps of a task. */
+/** One page of tasks or of a task's steps. */
 export interface ListDocument<Entry> {
   readonly data: readonly Entry[];
   readonly has_more: boolean;
@@ -114,7 +114,7 @@ export interface ListDocument<Entry> {
 
 const TASKS = '/holdfast/v1/tasks';
 
-/** `verb`: what to do with it first. */
+/** `verb`: an action to perform first. */
 export async function askForTask(
   api: ReplicaPort,
   task: string,
@@ -133,7 +133,7 @@ export async function deleteTask(api: ReplicaPort, task: string): Promise<Record
   return api.json(`${TASKS}/${encodeURIComponent(task)}`, 'DELETE');
 }
 
-/** `query`: as the API takes it. */
+/** `query`: the API's query string. */
 export async function listTasks(api: ReplicaPort, query: string): Promise<ListDocument<TaskDocument>> {
   return listIn(api, `${TASKS}${query}`);
 }
@@ -146,7 +146,7 @@ export async function listSteps(
   return listIn(api, `${TASKS}/${encodeURIComponent(task)}/steps${query}`);
 }
 
-/** All that there is, in order, page by page: of `transcript` the answers of the steps, of `calls` the tool calls. */
+/** All entries in order, page by page. `transcript`: the answers of the steps. `calls`: the tool calls. */
 export async function* entriesOf(
   api: ReplicaPort,
   task: string,

@@ -6,7 +6,7 @@ import { CommandFailure, type Invocation, UsageError } from './command.ts';
 import { DEFAULT_ADMIN_URL, DEFAULT_API_URL } from './options.ts';
 import { printable } from './terminal.ts';
 
-/** A replica is asked for little, and is near. */
+/** Requests to a replica are small, and the replica is nearby. */
 const ANSWER_MAX_MS = 10_000;
 
 type Kind = 'admin' | 'api';
@@ -16,13 +16,13 @@ const PORTS = {
   api: { variable: 'HOLDFAST_API_URL', preset: DEFAULT_API_URL, name: 'API port', other: 'admin port' },
 } as const;
 
-/** One of the two ports of a replica. Whatever goes wrong is a {@link CommandFailure} that says what to do. */
+/** One of a replica's two ports. Every failure is a {@link CommandFailure} that says what to do. */
 export class ReplicaPort {
   readonly root: string;
   readonly #kind: Kind;
   readonly #headers: Readonly<Record<string, string>>;
 
-  /** Throws a {@link UsageError} for what is not a URL. */
+  /** Throws a {@link UsageError} if the URL is invalid. */
   constructor(
     kind: Kind,
     { values }: Pick<Invocation, 'values'>,
@@ -37,7 +37,7 @@ export class ReplicaPort {
     this.#headers = headers;
   }
 
-  /** The JSON object it answers with. `path`: below its root. `body`: of a `POST`. */
+  /** Resolves with the JSON object of the answer. `path`: below the root. `body`: of a `POST`. */
   async json(
     path: string,
     method: 'GET' | 'DELETE' | 'POST' = 'GET',
@@ -56,7 +56,7 @@ export class ReplicaPort {
     return document;
   }
 
-  /** Resolves with a response that begins well. `signal` ends it; else it may take as long as a replica needs at most. */
+  /** Resolves with a successful response. `signal` ends it; without one, a timeout applies. */
   async open(path: string, init: RequestInit = {}): Promise<Response> {
     let response: Response;
     try {
@@ -109,7 +109,7 @@ export class ReplicaPort {
   }
 }
 
-/** It may be back in a moment. */
+/** The replica may be back shortly. */
 export class ReplicaUnreachable extends CommandFailure {}
 
 const RUN_NOT_FOUND = {
@@ -123,16 +123,16 @@ function rootOf(text: string, source: string): string {
   if (!url || !/^https?:$/.test(url.protocol))
     throw new UsageError(`${source}: must be an http: or https: URL.`);
   if (url.username || url.password) throw new UsageError(`${source}: must not hold credentials.`);
-  // What SDKs have for a base URL will do.
+  // Also accepts an SDK's base URL, which ends in `/v1`.
   return (url.origin + url.pathname).replace(/\/+$/, '').replace(/\/v1$/, '');
 }
 
 const STANDARD_INPUT = 0;
 const KEY_VARIABLE = 'HOLDFAST_API_KEY';
-/** What to do where the owner has to be known. */
+/** The advice if the owner must be known. */
 export const GIVE_THE_KEY = `put the key in ${KEY_VARIABLE} or in a file named by --key-file`;
 
-/** Throws a {@link UsageError} for what cannot be the id of a run. */
+/** Throws a {@link UsageError} for an invalid run id. */
 export function runOperand({ operands }: Invocation): RunId {
   const [id = ''] = operands;
   if (!isRunId(id))
@@ -141,8 +141,8 @@ export function runOperand({ operands }: Invocation): RunId {
 }
 
 /**
- * Headers that show whose run it is; `undefined` when no key is given, and when only the admin port was named: a key in
- * the environment is there for other commands, too. Throws a {@link UsageError}.
+ * Headers that identify the owner. `undefined` if no key is given, or if only the admin port was named, because a key
+ * in the environment may be meant for other commands. Throws a {@link UsageError}.
  */
 export function ownerHeaders(
   invocation: Invocation,
@@ -157,7 +157,9 @@ export function ownerHeaders(
   return key === undefined ? undefined : { authorization: `Bearer ${key}` };
 }
 
-/** The key in `--key-file`, else in the environment; `undefined` when there is none. Throws a {@link UsageError}. */
+/**
+ * The key from `--key-file`, or else from the environment; `undefined` if there is none. Throws a {@link UsageError}.
+ */
 export function givenKey(
   { values }: Pick<Invocation, 'values'>,
   environment: NodeJS.ProcessEnv,

@@ -6,8 +6,8 @@ const RESCUED: ReadonlySet<unknown> = new Set<Outcome>(['recovered', 'salvaged']
 const FAILED: ReadonlySet<unknown> = new Set<Outcome>(['failed', 'rejected']);
 
 /**
- * `12 runs, 3 rescued, 1 failed, longest gap at most 500ms`. `runs`: those that ended, by `outcome`. `gaps`: the buckets
- * of the silences during recoveries, which know the longest one by its bounds alone.
+ * For example, `12 runs, 3 rescued, 1 failed, longest gap at most 500ms`. `runs`: ended runs by `outcome`. `gaps`:
+ * histogram buckets of the silences during recoveries, which give only an upper bound for the longest one.
  */
 export function summaryText(runs: readonly Sample[], gaps: readonly Sample[]): string {
   const sum = (isMeant: (outcome: unknown) => boolean) =>
@@ -22,7 +22,7 @@ export function summaryText(runs: readonly Sample[], gaps: readonly Sample[]): s
   ].join(', ');
 }
 
-/** Buckets count what is in the lower ones as well. Each upstream has its own. */
+/** Buckets are cumulative, and each upstream has its own. */
 function longestGap(gaps: readonly Sample[]): string | undefined {
   const counts = new Map<string | number, number>();
   for (const { labels, value } of gaps)

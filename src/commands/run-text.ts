@@ -5,7 +5,7 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
-/** `340ms`, `4.2s`, `3m05s`, `2h10m` */
+/** For example, `340ms`, `4.2s`, `3m05s` or `2h10m`. */
 export function durationText(duration_ms: number): string {
   const whole_ms = Math.max(0, Math.round(duration_ms));
   if (whole_ms < SECOND_MS) return `${whole_ms}ms`;
@@ -18,10 +18,10 @@ export function durationText(duration_ms: number): string {
   return `${Math.floor(whole_ms / HOUR_MS)}h${String(minutes).padStart(2, '0')}m`;
 }
 
-/** How a run ended, or what it does. */
+/** How a run ended, or its current state. */
 export const stateOf = ({ state, outcome }: RunSummary): string => printable(outcome ?? state);
 
-/** `+3.2s  attempt 2 at openai (prefill)`; times are counted from `created_at_ms`. */
+/** For example, `+3.2s  attempt 2 at openai (prefill)`; times are relative to `created_at_ms`. */
 export const timelineLine = (entry: TimelineEntry, created_at_ms: number): string =>
   `${`+${durationText(entry.at_ms - created_at_ms)}`.padStart(9)}  ${printable(wordsOf(entry))}`;
 
@@ -55,7 +55,7 @@ function wordsOf(entry: TimelineEntry): string {
     case 'ended':
       return `ended: ${entry.outcome}${entry.finish === undefined ? '' : ` (${entry.finish})`}`;
     default:
-      // A later release may tell more.
+      // A later release may send other kinds.
       return String((entry as { readonly kind: unknown }).kind);
   }
 }

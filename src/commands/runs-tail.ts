@@ -21,7 +21,7 @@ export function run(invocation: Invocation): Promise<void> {
     : tailTimeline(new ReplicaPort('admin', invocation, process.env), id, json);
 }
 
-/** Prints a run from its beginning to its end, as its owner. */
+/** Prints a run from beginning to end, as its owner. */
 async function tailAnswer(api: ReplicaPort, run: RunId, json: boolean): Promise<void> {
   const { wire: name } = await askForRun(api, run);
   const wire = WIRES[(name ?? 'chat_completions') as WireName];
@@ -43,17 +43,17 @@ async function tailAnswer(api: ReplicaPort, run: RunId, json: boolean): Promise<
   );
 }
 
-/** What the command brings of an answer when its cursor is ahead of the checkpoint. */
+/** The most that is kept of an answer, to resume with if the cursor is ahead of the checkpoint. */
 const TAIL_CHARACTERS_MAX = 1_048_576;
 const OPEN_MAX_MS = 30_000;
 
-/** The payloads received last, as the replica compares them with its own. */
+/** The latest payloads, which the replica compares with its own. */
 class ReceivedTail {
   seq = 0;
   readonly payloads: string[] = [];
   #characters = 0;
 
-  /** The ordinal of the event. */
+  /** Returns the event's ordinal. */
   add(payload: string): number {
     this.payloads.push(payload);
     this.#characters += payload.length;
@@ -87,7 +87,7 @@ type Outcome = Extract<TimelineEntry, { kind: 'ended' }>['outcome'];
 
 const UNFINISHED: ReadonlySet<Outcome> = new Set(['failed', 'rejected', 'cancelled', 'salvaged']);
 
-/** Prints the timeline of a run on one replica until the run has ended there. */
+/** Prints a run's timeline on one replica until the run ends there. */
 async function tailTimeline(admin: ReplicaPort, run: RunId, json: boolean): Promise<void> {
   const printer = new TimelinePrinter(run, json);
   printer.catchUp(await readRun(admin, run));
@@ -98,7 +98,7 @@ async function tailTimeline(admin: ReplicaPort, run: RunId, json: boolean): Prom
         const news = parsedJson(data) as (FeedUpdate & { readonly version?: number }) | undefined;
         if (event === 'snapshot') {
           requireVersion(news?.version, admin);
-          // What happened before it, or was left out of the feed, is in the run's own timeline.
+          // Earlier entries, and those missing from the feed, are in the run's own timeline.
           printer.catchUp(await readRun(admin, run));
         } else if (event === 'update') printer.printUpdate(news?.entries ?? []);
         return printer.outcome !== undefined;
@@ -108,7 +108,7 @@ async function tailTimeline(admin: ReplicaPort, run: RunId, json: boolean): Prom
     throw new CommandFailure(`${run} was not finished: ${printer.outcome}.`);
 }
 
-/** Prints every entry once, whether it comes with the feed, with the run's timeline or with both. */
+/** Prints every entry once, whether it comes from the feed, the run's timeline or both. */
 class TimelinePrinter {
   outcome: Outcome | undefined;
   readonly #run: RunId;
@@ -143,16 +143,16 @@ class TimelinePrinter {
   }
 }
 
-/** Keep-alives come more often; a replica that sends none of them for so long is gone. */
+/** A replica that sends nothing for this long, not even a keep-alive, is gone. */
 const SILENCE_MAX_MS = 90_000;
 const PAUSE_MIN_MS = 100;
 const PAUSE_MAX_MS = 2000;
-/** How long nothing new may come before the command gives up. */
+/** How long the command keeps reconnecting without receiving anything new. */
 const FRUITLESS_MAX_MS = 60_000;
 
 /**
- * Reads the events of a stream until `read` returns true for the last one, however often the connection breaks. `open`
- * opens the stream again, its controller closes the connection. Rejects with what is wrong when connecting again is of no use.
+ * Reads a stream's events until `read` returns true, however often the connection breaks. `open` reopens the stream;
+ * its controller closes the connection. Rejects if reconnecting can't help.
  */
 async function followEvents(
   open: (closing: AbortController) => Promise<Response>,
@@ -182,7 +182,9 @@ async function followEvents(
   }
 }
 
-/** The events of one response as they come. Ends where the body does, and rejects when it breaks off or falls silent. */
+/**
+ * The events of one response as they arrive. Ends with the body, and rejects if the body breaks off or falls silent.
+ */
 async function* eventsOf(response: Response, closing: AbortController): AsyncGenerator<EventSourceMessage> {
   const arrived: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (event) => arrived.push(event) });

@@ -55,11 +55,11 @@ function rowOf(summary: RunSummary, now_ms: number): string[] {
   ];
 }
 
-/** What was wrong last, and what was done about it. */
+/** The last interruption and the plan that followed. */
 const lastOf = ({ cause, plan }: RunSummary): string =>
   printable([cause, plan].filter((word) => word !== undefined).join(' '));
 
-/** `holdfast runs show`: as the replica that delivers it knows it, or as its owner may see it. */
+/** `holdfast runs show`: the delivering replica's view, or the owner's. */
 export async function showRun(invocation: Invocation): Promise<void> {
   const id = runOperand(invocation);
   const owner = ownerHeaders(invocation, process.env);

@@ -14,7 +14,7 @@ export const run = ({ values }: Invocation): Promise<void> =>
     async () => (await import('../workers/supervisor.ts')).openSupervisor,
   );
 
-/** What is written to terminals is for people; programs get a line when it listens, and the log as JSON. */
+/** Terminals get text for people. Otherwise one line says that the replica listens, and the log is JSON. */
 function viewOf({ stderr, env }: NodeJS.Process): OperatorView {
   stderr.on('error', tolerateClosedTerminal);
   const write = (text: string) => void stderr.write(text);

@@ -52,7 +52,7 @@ const REASON_OPTION: OptionDescription = {
   says: 'the reason, shown with the task',
 };
 
-/** A command that says something of a task. */
+/** A command that changes a task's state. */
 const taskCommand = (verb: string, says: string, details: readonly string[]): CommandDescription => ({
   name: `tasks ${verb}`,
   operand: TASK,
@@ -62,7 +62,7 @@ const taskCommand = (verb: string, says: string, details: readonly string[]): Co
   load: async () => ({ run: (await import('./tasks.ts')).changeTask(verb) }),
 });
 
-/** Every command. The help, the completions and docs/cli.md are made of this. */
+/** Every command. The help, the completions and docs/cli.md are generated from this table. */
 export const COMMANDS: readonly CommandDescription[] = [
   {
     name: 'serve',
@@ -253,7 +253,7 @@ export const COMMANDS: readonly CommandDescription[] = [
   },
 ];
 
-/** The first words of all commands, each once, in order. */
+/** The first word of every command, in order and without repetition. */
 export const firstWords = (): string[] => [
   ...new Set(COMMANDS.map(({ name }) => name.split(' ', 1)[0] ?? '')),
 ];

@@ -15,7 +15,7 @@ import { durationText } from './run-text.ts';
 import { painter, printable, printJson, printJsonLine, widthOfOutput } from './terminal.ts';
 import { type Column, textTable } from './text-table.ts';
 
-/** Of one answer of the API. */
+/** Limits per answer of the API. */
 const TASKS_SHOWN_MAX = 100;
 const STEPS_SHOWN_MAX = 20;
 
@@ -85,11 +85,11 @@ function stepRow({ number, run }: StepDocument): string[] {
   ];
 }
 
-/** `3`, or `3 of 7` where it is known how many there will be. */
+/** For example, `3`, or `3 of 7` if the total is known. */
 const stepsText = ({ steps, steps_total }: TaskDocument): string =>
   steps_total === null ? String(steps) : `${steps} of ${steps_total}`;
 
-/** `at step 3: messages[4] changed`, as far as that is known. */
+/** For example, `at step 3: messages[4] changed`; the paths are omitted if unknown. */
 function divergenceText({ step, changed }: NonNullable<TaskDocument['diverged']>): string {
   const paths = changed?.length ? `: ${changed.join(', ')} changed` : '';
   return `at step ${step}${paths}`;

@@ -12,38 +12,41 @@ export interface Output extends Pick<Writable, 'write'> {
   readonly columns?: number;
 }
 
-/** Gives a text a style, where its output has any. */
+/** Styles a text if its output supports it. */
 export type Paint = (text: string, style: Style) => string;
 
-/** Colours are for terminals, unless their user wants none (https://no-color.org). */
+/** Colours only on terminals, unless the user disables them (https://no-color.org). */
 export function painter(output: Output, environment: NodeJS.ProcessEnv): Paint {
   const isPlain = output.isTTY !== true || (environment.NO_COLOR ?? '') !== '' || environment.TERM === 'dumb';
   return (text, style) => (isPlain ? text : `${ESCAPE}[${CODES[style]}m${text}${ESCAPE}[0m`);
 }
 
-/** The columns of a terminal; every other output takes lines of any length. */
+/** The terminal's width; infinite for any other output. */
 export const widthOfOutput = ({ isTTY, columns }: Output): number =>
   isTTY === true && columns !== undefined && columns > 0 ? columns : Number.POSITIVE_INFINITY;
 
-/** Foreign text on one line: control characters are spelled out. */
+/** Untrusted text on one line, with control characters spelled out. */
 export const printable = (text: string): string => text.toWellFormed().replace(CONTROLS, spelled);
 
-/** The same of text that may have several lines. */
+/** Like {@link printable}, but keeps line breaks and tabs. */
 export const printableLines = (text: string): string =>
   text.toWellFormed().replace(CONTROLS, (control) => (/[\n\t]/.test(control) ? control : spelled(control)));
 
 const spelled = (control: string): string =>
   `\\u${(control.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
 
-/** One document. What a terminal would obey is escaped as JSON has it. */
+/** Prints one JSON document. Characters that a terminal would interpret are escaped as in JSON. */
 export const printJson = (document: object): void =>
   void process.stdout.write(`${printableLines(JSON.stringify(document, undefined, 2))}\n`);
 
-/** One line of many. */
+/** Prints one line of JSON Lines. */
 export const printJsonLine = (line: object): void =>
   void process.stdout.write(`${printableLines(JSON.stringify(line))}\n`);
 
-/** What `load` returns or resolves with. Where the output is JSON, what is wrong with the configuration is printed as such: `undefined`. */
+/**
+ * Resolves with the result of `load`. If `json` is set, a configuration error is printed as JSON and the result is
+ * `undefined`.
+ */
 export async function orProblems<Loaded>(
   json: boolean,
   load: () => Loaded | Promise<Loaded>,

@@ -1,5 +1,5 @@
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
-/** Scripts and pictures that terminals draw two columns wide. */
+/** Characters that terminals draw two columns wide. */
 const WIDE =
   /^(?:\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}])/u;
 const PLAIN = /^[ -~]*$/;
@@ -7,9 +7,9 @@ const ELLIPSIS = '…';
 
 export interface Column {
   readonly title: string;
-  /** May be cut down to so many columns of the terminal; without it, it is never cut. */
+  /** The column may be cut to this many terminal columns; if absent, it is never cut. */
   readonly width_min?: number;
-  /** Left out where there is no room, the highest first; without it, it always stays. */
+  /** Columns with the highest value are omitted first if space runs out; if absent, the column always stays. */
   readonly expendable?: number;
   readonly align?: 'right';
 }
@@ -17,7 +17,7 @@ export interface Column {
 const GAP = 2;
 
 /**
- * Lines of a table, no wider than `width` as far as its columns allow. The first line has the titles. Cells must be
+ * Formats a table, no wider than `width` if its columns allow it. The first line contains the titles. Cells must be
  * printable.
  */
 export function textTable(
@@ -36,7 +36,7 @@ export function textTable(
   );
 }
 
-/** Without the columns that there is no room for even when the others are cut. */
+/** Omits columns until the rest fits when cut to its minimum widths. */
 function chosen(columns: readonly Column[], rows: readonly (readonly string[])[], width: number): Column[] {
   const shown = [...columns];
   const least = () =>
@@ -64,7 +64,7 @@ const natural = (
     return rows.reduce((most, cells) => Math.max(most, widthOf(cells[place] ?? '')), widthOf(column.title));
   });
 
-/** Takes what is too much from the widest column that can be cut, one by one. */
+/** Removes the excess from the widest columns that can be cut. */
 function shrunk(shown: readonly Column[], widths: number[], width: number): number[] {
   let excess = widths.reduce((sum, each) => sum + each + GAP, -GAP) - width;
   while (excess > 0) {
@@ -86,11 +86,11 @@ function cell(text: string, width: number, { align }: Column): string {
   return align === 'right' ? space + short : short + space;
 }
 
-/** How many columns of a terminal the text takes. */
+/** The number of terminal columns that the text takes. */
 export const widthOf = (text: string): number =>
   PLAIN.test(text) ? text.length : charactersOf(text).reduce((sum, one) => sum + columnsOf(one), 0);
 
-/** `text` in at most so many columns; what is left off is marked. */
+/** Cuts the text to at most `columns_max` columns and marks the cut. */
 function fitted(text: string, columns_max: number): string {
   if (widthOf(text) <= columns_max) return text;
   let kept = '';

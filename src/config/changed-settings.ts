@@ -3,8 +3,8 @@ import { isObject } from '../lib/json.ts';
 import { formatPath, type KeyPath } from './key-path.ts';
 
 /**
- * The settings that differ, by name: `upstreams.openai.base_url`. A list is one setting, and so is a section that only one
- * of the two has. Never has a value.
+ * The names of settings that differ, such as `upstreams.openai.base_url`. A list counts as one setting, and so does a
+ * section that only one side has. Never includes values.
  */
 export function changedSettings(before: unknown, after: unknown, path: KeyPath = []): string[] {
   if (!isObject(before) || !isObject(after))
@@ -13,7 +13,7 @@ export function changedSettings(before: unknown, after: unknown, path: KeyPath =
   const inner = [...new Set([...keys, ...others])].flatMap((key) =>
     changedSettings(before[key], after[key], [...path, key]),
   );
-  // The first upstream is the one for all that is on no route.
+  // The order matters because models without a route go to the first upstream.
   const isReordered = inner.length === 0 && formatPath(path) === 'upstreams' && keys[0] !== others[0];
   return isReordered ? [formatPath(path)] : inner;
 }

@@ -3,7 +3,7 @@ import { type ClientConfiguration, type Configuration, isKeyed, keyPathOf } from
 import { formatPath } from './key-path.ts';
 import { type Problem, suggestion } from './problem.ts';
 
-/** What is wrong with clients that a schema cannot say. Never holds a token. */
+/** Faults of clients that the schema can't express. Never includes a token. */
 export function clientFaults({ clients, upstreams, routes }: Configuration): Problem[] {
   const models = routes.map(({ model }) => model);
   return clients.flatMap((client, index) => {
@@ -31,7 +31,9 @@ function repetitionFault(
   return same === -1 ? undefined : `is the ${key} of clients[${same}], too.`;
 }
 
-/** As it comes in a header, whole: spaces around it are not part of it there, and what precedes one is a scheme. */
+/**
+ * The token must arrive unchanged in a header, where surrounding spaces are dropped and a preceding word is a scheme.
+ */
 function tokenFault(
   { token }: ClientConfiguration,
   upstreams: Configuration['upstreams'],
@@ -48,11 +50,11 @@ function routeFault(route: string, models: readonly string[]): string | undefine
   return `no route has the model "${route}".${suggestion(route, models)}`;
 }
 
-/** Headers that providers, HTTP or this program have a use for. */
+/** Headers that providers, HTTP or this program already use. */
 const OTHER_USE =
   /^(accept|authorization|connection|cookie|expect|host|idempotency-key|last-event-id|origin|te|traceparent|tracestate|trailer|upgrade|user-agent|via|x-amz-security-token|(.*-)?api-key|(accept|anthropic|cf-aig|content|holdfast|keep|openai|proxy|sec|transfer)-.*)$/i;
 
-/** What is wrong with how owners are named that a schema cannot say. */
+/** Faults of the owner settings that the schema can't express. */
 export function ownerFaults({ owner, clients }: Configuration): Problem[] {
   const { header, claim, jwks_url } = owner;
   const faults: [string, string | undefined][] =
@@ -80,7 +82,7 @@ function claimFault(header: string | undefined, clients: readonly ClientConfigur
     : undefined;
 }
 
-/** Keys that come over a network unprotected could be those of an attacker. */
+/** Keys fetched over an unprotected network could be an attacker's. */
 function keysFault(jwks_url: string | undefined): string | undefined {
   if (jwks_url === undefined)
     return 'is missing; owner.claim needs the URL of the keys that the tokens are signed with.';
@@ -91,7 +93,10 @@ function keysFault(jwks_url: string | undefined): string | undefined {
     : 'must be an https: URL, like https://login.example.com/.well-known/jwks.json; http: only for an address of this machine.';
 }
 
-/** What every process that reaches the port can do, and upstreams that clients are not asked for a token for. */
+/**
+ * Warns about access that is open to every process that can reach the port, and about upstreams that need no client
+ * token.
+ */
 export function accessDoubts({ upstreams, clients, owner, listen: { host } }: Configuration): string[] {
   const isOpen = clients.length === 0 && owner.claim === undefined && !isLoopback(hostnameOf(host));
   const claims =

@@ -30,7 +30,7 @@ export const OWNER_SCHEMA = section("The owner of a run, if it isn't the credent
   },
 });
 
-/** Without a default for `runs`: where it is left out, the limit of every owner counts. */
+/** `runs` has no default: if absent, the limit of every owner applies. */
 export const CLIENTS_SCHEMA = {
   type: 'array',
   description:

@@ -5,7 +5,7 @@ import type { CONFIGURATION_SCHEMA } from './schema.ts';
 
 type DeepReadonly<Value> = { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> };
 
-/** The configuration after flags, environment and file were merged, defaults filled in and everything checked. */
+/** The validated configuration, merged from flags, environment and file, with defaults filled in. */
 export type Configuration = DeepReadonly<FromSchema<typeof CONFIGURATION_SCHEMA>>;
 
 export type UpstreamConfiguration = Configuration['upstreams'][string];
@@ -21,29 +21,32 @@ export type BreakerLimits = Configuration['breaker'];
 export type ClockLimits = Configuration['clocks'];
 export type Limits = Configuration['limits'];
 
-/** Where clients put the credential that says who they are. */
+/** Headers that may carry a client's credential. */
 export const CLIENT_CREDENTIALS = ['authorization', 'api-key', 'x-api-key', 'x-goog-api-key'] as const;
-/** The token of a gateway before the provider: says who its client is where nothing else does. */
+/** The token for a gateway in front of the provider. Identifies the client if nothing else does. */
 export const GATEWAY_CREDENTIAL = 'cf-aig-authorization';
 
-/** Those headers of an account with a provider that are secret. */
+/** Headers of a provider account that are secret. */
 export const SECRET_HEADERS: readonly string[] = [
   ...CLIENT_CREDENTIALS,
   GATEWAY_CREDENTIAL,
   'x-amz-security-token',
 ];
 
-/** Headers of a client's account with its provider. Where an upstream has a key of the operator's, none of them reaches it. */
+/**
+ * Headers of the client's provider account. None of them reaches an upstream for which the operator has configured a
+ * key.
+ */
 export const CREDENTIAL_HEADERS: readonly string[] = [
   ...SECRET_HEADERS,
   'openai-organization',
   'openai-project',
 ];
 
-/** Settings that bring a key for every request, of which an upstream has one at most. */
+/** Settings that provide a key for every request. An upstream has at most one of them. */
 export const KEY_SETTINGS = ['api_key_file', 'api_key_command', 'api_key'] as const;
 
-/** Where the key of the operator's comes from with which it is asked, and never with one of a client; `undefined` where there is none. */
+/** The setting that provides the operator's key, which replaces the client's; `undefined` if there is none. */
 export function keySettingOf(upstream: UpstreamKey): keyof UpstreamKey | undefined {
   const setting = KEY_SETTINGS.find((name) => upstream[name] !== undefined);
   if (setting !== undefined) return setting;
@@ -52,27 +55,26 @@ export function keySettingOf(upstream: UpstreamKey): keyof UpstreamKey | undefin
 
 type UpstreamKey = Pick<UpstreamConfiguration, (typeof KEY_SETTINGS)[number] | 'headers'>;
 
-/** It is asked with a key of the operator's, and never with one of a client. */
+/** Whether requests use the operator's key instead of the client's. */
 export const isKeyed = (upstream: UpstreamKey): boolean => keySettingOf(upstream) !== undefined;
 
-/** Its key may be another one by the next attempt. */
+/** Whether the key may change between attempts. */
 export const isRenewed = ({ api_key_file, api_key_command }: UpstreamKey): boolean =>
   api_key_file !== undefined || api_key_command !== undefined;
 
-/** Where the key of an upstream is configured, or would be. */
+/** The setting that contains the upstream's key, or would contain it. */
 export const keyPathOf = (name: string, upstream: UpstreamKey): string =>
   `upstreams.${name}.${keySettingOf(upstream) ?? 'api_key'}`;
 
-/** `name` of a header, in any case. */
+/** `name`: of a header, in any case. */
 export const isClientCredential = (name: string): boolean =>
   (CLIENT_CREDENTIALS as readonly string[]).includes(name.toLowerCase());
 
-/** How many processes serve. */
 export const workerCount = ({ workers }: Pick<Configuration, 'workers'>): number =>
   typeof workers === 'number' ? workers : availableParallelism();
 
 const LOOPBACK = '127.0.0.1';
-/** Every interface, in the notation that a URL has for it, and the loopback address of the same kind. */
+/** The wildcard addresses in URL notation, each with the loopback address of the same family. */
 const LOOPBACKS: Readonly<Record<string, string>> = {
   '0.0.0.0': LOOPBACK,
   '[::]': '::1',

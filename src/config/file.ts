@@ -3,21 +3,21 @@ import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from 'yaml
 import { formatPath, type KeyPath, type Sources, typedValue } from './key-path.ts';
 import { ConfigurationError, type Problem } from './problem.ts';
 
-/** More than any sensible file refers to an anchor; fewer than it takes to exhaust the memory with them. */
+/** More aliases than any sensible file has, but too few to exhaust the memory. */
 const ALIASES_MAX = 100;
 
 export interface ConfigurationFile {
-  /** The document as it is, variables expanded, not yet validated. */
+  /** The parsed document with variables expanded, not validated yet. */
   readonly tree: unknown;
   /** `file:line:column` of every key. */
   readonly sources: Sources;
-  /** Environment variables the file refers to. */
+  /** Environment variables that the file refers to. */
   readonly variables: ReadonlySet<string>;
-  /** Variables that are not set, and what else cannot be expanded. */
+  /** Unset variables and other failed expansions. */
   readonly problems: readonly Problem[];
 }
 
-/** Throws a {@link ConfigurationError} for a file that cannot be read or is not YAML. */
+/** Throws a {@link ConfigurationError} if the file can't be read or isn't YAML. */
 export function readConfigurationFile(path: string, environment: NodeJS.ProcessEnv): ConfigurationFile {
   let text: string;
   try {
@@ -51,8 +51,8 @@ function parseConfiguration(text: string, file: string, environment: NodeJS.Proc
 }
 
 /**
- * One walk over a parsed document: notes where every key is and expands the variables in its values, in place. `place`: of an
- * offset in the file. `unmask`: of a value as it is in the document.
+ * Walks a parsed document once, recording the position of every key and expanding variables in its values in place.
+ * `place`: formats an offset in the file. `unmask`: restores the references in a value.
  */
 function expandDocument(
   contents: unknown,
@@ -64,7 +64,7 @@ function expandDocument(
   const variables = new Set<string>();
   const problems: Problem[] = [];
 
-  /** Variables are not expanded in keys, so a masked one is shown as it was written. */
+  /** Variables aren't expanded in keys, so masked references are restored as written. */
   const keyOf = (key: unknown): string => {
     if (!isScalar(key)) return String(key);
     if (typeof key.value === 'string') key.value = unmask(key.value);
@@ -98,10 +98,10 @@ function expandDocument(
   return { sources, variables, problems };
 }
 
-/** `$${` is a literal `${`; `${NAME}` and `${NAME:-default}` are replaced; any other `${` is a mistake. */
+/** `$${` is a literal `${`; `${NAME}` and `${NAME:-default}` are replaced; any other `${` is an error. */
 const PATTERN = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}\n]*))?\}|\$\{/g;
 
-/** Private-use characters: YAML takes them as plain text, and no configuration has them. */
+/** Private-use characters, which YAML treats as plain text and no configuration contains. */
 const MASK_FIRST = '\uE000';
 const MASK_REST = '\uE001';
 const MASK_INDEX = 0xe100;
@@ -109,8 +109,8 @@ const MASK_INDEX_MAX = 0xf8ff;
 const MASK = /\uE000([\uE100-\uF8FF])\uE001*/g;
 
 /**
- * YAML has no place for the braces of `{ api_key: ${KEY} }`, yet that is how it is written: references are replaced by
- * as many characters without a meaning, and put back into the values that were parsed.
+ * YAML would interpret the braces in `{ api_key: ${KEY} }`. References are therefore masked with as many neutral
+ * characters and restored in the parsed values.
  */
 function maskReferences(text: string): { masked: string; unmask: (value: string) => string } {
   const references: string[] = [];
@@ -127,13 +127,13 @@ function maskReferences(text: string): { masked: string; unmask: (value: string)
 
 interface Expansion {
   readonly text: string;
-  /** Variables that were referred to, set or not. */
+  /** Variables that the text refers to, set or not. */
   readonly names: readonly string[];
-  /** What could not be expanded, with the remedy. */
+  /** Failed expansions, each with its remedy. */
   readonly faults: readonly string[];
 }
 
-/** As in a shell, the default also stands in for a variable that is empty. */
+/** As in a shell, the default also replaces an empty variable. */
 function expand(text: string, environment: NodeJS.ProcessEnv): Expansion {
   const names: string[] = [];
   const faults: string[] = [];

@@ -2,7 +2,7 @@ import type { Configuration } from './configuration.ts';
 import { ConfigurationError, type Problem } from './problem.ts';
 import { readFileOf } from './text-file.ts';
 
-/** Checks that every `api_key_file` can be read. Throws {@link ConfigurationError}. */
+/** Checks that every `api_key_file` is readable. Throws {@link ConfigurationError}. */
 export function checkKeyFiles({ upstreams }: Pick<Configuration, 'upstreams'>): void {
   const problems: Problem[] = [];
   for (const [name, { api_key_file }] of Object.entries(upstreams)) {

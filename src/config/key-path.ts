@@ -4,14 +4,14 @@ import type { Schema } from './schema-terms.ts';
 
 export type KeyPath = readonly (string | number)[];
 
-/** `routes[0].targets[1].upstream` */
+/** For example, `routes[0].targets[1].upstream`. */
 export const formatPath = (path: KeyPath): string =>
   path.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`;
     return text === '' ? key : `${text}.${key}`;
   }, '');
 
-/** The schema of the value at `path`, if the configuration has such a key. */
+/** The schema of the value at `path`; undefined if there is no such key. */
 export function schemaAt(path: KeyPath): Schema | undefined {
   let schema: Schema | undefined = CONFIGURATION_SCHEMA;
   for (const key of path) schema = schema && childSchema(schema, key);
@@ -24,7 +24,7 @@ function childSchema(schema: Schema, key: string | number): Schema | undefined {
   return schema.additionalProperties === false ? undefined : schema.additionalProperties;
 }
 
-/** Text from a flag, the environment or an expanded file value, as the type the key has. */
+/** Converts text from a flag, the environment or an expanded file value to the key's type. */
 export function typedValue(path: KeyPath, text: string): string | number | boolean {
   const type = schemaAt(path)?.type;
   if ((type === 'integer' || Array.isArray(type)) && /^-?\d+$/.test(text)) return Number(text);
@@ -33,7 +33,7 @@ export function typedValue(path: KeyPath, text: string): string | number | boole
   return text;
 }
 
-/** Every key that holds one value and is not inside a map or a list. */
+/** Every single-valued key outside maps and lists. */
 export function scalarPaths(schema: Schema = CONFIGURATION_SCHEMA, path: readonly string[] = []): string[][] {
   return Object.entries(schema.properties ?? {}).flatMap(([key, child]) => {
     if (child.type === 'object') return scalarPaths(child, [...path, key]);
@@ -45,14 +45,14 @@ export function scalarPaths(schema: Schema = CONFIGURATION_SCHEMA, path: readonl
 export interface Assignment {
   readonly path: readonly string[];
   readonly text: string;
-  /** `HOLDFAST_PORT`, `--port` */
+  /** `HOLDFAST_PORT` or `--port`. */
   readonly source: string;
 }
 
-/** Where each key's value came from. */
+/** The origin of each key's value. */
 export type Sources = Map<string, string>;
 
-/** `tree` with the assigned value; unchanged where the file has something else than a section in the way. */
+/** Returns `tree` with the assigned value, or unchanged if the path leads through something that isn't a section. */
 export function assign(tree: unknown, path: readonly string[], text: string, parents: KeyPath = []): unknown {
   const [key, ...rest] = path;
   if (key === undefined) return typedValue(parents, text);

@@ -11,29 +11,29 @@ import { readFileOf } from './text-file.ts';
 import { validateTree } from './validation.ts';
 
 export interface ConfigurationSources {
-  /** Path of the YAML file; `HOLDFAST_CONFIG` when absent, none when that is absent too. */
+  /** Path of the YAML file. Defaults to `HOLDFAST_CONFIG`; without either, no file is read. */
   readonly file?: string | undefined;
-  /** Values of command line flags. */
+  /** Values of command-line flags. */
   readonly flags?: readonly Assignment[];
   readonly environment: NodeJS.ProcessEnv;
 }
 
 export interface LoadedConfiguration {
   readonly configuration: Configuration;
-  /** Nothing that prevents a start: unknown variables, values that look wrong. */
+  /** Problems that don't prevent a start: unknown variables, suspicious values. */
   readonly warnings: readonly string[];
 }
 
-/** The file that the configuration is read from, if it is read from one. */
+/** The configuration's file, if any. */
 export const configurationFile = ({ file, environment }: ConfigurationSources): string | undefined =>
   file ?? (environment[CONFIG_VARIABLE] || undefined);
 
-/** A further check of a configuration whose values are all of their kinds. Throws {@link ConfigurationError}. */
+/** An additional check of a configuration that matches the schema. Throws {@link ConfigurationError}. */
 type Check = (configuration: Configuration) => unknown;
 
 /**
- * Flags win over the environment, which wins over the file, which wins over defaults. `checks`: made together with those of
- * what refers to what. Throws {@link ConfigurationError}.
+ * Flags override the environment, which overrides the file, which overrides defaults. `checks`: run together with the
+ * reference checks. Throws {@link ConfigurationError}.
  */
 export function loadConfiguration(
   from: ConfigurationSources,
@@ -57,8 +57,8 @@ export function loadConfiguration(
 }
 
 /**
- * Checks what was merged and fills in what was left out. `unexpanded`: what is known to be wrong already, which needs no second
- * complaint. Throws {@link ConfigurationError}.
+ * Validates the merged tree and fills in defaults. `unexpanded`: problems that are already known and needn't be
+ * reported twice. Throws {@link ConfigurationError}.
  */
 export function completeConfiguration(
   tree: unknown,
@@ -69,7 +69,7 @@ export function completeConfiguration(
   const invalid = validateTree(tree).map((problem) =>
     problem.path === 'upstreams' ? { ...problem, message: NO_UPSTREAM } : problem,
   );
-  // What satisfies the schema is of the type that is derived from it.
+  // The type is derived from the schema, so valid data has it.
   const configuration = tree as Configuration;
   const found =
     invalid.length > 0
@@ -91,14 +91,17 @@ function problemsOf(check: Check, configuration: Configuration): readonly Proble
   }
 }
 
-/** An upstream that was named outside the file is meant to be used: without routes, the first one is. */
+/**
+ * An upstream named outside the file is meant to be used. Without routes the first one serves, so it moves to the
+ * front.
+ */
 function withDefaultFirst(tree: unknown): unknown {
   if (!isObject(tree) || !isObject(tree.upstreams)) return tree;
   const { default: preferred, ...others } = tree.upstreams;
   return { ...tree, upstreams: { default: preferred, ...others } };
 }
 
-/** With the place of the key itself, or of the nearest section around it that has one. */
+/** Adds the position of the key, or of the nearest enclosing section with a known one. */
 function located(problems: readonly Problem[], sources: Sources): Problem[] {
   return problems.map((problem) => {
     for (let path = problem.path; path !== ''; path = path.replace(/[.[][^.[]*$|^[^.[]*$/, '')) {
@@ -109,17 +112,17 @@ function located(problems: readonly Problem[], sources: Sources): Problem[] {
   });
 }
 
-/** How connections to an origin are made. */
+/** How to connect to an origin. */
 export interface ConnectionSettings {
-  /** The authorities that they trust, and the certificate that they show. */
+  /** The trusted authorities and the client certificate. */
   readonly secure?: SecureContext;
-  /** What `secure` is made of: by setting, the path and a digest of its content. */
+  /** The files that `secure` was made from: for each setting, the path and a digest of the content. */
   readonly files?: Readonly<Record<string, string>>;
-  /** URL of the HTTP proxy that they are made by. Without it the environment may name one. */
+  /** URL of the HTTP proxy. If absent, the environment may name one. */
   readonly proxy?: string;
 }
 
-/** The settings of connections to upstreams, by origin. Reads certificates and keys. Throws {@link ConfigurationError}. */
+/** Connection settings of the upstreams by origin. Reads certificates and keys. Throws {@link ConfigurationError}. */
 export function readConnections({
   upstreams,
 }: Pick<Configuration, 'upstreams'>): Readonly<Record<string, ConnectionSettings>> {
@@ -159,7 +162,7 @@ export function readConnections({
 
 const PEM_FILES = ['ca_file', 'client_cert_file', 'client_key_file'] as const;
 
-/** Made once for all connections: parsing the system's authorities for each of them would cost milliseconds. */
+/** Created once for all connections, because parsing the system's authorities each time would take milliseconds. */
 export const secureContext = (ca?: string, cert?: string, key?: string): SecureContext =>
   createSecureContext({
     ...(ca !== undefined && { ca: [...getCACertificates('default'), ca] }),

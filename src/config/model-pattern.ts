@@ -1,6 +1,6 @@
 /**
- * A model name in which `*` stands for any characters. Not a regular expression: several stars in one would take
- * time that is exponential in the length of a name that clients choose.
+ * A model name in which `*` stands for any characters. Not a regular expression, because several stars could take time
+ * exponential in the length of the name, which clients choose.
  */
 export class ModelPattern {
   readonly #first: string;

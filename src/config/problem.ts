@@ -1,14 +1,14 @@
 /** One thing wrong with the configuration. */
 export interface Problem {
-  /** Dotted path of the key, `upstreams.openai.base_url`; empty for the document as a whole. */
+  /** Dotted path of the key, such as `upstreams.openai.base_url`; empty for the whole document. */
   readonly path: string;
-  /** What is wrong and what to do about it. Never holds a secret. */
+  /** What is wrong and how to fix it. Never includes a secret. */
   readonly message: string;
   /** Where the value came from: `holdfast.yaml:3:5`, `HOLDFAST_PORT` or `--port`. */
   readonly source?: string;
 }
 
-/** The configuration cannot be used; its message lists every problem, one a line. */
+/** The configuration is unusable. The message lists every problem, one per line. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
   readonly problems: readonly Problem[];
@@ -19,14 +19,14 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** `holdfast.yaml:3:5: listen.port: must be …` */
+/** For example, `holdfast.yaml:3:5: listen.port: must be …`. */
 export const formatProblem = ({ path, message, source }: Problem): string =>
   [source, path, message].filter((part) => part !== undefined && part !== '').join(': ');
 
-/** A word with more typing errors than one in so many characters is a different word. */
+/** With more than one typing error per this many characters, it is a different word. */
 const CHARACTERS_PER_ERROR = 3;
 
-/** ` Did you mean "idle_ms"?`, or nothing when no candidate is near. */
+/** ` Did you mean "idle_ms"?`, or an empty string if no candidate is close. */
 export function suggestion(word: string, candidates: Iterable<string>): string {
   let nearest: string | undefined;
   let nearestDistance = Math.ceil(word.length / CHARACTERS_PER_ERROR) + 1;

@@ -1,6 +1,6 @@
 import { choice, flag, integer, milliseconds, section, text, withoutDefault } from './schema-terms.ts';
 
-/** A year. */
+/** One year. */
 export const TTL_S_MAX = 31_536_000;
 
 const shorterTtl = (example_s: number, description: string) =>
@@ -108,7 +108,7 @@ export const BREAKER_SCHEMA = section(
   },
 );
 
-/** A process that is busy for a moment is not dead. */
+/** A process that is briefly busy must not count as dead. */
 const LEASE_MS_MIN = 100;
 const COMMAND_MS_MIN = 100;
 

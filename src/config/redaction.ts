@@ -1,18 +1,18 @@
 import { type Configuration, SECRET_HEADERS } from './configuration.ts';
 
-/** What stands for a secret where it may not be printed. */
+/** Replaces a secret in output. */
 const HIDDEN = '[redacted]';
 
-/** What stands before the host of a URL: of the store, or of a proxy, it may be a password. */
+/** The part before the host in the URL of the store or a proxy may be a password. */
 const USER_INFORMATION = /^([\w+]+:\/\/)(.*)@/s;
 
-/** Of the endpoint of a webhook, it may be a token. */
+/** The query in a webhook's URL may be a token. */
 const QUERY = /\?.*$/s;
 
-/** Keys whose values, or those in their list or map, must never be printed. */
+/** Keys whose values, including those in a list or map, must never be printed. */
 export const isSecretKey = (key: string | number): boolean => SECRET_KEYS.has(key);
 
-/** A command may have a password among its operands. */
+/** A command may have a password among its arguments. */
 const SECRET_KEYS: ReadonlySet<string | number> = new Set([
   'secret',
   'api_key',
@@ -22,7 +22,7 @@ const SECRET_KEYS: ReadonlySet<string | number> = new Set([
   'headers',
 ]);
 
-/** A copy that can be shown: secrets are replaced by `[redacted]`, where there are any. */
+/** A copy for display, with secrets replaced by `[redacted]`. Absent secrets stay absent. */
 export function redacted<Value>(value: Value): Value {
   return JSON.parse(
     JSON.stringify(value, (key, child) => {
@@ -33,14 +33,14 @@ export function redacted<Value>(value: Value): Value {
   );
 }
 
-/** A list or a map of secrets has none. */
+/** True for an absent value and for an empty list or map, which contain no secret. */
 const isNothing = (value: unknown): boolean =>
   typeof value === 'object' ? Object.keys(value ?? {}).length === 0 : value === undefined;
 
-/** As much of a key as may be quoted in one piece: providers like to repeat how a refused one begins. */
+/** Length of the key fragments to hide, because providers may quote the beginning of a rejected key. */
 const PIECE_CHARACTERS = 8;
 
-/** A function that hides every secret that is at hand, and pieces of the keys that providers may quote, in what is printed. */
+/** A function that hides every known secret, and fragments of provider keys, in text to be printed. */
 export function redactor(
   { secret, upstreams, clients, checkpoint, webhooks }: Configuration,
   client_key: string | undefined,

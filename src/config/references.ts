@@ -17,7 +17,7 @@ import { type Problem, suggestion } from './problem.ts';
 import { linkFault } from './status-links.ts';
 import { webhookFaults } from './webhook-endpoints.ts';
 
-/** What a schema cannot say: URLs, names that refer to other keys, numbers that depend on each other. */
+/** Checks that the schema can't express: URLs, names that refer to other keys, numbers that depend on each other. */
 export function checkReferences(configuration: Configuration): Problem[] {
   const { upstreams, routes, listen, recovery, breaker, checkpoint, tracing, status_page } = configuration;
   const problems: Problem[] = [];
@@ -106,7 +106,7 @@ function certificateFault({ client_cert_file, client_key_file }: UpstreamConfigu
 
 const CONNECTION_SETTINGS = ['proxy', 'ca_file', 'client_cert_file', 'client_key_file'] as const;
 
-/** Connections are shared by all upstreams of an origin. */
+/** All upstreams on an origin share its connections. */
 function connectionFault(
   setting: (typeof CONNECTION_SETTINGS)[number],
   upstream: UpstreamConfiguration,
@@ -122,7 +122,7 @@ function connectionFault(
 
 const ANY = /^(0\.0\.0\.0|\[::\])$/;
 
-/** Requests would come back to where they came from. Other names of this machine are found out when one does. */
+/** Requests would come back to this server. Other names of this machine are only detected when a request does. */
 function selfFault(
   { base_url }: UpstreamConfiguration,
   { host, port }: Configuration['listen'],
@@ -139,7 +139,7 @@ function selfFault(
   return `is the address this server listens on (listen.host ${host}, listen.port ${port}): requests would go round in circles; give the provider's, or change listen.port.`;
 }
 
-/** Of extensions of a browser, too. */
+/** Includes origins of browser extensions. */
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+$/;
 
 function originFault(origin: string): string | undefined {
@@ -167,7 +167,7 @@ function hedgeFault({ hedge, targets }: RouteConfiguration): string | undefined 
     : undefined;
 }
 
-/** One summary is read again with what the next one is made of. */
+/** The next summary is made from the previous one, so the context must hold several. */
 const SUMMARIES_IN_CONTEXT = 4;
 
 function roomFault({ context_tokens, summary_tokens }: CompressionConfiguration): string | undefined {
@@ -198,7 +198,7 @@ function endpointFault({ endpoint }: TracingConfiguration): string | undefined {
   return username || password ? 'must not hold credentials; use tracing.headers.' : undefined;
 }
 
-/** What speaks of one connection, or of what is done with the body. */
+/** Headers that belong to a connection or describe the body. */
 const OWN_HEADER =
   /^(accept-encoding|connection|content-(encoding|length|type)|cookie|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade|via|(holdfast|proxy)-.*)$/i;
 
@@ -227,7 +227,7 @@ function storeFault(store: string): string | undefined {
   return 'must be memory, file, file:DIR like file:./data, or a URL of Redis, like redis://localhost:6379/0.';
 }
 
-/** A process can't take over what is only in the memory of another. */
+/** A process can't take over what exists only in another's memory. */
 function workersFault({ workers, checkpoint }: Configuration): string | undefined {
   if (workers === 1 || checkpoint.store !== 'memory') return undefined;
   return 'must be 1 where checkpoint.store is memory, which processes cannot share; use file or Redis (--store file).';
@@ -238,7 +238,7 @@ function replicationFault({ store, replication }: Configuration['checkpoint']): 
   return 'must be 0, unless checkpoint.store is one Redis server, redis://, or known to Sentinel, redis+sentinel://.';
 }
 
-/** Things that work, but hardly as meant. */
+/** Warnings about settings that work, but probably not as intended. */
 export const doubts = (configuration: Configuration): string[] => [
   ...accessDoubts(configuration),
   ...targetDoubts(configuration),
@@ -257,7 +257,7 @@ function pathDoubt(name: string, { base_url }: UpstreamConfiguration): string[] 
   ];
 }
 
-/** A provider is not to be handed the keys of another one by mistake. Servers without TLS count as the operator's own. */
+/** A provider must not receive another's keys by mistake. Servers without TLS count as the operator's own. */
 function credentialDoubts(
   targets: readonly TargetConfiguration[],
   route: KeyPath,
@@ -276,7 +276,7 @@ function credentialDoubts(
     });
 }
 
-/** The same for the upstream that summarises. */
+/** The same check for the summarising upstream. */
 function summaryDoubts(
   { targets, compression }: RouteConfiguration,
   route: KeyPath,
@@ -292,7 +292,7 @@ function summaryDoubts(
   ];
 }
 
-/** Where the client's own credential goes, if that is the server of a third party. */
+/** The third-party server that receives the client's own credential, if any. */
 function passedTo(upstream: UpstreamConfiguration | undefined): string | undefined {
   if (!upstream || isKeyed(upstream) || !upstream.base_url.startsWith('https:')) return undefined;
   return new URL(upstream.base_url).origin;

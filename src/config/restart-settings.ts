@@ -4,10 +4,10 @@ import type { Configuration } from './configuration.ts';
 import { formatPath } from './key-path.ts';
 import { CHECKPOINT_SCHEMA } from './recovery-schema.ts';
 
-/** Of `checkpoint`, what concerns single runs and tasks; all else is a property of the store, which stays open. */
+/** The keys of `checkpoint` that concern single runs and tasks. All others belong to the store, which stays open. */
 const OF_EACH_RUN: ReadonlySet<string> = new Set(['durability', 'ended_task_ttl_s']);
 
-/** Settings that a process keeps for as long as it lives. Each is a key, or a whole section. */
+/** Settings that a process keeps until it restarts. Each is a key or a whole section. */
 export const RESTART_SETTINGS: readonly (readonly string[])[] = [
   ...['host', 'admin_host', 'port', 'admin_port'].map((key) => ['listen', key]),
   ['secret'],
@@ -23,13 +23,13 @@ export const RESTART_SETTINGS: readonly (readonly string[])[] = [
 ];
 
 interface UntilRestart {
-  /** As it can be in force now. */
+  /** The configuration that can take effect now. */
   readonly configuration: Configuration;
-  /** Settings that only a restart will apply: `listen.port`. */
+  /** Settings that only a restart applies, such as `listen.port`. */
   readonly pending: readonly string[];
 }
 
-/** `next` with the settings that a running process keeps as they are in `running`. */
+/** `next`, with restart-only settings kept as they are in `running`. */
 export function untilRestart(running: Configuration, next: Configuration): UntilRestart {
   let configuration: unknown = next;
   const pending: string[] = [];

@@ -1,11 +1,11 @@
 import { type Configuration, isKeyed } from './configuration.ts';
 
-/** Stands for a model where the configuration names none. */
+/** Placeholder for a model if the configuration names none. */
 const SOME_MODEL = 'MODEL';
-/** Stands for the id of a run in {@link resumeCommand}. */
+/** Placeholder for the run id in {@link resumeCommand}. */
 export const RUN_PLACEHOLDER = '{run_id}';
 
-/** A command that asks for a short answer. `api`: the root of the API, without `/v1`. */
+/** A command that requests a short answer. `api`: the API's root, without `/v1`. */
 export function tryCommand(api: string, configuration: Configuration): string {
   const model = configuration.routes.find((route) => !route.model.includes('*'))?.model ?? SOME_MODEL;
   const body = { model, stream: true, messages: [{ role: 'user', content: 'Hello' }] };
@@ -16,7 +16,7 @@ export function tryCommand(api: string, configuration: Configuration): string {
   ].join(' ');
 }
 
-/** A command that reads a run from its first event, and continues it if its replica is gone. */
+/** A command that reads a run from its first event and continues it if its replica is gone. */
 export function resumeCommand(api: string, configuration: Configuration): string {
   const url = `${api}/holdfast/v1/runs/${RUN_PLACEHOLDER}/stream`;
   return [`curl -N ${quoted(url)}`, ...credential(configuration)].join(' ');
@@ -28,5 +28,5 @@ function credential({ clients, owner, upstreams }: Configuration): readonly stri
   return isNeeded ? [`-H "authorization: Bearer $HOLDFAST_API_KEY"`] : [];
 }
 
-/** One word of a shell. */
+/** Quotes one shell word. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,4 +1,4 @@
-/** The part of JSON Schema (draft 2020-12) the configuration is described in. */
+/** The subset of JSON Schema (draft 2020-12) that describes the configuration. */
 export interface Schema {
   readonly type:
     | 'object'
@@ -26,14 +26,14 @@ export interface Schema {
   readonly additionalProperties?: false | Schema;
 }
 
-/** The largest delay a Node timer takes; a longer one would fire at once. */
+/** The longest delay of a Node timer; a longer one would fire at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 export const PORT_MAX = 65535;
 
-/** Of upstreams, and of HTTP headers. */
+/** Names of upstreams and of HTTP headers. */
 export const NAMES = { pattern: '^[A-Za-z][A-Za-z0-9_-]{0,62}$' } as const;
 
-/** Keys that belong together; all of them may be left out. */
+/** A group of related keys, all optional. */
 export const section = <const Properties extends Readonly<Record<string, Schema>>>(
   description: string,
   properties: Properties,
@@ -83,7 +83,7 @@ export const choice = <const Values extends readonly string[]>(
   description: string,
 ) => ({ type: 'string', description, default: preset, enum: values }) as const;
 
-/** The same terms, with no value where none is set. */
+/** The same schema without its default. */
 export const withoutDefault = <Terms extends Schema>({
   default: _,
   ...schema

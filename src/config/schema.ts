@@ -131,7 +131,7 @@ const FAULTS_SCHEMA = section('Faults that requests ask for, for tests of what t
   ),
 });
 
-/** Without defaults: what is left out is looked for in the standard `OTEL_*` variables. */
+/** No defaults: absent settings are read from the standard `OTEL_*` variables. */
 const TRACING_SCHEMA = section('Traces of runs, sent by OTLP over HTTP.', {
   endpoint: {
     type: 'string',
@@ -185,7 +185,10 @@ const LOG_SCHEMA = section('Lines on standard output.', {
 
 const WORKERS_MAX = 256;
 
-/** The one description of the configuration: its types, validation, defaults, environment names and the reference come from it. */
+/**
+ * The single description of the configuration, from which types, validation, defaults, environment names and the
+ * reference are derived.
+ */
 export const CONFIGURATION_SCHEMA = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'Holdfast configuration',

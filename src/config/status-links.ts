@@ -1,11 +1,12 @@
 import type { Configuration } from './configuration.ts';
 
-/** What a link may name of a run. */
+/** The placeholders that a link may contain. */
 const PLACEHOLDERS: readonly string[] = ['{run_id}', '{trace_id}'];
 
 /**
- * Why a template such as `https://traces.example.com/trace/{trace_id}` leads nowhere, or undefined. Only `http:` and
- * `https:` may become links of the status page, and a placeholder in the host would let a trace choose it.
+ * Why a template such as `https://traces.example.com/trace/{trace_id}` is invalid; undefined if it is valid. Only
+ * `http:` and `https:` links are allowed on the status page, and a placeholder in the host would let a trace choose the
+ * host.
  */
 export function linkFault(template: string | undefined): string | undefined {
   if (template === undefined) return undefined;
@@ -23,7 +24,7 @@ export function linkFault(template: string | undefined): string | undefined {
 
 const withoutPlaceholders = (template: string): string => template.replaceAll(/[{}]/g, '_');
 
-/** The templates of the configuration, by what they lead to. */
+/** The configured link templates, by destination. */
 export const statusLinks = ({ trace_url, log_url }: Configuration['status_page']) => ({
   ...(trace_url !== undefined && { trace_url }),
   ...(log_url !== undefined && { log_url }),

@@ -11,7 +11,7 @@ import {
   withoutDefaults,
 } from './schema-terms.ts';
 
-/** How long is waited for a silent target depends on whether another one can take its place, where nothing is set. */
+/** Has no default, because the time to wait for a silent target depends on whether another can replace it. */
 const waiting = (description: string, alone_ms: number) =>
   withoutDefault(
     milliseconds(

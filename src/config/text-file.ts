@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Problem } from './problem.ts';
 
-/** The content of a file that the configuration names. Throws an `Error` whose message is that of a problem. */
+/** The content of a configured file. Throws an `Error` whose message suits a {@link Problem}. */
 export function readTextFile(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -10,7 +10,7 @@ export function readTextFile(path: string): string {
   }
 }
 
-/** The same for a file that `setting` names. Where it cannot be read, that is added to the problems. */
+/** The same for the file named by `setting`. If it can't be read, a problem is added and the result is undefined. */
 export function readFileOf(setting: string, path: string, problems: Problem[]): string | undefined {
   try {
     return readTextFile(path);

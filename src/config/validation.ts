@@ -18,10 +18,10 @@ const validate = new Ajv2020({
   code: { optimize: false },
 }).compile(CONFIGURATION_SCHEMA);
 
-/** Fills defaults into `tree` in place and returns what is wrong with it. */
+/** Fills defaults into `tree` in place and returns its problems. */
 export function validateTree(tree: unknown): Problem[] {
   if (validate(tree)) return [];
-  // A bad name in a map is reported twice, once by the pattern and once by the map.
+  // An invalid name in a map is reported twice, once by the pattern and once by the map.
   return (validate.errors ?? []).filter(({ keyword }) => keyword !== 'propertyNames').map(problemOf);
 }
 
@@ -62,7 +62,7 @@ function expectation({ keyword, params, parentSchema }: ErrorObject): string {
     case 'minLength':
       return params.limit === 1 ? 'must not be empty' : `must have at least ${params.limit} characters`;
     case 'pattern':
-      // Else a name in a map.
+      // Otherwise it is a name in a map.
       return Array.isArray(parentSchema?.type) ? `must be ${NUMBER_OR_AUTO}` : NAME_EXPECTATION;
     case 'minItems':
       return `must have at least ${params.limit} entry`;
@@ -88,14 +88,14 @@ const TYPES: Readonly<Record<string, string>> = {
   boolean: 'true or false',
 } satisfies Record<Extract<Schema['type'], string> | 'integer,string', string>;
 
-/** `, not "eighty"`; never for a secret, nor for the store, whose URL may hold one. */
+/** For example, `, not "eighty"`; never for a secret or for the store, whose URL may contain one. */
 function shown(path: KeyPath, data: unknown): string {
   if (path.some(isSecretKey) || path.at(-1) === 'store' || data === '') return '.';
   const text = JSON.stringify(data);
   return text.length > SHOWN_CHARACTERS_MAX ? '.' : `, not ${text}.`;
 }
 
-/** Of the keys that are possible there; failing that, the place where such a key does exist. */
+/** Suggests a key that is valid there, or else another place where this key exists. */
 function suggestedKey(parent: KeyPath, key: string): string {
   const near = suggestion(key, Object.keys(schemaAt(parent)?.properties ?? {}));
   if (near !== '') return near;
@@ -103,7 +103,7 @@ function suggestedKey(parent: KeyPath, key: string): string {
   return elsewhere ? ` Did you mean "${formatPath(elsewhere)}"?` : '';
 }
 
-/** AJV's JSON pointer; numbers are list positions, because names in maps start with a letter. */
+/** Parses AJV's JSON pointer. Numbers are list positions, because names in maps start with a letter. */
 const pathOf = (pointer: string): KeyPath =>
   pointer
     .split('/')

@@ -5,16 +5,16 @@ import { ConfigurationError, type Problem } from './problem.ts';
 import { readTextFile } from './text-file.ts';
 import type { WebhookEvent } from './webhook-schema.ts';
 
-/** An endpoint with what signs its requests. */
+/** An endpoint with its signing key. */
 export interface WebhookEndpoint {
-  /** Where it is configured: `webhooks[0]`. */
+  /** Its place in the configuration: `webhooks[0]`. */
   readonly path: string;
   readonly url: string;
   readonly key: Buffer;
   readonly events: ReadonlySet<WebhookEvent>;
 }
 
-/** What is wrong with endpoints that a schema cannot say. Never holds a secret. */
+/** Faults of endpoints that the schema can't express. Never includes a secret. */
 export const webhookFaults = ({ webhooks }: Pick<Configuration, 'webhooks'>): Problem[] =>
   webhooks.flatMap((webhook, index) => {
     const faults: [keyof WebhookConfiguration, string | undefined][] = [
@@ -26,7 +26,7 @@ export const webhookFaults = ({ webhooks }: Pick<Configuration, 'webhooks'>): Pr
     );
   });
 
-/** The endpoints of a configuration without faults. Reads their secrets. Throws {@link ConfigurationError}. */
+/** The endpoints of a valid configuration. Reads their secrets. Throws {@link ConfigurationError}. */
 export function readWebhooks({ webhooks }: Pick<Configuration, 'webhooks'>): readonly WebhookEndpoint[] {
   const problems: Problem[] = [];
   const endpoints = webhooks.flatMap((webhook, index) => {
@@ -44,7 +44,7 @@ export function readWebhooks({ webhooks }: Pick<Configuration, 'webhooks'>): rea
   return endpoints;
 }
 
-/** Throws what is wrong with the file. */
+/** Throws an `Error` that describes what is wrong with the file. */
 function keyOf({ secret, secret_file = '' }: WebhookConfiguration): Buffer {
   const key = webhookKey(secret ?? readTextFile(secret_file).trim());
   if (!key) throw new Error(`${secret_file} must hold ${WEBHOOK_SECRET}.`);

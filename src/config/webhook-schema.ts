@@ -1,6 +1,6 @@
 import { text } from './schema-terms.ts';
 
-/** The events there are, by the `type` of their payloads. */
+/** All event types, as in the `type` of their payloads. */
 export const WEBHOOK_EVENTS = [
   'task.paused',
   'task.resumed',

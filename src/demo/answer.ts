@@ -1,4 +1,4 @@
-/** What the providers of demos have to say. */
+/** The answer of the demos' providers. */
 export const ANSWER = `A holdfast is the organ with which kelp grips the rock. It looks like a root, but it takes up no \
 nutrients: its only task is to hold on. Branching fingers, called haptera, grow into every crevice of the stone \
 and set there like glue. When a storm tears at the blades, the stipe bends, the fronds stream with the surge, and \

@@ -7,16 +7,16 @@ import { isTold, narrated } from './narration.ts';
 import { startScriptedProvider } from './scripted-provider.ts';
 import type { Terminal } from './terminal.ts';
 
-/** How long the provider may be silent. The default of 90 s would make for a dull demo. */
+/** How long the provider may stay silent. The default of 90 s would make for a dull demo. */
 const IDLE_MS = 1200;
-/** Longer than the demo lasts. */
+/** Longer than the demo takes. */
 const ANSWER_MAX_MS = 60_000;
-/** One for each attempt but the last. */
+/** One fault for each attempt except the last. */
 const FAULTS = 'cut=reset@120, stall=30s@150, error=overloaded@100';
 
 /**
- * Has Holdfast deliver an answer that is cut three times, by a provider of its own, and shows it as it comes. Resolves with
- * whether the whole answer came.
+ * Delivers an answer that is cut three times, using a scripted provider, and shows it as it arrives. Resolves with
+ * whether the whole answer arrived.
  */
 export async function playDemo(terminal: Terminal): Promise<boolean> {
   const provider = await startScriptedProvider(ANSWER);

@@ -1,17 +1,17 @@
 const TOLD = ['interrupted', 'recovered', 'taken over'] as const;
 
-/** A line of Holdfast's log that tells of an interruption or of its end. */
+/** A line of Holdfast's log about an interruption or a recovery. */
 export interface LogLine {
   readonly msg: (typeof TOLD)[number];
   readonly attempt: number;
   readonly cause: string;
   readonly plan: string;
-  /** `recovered`: silence the client felt. */
+  /** `recovered`: how long the client received nothing. */
   readonly gap_ms?: number;
-  /** `interrupted`: what was observed. */
+  /** `interrupted`: the observed evidence. */
   readonly evidence?: Readonly<Record<string, unknown>>;
   readonly status?: number;
-  /** `taken over`: the last event that the store has. */
+  /** `taken over`: the last stored event. */
   readonly from?: number;
 }
 
@@ -25,13 +25,13 @@ const PLANS: Readonly<Record<string, string>> = {
 export const isTold = (line: object): line is LogLine =>
   'msg' in line && TOLD.some((msg) => msg === line.msg);
 
-/** A line for a person: red for a cut, yellow while the client waits, green when the answer continues. */
+/** A line for the viewer: red for a cut, yellow while the client waits, green when the answer continues. */
 export interface Remark {
   readonly text: string;
   readonly style: 'red' | 'yellow' | 'green';
 }
 
-/** The line in words, in the order in which they are to be shown. */
+/** Describes the log line in words, in display order. */
 export function narrated(line: LogLine): readonly Remark[] {
   const { msg, attempt, cause, plan, gap_ms, from } = line;
   if (msg === 'taken over')

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** About as fast as people read models' answers come. */
+/** About the pace at which models answer. */
 const WORD_MS = 25;
 
 export interface ScriptedProvider {
@@ -13,7 +13,7 @@ export interface ScriptedProvider {
   close(): void;
 }
 
-/** A provider of this machine whose model answers everything with `answer`, and continues that exactly where it is asked to. */
+/** Starts a local provider whose model always answers with `answer` and continues it exactly from any prefix. */
 export async function startScriptedProvider(answer: string): Promise<ScriptedProvider> {
   const server = createServer((request, response) => {
     stream(answer, request, response).catch(() => response.destroy());

@@ -5,16 +5,16 @@ type Style = Parameters<typeof styleText>[0];
 const INDENT = '  ';
 const WIDTH_MIN = 40;
 const WIDTH_MAX = 84;
-/** For pipes, and for terminals that do not know their size. */
+/** For pipes, and for terminals of unknown size. */
 const WIDTH_WITHOUT_TTY = 80;
-/** The second half of a word hangs over: it is not known when the first one is shown. */
+/** Room for the rest of a word: its length is unknown when its first part is shown. */
 const OVERHANG = 6;
 
-/** Plain output that only ever appends: the same on a terminal, in a pipe and in a log. Colours if they are wanted. */
+/** Append-only output, identical on a terminal, in a pipe and in a log file, with optional colours. */
 export class Terminal {
   readonly #stream: NodeJS.WriteStream;
   #column = 0;
-  /** Where the text was when an aside interrupted it. */
+  /** Column of the text when an aside interrupted it. */
   #paused_at: number | undefined;
 
   constructor(stream: NodeJS.WriteStream) {
@@ -33,7 +33,7 @@ export class Terminal {
     this.#write(`${INDENT}${style ? this.#styled(style, text) : text}\n`);
   }
 
-  /** Running text, wrapped as it comes; continues at the column where an aside interrupted it. */
+  /** Running text, wrapped as it arrives. After an aside, it continues at the same column. */
   text(piece: string): void {
     if (this.#paused_at !== undefined) {
       this.#write(' '.repeat(this.#paused_at));
@@ -51,7 +51,7 @@ export class Terminal {
     this.#column += rest.length;
   }
 
-  /** A remark on a line of its own, in the middle of the text. */
+  /** A remark on its own line in the middle of the text. */
   aside({ text, style }: { readonly text: string; readonly style: Style }): void {
     this.#paused_at ??= this.#column;
     this.#freshLine();

@@ -1,4 +1,4 @@
-/** Puts `value` into a map as its youngest entry. Beyond `entries_max` of them, the oldest one is forgotten. */
+/** Adds `value` as the youngest entry. Above `entries_max`, the oldest entry is dropped. */
 export function remember<Key, Value>(
   entries: Map<Key, Value>,
   key: Key,

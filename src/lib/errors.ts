@@ -5,16 +5,16 @@ interface ErrorDescription {
   readonly retry_after_ms?: number;
 }
 
-/** How long a client should wait before it asks again, here or at another replica. */
+/** How long a client should wait before retrying, here or at another replica. */
 const RETRY_AFTER_MS = 1000;
 
-/** The same for a task that its owner has paused: nothing says for how long. */
+/** The same for a paused task, whose pause has no known end. */
 const PAUSED_RETRY_AFTER_MS = 30_000;
 
 /**
- * Every error Holdfast itself answers with: `code` → status, OpenAI error type and message template.
- * Messages say what to do about it. Errors of a provider are passed on as they came and are not listed here.
- * `retry_after_ms`: the same request will be served later.
+ * Every error that Holdfast itself returns: `code` → status, OpenAI error type and message template. Messages say what
+ * to do. A provider's errors are passed on unchanged and aren't listed here. `retry_after_ms`: the same request can
+ * succeed later.
  */
 export const ERRORS = {
   invalid_json: {
@@ -375,7 +375,7 @@ type Placeholder<Template> = Template extends `${string}{${infer Name}}${infer R
   ? Name | Placeholder<Rest>
   : never;
 type Values<Code extends ErrorCode> = Record<Placeholder<(typeof ERRORS)[Code]['message']>, string | number>;
-/** The template's values, required exactly when the template has any. */
+/** The template's values, required exactly if the template has placeholders. */
 type Arguments<Code extends ErrorCode> = [Placeholder<(typeof ERRORS)[Code]['message']>] extends [never]
   ? [values?: Readonly<Record<string, never>>]
   : [values: Readonly<Values<Code>>];
@@ -384,7 +384,7 @@ type Arguments<Code extends ErrorCode> = [Placeholder<(typeof ERRORS)[Code]['mes
 export interface ErrorObject {
   readonly message: string;
   readonly type: string;
-  /** The request field at fault, if one is. */
+  /** The faulty request field, if any. */
   readonly param: string | null;
   readonly code: string;
 }
@@ -412,7 +412,7 @@ export function errorBody<Code extends ErrorCode>(code: Code, ...values: Argumen
   return JSON.stringify({ error: errorObject(code, ...values) });
 }
 
-/** Thrown where a request has to be refused; the server answers with its status, headers and body. */
+/** Thrown to refuse a request. The server answers with its status, headers and body. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ErrorCode;
@@ -429,7 +429,7 @@ export class ApiError extends Error {
   }
 }
 
-/** In milliseconds for the clients that know it, in whole seconds for all. */
+/** In milliseconds for clients that support it, in whole seconds for all. */
 function retryHeaders(code: ErrorCode): Record<string, string> {
   const { retry_after_ms }: ErrorDescription = ERRORS[code];
   if (retry_after_ms === undefined) return {};

@@ -1,13 +1,13 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** Names that cannot be registered: those without a dot, and the suffixes that are reserved for private use. */
+/** Names that can't be registered publicly: those without a dot, and suffixes reserved for private use. */
 const PRIVATE_NAME = /^[^.]+$|\.(localhost|local|internal|svc)$/;
 
 const NAME_AND_PORT = /^([\w.-]+|\[[\da-f:.]+\])(:\d+)?$/i;
 
 /**
- * Whether a `Host` header names this port by an address, by a private name, or by one of `names`. A malicious page in a
- * browser can point its own public name at this port and read along; addresses and private names cannot be pointed anywhere.
+ * Whether a `Host` header names this port by an address, a private name or one of `names`. A malicious web page can
+ * point its own public name at this port (DNS rebinding), but not an address or a private name.
  */
 export function isTrustedHost(header: string | undefined, names: readonly string[]): boolean {
   // Browsers always send one.
@@ -23,7 +23,7 @@ export function isTrustedHost(header: string | undefined, names: readonly string
   );
 }
 
-/** An address to listen on as URLs write it: `[::1]`, `localhost`. */
+/** A listening address in URL notation: `[::1]`, `localhost`. */
 export function hostnameOf(address: string): string {
   const url = `http://${isIPv6(address) ? `[${address}]` : address}`;
   return URL.canParse(url) ? new URL(url).hostname : address;
@@ -31,5 +31,5 @@ export function hostnameOf(address: string): string {
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
-/** Whether only this machine can ask there. `hostname`: as URLs write it. */
+/** Whether only this machine can reach the address. `hostname`: in URL notation. */
 export const isLoopback = (hostname: string): boolean => LOOPBACK.test(hostname);

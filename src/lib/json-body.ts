@@ -6,13 +6,13 @@ const NO_BYTES = Buffer.alloc(0);
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The body of a request: as it came, and parsed. */
+/** A request body, both raw and parsed. */
 export interface JsonBody {
   readonly text: string;
   readonly fields: Fields;
 }
 
-/** Throws `invalid_json` for what no provider could read either, and for what has too much of anything to be parsed. */
+/** Throws `invalid_json` if the body is malformed or exceeds a parsing limit. */
 export function readJsonBody(bytes: Buffer = NO_BYTES): JsonBody {
   if (!isUtf8(bytes)) throw apiError('invalid_json', { detail: 'it is not UTF-8.' });
   const text = bytes.toString('utf8');
@@ -28,7 +28,7 @@ export function readJsonBody(bytes: Buffer = NO_BYTES): JsonBody {
   return { text, fields };
 }
 
-/** Everything else stays as it came, to the letter: parsing rounds large numbers. */
+/** Adds fields and keeps the rest of the text unchanged, because parsing would round large numbers. */
 export function withFields({ text, fields }: JsonBody, added: Fields): JsonBody {
   const all = { ...fields, ...added };
   const isInserted =
@@ -37,7 +37,9 @@ export function withFields({ text, fields }: JsonBody, added: Fields): JsonBody 
   return { text: text.replace('{', () => `${JSON.stringify(added).slice(0, -1)},`), fields: all };
 }
 
-/** The parser quotes the text around the fault, which is the client's prompt: the error has only its position. */
+/**
+ * Returns only the position, because the parser's message quotes the surrounding text, which is the client's prompt.
+ */
 function placeOf(error: unknown, text: string): string {
   if (text === '') return 'it is empty.';
   const [, position] = /at position (\d+)/.exec((error as SyntaxError).message) ?? [];

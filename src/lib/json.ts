@@ -1,23 +1,26 @@
 /**
- * Documents that nest deeper are refused unread: `JSON.stringify`, revivers and schema validators recurse once per
- * level, and throw a `RangeError` at a depth that depends on the stack they are called on.
+ * Deeper documents are rejected without parsing. `JSON.stringify`, revivers and schema validators recurse once per
+ * level and throw a `RangeError` at a depth that depends on the remaining stack.
  */
 export const NESTING_MAX = 512;
 
 /** A valid document needs an opening and a closing bracket for each level. */
 const NESTING_CHARACTERS_MIN = 2 * NESTING_MAX;
 
-/** Documents of more values are refused unread: a few megabytes of `{},{},…` take a second and half a gigabyte to parse. */
+/**
+ * Documents with more values are rejected without parsing: a few megabytes of `{},{},…` take a second and half a
+ * gigabyte to parse.
+ */
 export const VALUES_MAX = 500_000;
 
-/** Documents of more fields are refused unread: where each has a name of its own, 500,000 take half a second to parse. */
+/** Documents with more fields are rejected without parsing: 500,000 distinct names take half a second to parse. */
 export const FIELDS_MAX = 100_000;
 
-/** True for what a JSON object is parsed to: neither an array nor `null`. */
+/** True for a JSON object, false for an array or `null`. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** `undefined` for what is no JSON, and for what has too much of anything: see {@link excessIn}. */
+/** `undefined` for invalid JSON and for a document that exceeds a limit; see {@link excessIn}. */
 export function parsedJson(text: string): unknown {
   try {
     return parseJson(text);
@@ -26,7 +29,7 @@ export function parsedJson(text: string): unknown {
   }
 }
 
-/** Throws a `SyntaxError` for what is no JSON, and for what has too much of anything: see {@link excessIn}. */
+/** Throws a `SyntaxError` for invalid JSON and for a document that exceeds a limit; see {@link excessIn}. */
 export function parseJson(text: string): unknown {
   const excess = excessIn(text);
   if (excess !== undefined) throw new SyntaxError(`JSON ${excess}`);
@@ -34,11 +37,11 @@ export function parseJson(text: string): unknown {
 }
 
 /**
- * What a document has too much of to be parsed: `nests deeper than 512 levels`. Counts what is outside of strings, without
- * recursion. Text that is no JSON is left to the parser to refuse.
+ * The limit that a document exceeds, such as `nests deeper than 512 levels`. Scans without recursion and skips strings.
+ * Invalid JSON is left to the parser.
  */
 export function excessIn(text: string): string | undefined {
-  // Of values and fields, what is as short has fewer still.
+  // Text this short can't exceed the other limits either.
   if (text.length < NESTING_CHARACTERS_MIN) return undefined;
   let depth = 0;
   let values = 0;
@@ -48,7 +51,7 @@ export function excessIn(text: string): string | undefined {
     if (code === QUOTE) {
       index = endOfString(text, index);
     } else if (code === COMMA || code === OPENING_BRACE || code === OPENING_BRACKET) {
-      // Each of them precedes one value at most, besides the first of all.
+      // Each of these characters precedes at most one value, and only the first value has none before it.
       if (++values > VALUES_MAX) return `has more than ${VALUES_MAX} values`;
       if (code !== COMMA && ++depth > NESTING_MAX) return `nests deeper than ${NESTING_MAX} levels`;
     } else if (code === CLOSING_BRACE || code === CLOSING_BRACKET) {
@@ -69,12 +72,13 @@ export const CLOSING_BRACKET = 0x5d;
 export const OPENING_BRACE = 0x7b;
 export const CLOSING_BRACE = 0x7d;
 
-/** Index of the quote that ends the string which begins at `start`; the end of the text where none does. */
+/** Index of the closing quote of the string that starts at `start`; the text's length if there is none. */
 export function endOfString(text: string, start: number): number {
   const quote = text.indexOf('"', start + 1);
   if (quote === -1) return text.length;
   if (!isEscaped(text, quote)) return quote;
-  // Few strings have a quote in them, but one that does may have millions: to look back from each costs ten times as much.
+  // Escaped quotes are rare, but one string may contain millions of them, and checking backwards from each takes ten
+  // times as long.
   for (let index = quote + 1; index < text.length; index++) {
     const code = text.charCodeAt(index);
     if (code === QUOTE) return index;
@@ -89,11 +93,11 @@ function isEscaped(text: string, index: number): boolean {
   return backslashes % 2 === 1;
 }
 
-/** True for a value whose absence loses nothing. */
+/** Whether a value can be omitted without losing information. */
 export const isEmpty = (value: unknown): boolean =>
   value === null || value === '' || (typeof value === 'object' && Object.keys(value as object).length === 0);
 
-/** In every version of Node that this runs on, but not among the types of the language's last edition. */
+/** Supported by every required Node version, but missing from TypeScript's types. */
 interface ExactJson {
   parse(
     text: string,
@@ -105,8 +109,8 @@ interface ExactJson {
 const exact = JSON as unknown as ExactJson;
 
 /**
- * JSON as `JSON.parse` has it, but for numbers that would come out of `JSON.stringify` in other digits than they went in:
- * those stand for themselves there. What a model is sent back of its own calls is to be what it has said.
+ * Like `JSON.parse`, except that numbers which `JSON.stringify` would write with different digits are kept verbatim, so
+ * that a model gets its own tool calls back unchanged.
  */
 export const parsedExactly = (text: string): unknown =>
   exact.parse(text, (_key, value, { source }) =>

@@ -1,6 +1,6 @@
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
 
-/** Code hands no keys or prompts to the log; this catches the object that carries one by accident. */
+/** Code never logs keys or prompts deliberately. This catches objects that contain one by accident. */
 const SECRET_FIELDS: ReadonlySet<string> = new Set([
   'authorization',
   'api-key',
@@ -24,7 +24,7 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
 /** Deeper than anything meant for the log. */
 const DEPTH_MAX = 6;
 
-/** JSON lines, by default on standard output; what concerns a run names it as `run`. */
+/** Writes JSON lines, by default to standard output. Lines about a run identify it as `run`. */
 export function createLogger(
   level: NonNullable<LoggerOptions['level']>,
   destination: DestinationStream = standardOutput(),
@@ -38,7 +38,7 @@ export function createLogger(
         level: (label) => ({ level: label }),
         log: (fields) => loggedFields(fields, 0),
       },
-      // Errors were turned into plain fields above; pino's own serializer would fold the cause into the message.
+      // Errors are already plain fields here; pino's serializer would merge the cause into the message.
       serializers: { err: (error: unknown) => error },
     },
     destination,
@@ -48,7 +48,7 @@ export function createLogger(
 export const standardOutput = (): DestinationStream =>
   pino.destination({ dest: process.stdout.fd, sync: true }).on('error', tolerateClosedTerminal);
 
-/** A terminal that was closed takes no more lines; the streams that are being drained then are not to end with it. */
+/** A closed terminal accepts no more lines, which must not end the streams that are draining. */
 export function tolerateClosedTerminal(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EIO') throw error;
 }
@@ -61,7 +61,7 @@ const loggedFields = (fields: Record<string, unknown>, depth: number): Record<st
     ]),
   );
 
-/** Of objects, only plain ones are opened: sockets and requests hold everything. */
+/** Only plain objects are expanded, because sockets and requests reference everything. */
 function loggedValue(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (depth > DEPTH_MAX) return '[deep]';
@@ -71,7 +71,7 @@ function loggedValue(value: unknown, depth: number): unknown {
   return name === 'Object' ? loggedFields({ ...value }, depth) : `[${name}]`;
 }
 
-/** Further properties of errors stay out: libraries hang requests and headers on them. */
+/** Other error properties are dropped, because libraries attach requests and headers to errors. */
 function loggedError(error: Error, depth: number): object {
   const { code } = error as { code?: unknown };
   return {

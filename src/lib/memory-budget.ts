@@ -2,12 +2,12 @@ import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { apiError } from './errors.ts';
 
-/** The rest is for what is not counted: code, connections, buffers, and garbage that has not been collected yet. */
+/** The rest is for uncounted memory: code, connections, buffers and uncollected garbage. */
 const SHARE_OF_MEMORY = 0.5;
 
 /**
- * Half of what V8 may use for objects, or of what the process may use at all, where that is less. `processes`: how many of its
- * kind share what there is.
+ * Half of V8's heap limit or of the process's memory limit, whichever is less. `processes`: how many similar processes
+ * share the memory.
  */
 export function defaultMemoryBytes(processes: number): number {
   const constrained = process.constrainedMemory();
@@ -18,11 +18,11 @@ export function defaultMemoryBytes(processes: number): number {
 }
 
 /**
- * What the requests and answers of a process hold in memory, by estimate, and how much it may be. Beyond it new work is
- * refused, so that the work under way can be brought to its end.
+ * The estimated memory of a process's requests and answers, and its limit. Above the limit new work is refused, so that
+ * the current work can finish.
  */
 export class MemoryBudget {
-  /** A lower limit takes nothing from the work under way. */
+  /** Lowering it doesn't affect work in progress. */
   limit_bytes: number;
   readonly #onRefused: () => void;
   #held_bytes = 0;
@@ -37,14 +37,14 @@ export class MemoryBudget {
     return this.#held_bytes;
   }
 
-  /** Throws `memory_exhausted` where that much is not left. */
+  /** Throws `memory_exhausted` if less than that is left. */
   require(bytes: number): void {
     if (this.fits(bytes)) return;
     this.#onRefused();
     throw apiError('memory_exhausted', { limit_bytes: this.limit_bytes });
   }
 
-  /** For one request, which holds nothing yet. */
+  /** The share of one request, initially empty. */
   share(): MemoryShare {
     return new MemoryShare(this);
   }
@@ -54,14 +54,14 @@ export class MemoryBudget {
   }
 
   /**
-   * Whether an answer of this size may grow although nothing is left. Those under way are brought to their end; together
-   * they take half as much again at most.
+   * Whether an answer of this size may still grow once the budget is used up. Lets current answers finish with at most
+   * half the limit on top.
    */
   isEqualPart(bytes: number): boolean {
     return bytes <= this.limit_bytes / 2 / this.#answers;
   }
 
-  /** `answers`: how many of them that is. Both are negative where something is given back. */
+  /** `answers`: change in the number of answers. Negative values give memory back. */
   add(bytes: number, answers: 0 | 1 | -1 = 0): void {
     this.#held_bytes += bytes;
     this.#answers += answers;
@@ -73,18 +73,18 @@ export class MemoryBudget {
 }
 
 /**
- * What is said is counted in steps of an eighth, within these bounds. What was said since the last one is in many small
- * pieces, of which a collection looks at each.
+ * Answer text is counted in steps of an eighth of its size, within these bounds: text since the last step is in many
+ * small pieces, which cost the garbage collector more.
  */
 const STEP_BYTES_MIN = 65_536;
 const STEP_BYTES_MAX = 524_288;
 
 /**
- * What one request holds, and the answer to it: nothing any more once it was {@link release}d as often as it was
- * {@link hold held}.
+ * The memory of one request and its answer. Given back once {@link release} was called as often as {@link hold}, plus
+ * once for the creator.
  */
 export class MemoryShare {
-  /** Of what the answer says, the part that is counted. The first step is among what every answer holds. */
+  /** The counted part of the answer's text. The first step is included in the base amount of every answer. */
   said_bytes = STEP_BYTES_MIN;
   readonly #budget: MemoryBudget;
   #bytes = 0;
@@ -95,18 +95,18 @@ export class MemoryShare {
     this.#budget = budget;
   }
 
-  /** Throws `memory_exhausted` where that much is not left. */
+  /** Throws `memory_exhausted` if less than that is left. */
   take(bytes: number): void {
     this.#budget.require(bytes);
     this.#count(bytes);
   }
 
-  /** Gives back all of it. */
+  /** Gives everything back. */
   drop(): void {
     this.#count(-this.#bytes);
   }
 
-  /** From now on it holds an answer that is delivered, and `bytes` for it besides what is said. Throws `memory_exhausted`. */
+  /** Starts an answer, which takes `bytes` besides its text. Throws `memory_exhausted`. */
   beginAnswer(bytes: number): void {
     this.take(bytes);
     if (this.#holders > 0) this.#budget.add(0, this.#answers === 0 ? 1 : 0);
@@ -114,8 +114,8 @@ export class MemoryShare {
   }
 
   /**
-   * Counts what was said, where that is more than {@link said_bytes}. False where nothing is left and this answer is
-   * larger than others may be: then it is to end.
+   * Counts the answer's text, if it has grown beyond {@link said_bytes}. False if the budget is used up and this answer
+   * is larger than its fair share, so that it must end.
    */
   grow(said_bytes: number): boolean {
     const step = Math.min(Math.max(STEP_BYTES_MIN, said_bytes / 8), STEP_BYTES_MAX);
@@ -129,7 +129,7 @@ export class MemoryShare {
     return true;
   }
 
-  /** Another one holds it, besides its maker. */
+  /** Adds a holder besides the creator. */
   hold(): void {
     if (this.#holders++ === 0) this.#budget.add(this.#bytes, this.#answers);
   }

@@ -1,12 +1,11 @@
 import type { Time } from './time.ts';
 
-/** How many times a watch looks at the clock within the shortest pause that it has to notice. */
+/** How often the watch checks the clock within the shortest relevant pause. */
 const LOOKS_PER_PAUSE = 3;
 
 /**
- * Notices that this process was stopped, or its event loop blocked: a timer that was due long ago has not fired, or fires
- * late. Whatever else was due meanwhile fires late as well, so no timeout proves anything about the other side.
- * Looks only while a run needs it.
+ * Detects that this process was suspended or its event loop blocked: a timer is overdue or fires late. All other timers
+ * are late then, too, so no timeout says anything about the other side. Runs only while a run needs it.
  */
 export class PauseWatch {
   readonly #time: Time;
@@ -16,13 +15,13 @@ export class PauseWatch {
   #resumed_ms = Number.NEGATIVE_INFINITY;
   #cancelTimer = () => {};
 
-  /** `pause_ms`: the shortest pause that counts. */
+  /** `pause_ms`: the shortest pause to detect. */
   constructor(time: Time, pause_ms: number) {
     this.#time = time;
     this.#pause_ms = pause_ms;
   }
 
-  /** From now on pauses are noticed, until {@link leave} was called as often as this. */
+  /** Starts detecting pauses, until {@link leave} was called as often as this method. */
   enter(): void {
     if (this.#watchers++ > 0) return;
     this.#looked_ms = this.#time.now();
@@ -33,7 +32,7 @@ export class PauseWatch {
     if (--this.#watchers === 0) this.#cancelTimer();
   }
 
-  /** When the last pause ended, in milliseconds of `time.now()`; minus infinity if there was none. */
+  /** When the last pause ended, on the clock of `time.now()`; -Infinity if there was none. */
   resumedAt(now_ms: number): number {
     if (this.#watchers > 0 && now_ms - this.#looked_ms >= this.#pause_ms) {
       this.#resumed_ms = now_ms;

@@ -4,28 +4,28 @@ const SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 const KEY_BYTES_MIN = 24;
 const KEY_BYTES_MAX = 64;
 
-/** What a secret is, for messages about one that is none. */
+/** Describes a valid secret in error messages. */
 export const WEBHOOK_SECRET = `whsec_ and ${KEY_BYTES_MIN} to ${KEY_BYTES_MAX} random bytes in base64`;
 
-/** What is signed: once for each attempt to deliver it. */
+/** Signed anew for each delivery attempt. */
 export interface SignedMessage {
-  /** The same for all attempts, so that its receiver can tell a repetition. */
+  /** The same for all attempts, so that the receiver can detect duplicates. */
   readonly id: string;
-  /** When the attempt is made, in seconds since the Unix epoch: receivers refuse what is too old. */
+  /** Time of the attempt in seconds since the Unix epoch. Receivers reject old messages. */
   readonly timestamp_s: number;
   readonly body: string;
 }
 
-/** The key that a secret of the Standard Webhooks specification stands for; `undefined` for what is no such secret. */
+/** The key of a Standard Webhooks secret; `undefined` if the secret is malformed. */
 export function webhookKey(secret: string): Buffer | undefined {
   const [, encoded = ''] = SECRET.exec(secret) ?? [];
   const key = Buffer.from(encoded, 'base64');
-  // What Node skips, or fills up, other decoders refuse.
+  // Node tolerates malformed base64 that other decoders reject.
   const isExact = key.toString('base64') === encoded;
   return isExact && key.length >= KEY_BYTES_MIN && key.length <= KEY_BYTES_MAX ? key : undefined;
 }
 
-/** The headers by which a receiver knows that a message is genuine, as https://www.standardwebhooks.com has them. */
+/** The headers that prove a message genuine, as specified by https://www.standardwebhooks.com. */
 export function webhookHeaders(
   key: Buffer,
   { id, timestamp_s, body }: SignedMessage,

@@ -1,10 +1,10 @@
-/** Time as the relay sees it, so that a test can run hours of clocks and backoff in no time at all. */
+/** The clock of the relay, replaceable so that tests can run hours of timeouts and backoff instantly. */
 export interface Time {
-  /** Milliseconds, monotonic. */
+  /** Monotonic time in milliseconds. */
   now(): number;
   /** Milliseconds since the Unix epoch. */
   wall(): number;
-  /** Calls back once after `delay_ms`; the returned function cancels. */
+  /** Calls back once after `delay_ms`. Returns a function that cancels. */
   after(delay_ms: number, callback: () => void): () => void;
 }
 
@@ -17,7 +17,7 @@ export const systemTime: Time = {
   },
 };
 
-/** Resolves after `delay_ms`, or at once when `signal` aborts; the caller looks at the signal. */
+/** Resolves after `delay_ms`, or as soon as `signal` aborts, which the caller must check. */
 export function sleep(time: Time, delay_ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
@@ -31,12 +31,15 @@ export function sleep(time: Time, delay_ms: number, signal: AbortSignal): Promis
   });
 }
 
-/** After each of them what has arrived is read: when it is this process that was busy, what was waited for is not to blame. */
+/**
+ * The limit is waited for in slices, between which arrived data is processed: if this process was busy, the awaited
+ * side isn't to blame.
+ */
 const SLICES = 5;
 
 /**
- * The result of `work`, or undefined when it does not come within `limit_ms`. `work` continues; when it fails in time,
- * this rejects, and later on it is no concern of ours.
+ * Resolves with the result of `work`, or with undefined after `limit_ms`. Rejects if `work` fails within the limit; a
+ * later failure is ignored. `work` itself continues.
  */
 export function inTime<Result>(
   work: Promise<Result>,

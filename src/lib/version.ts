@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Of the package this file is part of: `src/lib` and `dist/lib` are both two levels below it. */
+/** The manifest of this package: `src/lib` and `dist/lib` are both two levels below it. */
 const manifest: { version: string } = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
 );

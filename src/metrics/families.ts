@@ -9,17 +9,17 @@ import {
 } from 'prom-client';
 import { TalliedHistogram } from './tallied-histogram.ts';
 
-/** Names that only the configuration knows: a label that may say one of these is bounded by it. */
+/** Label values that only the configuration defines, which bounds their number. */
 type Configured = 'upstream' | 'provider' | 'model' | 'store' | 'address' | 'port';
 
-/** What a label may say: one of these values, or a configured name. Never anything a client or a provider wrote. */
+/** The possible values of a label: this list, or configured names. Never text written by a client or provider. */
 type LabelValues = readonly string[] | Configured;
 
 export type Labels<Name extends string> = Readonly<Record<Name, LabelValues>>;
 
 type LabelSet<Name extends string> = Readonly<Record<Name, string>>;
 
-/** All series of one name, as the reference describes them. */
+/** All series with one name, as described in the reference. */
 interface Family {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
@@ -28,41 +28,41 @@ interface Family {
   readonly buckets?: readonly number[];
 }
 
-/** What a scraper is answered. */
+/** The response to a scraper. */
 export interface Exposition {
   readonly type: string;
   readonly body: string;
 }
 
 interface GaugeOptions {
-  /** Sets it whenever it is read. */
+  /** Updates the value whenever it is read. */
   readonly collect?: () => void;
-  /** What it is of several processes together; by default the sum of theirs. */
+  /** How to aggregate it over several processes; the sum by default. */
   readonly together?: Aggregator;
 }
 
-/** Configured names, by the label that says them. */
+/** Configured names, by the kind of label. */
 export type ConfiguredNames = Readonly<Partial<Record<Configured, readonly string[]>>>;
 
 interface Zeroed {
   readonly labels: Labels<string>;
-  /** Instead of every combination. */
+  /** Replaces the full set of combinations. */
   readonly only?: readonly LabelSet<string>[];
   zero(labels: LabelSet<string>): void;
 }
 
 /**
- * Makes metrics and remembers what their labels may say. A counter that appeared with its first increment would lose it:
- * `increase()` sees only what comes after the first sample. So what can be counted is there from the beginning, at 0.
+ * Creates metrics and tracks the possible label values. Known series start at 0, because a counter that appeared with
+ * its first increment would lose it: `increase()` only sees changes after the first sample.
  */
 export class Families {
   readonly registry = new Registry();
   readonly all: Family[] = [];
   readonly #zeroed: Zeroed[] = [];
-  /** The labels of series that were put to 0, by family: a histogram that counts already would begin anew. */
+  /** The labels of series that were already set to 0, by family, because zeroing a histogram again would reset it. */
   readonly #begun = new Map<Zeroed, Set<string>>();
 
-  /** `only`: the combinations of labels that there are, where not all of them make sense. */
+  /** `only`: the valid combinations of labels, if not all are. */
   counter<Name extends string = never>(
     name: string,
     help: string,
@@ -103,7 +103,7 @@ export class Families {
     return histogram;
   }
 
-  /** As {@link histogram}; takes `exemplarLabels` with each value, which only OpenMetrics shows. */
+  /** Like {@link histogram}, but takes `exemplarLabels` with each value, which only OpenMetrics shows. */
   histogramWithExemplars<Name extends string = never>(
     name: string,
     help: string,
@@ -111,7 +111,8 @@ export class Families {
     labels = {} as Labels<Name>,
   ): Histogram<Name> {
     const described = this.#add({ name, type: 'histogram', help, labels, buckets });
-    // The library does not let it into a registry of the older format by itself, although that only leaves them out.
+    // The library refuses such a histogram in a registry of the older format, although that format merely omits
+    // exemplars.
     const histogram = new Histogram<Name>({
       ...described,
       buckets: [...buckets],
@@ -123,7 +124,7 @@ export class Families {
     return histogram;
   }
 
-  /** As {@link histogram}; takes many values at once. Its series begin with their first values. */
+  /** Like {@link histogram}, but takes many values at once. A series starts with its first values. */
   talliedHistogram<Name extends string>(
     name: string,
     help: string,
@@ -137,8 +138,8 @@ export class Families {
   }
 
   /**
-   * Puts every series whose labels are known, and were not before, to 0. Those of configured names that are not given come
-   * when they come.
+   * Sets every known series that hasn't started yet to 0. Series of configured names that aren't given start with their
+   * first value.
    */
   begin(configured: ConfiguredNames): void {
     for (const family of this.#zeroed) {
@@ -152,13 +153,13 @@ export class Families {
     }
   }
 
-  /** Without labels, the library does so itself. */
+  /** Without labels, the library does this itself. */
   #zeroLabelled<Name extends string>(histogram: Histogram<Name>, labels: Labels<Name>): void {
     if (Object.keys(labels).length > 0)
       this.#zeroed.push({ labels, zero: (set) => histogram.zero(set as LabelSet<Name>) });
   }
 
-  /** Remembers a family; returns what the library is to know of it. */
+  /** Registers a family and returns its options for the library. */
   #add<Name extends string>(family: Family & { readonly labels: Labels<Name> }) {
     this.all.push(family);
     const { name, help, labels } = family;
@@ -176,7 +177,7 @@ function combinations(labels: Labels<string>, configured: ConfiguredNames): Labe
   );
 }
 
-/** `accept`: what the scraper says that it takes. */
+/** `accept`: the scraper's `Accept` header. */
 export async function expositionOf(registry: Registry, accept: string | undefined): Promise<Exposition> {
   if (!prefersOpenMetrics(accept)) return { type: registry.contentType, body: await registry.metrics() };
   const body = await openMetricsOf(registry.getMetricsAsArray() as unknown as readonly Metric[]);
@@ -184,8 +185,8 @@ export async function expositionOf(registry: Registry, accept: string | undefine
 }
 
 /**
- * These metrics in the format that has room for exemplars. They cannot be in a second registry themselves: this format
- * has other names for counters, and the library writes them into the metric, where the older format would find them.
+ * Converts the metrics to the format that supports exemplars. They can't be in a second registry themselves, because
+ * OpenMetrics names counters differently, and the library writes that name into the metric.
  */
 export function openMetricsOf(metrics: readonly Metric[]): Promise<string> {
   const registry = new Registry<OpenMetricsContentType>();
@@ -195,7 +196,7 @@ export function openMetricsOf(metrics: readonly Metric[]): Promise<string> {
   return registry.metrics();
 }
 
-/** What a registry asks of a metric; the library's types say less, and other, than there is. */
+/** What a registry needs from a metric, because the library's types are incomplete and partly wrong. */
 interface Readable {
   readonly name: string;
   get(): Promise<{ readonly name: string; readonly type: string }>;
@@ -216,7 +217,7 @@ class View implements Readable {
   }
 }
 
-/** Whether a scraper that sends this `Accept` would rather have OpenMetrics than the older text format. */
+/** Whether this `Accept` header prefers OpenMetrics to the older text format. */
 export function prefersOpenMetrics(accept: string | undefined): boolean {
   const ranges = (accept ?? '').split(',').map(rangeOf);
   const weightOf = (type: string) =>

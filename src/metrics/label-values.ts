@@ -3,7 +3,7 @@ import type { FinalStatus } from '../checkpoint/store.ts';
 import type { Plan } from '../plans/decide.ts';
 import { MODES } from '../plans/seam/mode.ts';
 
-/** The compiler ensures that none is missing. */
+/** Its type makes the compiler check that no value is missing. */
 const valuesOf = <Value extends string>(values: Readonly<Record<Value, true>>): readonly Value[] =>
   Object.keys(values) as Value[];
 
@@ -22,24 +22,24 @@ export const SALVAGED = valuesOf<Exclude<FinalStatus, 'cancelled'>>({
 });
 
 export const TAKEOVERS = ['taken', 'refused', 'lost_race'] as const;
-/** `reused`: the summary was one that is kept for the task. */
+/** `reused`: a summary stored for the task was used. */
 export const COMPRESSIONS = ['compressed', 'reused', 'not_shorter', 'failed'] as const;
-/** Of requests to a second target: `denied` were over `hedge.max_share`, and not made. */
+/** Requests to a second target. `denied`: not made, because `hedge.max_share` was reached. */
 export const HEDGES = ['won', 'lost', 'failed', 'denied'] as const;
-/** What the claim of a tool call is answered with. */
+/** Answers to the claim of a tool call. */
 export const TOOL_CLAIMS = ['run', 'done', 'busy', 'unknown'] as const;
-/** What a request that is a step of a task gets: `new` is asked of a provider, `attached` is under way already. */
+/** Handling of a request that is a task step. `new`: sent to a provider. `attached`: already in progress. */
 export const STEPS = ['new', 'attached', 'continued', 'replayed', 'refused'] as const;
-/** What a task is by what was said of it; `running`: a first request was answered, or it was resumed. */
+/** Task states set by explicit events. `running`: a first request was answered, or the task was resumed. */
 export const TASKS = ['pending', 'running', 'paused', 'completed', 'cancelled'] as const;
-/** Of an event at one endpoint; `refused`: its answer was final. */
+/** Result of an event at one endpoint. `refused`: the endpoint's answer was final. */
 export const WEBHOOKS = ['delivered', 'refused', 'dropped'] as const;
-/** `unchanged`: what there is was in force already. */
+/** `unchanged`: the same configuration was already active. */
 export const RELOADS = ['applied', 'unchanged', 'refused'] as const;
 export const RENEWALS = ['renewed', 'failed'] as const;
 export const TOKENS = ['prompt', 'completion', 'repaid', 'saved'] as const;
 export const ATTEMPTS = ['complete', 'interrupted'] as const;
-/** Those that a breaker enters by an event; `half_open` comes by time alone. */
+/** States that a breaker enters on an event. `half_open` is entered only by time. */
 export const TRANSITIONS = ['open', 'closed'] as const;
 
 type RecoveryPlan = Exclude<Plan['kind'], 'give_up'>;
@@ -51,7 +51,7 @@ export const RECOVERY_PLANS = valuesOf<RecoveryPlan>({
   R4: true,
   finish: true,
 });
-/** `none`: nothing more was asked for. */
+/** `none`: no further request was needed. */
 export const RECOVERY_MODES = [...MODES, 'none'] as const;
 export const RECOVERY_OUTCOMES = ['succeeded', 'failed'] as const;
 
@@ -63,7 +63,7 @@ const MODES_OF_PLANS: Readonly<Record<RecoveryPlan, readonly (typeof RECOVERY_MO
   finish: ['none'],
 };
 
-/** The outcomes that recoveries can have: not every plan asks in every mode, and a plan that asks for nothing cannot fail. */
+/** The possible results of recoveries: not every plan uses every mode, and a plan without a request can't fail. */
 export const RECOVERIES = RECOVERY_PLANS.flatMap((plan) =>
   MODES_OF_PLANS[plan].flatMap((mode) =>
     RECOVERY_OUTCOMES.filter((outcome) => mode !== 'none' || outcome === 'succeeded').map((outcome) => ({

@@ -8,23 +8,25 @@ import { SEAM_KINDS } from '../plans/seam/joint.ts';
 import { type ConfiguredNames, type Exposition, expositionOf, Families } from './families.ts';
 import * as values from './label-values.ts';
 
-/** Seconds. Up to ten minutes, because reasoning models are silent for long before the first token. */
+/** Seconds, up to ten minutes, because reasoning models stay silent for long before the first token. */
 const FIRST_TOKEN_BUCKETS = [
   0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 15, 20, 30, 45, 60, 90, 120,
   180, 300, 600,
 ];
-/** Seconds of silence the client felt: from an unnoticeable reconnect to as long as a run may go without progress. */
+/**
+ * Seconds of silence for the client: from an unnoticeable reconnect to the longest time a run may go without progress.
+ */
 const GAP_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640];
-/** Seconds of our own work. */
+/** Seconds of Holdfast's own processing. */
 const OVERHEAD_BUCKETS = [
   0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
 ];
-/** Seconds. The last one is about as long as a store is waited for. */
+/** Seconds. The largest bucket is about as long as a store is waited for. */
 const APPEND_BUCKETS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 ];
 
-/** A target that others can stand in for: an upstream, and the model it is asked for; `''` for the client's. */
+/** A replaceable target: an upstream and the requested model; `''` for the client's model. */
 export interface TargetLabels {
   readonly upstream: string;
   readonly model: string;
@@ -35,19 +37,21 @@ export interface TargetState extends TargetLabels {
 }
 
 /**
- * All series of one process, in a registry of their own. Label values are closed sets: names from the
- * configuration, the unions in `interrupts/` and `plans/`, never anything a client or a provider wrote.
+ * All series of one process, in their own registry. Label values are closed sets: configured names and the unions in
+ * `interrupts/` and `plans/`, never text written by a client or provider.
  */
 export class Metrics {
-  /** What there is to say of the targets, whenever their gauge is read: time alone changes the state of a breaker. */
+  /**
+   * The current state of the targets, evaluated on every read, because a breaker's state can change with time alone.
+   */
   targets: () => Iterable<TargetState> = () => [];
-  /** Whether this replica is to be sent new runs. */
+  /** Whether this replica should receive new runs. */
   ready: () => boolean = () => true;
-  /** What requests and answers hold. */
+  /** Memory used by requests and answers. */
   memory: { readonly held_bytes: number; readonly limit_bytes: number } = { held_bytes: 0, limit_bytes: 0 };
-  /** False from the time when the store is found not to work until it works again. */
+  /** False from a detected failure of the store until it works again. */
   storeWorks = true;
-  /** Whether histograms that can show it tell the id of the last run of each bucket. */
+  /** Whether histograms that support it show the id of the last run in each bucket. */
   exemplars = true;
   readonly #families = new Families();
 
@@ -225,7 +229,7 @@ export class Metrics {
       .set({ version: VERSION }, 1);
   }
 
-  /** Adds the metrics of Node.js. What observes them lasts as long as the process, and runs at every garbage collection. */
+  /** Adds Node.js metrics. Their observers live as long as the process and run at every garbage collection. */
   observeProcess(): void {
     collectDefaultMetrics({ register: this.registry });
   }
@@ -234,12 +238,12 @@ export class Metrics {
     return this.#families.registry;
   }
 
-  /** What there is besides the metrics of Node.js. */
+  /** All metrics except those of Node.js. */
   get families(): Families {
     return this.#families;
   }
 
-  /** Every series that is known beforehand exists from now on. */
+  /** Starts every series that is known in advance. */
   begin(configured: ConfiguredNames): void {
     this.#families.begin(configured);
     for (const { upstream, model } of this.targets()) {
@@ -247,21 +251,21 @@ export class Metrics {
     }
   }
 
-  /** A value of a histogram by the upstream, marked with the run that it is of. */
+  /** A histogram value for the upstream, with the run as its exemplar. */
   ofRun(run: RunId, upstream: string, value: number): ObserveDataWithExemplar<'upstream'> {
     const labelled = { labels: { upstream }, value };
-    // The library's types know no other names than those of labels.
+    // The library's types only allow the names of labels.
     const exemplarLabels: object = { run_id: run };
     return this.exemplars ? { ...labelled, exemplarLabels } : labelled;
   }
 
-  /** `accept`: what the scraper says that it takes. */
+  /** `accept`: the scraper's `Accept` header. */
   exposition(accept: string | undefined): Promise<Exposition> {
     return expositionOf(this.registry, accept);
   }
 
   #readTargets(): void {
-    // Those of targets that there are no more.
+    // Removes targets that no longer exist.
     this.targetState.reset();
     for (const { upstream, model, state } of this.targets()) {
       for (const each of BREAKER_STATES)

@@ -1,6 +1,6 @@
-/** Values that were counted elsewhere, by bucket. */
+/** Values counted elsewhere, by bucket. */
 export interface Tally {
-  /** Of each bucket, without those below it; the last one is for what is above all bounds. */
+  /** Count per bucket, not cumulative. The last one is for values above all bounds. */
   readonly counts: readonly number[];
   readonly sum: number;
 }
@@ -11,7 +11,7 @@ interface Series {
   sum: number;
 }
 
-/** A histogram that takes many values at once: that of the library takes each by itself, under labels that it hashes each time. */
+/** A histogram that takes many values at once. The library's takes them one by one and hashes the labels each time. */
 export class TalliedHistogram<Name extends string> {
   readonly name: string;
   readonly #help: string;
@@ -24,7 +24,7 @@ export class TalliedHistogram<Name extends string> {
     this.#buckets = buckets;
   }
 
-  /** `counts` of the tally are those of the buckets of this histogram. */
+  /** `counts` must match the buckets of this histogram. */
   add(labels: Readonly<Record<Name, string>>, { counts, sum }: Tally): void {
     const key = JSON.stringify(Object.entries(labels).sort());
     const series = this.#series.get(key) ?? { labels, counts: counts.map(() => 0), sum: 0 };
@@ -33,7 +33,7 @@ export class TalliedHistogram<Name extends string> {
     series.sum += sum;
   }
 
-  /** As a registry of the library asks for it. */
+  /** Called by the library's registry. */
   get() {
     const values = [...this.#series.values()].flatMap((series) => this.#valuesOf(series));
     return Promise.resolve({

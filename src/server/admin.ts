@@ -17,18 +17,21 @@ const BODY_BYTES_MAX = 1024;
 const REQUEST_MS = 10_000;
 
 export interface AdminContext {
-  /** `accept`: what the scraper says that it takes. */
+  /** `accept`: the scraper's `Accept` header. */
   exposition(accept: string | undefined): Promise<Exposition>;
-  /** A supervisor or balancer asks. */
+  /** Called for a supervisor or load balancer. */
   readiness(): Promise<Readiness>;
-  /** Public names under which the port may be asked for more than its health. */
+  /** Public host names that may access more than the health endpoints. */
   hosts(): readonly string[];
-  /** Loads the configuration again, for `POST /reload`. */
+  /** Reloads the configuration, for `POST /reload`. */
   reload?(): Promise<ReloadReport>;
   readonly status: StatusSource;
 }
 
-/** `/metrics`, `/livez`, `/readyz`, the status page with what it is made of, and `/reload`, which alone changes anything. */
+/**
+ * Serves `/metrics`, `/livez`, `/readyz`, the status page with its data, and `/reload`, the only one that changes
+ * anything.
+ */
 export function createAdminServer(context: AdminContext): FastifyInstance {
   const { exposition, readiness, hosts, reload, status: source } = context;
   const admin = fastify({
@@ -84,7 +87,10 @@ export function createAdminServer(context: AdminContext): FastifyInstance {
   return admin;
 }
 
-/** A program of this machine. Web pages that are open on it are not, although their requests come from here. */
+/**
+ * Whether a local program sent the request. Web pages open on this machine don't count, although their requests come
+ * from it.
+ */
 const isOwnMachine = ({ headers, socket: { remoteAddress = '' } }: FastifyRequest): boolean =>
   isLoopback(hostnameOf(remoteAddress.replace(/^::ffff:/, ''))) &&
   headers.origin === undefined &&

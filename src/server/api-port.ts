@@ -5,14 +5,14 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Limits } from '../config/configuration.ts';
 import { type ApiError, apiError } from '../lib/errors.ts';
 
-/** How often connections are looked over for headers and requests that take too long. */
+/** Upper limit for the interval at which connections are checked for slow headers and requests. */
 const CONNECTION_CHECK_MS_MAX = 1000;
 
-/** The port of the API. It outlives configurations. */
+/** The API port. It outlives configurations. */
 export class ApiPort {
   readonly #handle: RequestListener;
   readonly #header_bytes: number;
-  /** One, and one more for each further address that a name stands for. */
+  /** One server, plus one for each further address of the host name. */
   readonly #servers: Server[] = [];
   #limits: Limits;
 
@@ -22,7 +22,7 @@ export class ApiPort {
     this.#header_bytes = limits.header_bytes;
   }
 
-  /** Where `localhost` has several addresses, it listens on all of them. Rejects where the first one cannot be opened. */
+  /** Listens on all addresses of `localhost` if it has several. Rejects if the first one can't be opened. */
   async listen({ host, port }: { readonly host: string; readonly port: number }): Promise<AddressInfo> {
     const [first = host, ...others] = await addressesOf(host);
     const address = await this.#open(first, port);
@@ -30,13 +30,13 @@ export class ApiPort {
     return address;
   }
 
-  /** Takes the limits of another configuration, for all connections; that of headers stays. */
+  /** Applies another configuration's limits to all connections, except for the header size. */
   limit(limits: Limits): void {
     this.#limits = limits;
     for (const server of this.#servers) this.#apply(server);
   }
 
-  /** Accepts no more connections, and closes those that carry no request. */
+  /** Accepts no more connections and closes idle ones. */
   stopListening(): void {
     for (const server of this.#servers) {
       server.close();
@@ -81,14 +81,16 @@ export class ApiPort {
   }
 }
 
-/** A name that cannot be resolved is left to the attempt to listen, which says what is wrong. */
+/** A name that can't be resolved is left to `listen`, whose error says what is wrong. */
 async function addressesOf(host: string): Promise<readonly string[]> {
   if (host !== 'localhost') return [host];
   const found = await lookup(host, { all: true }).catch(() => []);
   return [...new Set(found.map(({ address }) => address))];
 }
 
-/** Answers what never became a request; on a connection that carried a response before, silence is safer. */
+/**
+ * Answers data that never became a request. After an earlier response on the connection, closing it silently is safer.
+ */
 function answerUnparsable(error: NodeJS.ErrnoException, socket: Socket, limit_bytes: number): void {
   if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
     socket.destroy();

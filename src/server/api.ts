@@ -19,30 +19,30 @@ import { errorBodyOn, type Wire } from '../proxy/wires/common/wire.ts';
 import { wireAt } from '../proxy/wires/registry.ts';
 import { BrowserAccess } from './browser-access.ts';
 
-/** How far the replica is on its way to its end. */
+/** The replica's progress towards its end. */
 interface ServerState {
   /** It is about to stop. */
   draining(): boolean;
-  /** It hands over, and begins nothing any more. */
+  /** It is handing over its runs and starts nothing new. */
   closing(): boolean;
   readonly requests: ActiveWork;
 }
 
 /**
- * `/v1`, also at the addresses that Azure has for it, `/holdfast/v1`, and an answer to everything else, under one
- * configuration. It has no port of its own.
+ * Serves `/v1`, including at Azure's paths, `/holdfast/v1`, and an answer to everything else, under one configuration.
+ * It has no port of its own.
  */
 export function createApi(context: ApiContext & ServerState): FastifyInstance {
   const { limits } = context.configuration;
   const api = fastify({
     bodyLimit: limits.body_bytes,
     rewriteUrl: ({ url = '' }) => underV1(url),
-    // An id that is too long gets the same answer as any other invalid id.
+    // So that a too long id gets the same answer as any other invalid id.
     routerOptions: { maxParamLength: limits.header_bytes },
     frameworkErrors: (_error, _request, reply) => sendError(apiError('bad_request'), reply),
   });
 
-  // A connection that is kept would bring more requests here, or be closed as the next one is on its way.
+  // A kept connection would bring further requests here, or close just as the next one arrives.
   const announceEnd = ({ raw }: FastifyReply) => {
     if (context.draining()) raw.setHeader('connection', 'close');
   };
@@ -54,10 +54,10 @@ export function createApi(context: ApiContext & ServerState): FastifyInstance {
     const { method, headers } = request;
     announceEnd(reply);
     const readable = browsers.admit(headers);
-    // Where a stream begins, its own headers come on top.
+    // When a stream begins, its own headers are added.
     if (readable) for (const [name, value] of Object.entries(readable)) reply.raw.setHeader(name, value);
     if (context.refusing.aborted) throw apiError('shutting_down');
-    // Never sent upstream: a provider would let any page in.
+    // Never sent upstream, because a provider would admit any page.
     if (method === 'OPTIONS') return void reply.code(204).headers(browsers.preflight(headers)).send();
     void context.requests.track(new Promise<void>((resolve) => reply.raw.once('close', resolve)));
     guard(headers);
@@ -67,7 +67,7 @@ export function createApi(context: ApiContext & ServerState): FastifyInstance {
     if (identified === undefined) done();
     else void identified.then(() => done(), done);
   });
-  // The body may have taken its time.
+  // Checked again, because reading the body may have taken long.
   api.addHook('preHandler', (_request, reply, done) => {
     announceEnd(reply);
     if (context.closing()) throw apiError('shutting_down');
@@ -85,7 +85,7 @@ export function createApi(context: ApiContext & ServerState): FastifyInstance {
     sendError(apiError('not_found', { method, path: url }), reply),
   );
   openApiRoute(api);
-  // Each in a scope of its own, because they read bodies differently.
+  // Separate scopes, because they read bodies differently.
   for (const routes of [wireRoutes, runRoutes, taskRoutes, passThroughRoutes]) {
     api.register((scope, _options, done) => {
       routes(scope, context);
@@ -96,8 +96,8 @@ export function createApi(context: ApiContext & ServerState): FastifyInstance {
 }
 
 /**
- * Throws where the client wants to speak another protocol from here on, which no upstream is asked for. Java's client offers
- * `h2c` with every request, and expects HTTP/1.1 where the offer is not taken.
+ * Throws if the client wants to switch protocols, which Holdfast never requests from an upstream. Java's client offers
+ * `h2c` with every request and expects HTTP/1.1 if the offer is ignored.
  */
 function refuseUpgrade({ url, headers }: FastifyRequest, { raw }: FastifyReply): void {
   const offered = namesIn(headers.upgrade);
@@ -105,19 +105,19 @@ function refuseUpgrade({ url, headers }: FastifyRequest, { raw }: FastifyReply):
   if (!namesIn(headers.connection).includes('upgrade')) return;
   const protocol = offered.join(', ');
   if (wireAt(url)?.name !== 'responses') throw apiError('upgrade_not_supported', { protocol });
-  // RFC 9110, 15.5.22: the answer names what is spoken instead.
+  // RFC 9110, 15.5.22: the answer must name the supported protocol.
   raw.setHeader('upgrade', 'HTTP/1.1').setHeader('connection', 'upgrade');
   throw apiError('upgrade_required', { protocol });
 }
 
-/** More of its body is to come. */
+/** Whether part of the request body is still to come. */
 const isComing = ({ raw }: FastifyRequest): boolean =>
   !raw.complete &&
   (Number(raw.headers['content-length']) > 0 || raw.headers['transfer-encoding'] !== undefined);
 
 /**
- * Answers at once, and ends the response when the rest of the body has come, which is discarded: were the connection closed
- * before, it would be reset, and the answer lost with it. `request_ms` ends it at the latest.
+ * Answers at once, but ends the response only once the rest of the body was received and discarded. Closing the
+ * connection earlier would reset it, and the client would lose the answer. `request_ms` limits the wait.
  */
 function sendAheadOfBody(
   { status, headers, body }: ApiError,

@@ -3,22 +3,22 @@ import type { Configuration } from '../config/configuration.ts';
 import { apiError } from '../lib/errors.ts';
 import { hostnameOf, isLoopback, isTrustedHost } from '../lib/host-name.ts';
 
-/** Chromium keeps the answer to a preflight no longer than this. */
+/** The longest time that Chromium caches a preflight response. */
 const PREFLIGHT_MAX_S = 7200;
 const METHODS = 'GET, POST, PUT, PATCH, DELETE';
 
 type Headers = Readonly<Record<string, string>>;
 
 /**
- * Which web pages may use the API: those of `listen.cors_origins`, and those that this port's own address serves, through a
- * reverse proxy. A browser sends requests for any page that a user happens to have open, and with `api_key` each of them
- * would spend the operator's key.
+ * Decides which web pages may use the API: those of `listen.cors_origins`, and those served from this port's own
+ * address through a reverse proxy. Browsers send requests for any page a user has open, and with `api_key` each would
+ * spend the operator's key.
  */
 export class BrowserAccess {
   readonly #origins: ReadonlySet<string>;
-  /** Names under which the port is known besides private ones. */
+  /** Public host names of the port. */
   readonly #names: readonly string[];
-  /** Other machines cannot ask, so a public name is one that a page has pointed here. */
+  /** Other machines can't reach the port, so a public host name is one that a page has pointed here. */
   readonly #isLoopback: boolean;
 
   constructor({ host, cors_origins }: Configuration['listen']) {
@@ -28,15 +28,15 @@ export class BrowserAccess {
   }
 
   /**
-   * The headers with which the page that asks can read the answer; undefined where it needs none, or where no page asks.
-   * Throws `host_not_allowed` and `origin_not_allowed`.
+   * Headers that let the page read the response; undefined if it needs none or no page is involved. Throws
+   * `host_not_allowed` and `origin_not_allowed`.
    */
   admit({ host, origin, 'sec-fetch-site': site }: IncomingHttpHeaders): Headers | undefined {
     const isTrusted = () => isTrustedHost(host, this.#names);
     if (this.#isLoopback && !isTrusted())
       throw apiError('host_not_allowed', { host: host ?? '', remedy: 'its origin to listen.cors_origins' });
     if (origin === undefined) {
-      // Images, scripts and links come without an origin.
+      // Requests for images, scripts and links have no `Origin` header.
       if (site === 'cross-site' || site === 'same-site')
         throw apiError('origin_not_allowed', { origin: 'another origin' });
       return undefined;
@@ -48,7 +48,7 @@ export class BrowserAccess {
     throw apiError('origin_not_allowed', { origin });
   }
 
-  /** What a page that was admitted may ask: everything that any client may. */
+  /** What an admitted page may request: everything that any client may. */
   preflight(headers: IncomingHttpHeaders): Headers {
     if (headers['access-control-request-method'] === undefined) return { allow: METHODS };
     const asked = headers['access-control-request-headers'];

@@ -1,32 +1,31 @@
 import { type FSWatcher, readFileSync, realpathSync, statSync, watch } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** A file that has changed is looked at so long after that, and again until it has stayed the same for as long. */
+/** A changed file is read after this delay, and again until it stays the same for as long. */
 const SETTLE_MS = 200;
 
 interface FileWatchHandlers {
-  /** The content is another one now, or there is none. */
+  /** The content has changed, or the file is gone. */
   onChange(): void;
-  /** Changes may pass unnoticed from now on. Called once. */
+  /** Changes may go unnoticed from now on. Called once. */
   onFault(error: Error): void;
 }
 
 /**
- * Notices changes of a file's content, however they are made. Directories are watched, because editors put a new file in the
- * place of the old one, and Kubernetes changes where a link beside it leads (`..data`); the file itself would be lost with the
- * first change.
+ * Detects changes of a file's content, however they are made. Watches directories, because editors replace the file,
+ * and Kubernetes switches a link beside it (`..data`). A watch on the file itself would end with the first change.
  */
 export class FileWatch {
   readonly #path: string;
   readonly #watchers = new Map<string, FSWatcher>();
-  /** What was reported last, or was there at the beginning. */
+  /** The content last reported, initially the content at construction. */
   #known: string | undefined;
   #seen: string | undefined;
   #handlers: FileWatchHandlers | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isFaulty = false;
 
-  /** A change counts from now on, although it is reported only once this was started. */
+  /** Changes count from construction, but are reported only after {@link start}. */
   constructor(path: string) {
     this.#path = resolve(path);
     this.#known = contentOf(this.#path);
@@ -58,7 +57,7 @@ export class FileWatch {
   #look(): void {
     const content = contentOf(this.#path);
     if (content !== this.#seen) {
-      // It may still be being written.
+      // The file may still be being written.
       this.#seen = content;
       this.#lookSoon();
     } else if (content !== this.#known) {
@@ -67,7 +66,7 @@ export class FileWatch {
     }
   }
 
-  /** That of the path, and that of the file which it leads to now. */
+  /** Watches the directory of the path, and that of the file it currently resolves to. */
   #watchDirectories(): void {
     const wanted = new Set([dirname(this.#path), dirname(targetOf(this.#path))]);
     for (const [directory, watcher] of this.#watchers) {
@@ -96,7 +95,7 @@ export class FileWatch {
   }
 }
 
-/** A pipe is not read: what is in it is there once. */
+/** Undefined if there is no regular file. Pipes aren't read, because their content can be read only once. */
 function contentOf(path: string): string | undefined {
   try {
     return statSync(path).isFile() ? readFileSync(path, 'utf8') : undefined;
@@ -105,7 +104,7 @@ function contentOf(path: string): string | undefined {
   }
 }
 
-/** The path itself where it leads nowhere. */
+/** The path itself if it can't be resolved. */
 function targetOf(path: string): string {
   try {
     return realpathSync(path);

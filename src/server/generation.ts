@@ -24,16 +24,16 @@ import { TaskWebhooks } from '../webhooks/task-webhooks.ts';
 import { WebhookDelivery } from '../webhooks/webhook-delivery.ts';
 import { createApi } from './api.ts';
 
-/** A configuration, and what is open for it. */
+/** A configuration and its open resources. */
 export interface GenerationParts {
-  /** In it, keys that are renewed are the ones that there are whenever they are read. */
+  /** Renewed keys are current whenever they are read. */
   readonly configuration: Configuration;
   readonly transport: Transport;
   readonly webhooks?: readonly WebhookEndpoint[];
   readonly observers?: readonly RunObserver[];
 }
 
-/** What all generations of a replica share. None of it depends on settings that a reload may change. */
+/** Shared by all generations of a replica. Independent of settings that a reload may change. */
 export interface ReplicaParts
   extends Omit<
     ApiContext,
@@ -51,21 +51,21 @@ export interface ReplicaParts
     | 'taskObserver'
     | 'notices'
   > {
-  /** Observe the runs of all generations. */
+  /** Observers of the runs of all generations. */
   readonly observers: readonly RunObserver[];
   draining(): boolean;
   closing(): boolean;
 }
 
-/** Tells the endpoints of webhooks about tasks. */
+/** Sends task events to webhook endpoints. */
 interface Telling {
   readonly delivery: WebhookDelivery;
   readonly tasks: TaskWebhooks;
 }
 
 /**
- * Everything that is made of one configuration. Requests that come while it is the current one are handled by it to their
- * end, as are their runs, whichever configuration has taken its place meanwhile.
+ * Everything created from one configuration. It handles the requests that arrive while it is current, and their runs,
+ * to the end, even after another configuration has replaced it.
  */
 export class Generation {
   readonly configuration: Configuration;
@@ -73,11 +73,14 @@ export class Generation {
   readonly api: FastifyInstance;
   readonly salvage: Salvage;
   readonly telling: Telling | undefined;
-  /** From their headers to the end of their answers; runs that outlive their clients are in `context.work`. */
+  /**
+   * Tracks requests from their headers to the end of their answers. Runs that outlive their clients are in
+   * `context.work`.
+   */
   readonly requests = new ActiveWork();
   readonly #parts: GenerationParts;
 
-  /** `before`: the one whose place it takes. What was learnt about upstreams that are the same is not forgotten. */
+  /** `before`: the generation to replace. What it learnt about unchanged upstreams is kept. */
   constructor(parts: GenerationParts, replica: ReplicaParts, before?: Generation) {
     const { configuration } = parts;
     const { log, time, registry } = replica;
@@ -123,12 +126,12 @@ export class Generation {
     );
   }
 
-  /** Requests and runs under way. */
+  /** The number of active requests and runs. */
   get active(): number {
     return this.requests.count + this.context.work.count;
   }
 
-  /** Under `parts`, webhooks would be what they are under this one. */
+  /** Whether webhooks would be the same under `parts`. */
   tellsAs({ transport, webhooks, configuration }: GenerationParts): boolean {
     const { transport: own, webhooks: ownWebhooks } = this.#parts;
     return (
@@ -138,7 +141,7 @@ export class Generation {
     );
   }
 
-  /** Resolves when no request and no run of it is under way any more. It is the caller's to close it then. */
+  /** Resolves once no request or run is active. The caller then closes the generation. */
   async ended(): Promise<void> {
     while (this.active > 0) {
       await this.requests.ended();
@@ -147,7 +150,7 @@ export class Generation {
   }
 }
 
-/** Without endpoints there is nothing that observes tasks. */
+/** Without endpoints, tasks aren't observed. */
 function tellingOf(
   { configuration, transport, webhooks = [] }: GenerationParts,
   { metrics, log, time, random, secret }: ReplicaParts,
@@ -157,7 +160,7 @@ function tellingOf(
   return { delivery, tasks: new TaskWebhooks(delivery, { configuration, secret, time }) };
 }
 
-/** What other processes have noted is found again in the store; only a change of addresses makes that necessary. */
+/** Keeps the memory unless addresses have changed. A new one finds other processes' notes in the store. */
 function capabilitiesOf(
   { upstreams }: Configuration,
   { store, secret, time, log }: ReplicaParts,

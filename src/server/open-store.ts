@@ -13,38 +13,38 @@ export interface OpenStoreOptions {
   readonly time: Time;
   /** How long a run is kept after its last append. */
   readonly ttl_s: number;
-  /** The same of a complete run, where that is less. */
+  /** How long a complete run is kept, if shorter. */
   readonly complete_ttl_s?: number | undefined;
-  /** Without a sign of life for this long, a replica counts as dead. */
+  /** A replica counts as dead after this long without a sign of life. */
   readonly lease_ms: number;
-  /** The first seals, all of them open; without any, what is stored is only proven. A memory store does not need them. */
+  /** The first key seals; all of them open. Without any, data is only proven. Not needed by a memory store. */
   readonly sealing_keys: readonly string[];
-  /** Proves what is stored, where there are no sealing keys. Redis requires it; a file store keeps one of its own. */
+  /** Proves stored data if there are no sealing keys. Redis requires it; a file store can keep its own. */
   readonly secret: string | undefined;
-  /** What is stored without a proof. Default `refuse`. */
+  /** What to do with stored data without a proof. Default `refuse`. */
   readonly unproven?: 'refuse' | 'accept';
-  /** Redis only: whether a store that cannot be reached is an error, or opened all the same. */
+  /** Redis only: whether an unreachable store is an error, or is opened anyway. */
   readonly on_unreachable: 'fail' | 'warn';
-  /** Redis only: a command that was not answered for so long has failed. Default 1000. */
+  /** Redis only: an unanswered command fails after this time. Default 1000. */
   readonly command_ms?: number;
-  /** Redis only: what is kept of what was stored of each run under way, to store it again. */
+  /** Redis only: how many bytes of each running run's stored entries are kept in memory, to write them again. */
   readonly rewritable_bytes?: number;
-  /** Redis only: how many of its replicas have to have a lease before it counts, and how long that may take. */
+  /** Redis only: how many of its replicas must have a lease before it counts, and how long that may take. */
   readonly replication?: ReplicationSettings;
-  /** File store only: when written data is forced to the disk. Default `finish`. */
+  /** File store only: when written data is forced to disk. Default `finish`. */
   readonly fsync?: FsyncPolicy;
-  /** Damaged runs that were read, notes that cannot be, and failures of the store's own upkeep. */
+  /** Receives damaged runs, unreadable notes, and failures of the store's upkeep. */
   onError(error: Error): void;
-  /** Redis only: once when it stops working for this process, and once when it works again. */
+  /** Redis only: called once when it stops working for this process; `onRecovery` once when it works again. */
   onOutage(error: Error): void;
   onRecovery(outage_ms: number): void;
-  /** Redis only: once, about every way in which it is set up to lose what it has acknowledged. */
+  /** Redis only: called once for each way in which its configuration may lose acknowledged writes. */
   onDoubt?(doubt: string): void;
 }
 
 /**
- * Opens `memory`, `file`, `file:<directory>` (relative to the working directory) or a URL of Redis. Rejects with a
- * {@link StoreConfigurationError} for any other value, and for a directory or a Redis that cannot be used.
+ * Opens `memory`, `file`, `file:<directory>` (relative to the working directory) or a Redis URL. Rejects with a {@link
+ * StoreConfigurationError} for any other value, and for an unusable directory or Redis.
  */
 export async function openStore(url: string, options: OpenStoreOptions): Promise<Store> {
   const { time, fsync = 'finish', lease_ms, onError } = options;
@@ -60,7 +60,7 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
     await store.start();
     return store;
   }
-  // It may hold a password.
+  // The value may contain a password.
   const shown = url.includes('@') ? url.slice(0, url.indexOf(':') + 1) : url;
   throw new StoreConfigurationError(
     `checkpoint.store: ${JSON.stringify(shown)} is not a store; use "memory", "file", "file:<directory>" or "redis://<host>"`,
@@ -73,14 +73,14 @@ async function openRedisStore(
   kept: { readonly ttl_ms: number; readonly complete_ttl_ms: number },
 ): Promise<Store> {
   const { secret, on_unreachable } = options;
-  // Replicas that made one each would not recognise the owners of each other's runs, nor believe what is stored.
+  // Replicas with different secrets wouldn't recognise the owners of each other's runs or trust each other's data.
   if (secret === undefined)
     throw new StoreConfigurationError(
       'secret: replicas that share a Redis need the same one; configure `secret` or set HOLDFAST_SECRET',
     );
   const seal = sealOf(options, secret);
   const address = parseRedisUrl(url);
-  // Loaded late: the other stores do without the client and what it needs.
+  // Imported on demand, because the other stores don't need the Redis client.
   const { RedisStore } = await import('../checkpoint/redis/store.ts');
   const store = new RedisStore({
     address,
@@ -92,7 +92,7 @@ async function openRedisStore(
   return store;
 }
 
-/** Where there are sealing keys, the secret proves nothing: the one of a file store may lie beside what it would prove. */
+/** With sealing keys, the secret proves nothing: a file store's secret may be stored beside the data. */
 function sealOf({ sealing_keys, unproven }: OpenStoreOptions, secret: string): Seal {
   const acceptsUnproven = unproven === 'accept';
   return sealing_keys.length > 0

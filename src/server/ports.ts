@@ -7,7 +7,6 @@ interface Address {
   readonly port: number;
 }
 
-/** A port could not be opened. */
 class ListenError extends Error {
   override readonly name = 'ListenError';
 
@@ -26,13 +25,13 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'this machine has no such address: choose another with --host or --admin-host.',
 };
 
-/** Resolves with the URL of what `listen` has opened. Rejects with a {@link ListenError}. */
+/** Opens the API port with `listen` and resolves with its URL. Rejects with a {@link ListenError}. */
 export const openApiPort = (
   { host, port }: Address,
   listen: (address: Address) => Promise<AddressInfo>,
 ): Promise<string> => open('port', { host, port }, listen);
 
-/** The same for the admin port. */
+/** Like {@link openApiPort}, for the admin port. */
 export const openAdminPort = (admin: FastifyInstance, listen: Configuration['listen']): Promise<string> =>
   open('admin_port', { host: adminHost(listen), port: listen.admin_port }, async (address) => {
     await admin.listen(address);

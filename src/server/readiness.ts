@@ -3,7 +3,7 @@ import type { Store } from '../checkpoint/store.ts';
 /** The answer to `GET /readyz`. */
 export interface Readiness {
   readonly status: 'ready' | 'degraded' | 'not ready';
-  /** What is wrong, by the part that it is wrong with. */
+  /** What is wrong, by the affected part. */
   readonly failing?: Readonly<Record<string, string>>;
 }
 
@@ -11,7 +11,7 @@ export const DRAINING: Readiness = { status: 'not ready', failing: { draining: '
 
 interface ReadinessParts {
   readonly store: Store;
-  /** A replica whose store does not work is not ready. */
+  /** A replica whose store fails isn't ready. */
   readonly storeRequired: boolean;
   readonly draining: boolean;
 }
@@ -20,7 +20,7 @@ export async function readinessOf({ store, storeRequired, draining }: ReadinessP
   if (draining) return DRAINING;
   const failing = await storeFault(store);
   if (!failing) return { status: 'ready' };
-  // All replicas share a store: where they may do without it, its failure must not take all of them out of service.
+  // All replicas share the store. If they can do without it, its failure must not take all of them out of service.
   return { status: storeRequired ? 'not ready' : 'degraded', failing };
 }
 

@@ -5,26 +5,28 @@ import type { Metrics } from '../metrics/metrics.ts';
 
 export type ReloadCause = 'signal' | 'file' | 'request';
 
-/** One of the processes that share the ports. */
+/** A worker process that is replaced, and why. */
 export interface ReplacedWorker {
   readonly worker: number;
   readonly reason: string;
 }
 
-/** What came of a reload. Settings by name; never a value. */
+/** The result of a reload. Names settings, but never includes values. */
 export type ReloadReport =
   | {
       readonly outcome: 'applied' | 'unchanged';
       readonly changed: readonly string[];
-      /** Differ from what is in force, and will be applied by a restart. */
+      /** Changed settings that take effect only after a restart. */
       readonly restart_required: readonly string[];
       readonly warnings: readonly string[];
-      /** Could not apply what the others have: another process takes the place of each of these. */
+      /** Workers that couldn't apply the configuration, each of which is replaced. */
       readonly replaced?: readonly ReplacedWorker[];
     }
   | { readonly outcome: 'refused'; readonly problems: readonly Problem[] };
 
-/** Reloads, and says in the metrics and the log what came of it. A ConfigurationError becomes a report; all others are thrown. */
+/**
+ * Reloads and records the result in metrics and log. A ConfigurationError becomes a report; other errors are rethrown.
+ */
 export async function reportedReload(
   cause: ReloadCause,
   { metrics, log }: { readonly metrics: Metrics; readonly log: Pick<Logger, 'error'> },
@@ -37,7 +39,7 @@ export async function reportedReload(
     else configurationApplied(metrics);
     return report;
   } catch (error) {
-    // The configuration isn't why.
+    // The configuration isn't the reason.
     if (error instanceof ApiError && error.code === 'shutting_down') throw error;
     metrics.configReloads.inc({ outcome: 'refused' });
     metrics.configLastReloadSuccessful.set(0);
@@ -51,7 +53,7 @@ export async function reportedReload(
   }
 }
 
-/** A configuration is in force from now on. */
+/** Records that a configuration has taken effect. */
 export function configurationApplied(metrics: Metrics): void {
   metrics.configLastReloadSuccessful.set(1);
   metrics.configLastReloadSuccess.setToCurrentTime();

@@ -18,31 +18,28 @@ import { Resources } from './resources.ts';
 import type { Server } from './server.ts';
 
 interface ReloadOptions {
-  /** Throws a {@link ConfigurationError}. */
+  /** Reads the configuration again. Throws a {@link ConfigurationError}. */
   load(): LoadedConfiguration;
   readonly keys: UpstreamKeysOptions;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** Of runs, besides those that are the same for all configurations. */
+  /** Observers of runs that depend on the configuration. */
   observersOf(configuration: Configuration): readonly RunObserver[];
 }
 
-/**
- * Loads the configuration again while the process serves. Reloads are made one after the other, each of them whole or not at
- * all: where anything is wrong, everything stays as it was.
- */
+/** Reloads the configuration while the process serves. Reloads run one at a time and apply completely or not at all. */
 export class Reloads {
   readonly #options: ReloadOptions;
   readonly #server: Pick<Server, 'replace'>;
   #current: Resources;
-  /** Those in use: the current ones, and those that requests or runs of an earlier configuration still need. */
+  /** Resources in use: the current ones, and those that requests or runs of earlier configurations still need. */
   readonly #open = new Set<Resources>();
   #running: Promise<unknown> = Promise.resolve();
-  /** Has not begun yet, so that it serves everything that asks meanwhile. */
+  /** The next reload, not started yet, which serves all requests made in the meantime. */
   #next: Promise<ReloadReport> | undefined;
   #isStopped = false;
 
-  /** `first`: of the configuration that the server was started with. */
+  /** `first`: the resources that the server started with. */
   constructor(server: Pick<Server, 'replace'>, first: Resources, options: ReloadOptions) {
     this.#server = server;
     this.#options = options;
@@ -51,12 +48,12 @@ export class Reloads {
     configurationApplied(options.metrics);
   }
 
-  /** The one in force, but for keys that are renewed. */
+  /** The current configuration, without renewed keys. */
   get configuration(): Configuration {
     return this.#current.configuration;
   }
 
-  /** Resolves with what came of it. Rejects with `shutting_down` once it was stopped. */
+  /** Resolves with the reload's report. Rejects with `shutting_down` after {@link stop}. */
   request(cause: ReloadCause): Promise<ReloadReport> {
     this.#next ??= this.#running.then(() => {
       this.#next = undefined;
@@ -66,13 +63,13 @@ export class Reloads {
     return this.#next;
   }
 
-  /** From now on nothing is reloaded. Resolves when nothing of a reload is under way any more. */
+  /** Prevents further reloads. Resolves once none is in progress. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#running;
   }
 
-  /** Closes what is open for any configuration. */
+  /** Closes the resources of all configurations. */
   async close(): Promise<void> {
     await Promise.all(Array.from(this.#open, (resources) => this.#close(resources)));
   }
@@ -86,7 +83,7 @@ export class Reloads {
     const { load, keys, log, observersOf } = this.#options;
     const { configuration: wanted, warnings } = load();
     const { configuration, pending } = untilRestart(this.#current.configuration, wanted);
-    // A new setting may not go with one that has to stay.
+    // A new setting may be incompatible with one that only a restart changes.
     const faults = checkReferences(configuration);
     if (faults.length > 0) throw new ConfigurationError(faults);
     const before = this.#current;

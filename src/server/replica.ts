@@ -19,17 +19,16 @@ import { boundYoungGeneration } from './young-generation.ts';
 const SECRET_BYTES = 32;
 
 interface ReplicaOptions extends ServiceOptions {
-  /** Where it is one of several processes that share the ports. */
+  /** Present if the process is one of several that share the ports. */
   readonly worker?: WorkerPlace;
 }
 
 export interface Replica extends Service {
   readonly metrics: Metrics;
-  /** As {@link stop}. From now on other processes alone accept connections at the port of the API. */
+  /** Like {@link stop}, but leaves new connections at the API port to other processes at once. */
   leave(): Promise<void>;
 }
 
-/** The replica of this process. */
 export async function openReplica({ configuration, load, log, worker }: ReplicaOptions): Promise<Replica> {
   const metrics = new Metrics();
   metrics.observeProcess();
@@ -63,7 +62,7 @@ export async function openReplica({ configuration, load, log, worker }: ReplicaO
   const server = createServer(resources.current, {
     ...{ relay, store, transport, secret, log, metrics, webhooks },
     observers: observersOf(configuration),
-    // Processes that share the ports are reloaded together.
+    // Processes that share the ports are reloaded together, by their supervisor.
     ...(worker ? { worker } : { reload: () => reloads.request('request') }),
   });
   const reloads = new Reloads(server, resources, { load, keys, metrics, log, observersOf });
@@ -96,7 +95,7 @@ export async function openReplica({ configuration, load, log, worker }: ReplicaO
   };
 }
 
-/** The configured one; else the one kept beside the file store; else one that lives as long as the memory store. */
+/** The configured secret, or the one stored with the file store, or one that lives as long as the memory store. */
 async function resolveSecret({ secret, checkpoint }: Configuration): Promise<string> {
   if (secret !== undefined) return secret;
   const directory = fileStoreDirectory(checkpoint.store);
@@ -105,7 +104,7 @@ async function resolveSecret({ secret, checkpoint }: Configuration): Promise<str
     : loadOrCreateSecret(directory);
 }
 
-/** Loads the OpenTelemetry SDK only where traces are asked for. */
+/** Loads the OpenTelemetry SDK only if tracing is enabled. */
 async function startTracing(configuration: Configuration, log: Logger): Promise<Tracing | undefined> {
   const { settings, warnings } = tracingSettings(configuration.tracing, process.env);
   for (const warning of warnings) log.warn(warning);

@@ -10,15 +10,15 @@ import { UpstreamKeys, type UpstreamKeysOptions } from '../proxy/upstream/upstre
 
 type Connections = Readonly<Record<string, ConnectionSettings>>;
 
-/** A transport, and how many configurations use it. */
+/** A transport and the number of configurations that use it. */
 interface SharedTransport {
   readonly transport: Transport;
   users: number;
 }
 
-/** What the process has open for one configuration: certificates, keys, signing secrets and connections to upstreams. */
+/** A process's resources for one configuration: certificates, keys, signing secrets and connections to upstreams. */
 export class Resources {
-  /** As it was checked. */
+  /** The configuration as validated. */
   readonly configuration: Configuration;
   readonly webhooks: readonly WebhookEndpoint[];
   readonly #connections: Connections;
@@ -41,8 +41,8 @@ export class Resources {
   }
 
   /**
-   * Reads all files and gets all keys. Connections are kept where they would be made as those of `before`. Rejects with a
-   * {@link ConfigurationError} that has everything that is wrong.
+   * Reads all files and obtains all keys. Reuses the connections of `before` if they would be the same. Rejects with a
+   * {@link ConfigurationError} that lists every problem.
    */
   static async open(
     configuration: Configuration,
@@ -66,7 +66,7 @@ export class Resources {
     return new Resources(configuration, connections, webhooks, keys, shared);
   }
 
-  /** The configuration as requests use it: with the keys that there are whenever they are read. */
+  /** The configuration as requests use it, with current keys whenever they are read. */
   get current(): Configuration {
     return this.#keys.configuration;
   }
@@ -75,12 +75,12 @@ export class Resources {
     return this.#shared.transport;
   }
 
-  /** The names of settings that differ, those of files whose content does included. */
+  /** The names of settings that differ, including those of files with different content. */
   changedTo(other: Resources): readonly string[] {
     return changedSettings(this.#compared, other.#compared);
   }
 
-  /** Renews no keys any more, and closes the connections unless another configuration uses them. */
+  /** Stops renewing keys and closes the connections, unless another configuration uses them. */
   async close(): Promise<void> {
     this.#keys.close();
     if (--this.#shared.users === 0) await this.#shared.transport.close();
@@ -108,7 +108,7 @@ function resultOf<Value>(read: () => Value, otherwise: (error: unknown) => undef
   }
 }
 
-/** TLS contexts cannot be compared, but what they are made of can. */
+/** Compares the files of TLS contexts, because the contexts themselves can't be compared. */
 const comparable = (connections: Connections) =>
   Object.entries(connections)
     .map(([origin, { proxy, files }]) => ({ origin, proxy, files }))

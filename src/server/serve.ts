@@ -12,7 +12,7 @@ const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /** What the operator sees of a replica where it was started. */
 export interface OperatorView {
-  /** Takes the lines of the log, each a JSON object. */
+  /** Returns the destination of the log's lines, each a JSON object. */
   log(settings: Configuration['log']): DestinationStream;
   /** Both ports are open. */
   listening(urls: { readonly api: string; readonly admin: string }, configuration: Configuration): void;
@@ -21,9 +21,9 @@ export interface OperatorView {
 }
 
 /**
- * Runs a replica, or `workers` of them, until the first SIGTERM or SIGINT, drains, and resolves. A second one exits at once.
- * SIGHUP reloads the configuration, and so does a change of its file. `several`: loads what runs more than one.
- * Rejects with a ConfigurationError, StoreConfigurationError or ListenError when it cannot start.
+ * Runs a replica, or `workers` of them, until the first SIGTERM or SIGINT, then drains and resolves. A second signal
+ * exits at once. SIGHUP and changes of the configuration file reload. `several`: loads the module that runs several
+ * processes. Rejects with a ConfigurationError, StoreConfigurationError or ListenError if the start fails.
  */
 export async function serve(
   sources: ConfigurationSources,
@@ -39,7 +39,7 @@ export async function serve(
 
   const open = workerCount(configuration) > 1 ? await several() : openReplica;
   const service = await open({ configuration, load, log });
-  // What goes wrong is in the log.
+  // Errors are already logged.
   const reload = (cause: ReloadCause) => void service.reload(cause).catch(() => {});
   const stop = firstSignal({ onReload: () => reload('signal'), onSecond: () => service.abort() });
   const urls = await service.listen();
@@ -61,13 +61,13 @@ export async function serve(
 
 interface SignalHandlers {
   onReload(): void;
-  /** The process ends right after it. */
+  /** The process exits right afterwards. */
   onSecond(): void;
 }
 
 /**
- * Resolves with the first signal to stop; the second one ends the process. SIGHUP is one only where it says that the terminal
- * was closed which the process was started on.
+ * Resolves with the first stop signal; the second one ends the process. SIGHUP counts as a stop signal only if it means
+ * that the process's terminal was closed.
  */
 function firstSignal({ onReload, onSecond }: SignalHandlers): Promise<NodeJS.Signals> {
   const hadTerminal = hasTerminal();
@@ -89,7 +89,7 @@ function firstSignal({ onReload, onSecond }: SignalHandlers): Promise<NodeJS.Sig
   });
 }
 
-/** Whether the process has a terminal that controls it. */
+/** Whether the process has a controlling terminal. */
 function hasTerminal(): boolean {
   try {
     closeSync(openSync('/dev/tty', 'r'));

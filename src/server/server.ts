@@ -39,7 +39,7 @@ import { Generation, type GenerationParts, type ReplicaParts } from './generatio
 import { openAdminPort, openApiPort } from './ports.ts';
 import { readinessOf } from './readiness.ts';
 
-/** How long runs may take to be handed over at the end of the drain, and then what was cut off to end. */
+/** How long the handover of runs may take after the drain, and then how long cut-off runs may take to end. */
 const CUT_OFF_MS = 2000;
 
 export interface ServerDependencies extends Omit<GenerationParts, 'configuration'> {
@@ -49,40 +49,40 @@ export interface ServerDependencies extends Omit<GenerationParts, 'configuration
   readonly secret: string;
   readonly log: Logger;
   readonly metrics?: Metrics;
-  /** Answers `POST /reload`, which is not there without it. */
+  /** Handles `POST /reload`, which doesn't exist without it. */
   readonly reload?: AdminContext['reload'];
-  /** Where the process is one of several that share the ports. */
+  /** Present if the process is one of several that share the ports. */
   readonly worker?: WorkerPlace;
   readonly time?: Time;
   readonly random?: () => number;
 }
 
-/** Of one of the processes that share the ports. */
+/** The place of one of several processes that share the ports. */
 export interface WorkerPlace {
   /** From 1. */
   readonly number: number;
-  /** Path of the socket that takes the place of the admin port. */
+  /** Path of the socket that replaces the admin port. */
   readonly admin_socket: string;
 }
 
 /** A replica: the API and the admin port. */
 export interface Server {
-  /** Resolves with the URLs once both ports are open; rejects with a ListenError. */
+  /** Resolves with the URLs once both ports are open. Rejects with a ListenError. */
   listen(): Promise<{ readonly api: string; readonly admin: string }>;
   /**
-   * Requests from now on are served under this configuration; those under way, and their runs, are not touched. Settings
-   * that {@link untilRestart} names must be as they were. `ended` resolves when nothing is under way any more under the
-   * configuration before. Rejects with `shutting_down` during the drain.
+   * Serves new requests under this configuration. Active requests and their runs aren't affected. Settings that {@link
+   * untilRestart} names must be unchanged. `ended` resolves once nothing is active under the previous configuration.
+   * Rejects with `shutting_down` during the drain.
    */
   replace(parts: GenerationParts): Promise<{ readonly ended: Promise<void> }>;
   /**
-   * Is not ready from now on, answers new requests with 503 after `drain_delay_ms`, and resolves when those under way
-   * have ended or `drain_ms` is over. `isLeaving`: accepts no more connections, which are for other processes at the same port.
+   * Stops being ready, answers new requests with 503 after `drain_delay_ms`, and resolves once active ones have ended
+   * or `drain_ms` is over. `isLeaving`: accepts no more connections, which go to other processes on the same port.
    */
   drain(isLeaving?: boolean): Promise<void>;
   /**
-   * Hands over the runs that are still under way, cuts off everything else and closes both ports.
-   * Store and transports are the caller's to close.
+   * Hands over the remaining runs, cuts off everything else and closes both ports. The caller closes the store and
+   * transports.
    */
   close(): Promise<void>;
 }
@@ -106,7 +106,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
   let closing = false;
   const storeRequired = checkpoint.on_unreachable === 'fail';
   metrics.ready = () => !draining && (metrics.storeWorks || !storeRequired);
-  /** Aborts when new requests are no longer taken. */
+  /** Aborts once new requests are no longer accepted. */
   const refusing = new AbortController();
 
   const stored = { configuration, store, log, time, random, metrics };
@@ -136,7 +136,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     closing: () => closing,
   };
   let current = new Generation({ configuration, transport, webhooks, observers: ofRuns }, replica);
-  /** The current one, and those before it that have requests or runs under way. */
+  /** The current generation, and earlier ones with active requests or runs. */
   const living = new Set([current]);
   const targets = () => current.context.healths.states(time.now());
   metrics.targets = targets;
@@ -150,7 +150,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     active: () => sumOf(living, ({ context }) => context.work.count),
   };
   const started_at_ms = Math.round(time.wall() - process.uptime() * 1000);
-  /** Where the API listens, once it does. */
+  /** Set once the API listens. */
   let apiUrl = '';
   const fleet = new Fleet({
     notes: store.notes,
@@ -202,7 +202,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
     ...(dependencies.reload && { reload: dependencies.reload }),
   });
 
-  /** Resolves when nothing of the generation is under way any more. */
+  /** Resolves once nothing in the generation is active. */
   async function retire(generation: Generation): Promise<void> {
     const { salvage, telling, api } = generation;
     await Promise.all([generation.ended(), salvage.close()]);
@@ -254,7 +254,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
       if (isLeaving) port.stopListening();
       void fleet.beat();
       const { drain_ms, drain_delay_ms } = current.configuration.limits;
-      // Balancers that have not yet noticed that this replica is not ready keep sending requests.
+      // Load balancers keep sending requests until they notice that this replica isn't ready.
       const delay_ms = isWatched ? Math.min(drain_delay_ms, drain_ms) : 0;
       if (delay_ms > 0) await sleep(time, delay_ms, refusing.signal);
       refusing.abort();
@@ -267,7 +267,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
           requests.settled(time, left_ms),
         ]),
       );
-      // With what the last of them has brought.
+      // Includes the events of the last runs.
       const rest_ms = Math.max(0, end_ms - time.now());
       await Promise.all(Array.from(living, ({ telling }) => telling?.delivery.settled(rest_ms)));
     },
@@ -279,7 +279,7 @@ export function createServer(configuration: Configuration, dependencies: ServerD
       const active_requests = state.active();
       if (active_requests > 0) log.warn({ active_requests }, 'requests cut off');
       const last = [...living];
-      // Before the connections close, so that a client that moves on finds its run free.
+      // Done before connections close, so that a client that moves to another replica finds its run free.
       await Promise.all([
         registry.handOver(time, CUT_OFF_MS),
         endedTasks.close(),
@@ -315,7 +315,7 @@ const sumOf = <Item>(items: Iterable<Item>, count: (item: Item) => number): numb
   return sum;
 };
 
-/** Makes the metrics those of this configuration: what its upstreams and targets may count is there from now on, at 0. */
+/** Applies the configuration to the metrics. The counters of its upstreams and targets exist from now on, at 0. */
 function beginMetrics(
   metrics: Metrics,
   { metrics: { exemplars }, upstreams }: Configuration,

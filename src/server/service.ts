@@ -9,37 +9,40 @@ export interface Sample {
   readonly labels: Readonly<Partial<Record<string, string | number>>>;
 }
 
-/** What a service has done by its end. */
+/** What a service has done by the time it ends. */
 export interface Totals {
-  /** Runs that ended, by `outcome`. */
+  /** Ended runs, by `outcome`. */
   readonly runs: readonly Sample[];
-  /** The buckets of the silences during recoveries. */
+  /** Histogram buckets of the silences during recoveries. */
   readonly gaps: readonly Sample[];
 }
 
 export interface ServiceOptions {
-  /** The one to start with. */
+  /** The initial configuration. */
   readonly configuration: Configuration;
   /** Reads the configuration again. Throws a ConfigurationError. */
   load(): LoadedConfiguration;
   readonly log: Logger;
 }
 
-/** What `serve` runs: a replica, or several in processes of their own. */
+/** What `serve` runs: one replica, or several in separate processes. */
 export interface Service {
-  /** The one in force. */
+  /** The current configuration. */
   readonly configuration: Configuration;
-  /** Rejects when it cannot serve any more, after {@link listen} has resolved. */
+  /** Rejects if the service can no longer serve after {@link listen} has resolved. */
   readonly failure?: Promise<never>;
-  /** Resolves with the URLs once both ports are open. */
+  /**
+   * Resolves with the URLs once both ports are open. Rejects with a ListenError, or with the error of a worker that
+   * couldn't start.
+   */
   listen(): Promise<{ readonly api: string; readonly admin: string }>;
-  /** Rejects with `shutting_down` once it was stopped. */
+  /** Rejects with `shutting_down` after {@link stop}. */
   reload(cause: ReloadCause): Promise<ReloadReport>;
-  /** Drains, and resolves when everything has ended. */
+  /** Drains, and resolves once everything has ended. */
   stop(): Promise<Totals>;
-  /** The process ends at once. */
+  /** Called right before the process exits. */
   abort(): void;
 }
 
-/** Rejects with a ConfigurationError, StoreConfigurationError or ListenError. */
+/** Opens a service that doesn't listen yet. Rejects with a ConfigurationError or StoreConfigurationError. */
 export type OpenService = (options: ServiceOptions) => Promise<Service>;

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { segmentNumber } from '../checkpoint/file/names.ts';
 
-/** The absolute directory of a file store, where the generated secret lies too; undefined for any other store. */
+/** The absolute directory of a file store, which also contains the generated secret; undefined for any other store. */
 export function fileStoreDirectory(store: string): string | undefined {
   if (store === 'file') return stateDirectory(process.env);
   const path = /^file:(?:\/\/(?=\/))?(.+)$/s.exec(store)?.[1];
@@ -11,17 +11,17 @@ export function fileStoreDirectory(store: string): string | undefined {
 }
 
 /**
- * The first that there is: what a service manager or an image has set aside for the state of this service, a store in `./data`,
- * where it used to be, and the directory for Holdfast among those of the user's programs. Without a home, `./data`.
+ * The first that applies: the state directory assigned by a service manager or image, an existing store in the former
+ * location `./data`, or the user's state directory for Holdfast. Without a home directory, `./data`.
  */
 export function stateDirectory(environment: NodeJS.ProcessEnv): string {
   const { STATE_DIRECTORY = '', XDG_STATE_HOME = '' } = environment;
-  // systemd separates several by colons.
+  // systemd separates several directories by colons.
   const [ofService = ''] = STATE_DIRECTORY.split(':');
   if (isAbsolute(ofService)) return ofService;
   const former = resolve('data');
   if (holdsStore(former)) return former;
-  // A relative one does not count, says the XDG Base Directory Specification.
+  // The XDG Base Directory Specification says to ignore relative paths.
   if (isAbsolute(XDG_STATE_HOME)) return join(XDG_STATE_HOME, 'holdfast');
   const home = homeOf(environment);
   return home === undefined ? former : join(home, '.local/state/holdfast');
@@ -35,7 +35,7 @@ function holdsStore(directory: string): boolean {
   }
 }
 
-/** Users without a home, as containers have them, get none, or the root of the file system. */
+/** Users without a home, as in containers, have none or the root directory. */
 function homeOf({ HOME }: NodeJS.ProcessEnv): string | undefined {
   try {
     const home = HOME ?? homedir();

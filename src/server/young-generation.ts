@@ -2,16 +2,16 @@ import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
 /**
- * Both halves together. Measured with short answers on a busy server: at 1 MB, which is what V8 begins with, an answer
- * has six times the collections, and costs 8 to 20 % more CPU; 8 MB and more save nothing, and take memory.
+ * Total size of both halves. Measured with short answers on a busy server: at V8's initial 1 MB, an answer causes six
+ * times as many collections and costs 8 to 20 % more CPU. From 8 MB on, nothing more is saved, but memory is used.
  */
 export const YOUNG_GENERATION_BYTES = 4 * 2 ** 20;
 
 /**
- * Stops the growth of the space for short-lived objects at {@link YOUNG_GENERATION_BYTES}. V8 doubles it whenever much of
- * it survives a collection, as it does while many streams begin, up to 128 MB, and hardly ever gives it back. Streams need
- * little of it once they run. V8 reads this flag whenever it is about to grow that space, so it may be set at any time.
- * The size is known after a collection only: within one turn of the event loop it can pass the bound.
+ * Limits the space for short-lived objects to {@link YOUNG_GENERATION_BYTES}. V8 doubles it, up to 128 MB, whenever
+ * much of it survives a collection, as when many streams begin, and hardly ever shrinks it, although running streams
+ * need little. V8 reads the flag whenever it is about to grow the space, so it may be set at any time. The size is only
+ * known after a collection, so it can exceed the limit within one turn of the event loop.
  */
 export function boundYoungGeneration(): void {
   let factor = 0;

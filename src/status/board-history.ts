@@ -2,7 +2,7 @@ import type { Time } from '../lib/time.ts';
 import type { RunHistory } from './snapshot.ts';
 
 const SLOT_MS = 30_000;
-/** A quarter of an hour. */
+/** 15 minutes. */
 const SLOTS = 30;
 
 const COUNTS = ['begun', 'interrupted', 'rescued', 'failed'] as const;
@@ -11,10 +11,10 @@ type Slot = Record<Count, number>;
 
 const emptySlot = (): Slot => ({ begun: 0, interrupted: 0, rescued: 0, failed: 0 });
 
-/** What happened in the last quarter of an hour, counted in slots of half a minute. */
+/** Event counts of the last 15 minutes, in slots of 30 seconds. */
 export class BoardHistory {
   readonly #time: Time;
-  /** By slot number modulo their count. */
+  /** Indexed by slot number modulo their count. */
   readonly #slots = Array.from({ length: SLOTS }, emptySlot);
   /** Number of the latest slot, by the monotonic clock. */
   #latest: number;
@@ -30,7 +30,7 @@ export class BoardHistory {
     if (slot) slot[count]++;
   }
 
-  /** Each count, the oldest slot first and the one under way last. */
+  /** The values of each count, from the oldest slot to the current one. */
   read(): RunHistory {
     this.#turn();
     const slots = Array.from(

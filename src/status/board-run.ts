@@ -23,20 +23,20 @@ import type { TargetAttempt } from './target-board.ts';
 
 const MODEL_CHARACTERS_MAX = 80;
 const FINISH_CHARACTERS_MAX = 40;
-/** Of the end of the answer, where content is shown. */
+/** Length of the shown end of the answer, if content is shown. */
 const TEXT_CHARACTERS_MAX = 4000;
-/** A run has a handful of entries; one that is tried a hundred times shows its first and its latest ones. */
+/** Most runs have few entries. One with many attempts shows its first and its latest. */
 const ENTRIES_MAX = 60;
 const FIRST_KEPT = 12;
-/** Of its states; of a longer course the latest. */
+/** Maximum number of states; of a longer course, the latest are kept. */
 const COURSE_MAX = 24;
 const TRACE_ID = /^[0-9a-f]{2}-([0-9a-f]{32})-/;
 
-/** What a board needs of its runs. */
+/** What a run reports to its board. */
 export interface BoardEvents {
-  /** Something but the length of its answer has changed. */
+  /** Anything except the answer's length has changed. */
   changed(run: BoardRun, entry: TimelineEntry): void;
-  /** An attempt begins. `model`: the one that is asked for. */
+  /** An attempt begins. `model`: the requested one. */
   attempted(upstream: string, model: string): TargetAttempt;
   interrupted(upstream: string, interruption: NonNullable<ObservedAttemptEnd['interruption']>): void;
   recovered(gap_ms: number): void;
@@ -48,25 +48,25 @@ interface WatchedRunOptions {
   readonly time: Time;
   /** Whether text may be kept and shown. */
   readonly content: boolean;
-  /** Of which it is a step. */
+  /** The task of which the run is a step. */
   readonly task?: BoardTask | undefined;
 }
 
-/** One run on the status page, from its beginning here until it is forgotten. */
+/** A run on the status page, from its start on this replica until it is forgotten. */
 export class BoardRun implements RunObservation {
   readonly #time: Time;
   readonly #content: boolean;
   readonly #board: BoardEvents;
   readonly task: BoardTask | undefined;
-  /** What happened to it, in order. */
+  /** The run's events in order. */
   readonly #timeline: TimelineEntry[] = [];
   #omitted = 0;
   #trace_id: string | undefined;
-  /** That this replica has made last. */
+  /** This replica's latest attempt. */
   #attempt: TargetAttempt | undefined;
-  /** Gone once the run has ended, so that its answer can be. */
+  /** Released once the run has ended, so that the answer can be freed. */
   #answer: ObservedRun['answer'] | undefined;
-  /** Of the length of the answer, only what the run has ended with. */
+  /** Contains the answer's length only after the run has ended. */
   #summary: RunSummary;
   #text = '';
   #recovering: boolean = false;
@@ -210,7 +210,7 @@ export class BoardRun implements RunObservation {
     this.#board.ended(this, outcome);
   }
 
-  /** The trace that another observer makes of it. */
+  /** Takes the trace id from another observer. */
   identified({ trace_id }: Readonly<Record<string, string>>): void {
     this.#trace_id = trace_id ?? this.#trace_id;
   }
@@ -239,7 +239,7 @@ export class BoardRun implements RunObservation {
     };
   }
 
-  /** What it has said is not shown any more. */
+  /** Drops the text, which is no longer shown. */
   forgetText(): void {
     this.#text = '';
   }

@@ -5,22 +5,21 @@ import type { ObservedStep } from '../proxy/run/context/run-observer.ts';
 import type { BoardRun } from './board-run.ts';
 import type { TaskDetail, TaskId, TaskState, TaskStep, TaskSummary } from './snapshot.ts';
 
-/** Of each task the last ones, with their runs. */
+/** Number of latest steps kept per task, with their runs. */
 const STEPS_MAX = 50;
-/** A run that is left and continued again and again shows its latest stays. */
+/** A run that leaves and returns repeatedly shows its latest stays. */
 const STAYS_MAX = 4;
 const ID_CHARACTERS = 16;
 
 const FAILURES: readonly (Outcome | undefined)[] = ['failed', 'rejected'] satisfies Outcome[];
 
-/** The owner is a secret of the deployment: the id cannot be tested against guessed names. */
+/** Hashed with the owner, which is secret, so that the id can't be tested against guessed names. */
 export const taskId = ({ owner, task }: Pick<ObservedStep, 'owner' | 'task'>): TaskId =>
   `task_${hash('sha256', `${owner}\n${task}`, 'base64url').slice(0, ID_CHARACTERS)}`;
 
-/** Which task it is. */
 export interface TaskReference {
   readonly id: TaskId;
-  /** Where it may be shown. */
+  /** Present only if it may be shown. */
   readonly name?: string;
 }
 
@@ -30,13 +29,13 @@ interface BoardStep extends Omit<TaskStep, 'number' | 'stays'> {
 
 const NEW_STEP: BoardStep = { stays: [], replays: 0 };
 
-/** One task on the status page: what this replica has seen of it. */
+/** A task on the status page, as seen by this replica. */
 export class BoardTask {
   readonly id: TaskId;
   readonly #name: string | undefined;
   #parent: TaskReference | undefined;
   readonly #began_at_ms: number;
-  /** By number. The last one that began or was replayed comes last. */
+  /** By number. The step that last began or was replayed comes last. */
   readonly #steps = new Map<number, BoardStep>();
   #step_at_ms: number;
   #counted = 0;
@@ -51,14 +50,14 @@ export class BoardTask {
     this.#step_at_ms = at_ms;
   }
 
-  /** The first step that names a parent says which one it is, as in the API. */
+  /** As in the API, the first step that names a parent determines it. */
   noteParent(parent: TaskReference): void {
     this.#parent ??= parent;
   }
 
   begin(number: number, run: BoardRun, at_ms: number): void {
     const known = this.#steps.get(number);
-    // Once a task was deleted, another run may be the step of that number.
+    // After a task was deleted, another run may be the step with that number.
     const isBack = known?.stays.some((stay) => stay.run === run.run) === true;
     const { stays, ...step } = isBack || known?.stays.length === 0 ? known : NEW_STEP;
     this.#keep(number, { ...step, stays: [...stays, run].slice(-STAYS_MAX) }, at_ms);
@@ -78,7 +77,7 @@ export class BoardTask {
     this.#recoveries++;
   }
 
-  /** Its runs that are remembered. */
+  /** The task's remembered runs. */
   get runs(): readonly BoardRun[] {
     return [...this.#steps.values()].flatMap(({ stays }) => stays);
   }
@@ -119,7 +118,7 @@ export class BoardTask {
     if (live.some(({ isRecovering }) => isRecovering)) return 'recovering';
     if (live.length > 0) return 'answering';
     const last = [...this.#steps.values()].at(-1);
-    // What was replayed had come to its end after all.
+    // A replayed step had ended with an answer after all.
     const isFailed = last?.replays === 0 && FAILURES.includes(last.stays.at(-1)?.outcome);
     return isFailed ? 'failed' : 'idle';
   }

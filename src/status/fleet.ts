@@ -6,20 +6,20 @@ import { inTime, type Time } from '../lib/time.ts';
 import { shownText } from './shown-text.ts';
 import type { FleetMember } from './snapshot.ts';
 
-/** Replicas beyond these are not listed. */
+/** Maximum number of listed replicas. */
 const SEATS = 64;
-/** A replica counts as dead once the store has had no sign of life from it for so many intervals. */
+/** A replica counts as dead after this many intervals without a sign of life. */
 const INTERVALS_PER_SIGN = 3;
-/** How long a dead replica is remembered. */
+/** How long a dead replica stays listed. */
 const SEAT_KEPT_MS = 3_600_000;
 const SEAT_RENEWED_MS = SEAT_KEPT_MS / 6;
-/** However many look at it, the store is asked no more often. */
+/** Minimum interval between reads of the store, however many viewers there are. */
 const READ_EVERY_MS = 2000;
 const ANSWER_MAX_MS = 1000;
 const ID_BYTES = 12;
 const NAME_CHARACTERS_MAX = 80;
 
-/** What is kept of a replica whether it lives or not. */
+/** Facts about a replica that are kept whether it lives or not. */
 interface Seat {
   readonly id: string;
   readonly name: string;
@@ -27,7 +27,7 @@ interface Seat {
   readonly started_at_ms: number;
 }
 
-/** What a replica says of itself with every sign of life. */
+/** What a replica reports with every sign of life. */
 export interface Sign {
   readonly status: 'serving' | 'draining';
   readonly runs: number;
@@ -35,11 +35,11 @@ export interface Sign {
 
 interface FleetOptions {
   readonly notes: Notes;
-  /** Of the notes: all replicas have the same one. */
+  /** Owner of the notes, the same for all replicas. */
   readonly owner: Owner;
-  /** Other processes can have the same store. */
+  /** Whether other processes can use the same store. */
   readonly isShared: boolean;
-  /** Between signs of life. */
+  /** Interval between signs of life. */
   readonly interval_ms: number;
   readonly time: Time;
   /** Known once the ports are open. */
@@ -50,9 +50,9 @@ interface FleetOptions {
 }
 
 /**
- * The replicas that share a store, as their status pages show them. Each has one of a few numbered notes as its seat, and
- * a second note that expires unless it is renewed: the store decides which replicas are dead, and no clocks are compared.
- * A store that fails is no concern of this one: the others are then `unknown`.
+ * The replicas that share a store, as shown on their status pages. Each occupies one of a fixed number of notes as its
+ * seat and renews a second note that otherwise expires. So the store decides which replicas are dead, and no clocks are
+ * compared. If the store fails, the others are shown as `unknown`.
  */
 export class Fleet {
   readonly #options: FleetOptions;
@@ -70,7 +70,7 @@ export class Fleet {
     this.#options = options;
   }
 
-  /** Gives signs of life from now on. */
+  /** Starts giving signs of life. */
   start(): void {
     if (!this.#options.isShared) return;
     const next = () => {
@@ -92,7 +92,7 @@ export class Fleet {
     return this.#beating;
   }
 
-  /** This replica and the others, by name. Resolves within a second or so, whatever the store does. */
+  /** This replica and the others, sorted by name. Resolves within about a second, whatever the store does. */
   async read(): Promise<readonly FleetMember[]> {
     const { isShared, time } = this.#options;
     if (isShared && !this.#reading && time.now() - this.#read_ms >= READ_EVERY_MS) {
@@ -105,7 +105,7 @@ export class Fleet {
     return [this.#self, ...this.#others].sort(byName);
   }
 
-  /** Gives up its seat: a replica that was stopped in good order is not a dead one. */
+  /** Gives up the seat, because a replica that stopped in good order isn't a dead one. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelTimer();
@@ -134,7 +134,9 @@ export class Fleet {
     this.#seated_ms = time.now();
   }
 
-  /** Keeps the seat that it has, or takes one: of its dead predecessor, a free one, or that of another dead replica. */
+  /**
+   * Keeps the current seat, or takes one: that of its dead predecessor, a free one, or that of another dead replica.
+   */
   async #sit(): Promise<void> {
     const { notes, owner, name, release, started_at_ms } = this.#options;
     const own: Seat = { id: this.#id, name: name(), release, started_at_ms };
@@ -214,7 +216,7 @@ const signOf = (id: string): NoteKey => ({ kind: 'replica_sign', name: id });
 const byName = (one: FleetMember, other: FleetMember): number =>
   one.name < other.name ? -1 : one.name > other.name ? 1 : one.started_at_ms - other.started_at_ms;
 
-/** `undefined` for what no version of this one has written: replicas of several versions may share a store. */
+/** `undefined` if the text isn't in this format, because replicas of other versions may share the store. */
 function decodeSeat(text: string | undefined): Seat | undefined {
   const seat = text === undefined ? undefined : parsedJson(text);
   if (!isObject(seat)) return undefined;

@@ -9,11 +9,11 @@ interface ReplicaStatusParts {
   readonly board: RunBoard;
   readonly report: StatusReport;
   readonly time: Time;
-  /** What `GET /` says besides the name, the version and the age of the process. */
+  /** The content of `GET /` besides name, version and uptime. */
   brief(): object;
 }
 
-/** What the status page of one process is made of. */
+/** The data of one process's status page. */
 export const replicaStatus = ({ board, report, time, brief }: ReplicaStatusParts): StatusSource => ({
   brief: async () => ({
     name: 'holdfast',

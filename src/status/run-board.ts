@@ -24,18 +24,18 @@ import {
 import { TargetBoard } from './target-board.ts';
 import { TaskBoard } from './task-board.ts';
 
-/** Of runs beyond these nothing is shown: a replica that has more is watched by its metrics. */
+/** Further runs aren't shown. A replica with more is better observed by its metrics. */
 const LIVE_MAX = 10_000;
 export const ENDED_MAX = 200;
 
 interface RunBoardOptions {
   readonly time: Time;
   readonly content: boolean;
-  /** Those of the configuration. */
+  /** The configured targets. */
   readonly targets?: Iterable<TargetLabels>;
 }
 
-/** The runs of this replica: all that are being delivered, the last ones that ended, and the last steps of tasks. */
+/** This replica's runs: all live ones, the latest that ended, and the latest steps of tasks. */
 export class RunBoard implements RunObserver {
   readonly #time: Time;
   readonly #content: boolean;
@@ -43,7 +43,7 @@ export class RunBoard implements RunObserver {
   /** Oldest first. */
   readonly #ended: BoardRun[] = [];
   readonly #endings: Partial<Record<ObservedEnd['outcome'], number>> = {};
-  /** By upstream and cause: both are closed sets. */
+  /** Keyed by upstream and cause, both of which are closed sets. */
   readonly #interruptions = new Map<string, InterruptionCount>();
   readonly #gaps = new RecoveryGapCounts();
   readonly #events: BoardEvents;
@@ -52,7 +52,7 @@ export class RunBoard implements RunObserver {
   readonly targets: TargetBoard;
   #keys = 0;
   #unwatched = 0;
-  /** Collects what changes, while there are viewers. */
+  /** Collects changes while there are viewers. */
   changes: BoardChanges | undefined;
 
   constructor({ time, content, targets = [] }: RunBoardOptions) {
@@ -142,7 +142,7 @@ export class RunBoard implements RunObserver {
   #end(run: BoardRun, outcome: ObservedEnd['outcome']): void {
     this.#live.delete(run.key);
     this.#ended.push(run);
-    // Those that are steps are remembered for longer.
+    // Runs that are steps are remembered for longer, but without their text.
     if (this.#ended.length > ENDED_MAX) this.#ended.shift()?.forgetText();
     this.#endings[outcome] = (this.#endings[outcome] ?? 0) + 1;
     if (outcome === 'recovered' || outcome === 'salvaged') this.history.add('rescued');
@@ -153,7 +153,7 @@ export class RunBoard implements RunObserver {
 /** From an unnoticeable reconnect to a long wait for a provider. */
 const LIMITS_MS = [50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000];
 
-/** How long clients waited while their answers were being recovered. */
+/** How long clients waited for recoveries. */
 class RecoveryGapCounts {
   readonly #counts: number[] = Array.from({ length: LIMITS_MS.length + 1 }, () => 0);
   #sum_ms = 0;
@@ -177,12 +177,12 @@ class RecoveryGapCounts {
   }
 }
 
-/** What happens in a second; beyond that a snapshot of everything is less. */
+/** Maximum number of changes between two updates; beyond it, a full snapshot is smaller. */
 const CHANGES_MAX = 5000;
 
 type Told = Pick<RunProgress, 'characters' | 'tool_calls'>;
 
-/** What has changed on a board since it was last read. */
+/** The changes of a board since the last {@link collect}. */
 export class BoardChanges {
   #runs = new Set<BoardRun>();
   #tasks = new Set<BoardTask>();
@@ -203,8 +203,8 @@ export class BoardChanges {
   }
 
   /**
-   * What there is to tell, or undefined where it was too much to remember. Either way it is forgotten, and what the
-   * live runs have said by now counts as told.
+   * Returns the collected changes, or undefined if there were too many. Clears them in either case and marks the live
+   * runs' current lengths as reported.
    */
   collect(live: Iterable<BoardRun>): Omit<FeedUpdate, 'now_ms' | 'status'> | undefined {
     const [runs, entries, told, overflown] = [this.#runs, this.#entries, this.#told, this.#overflown];

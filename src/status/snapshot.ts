@@ -7,8 +7,9 @@ import type { Segment } from '../plans/delta.ts';
 import type { Outcome } from '../plans/outcome.ts';
 
 /**
- * What the admin port shows of runs, as JSON. Fields and kinds may be added; any change that could break a reader
- * raises this number. Times ending in `_at_ms`, and `now_ms`, are milliseconds since 1970 by the clock of the replica.
+ * Version of the JSON that the admin port serves about runs. Fields and kinds may be added; any change that could break
+ * a reader raises this number. Times ending in `_at_ms`, and `now_ms`, are milliseconds since 1970 by the replica's
+ * clock.
  */
 export const STATUS_VERSION = 1;
 
@@ -16,94 +17,94 @@ export const STATUS_VERSION = 1;
 export interface StatusDocument {
   readonly version: typeof STATUS_VERSION;
   readonly name: 'holdfast';
-  /** Of the program. */
+  /** Version of the program. */
   readonly release: string;
   readonly status: 'serving' | 'draining';
   readonly now_ms: number;
   readonly started_at_ms: number;
   readonly uptime_s: number;
-  /** Requests under way on the API port, of any kind. */
+  /** Active requests of any kind on the API port. */
   readonly active_requests: number;
-  /** Whether `GET /runs/{id}` quotes the answer: `status_page.content` in the configuration. */
+  /** Whether `GET /runs/{id}` quotes the answer; set by `status_page.content`. */
   readonly content: boolean;
   readonly runs: RunCounts;
-  /** Since the process began; pairs that never occurred are left out. */
+  /** Counts since the process began. Pairs that never occurred are omitted. */
   readonly interruptions: readonly InterruptionCount[];
   readonly recovery_gaps: RecoveryGaps;
   readonly history: RunHistory;
   readonly store: StoreState;
-  /** Those of the routes. `model` is `''` where the client's own is asked for. */
+  /** The targets of the routes. `model` is `''` if the client's model is requested. */
   readonly targets: readonly TargetStatus[];
-  /** This replica and those that share its store, by name. */
+  /** This replica and those that share its store, sorted by name. */
   readonly fleet: readonly FleetMember[];
   readonly api: ApiHints;
-  /** Templates with `{run_id}` and `{trace_id}`, where they are configured. */
+  /** Templates with `{run_id}` and `{trace_id}`, if configured. */
   readonly links: { readonly trace_url?: string; readonly log_url?: string };
 }
 
-/** The last quarter of an hour in slots, the oldest first; the last one is under way. All have the same length. */
+/** The last 15 minutes in slots of equal length, oldest first. The last slot is the current one. */
 export interface RunHistory {
   readonly slot_ms: number;
   readonly begun: readonly number[];
   /** Attempts that ended early. */
   readonly interrupted: readonly number[];
-  /** Runs that ended `recovered` or `salvaged`. */
+  /** Runs that ended as `recovered` or `salvaged`. */
   readonly rescued: readonly number[];
   readonly failed: readonly number[];
 }
 
 export interface TargetStatus extends TargetState, TargetCounts {
-  /** No other target stands beside it: nothing is routed around it, whatever its state. */
+  /** No other target can replace it, so it is never routed around, whatever its state. */
   readonly alone: boolean;
 }
 
-/** What attempts of this replica have come to. */
+/** Results of this replica's attempts. */
 export interface TargetCounts {
   readonly attempts: number;
-  /** Attempts that were interrupted. */
+  /** Interrupted attempts. */
   readonly errors: number;
-  /** From the request to the first token of the last 100 attempts that answered. */
+  /** Time from the request to the first token, over the last 100 answered attempts. */
   readonly first_token?: { readonly p50_ms: number; readonly p95_ms: number };
   readonly last_failure?: {
     readonly at_ms: number;
     readonly cause: Interruption['cause'];
     readonly evidence: Evidence['kind'];
-    /** The code, clock, status or the like; shortened. */
+    /** Code, clock, status or similar; shortened. */
     readonly detail?: string;
-    /** Of HTTP. */
+    /** HTTP status. */
     readonly status?: number;
   };
 }
 
 export interface FleetMember {
   readonly name: string;
-  /** It is the replica that says so. */
+  /** True for the replica that reports this. */
   readonly self: boolean;
-  /** `dead`: it has given no sign of life for longer than it should. `unknown`: the store does not answer. */
+  /** `dead`: its signs of life have expired. `unknown`: the store doesn't answer. */
   readonly state: 'serving' | 'draining' | 'dead' | 'unknown';
   readonly release: string;
   readonly started_at_ms: number;
-  /** Live runs, as of its last sign of life. Not of the dead. */
+  /** Live runs at its last sign of life. Absent for dead replicas. */
   readonly runs?: number;
 }
 
-/** How to reach the API of this replica. */
+/** How to reach this replica's API. */
 export interface ApiHints {
-  /** Where it listens. A host of `0.0.0.0` or `[::]` stands for any address of the machine. */
+  /** The listening address. A host of `0.0.0.0` or `[::]` stands for any address of the machine. */
   readonly url: string;
-  /** A shell command that asks for a short answer. */
+  /** A shell command that requests a short answer. */
   readonly try: string;
-  /** One that reads the run `{run_id}` from its first event. */
+  /** A shell command that reads the run `{run_id}` from its first event. */
   readonly resume: string;
 }
 
 export interface RunCounts {
   readonly live: number;
-  /** Of the live ones, those that were interrupted and have not said anything new since. */
+  /** Live runs that were interrupted and haven't continued yet. */
   readonly recovering: number;
-  /** Since the process began; outcomes that never occurred are left out. */
+  /** Counts since the process began. Outcomes that never occurred are omitted. */
   readonly ended: Readonly<Partial<Record<Outcome, number>>>;
-  /** Runs that began while too many others were being watched, and are in none of these numbers. */
+  /** Runs that began while too many others were shown. They aren't included in the other counts. */
   readonly unwatched: number;
 }
 
@@ -113,26 +114,26 @@ export interface InterruptionCount {
   readonly count: number;
 }
 
-/** Silences that clients felt between the last delta before an interruption and the first after it. */
+/** Silences for clients from the last delta before an interruption to the first one after it. */
 export interface RecoveryGaps {
   readonly count: number;
   readonly sum_ms: number;
   readonly max_ms: number;
-  /** Each has those that are longer than the bucket before it allows; `le_ms` is null for the last one. */
+  /** Not cumulative: each counts values above the previous bucket's bound. `le_ms` is null for the last one. */
   readonly buckets: readonly { readonly le_ms: number | null; readonly count: number }[];
 }
 
 export interface StoreState {
   readonly name: Store['name'];
-  /** `unknown` until it was asked for the first time. */
+  /** `unknown` until it is first checked. */
   readonly state: 'ok' | 'failing' | 'unknown';
   /** Why it fails. */
   readonly reason?: string;
-  /** Batches that it refused or failed to append since the process began. */
+  /** Appends that it refused or failed since the process began. */
   readonly failed_appends: number;
 }
 
-/** Tells tasks apart, and does not say what they are called. */
+/** Identifies a task without revealing its name. */
 export type TaskId = `task_${string}`;
 
 /** `GET /runs`. */
@@ -141,52 +142,53 @@ export interface RunsDocument {
   readonly now_ms: number;
   /** Oldest first. */
   readonly live: readonly RunSummary[];
-  /** The last ones that ended here, newest first. */
+  /** The latest runs that ended here, newest first. */
   readonly ended: readonly RunSummary[];
 }
 
 /**
- * `asking`: an attempt was made and has said nothing yet. `interrupted`: it has ended early, and what to do about it is
- * being decided. `waiting`: for the next attempt. `finishing`: the answer is whole, its client or the store is awaited.
+ * `asking`: an attempt was made and has produced nothing yet. `interrupted`: it ended early and the plan is being
+ * decided. `waiting`: for the next attempt. `finishing`: the answer is complete, but its client or the store isn't
+ * done.
  */
 export type RunState = 'asking' | 'answering' | 'interrupted' | 'waiting' | 'finishing' | 'ended';
 
 export interface RunSummary {
-  /** Tells apart the stays of one run on this replica: it may leave and come back. Grows. */
+  /** Distinguishes the stays of a run on this replica, which it may leave and return to. Increasing. */
   readonly key: number;
   readonly run: RunId;
   readonly wire: WireName;
-  /** As the client names it, shortened, and without control characters. Hostile all the same. */
+  /** The client's model name, shortened and without control characters. Still untrusted. */
   readonly model: string;
-  /** The upstream that is asked, or was asked last. */
+  /** The current or latest upstream. */
   readonly upstream: string;
-  /** Of the run, whichever replica made them; 0 before the first one. */
+  /** Number of the run's latest attempt on any replica; 0 before the first one. */
   readonly attempt: number;
   readonly state: RunState;
-  /** When it came into this state. */
+  /** When the run entered this state. */
   readonly state_at_ms: number;
-  /** Its states here, the oldest first, and when it came into each; of a long course the latest. */
+  /** The run's states on this replica and when it entered each, oldest first; of a long course, the latest. */
   readonly course: readonly (readonly [state: RunState, at_ms: number])[];
-  /** When the run began, on whatever replica. */
+  /** When the run began, on any replica. */
   readonly created_at_ms: number;
   readonly streamed: boolean;
   readonly resumable: boolean;
-  /** Of a numbered step of a task: of which, and its number. */
+  /** Task and number, for a numbered step of a task. */
   readonly task?: TaskId;
   readonly step?: number;
-  /** Another replica has begun it. */
+  /** The run began on another replica. */
   readonly taken_over: boolean;
   /** UTF-16 units of text, reasoning and arguments so far. */
   readonly characters: number;
   readonly tool_calls: number;
   readonly interruptions: number;
-  /** Interruptions after which the answer has continued. */
+  /** Interruptions after which the answer continued. */
   readonly recoveries: number;
-  /** Of the last interruption. */
+  /** Cause of the last interruption. */
   readonly cause?: Interruption['cause'];
-  /** Made after it. */
+  /** The plan after the last interruption. */
   readonly plan?: Plan['kind'];
-  /** Of the ended. */
+  /** Present once the run has ended. */
   readonly outcome?: Outcome;
   readonly ended_at_ms?: number;
 }
@@ -195,15 +197,15 @@ export interface RunSummary {
 export interface RunStay extends RunSummary {
   /** Oldest first. */
   readonly timeline: readonly TimelineEntry[];
-  /** Entries of the middle that were left out of a long timeline. */
+  /** Number of entries omitted from the middle of a long timeline. */
   readonly omitted: number;
 }
 
-/** `GET /runs/{id}`: of several stays of a run the latest. */
+/** `GET /runs/{id}`: the latest stay of a run. */
 export interface RunDetail extends RunStay {
   readonly version: typeof STATUS_VERSION;
   readonly now_ms: number;
-  /** Of the trace that Holdfast exports, or that the client is part of. */
+  /** The trace that Holdfast exports or that the client's request belongs to. */
   readonly trace_id?: string;
   /** The end of the text so far. Only with `status_page.content`. */
   readonly text?: string;
@@ -216,22 +218,22 @@ export type TimelineEntry = { readonly at_ms: number } & (
       readonly attempt: number;
       readonly upstream: string;
       readonly mode: Segment['mode'];
-      /** The model asked for, shortened. */
+      /** The requested model, shortened. */
       readonly model: string;
       readonly compressed: boolean;
     }
   | { readonly kind: 'answering'; readonly attempt: number }
   | {
       readonly kind: 'interrupted';
-      /** 0 for that of another replica, from which the run was taken over. */
+      /** 0 for the attempt of another replica, from which the run was taken over. */
       readonly attempt: number;
       readonly upstream: string;
       readonly cause: Interruption['cause'];
       readonly phase: Interruption['phase'];
       readonly evidence: Evidence['kind'];
-      /** The code, clock, status or the like; shortened. */
+      /** Code, clock, status or similar; shortened. */
       readonly detail?: string;
-      /** Of HTTP. */
+      /** HTTP status. */
       readonly status?: number;
       /** UTF-16 units that the attempt added. */
       readonly added: number;
@@ -250,7 +252,7 @@ export type TimelineEntry = { readonly at_ms: number } & (
       readonly mode: Segment['mode'];
       readonly gap_ms: number;
     }
-  /** `finish`: the finish reason that the client got. */
+  /** `finish`: the finish reason sent to the client. */
   | { readonly kind: 'ended'; readonly outcome: Outcome; readonly finish?: string }
 );
 
@@ -258,35 +260,35 @@ export type TimelineEntry = { readonly at_ms: number } & (
 export interface TasksDocument {
   readonly version: typeof STATUS_VERSION;
   readonly now_ms: number;
-  /** The last ones that had a step here, the last one first. */
+  /** Tasks with steps on this replica, the one with the latest step first. */
   readonly tasks: readonly TaskSummary[];
 }
 
-/** `idle`: none of its steps is being answered here. `failed`: the same, and the last of them had no answer. */
+/** `idle`: no step is being answered here. `failed`: idle, and the last step got no answer. */
 export type TaskState = 'answering' | 'recovering' | 'idle' | 'failed';
 
-/** A task as far as this replica has seen it. */
+/** A task as seen by this replica. */
 export interface TaskSummary {
   readonly task: TaskId;
-  /** As its owner calls it, shortened. Only with `status_page.content`. */
+  /** The owner's name for it, shortened. Only with `status_page.content`. */
   readonly name?: string;
-  /** The task that it is a part of: one that has the same owner, and need not have had a step here. */
+  /** The parent task. It has the same owner, but not necessarily steps on this replica. */
   readonly parent?: TaskId;
-  /** Its name, where `name` is there. */
+  /** The parent's name; present under the same condition as `name`. */
   readonly parent_name?: string;
   readonly state: TaskState;
-  /** When its first step began here, or was replayed. */
+  /** When its first step here began or was replayed. */
   readonly began_at_ms: number;
-  /** The same of its last one. */
+  /** When its latest step here began or was replayed. */
   readonly step_at_ms: number;
-  /** Since when no step is being answered. */
+  /** When the last step ended; absent while one is being answered. */
   readonly idle_since_ms?: number;
   readonly steps: number;
-  /** Interruptions after which an answer was continued, or finished with what was settled. */
+  /** Interruptions after which an answer continued, or finished with its settled parts. */
   readonly recoveries: number;
-  /** Prompt and completion, as providers have reported them for attempts of this replica. */
+  /** Prompt and completion tokens that providers reported for this replica's attempts. */
   readonly tokens_paid: number;
-  /** The same of answers that were replayed instead. */
+  /** Tokens of answers that were replayed instead. */
   readonly tokens_saved: number;
 }
 
@@ -294,20 +296,20 @@ export interface TaskSummary {
 export interface TaskDetail extends TaskSummary {
   readonly version: typeof STATUS_VERSION;
   readonly now_ms: number;
-  /** The last ones, by number. */
+  /** The latest steps, by number. */
   readonly shown: readonly TaskStep[];
 }
 
 export interface TaskStep {
   readonly number: number;
-  /** Of its run on this replica, oldest first; none where it was only replayed here. */
+  /** Stays of its run on this replica, oldest first; empty if it was only replayed here. */
   readonly stays: readonly RunStay[];
   readonly replays: number;
-  /** The last time. */
+  /** Time of the last replay. */
   readonly replayed_at_ms?: number;
 }
 
-/** Data of the event `snapshot` of `GET /runs/events`: the first one, and again wherever updates were left out. */
+/** Data of the `snapshot` event of `GET /runs/events`: sent first, and again if updates were skipped. */
 export interface FeedSnapshot {
   readonly version: typeof STATUS_VERSION;
   readonly status: StatusDocument;
@@ -315,18 +317,18 @@ export interface FeedSnapshot {
   readonly tasks: TasksDocument;
 }
 
-/** Data of the event `update`, at most one a second. What is empty is left out, but for `now_ms`. */
+/** Data of the `update` event, at most one per second. Empty fields are omitted, except for `now_ms`. */
 export interface FeedUpdate {
   readonly now_ms: number;
-  /** Present where anything but the time has changed. */
+  /** Present if anything except the time has changed. */
   readonly status?: StatusDocument;
-  /** Runs that began, came into another state or ended, oldest first. */
+  /** Runs that began, changed state or ended, oldest first. */
   readonly changed?: readonly RunSummary[];
-  /** Tasks that had a step, or of whose runs anything was changed. */
+  /** Tasks that had a step, or whose runs have changed. */
   readonly tasks?: readonly TaskSummary[];
-  /** Live runs of which nothing but these numbers has changed. */
+  /** Live runs of which only these numbers have changed. */
   readonly progress?: readonly RunProgress[];
-  /** What was added to the timelines, in order. */
+  /** New timeline entries, in order. */
   readonly entries?: readonly FeedEntry[];
 }
 

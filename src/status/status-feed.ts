@@ -6,7 +6,7 @@ import type { StatusReport } from './status-report.ts';
 
 const UPDATE_EVERY_MS = 1000;
 export const VIEWERS_MAX = 20;
-/** One that takes nothing for this long is dropped. */
+/** A viewer that reads nothing for this long is dropped. */
 const BEHIND_MS_MAX = 10_000;
 
 interface StatusFeedParts {
@@ -16,14 +16,14 @@ interface StatusFeedParts {
 }
 
 /**
- * Sends viewers what happens, at most once a second. Every message is made once for all of them; what a slow viewer
- * misses is made up for by a snapshot. Without viewers nothing is collected and no timer runs.
+ * Sends viewers updates at most once a second. Every message is created once for all viewers, and a slow viewer gets a
+ * snapshot instead of what it missed. Without viewers, nothing is collected and no timer runs.
  */
 export class StatusFeed {
   readonly #parts: StatusFeedParts;
   readonly #viewers = new Set<Viewer>();
   #cancelTimer: (() => void) | undefined;
-  /** The status as it was sent last, without its times. */
+  /** The status last sent, without its times. */
   #told = '';
 
   constructor(parts: StatusFeedParts) {
@@ -34,7 +34,7 @@ export class StatusFeed {
     return this.#viewers.size >= VIEWERS_MAX;
   }
 
-  /** `response` has sent its headers. It is sent a snapshot at once. */
+  /** Sends a snapshot at once. The headers of `response` must have been sent. */
   async join(response: ServerResponse): Promise<void> {
     const viewer = new Viewer(response);
     this.#viewers.add(viewer);
@@ -108,18 +108,18 @@ export class StatusFeed {
   }
 }
 
-/** A viewer that gets events as they come. Holds no more than one message that was not taken yet. */
+/** A viewer of the event stream. At most one unread message is buffered for it. */
 class Viewer {
   readonly #response: ServerResponse;
   #behind_since_ms: number | undefined;
-  /** Messages were kept from it: it needs a snapshot before the next one. */
+  /** The viewer has missed messages and needs a snapshot before the next one. */
   isStale: boolean = true;
 
   constructor(response: ServerResponse) {
     this.#response = response;
   }
 
-  /** For how long it has not taken what it was sent last. */
+  /** How long the last message has waited to be read. */
   behind_ms(now_ms: number): number {
     if (this.#response.writableLength === 0) this.#behind_since_ms = undefined;
     else this.#behind_since_ms ??= now_ms;
@@ -134,12 +134,12 @@ class Viewer {
     this.#response.write(message);
   }
 
-  /** It may come back, and begins with a snapshot then. */
+  /** The viewer may reconnect, starting with a snapshot. */
   drop(): void {
     this.#response.destroy();
   }
 }
 
-/** A server-sent event. JSON has no line breaks of its own. */
+/** A server-sent event. JSON contains no line breaks. */
 export const feedMessage = (event: 'snapshot' | 'update', data: object): string =>
   `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;

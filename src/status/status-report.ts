@@ -25,7 +25,7 @@ interface StatusReportParts extends StoreProbeParts {
   active(): number;
 }
 
-/** The state of the replica as a whole. */
+/** The state of the whole replica. */
 export class StatusReport {
   readonly #parts: StatusReportParts;
   readonly #probe: StoreProbe;
@@ -71,7 +71,7 @@ export class StatusReport {
   }
 }
 
-/** However many look at it, the store is asked no more often. */
+/** Minimum interval between checks of the store, however many viewers there are. */
 const ASK_EVERY_MS = 5000;
 const ANSWER_MAX_MS = 1000;
 const REASON_CHARACTERS_MAX = 200;
@@ -82,7 +82,7 @@ interface StoreProbeParts {
   readonly time: Time;
 }
 
-/** The state of the store, found out on request. */
+/** The state of the store, checked on demand. */
 class StoreProbe {
   readonly #parts: StoreProbeParts;
   #asked_ms = Number.NEGATIVE_INFINITY;
@@ -93,7 +93,7 @@ class StoreProbe {
     this.#parts = parts;
   }
 
-  /** Resolves within a second or so, whatever the store does. */
+  /** Resolves within about a second, whatever the store does. */
   async read(): Promise<StoreState> {
     const { store, metrics, time } = this.#parts;
     if (!this.#asking && time.now() - this.#asked_ms >= ASK_EVERY_MS) {

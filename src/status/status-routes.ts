@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { apiError } from '../lib/errors.ts';
 import type { RunDetail, RunsDocument, StatusDocument, TaskDetail, TasksDocument } from './snapshot.ts';
 
-/** Nothing but what this port serves itself, nowhere but in a page of its own, and nothing is kept. */
+/** The page may load only what this port serves, can't be framed, and isn't cached. */
 const HEADERS = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -17,31 +17,31 @@ const HEADERS = {
 };
 
 const FEED_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
-/** For `EventSource`, which comes back by itself. */
+/** Reconnection delay for `EventSource`. */
 const RECONNECT = 'retry: 2000\n\n';
 
-/** What the status page is made of. */
+/** The data of the status page. */
 export interface StatusSource {
-  /** The response to `GET /` for clients that do not ask for HTML. */
+  /** The response to `GET /` for clients that don't ask for HTML. */
   brief(): Promise<object>;
   status(): Promise<StatusDocument>;
   runs(): Promise<RunsDocument>;
-  /** Undefined for one that is not remembered. */
+  /** Undefined if the run isn't remembered. */
   run(id: string): Promise<RunDetail | undefined>;
   tasks(): Promise<TasksDocument>;
   task(id: string): Promise<TaskDetail | undefined>;
   readonly feed: ViewerFeed;
 }
 
-/** Sends viewers what happens. */
+/** Sends events to viewers. */
 export interface ViewerFeed {
   readonly isFull: boolean;
-  /** `response` has sent its headers. It is sent a snapshot at once. */
+  /** Sends a snapshot at once. The headers of `response` must have been sent. */
   join(response: ServerResponse): Promise<void>;
   close(): void;
 }
 
-/** The status page and what it is made of; see docs/status-page.md. */
+/** The status page and its data; see docs/status-page.md. */
 export function statusRoutes(scope: FastifyInstance, source: StatusSource): void {
   const { feed } = source;
   const files = readPageFiles();

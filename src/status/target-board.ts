@@ -5,38 +5,38 @@ import type { TargetLabels } from '../metrics/metrics.ts';
 import { evidenceDetail } from './evidence-detail.ts';
 import type { TargetCounts } from './snapshot.ts';
 
-/** Of each target the latest ones: enough for percentiles that follow the day. */
+/** Number of latest samples per target, enough for percentiles that follow the time of day. */
 const FIRST_TOKENS_MAX = 100;
-/** Routes name that many targets at most; upstreams without a route come on top. */
+/** Routes name at most this many targets; upstreams without a route are added to them. */
 const TARGETS_MAX = 1000;
 
-/** One attempt, as far as it shows how its target does. */
+/** One attempt, as far as it reflects the state of its target. */
 export interface TargetAttempt {
-  /** It has said something. */
+  /** The attempt has produced something. */
   answered(): void;
   failed(interruption: ObservedInterruption): void;
 }
 
-/** What attempts have come to, by target. Clients' model names are no part of it: the configuration bounds its size. */
+/** Results of attempts by target. Doesn't include clients' model names, so the configuration bounds its size. */
 export class TargetBoard {
   readonly #time: Time;
-  /** By upstream and model. */
+  /** Keyed by upstream and model. */
   readonly #targets = new Map<string, BoardTarget>();
 
-  /** `targets`: those of the configuration. */
+  /** `targets`: the configured ones. */
   constructor(time: Time, targets: Iterable<TargetLabels>) {
     this.#time = time;
     this.configure(targets);
   }
 
-  /** Those of another configuration: what attempts at the ones that it keeps have come to stays. */
+  /** Applies another configuration's targets. The results of targets that remain are kept. */
   configure(targets: Iterable<TargetLabels>): void {
     const before = new Map(this.#targets);
     this.#targets.clear();
     for (const labels of targets) this.#add(labels, before.get(keyOf(labels)));
   }
 
-  /** An attempt begins. `model`: the one that is asked for. */
+  /** An attempt begins. `model`: the requested one. */
   begin(upstream: string, model: string): TargetAttempt {
     const target =
       this.#targets.get(keyOf({ upstream, model })) ??
@@ -59,7 +59,7 @@ const keyOf = ({ upstream, model }: TargetLabels): string => JSON.stringify([ups
 
 class BoardTarget {
   readonly #labels: TargetLabels;
-  /** The latest ones, in no order. */
+  /** The latest samples, unordered. */
   readonly #first_tokens_ms: number[] = [];
   #answers = 0;
   #attempts = 0;
@@ -104,7 +104,7 @@ class BoardTarget {
   }
 }
 
-/** The smallest of them that `share` of them do not exceed. */
+/** The smallest value that is at least as large as a `share` of all values. */
 function percentile(sorted: readonly number[], share: number): number | undefined {
   const value = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
   return value === undefined ? undefined : Math.round(value);

@@ -9,11 +9,11 @@ import { STATUS_VERSION, type TaskDetail, type TaskId, type TasksDocument } from
 export const TASKS_MAX = 100;
 const NAME_CHARACTERS_MAX = 80;
 
-/** The tasks that had a step on this replica: the last ones. */
+/** The latest tasks that had a step on this replica. */
 export class TaskBoard {
   readonly #time: Time;
   readonly #content: boolean;
-  /** The last one that had a step comes last. */
+  /** The task with the latest step comes last. */
   readonly #tasks = new Map<TaskId, BoardTask>();
 
   constructor({ time, content }: { readonly time: Time; readonly content: boolean }) {
@@ -21,7 +21,7 @@ export class TaskBoard {
     this.#content = content;
   }
 
-  /** The task of a step that begins, or is replayed. */
+  /** The task of a step that begins or is replayed. */
   taskOf(step: ObservedStep): BoardTask {
     const { owner, parent } = step;
     const named = this.#named(step);
@@ -36,7 +36,7 @@ export class TaskBoard {
     return this.#content ? { id, name: shownText(named.task, NAME_CHARACTERS_MAX) } : { id };
   }
 
-  /** Runs of all of them that are remembered. */
+  /** The remembered runs of all tasks. */
   get runs(): Iterable<BoardRun> {
     return [...this.#tasks.values()].flatMap(({ runs }) => runs);
   }

@@ -7,8 +7,8 @@ import type { ObservedAttempt, ObservedPlan, ObservedRun } from '../proxy/run/co
 import { dialectAt } from '../proxy/wires/dialects/registry.ts';
 
 /**
- * The names of OpenTelemetry's conventions for generative AI, which are still in development, and of ours.
- * `docs/tracing.md` says what each of them means.
+ * Attribute names from OpenTelemetry's conventions for generative AI, which are still in development, and Holdfast's
+ * own. `docs/tracing.md` describes each of them.
  */
 export const ATTRIBUTE = {
   operation: 'gen_ai.operation.name',
@@ -60,11 +60,11 @@ export const EVENT = {
 const NAME_CHARACTERS_MAX = 128;
 const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
-/** As the conventions have it, within bounds: a client can name its model as it likes. */
+/** Follows the conventions, but limits the length, because clients choose the model's name. */
 export const spanName = (wire: WireName, model: string): string =>
   `${operationOf(wire)} ${model.slice(0, NAME_CHARACTERS_MAX)}`;
 
-/** What the span of a run says, and those of its attempts: `model` is the one that each of them asks for. */
+/** Attributes shared by the spans of a run and its attempts. `model`: the one that the span's request asks for. */
 const sharedAttributes = (
   { run, wire, conversation }: ObservedRun,
   model: string,
@@ -106,7 +106,7 @@ function addressOf(upstream: UpstreamConfiguration): Attributes {
   return { [ATTRIBUTE.serverAddress]: address, [ATTRIBUTE.serverPort]: port };
 }
 
-/** Without the path: some providers have an account in it. */
+/** Omits the path, because some providers include an account in it. */
 export function serverOf({ base_url }: UpstreamConfiguration) {
   const { protocol, hostname, port } = new URL(base_url);
   return { address: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || PORTS[protocol] };
@@ -126,7 +126,7 @@ export const interruptionAttributes = ({
   ...(retry_after_ms !== undefined && { [ATTRIBUTE.retryAfter_ms]: retry_after_ms }),
 });
 
-/** `transport` and `ECONNRESET`, `clock` and `idle`; `replica_lost` alone */
+/** `transport` and `ECONNRESET`, `clock` and `idle`; or `replica_lost` without details. */
 function evidenceAttributes({ kind, ...details }: Evidence): Attributes {
   const words = Object.values(details).join(' ');
   return { [ATTRIBUTE.evidence]: kind, ...(words !== '' && { [ATTRIBUTE.evidenceDetails]: words }) };
@@ -150,7 +150,7 @@ const OPERATION_OF: Readonly<Record<WireName, (typeof OPERATIONS)[number]>> = {
 
 export const operationOf = (wire: WireName): string => OPERATION_OF[wire];
 
-/** Where the conventions have a name for a provider that is not that of its dialect. */
+/** Providers whose name in the conventions differs from their dialect's. */
 const CONVENTIONAL: Readonly<Partial<Record<DialectName, string>>> = {
   azure: 'azure.ai.openai',
   bedrock: 'aws.bedrock',
@@ -160,7 +160,7 @@ const CONVENTIONAL: Readonly<Partial<Record<DialectName, string>>> = {
   xai: 'x_ai',
 };
 
-/** The value of `gen_ai.provider.name`. Of an upstream of which nothing is known, it is the name that it was given. */
+/** The value of `gen_ai.provider.name`. For an unknown provider, the upstream's configured name. */
 export function providerName(upstream: string, { dialect, base_url }: UpstreamConfiguration): string {
   const name = dialect ?? dialectAt(base_url)?.name;
   if (name === undefined || name === 'generic') return upstream;

@@ -34,7 +34,7 @@ import {
 
 const ERRORS: ReadonlySet<ObservedEnd['outcome']> = new Set(['failed', 'rejected']);
 
-/** One run as a span with one child for each attempt. It holds nothing of the prompt or the answer. */
+/** One run as a span with one child per attempt. Contains nothing of the prompt or the answer. */
 export class RunTrace implements RunObservation {
   readonly logFields: Readonly<Record<string, string>>;
   readonly #tracer: Tracer;
@@ -42,7 +42,10 @@ export class RunTrace implements RunObservation {
   readonly #run: ObservedRun;
   readonly #span: Span;
   readonly #context: Context;
-  /** What the client says beside a `traceparent` that says nothing belongs to a trace that this one is not part of. */
+  /**
+   * Set if the client sent a `tracestate` without a usable `traceparent`: it belongs to a trace that this run isn't
+   * part of.
+   */
   readonly #dropsState: boolean;
   #attempt: AttemptTrace | undefined;
   #attempts = 0;
@@ -122,7 +125,7 @@ export class RunTrace implements RunObservation {
 class AttemptTrace {
   readonly #span: Span;
   readonly #began_ms = performance.now();
-  /** When it said the first that became part of the answer, by `performance.now()`. */
+  /** When its first content became part of the answer, on the clock of `performance.now()`. */
   answered_at_ms: number | undefined;
 
   constructor(span: Span) {
@@ -152,7 +155,7 @@ class AttemptTrace {
     this.#span.end();
   }
 
-  /** It was let go before it had ended: its client has left, or its replica shuts down. */
+  /** The attempt was abandoned, because the client left or the replica shuts down. */
   abandon(): void {
     this.#span.setAttribute(ATTRIBUTE.outcome, 'abandoned');
     this.#span.end();
@@ -164,10 +167,10 @@ const usageAttributes = ({ prompt_tokens, completion_tokens }: Usage) => ({
   [ATTRIBUTE.outputTokens]: completion_tokens,
 });
 
-/** https://www.w3.org/TR/trace-context-2/: version, trace, parent, flags; later versions may add to it. */
+/** https://www.w3.org/TR/trace-context-2/: version, trace, parent, flags. Later versions may append fields. */
 const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 
-/** What a client's headers say of the trace that its request is part of; `undefined` where they say nothing of use. */
+/** The trace context in a client's headers; `undefined` if there is none or it is unusable. */
 export function readTraceContext(traceparent = '', tracestate?: string): SpanContext | undefined {
   const [, version, traceId = '', spanId = '', flags = '', more] = TRACEPARENT.exec(traceparent) ?? [];
   if (version === 'ff' || (version === '00' && more !== undefined)) return undefined;
@@ -181,6 +184,6 @@ export function readTraceContext(traceparent = '', tracestate?: string): SpanCon
   return isSpanContextValid(context) ? context : undefined;
 }
 
-/** The header by which the upstream continues the trace. */
+/** The header with which the upstream continues the trace. */
 export const traceparentOf = ({ traceId, spanId, traceFlags }: SpanContext): string =>
   `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;

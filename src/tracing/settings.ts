@@ -1,20 +1,20 @@
 import type { TracingConfiguration } from '../config/configuration.ts';
 
-/** Where traces are sent, and which. */
+/** Where to send traces, and which ones. */
 export interface TracingSettings {
-  /** Complete, as it is asked for. */
+  /** The complete URL, including the path. */
   readonly url: string;
-  /** Besides those of `OTEL_EXPORTER_OTLP_HEADERS`, over which they win. */
+  /** Override headers from `OTEL_EXPORTER_OTLP_HEADERS`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly sampling: Sampling;
-  /** Wins over what the environment says of the resource. */
+  /** Overrides the service name from the environment. */
   readonly service_name?: string;
 }
 
 export interface Sampling {
-  /** Whether a client's `traceparent` decides, where it sends one. */
+  /** Whether a client's `traceparent` decides, if present. */
   readonly byParent: boolean;
-  /** Of the others; 0 to 1. */
+  /** Share of all other runs, from 0 to 1. */
   readonly ratio: number;
 }
 
@@ -22,9 +22,9 @@ const TRACES_PATH = 'v1/traces';
 const ALL: Sampling = { byParent: true, ratio: 1 };
 
 /**
- * What is configured wins over the standard `OTEL_*` variables, which win over defaults. `settings` is undefined where
- * no endpoint is set, or `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER=none` turns traces off. A variable may be meant for another
- * process, so a wrong one is a warning, never a reason not to start.
+ * Configured values override the standard `OTEL_*` variables, which override defaults. `settings` is undefined if no
+ * endpoint is set, or if `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER=none` disables tracing. A variable may be meant
+ * for another process, so an invalid one causes a warning and never prevents the start.
  */
 export function tracingSettings(
   { endpoint, headers = {}, sample_ratio, service_name }: TracingConfiguration,
@@ -45,7 +45,7 @@ export function tracingSettings(
   };
 }
 
-/** Also of a base that has it already, which is how some vendors write it. */
+/** Also accepts a base URL that already has the path, as some vendors document it. */
 function withTracesPath(base: string): string {
   const url = new URL(base);
   if (!url.pathname.endsWith(`/${TRACES_PATH}`))
@@ -57,7 +57,7 @@ function urlOf(environment: NodeJS.ProcessEnv, warnings: string[]): string | und
   for (const name of ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT']) {
     const text = environment[name];
     if (!text) continue;
-    // Not shown: it may hold credentials.
+    // The value isn't shown, because it may contain credentials.
     if (!/^https?:$/.test(URL.parse(text)?.protocol ?? ''))
       warnings.push(`${name}: not an http: or https: URL, ignored.`);
     else if (name.includes('TRACES')) return text;
@@ -89,7 +89,7 @@ function ratioOf({ OTEL_TRACES_SAMPLER_ARG: text }: NodeJS.ProcessEnv, warnings:
   return 1;
 }
 
-/** Receivers tell JSON from Protobuf by the content type, on the same port; but not gRPC. */
+/** Receivers distinguish JSON from Protobuf by content type on the same port, but gRPC needs another one. */
 function warnOfFormat(environment: NodeJS.ProcessEnv, warnings: string[]): void {
   const [name, value] = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL']
     .map((each) => [each, environment[each]] as const)

@@ -25,16 +25,16 @@ import type { RunObserver } from '../proxy/run/context/run-observer.ts';
 import { RunTrace } from './run-trace.ts';
 import type { Sampling, TracingSettings } from './settings.ts';
 
-/** What waits for a receiver that is away or slow; what comes on top of it is dropped. */
+/** Maximum number of spans waiting for a slow or unreachable receiver; further ones are dropped. */
 const QUEUED_SPANS_MAX = 2048;
-/** Few, because they are put into JSON in one go, in which no run moves on. */
+/** Small, because a batch is serialised in one go, which blocks all runs. */
 const BATCH_SPANS_MAX = 128;
 const BATCH_WAIT_MS = 1000;
-/** More than the exporter gives itself, with all its retries. After that the next batch is sent, whether or not this one was. */
+/** Longer than the exporter's own limit including retries. The next batch is then sent in any case. */
 const EXPORT_WAIT_MS = 15_000;
-/** At the end all that waits is sent at once, beside what may be under way. */
+/** At the end, everything waiting is sent at once, in addition to exports in progress. */
 const UNANSWERED_EXPORTS_MAX = QUEUED_SPANS_MAX / BATCH_SPANS_MAX + 2;
-/** How long the end of the process may be held up by a receiver. */
+/** How long a receiver may delay the end of the process. */
 const FLUSH_MS = 2000;
 const SPAN_LIMITS = {
   attributeValueLengthLimit: 256,
@@ -47,11 +47,11 @@ const SPAN_LIMITS = {
 export interface Tracing {
   /** Observes the runs of one configuration. */
   observerOf(configuration: Pick<Configuration, 'upstreams' | 'tracing'>): RunObserver;
-  /** Sends what is left, for a limited time. Never rejects. */
+  /** Sends the remaining spans for a limited time. Never rejects. */
   close(): Promise<void>;
 }
 
-/** To be loaded only where traces are wanted: it brings OpenTelemetry with it. */
+/** Import this module only if tracing is enabled, because it loads OpenTelemetry. */
 export function createTracing(
   { url, headers, sampling, service_name }: TracingSettings,
   log: Logger,
@@ -87,7 +87,7 @@ export function createTracing(
         }),
     }),
     async close() {
-      // What goes wrong is reported by then.
+      // Failures have been reported by then.
       await inTime(provider.shutdown(), time, FLUSH_MS).catch(() => {});
     },
   };
@@ -98,7 +98,9 @@ function samplerOf({ byParent, ratio }: Sampling): Sampler {
   return byParent ? new ParentBasedSampler({ root }) : root;
 }
 
-/** The resource that the traces are of: the configured name wins over the environment, which wins over our own attributes. */
+/**
+ * The resource of the traces. The configured name overrides the environment, which overrides the built-in attributes.
+ */
 function resourceNamed(service_name: string | undefined): Resource {
   const ours = resourceFromAttributes({ 'service.name': 'holdfast', 'service.version': VERSION });
   const detectors = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector];
@@ -108,20 +110,20 @@ function resourceNamed(service_name: string | undefined): Resource {
   return defaultResource().merge(ours).merge(detectResources({ detectors })).merge(configured);
 }
 
-/** What would be logged with every batch, or with every failure of an unsteady receiver, is logged this often at most. */
+/** Limits messages that would otherwise be logged with every batch or every failure of an unstable receiver. */
 const QUIET_MS = 60_000;
 
-/** Of the results of an export. */
+/** The export result's code for success. */
 const SUCCESS = 0;
 
-/** Tells the operator when traces begin to be lost and when they no longer are: once per outage, not per batch. */
+/** Logs once per outage, rather than per batch, when traces start to be lost and when they no longer are. */
 class ReportedExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #log: Logger;
   readonly #time: Time;
   #since_ms: number | undefined;
   #lost = 0;
-  /** When an outage was last reported, and whether the present one was. */
+  /** When an outage was last reported, and whether the current one was. */
   #told_ms = Number.NEGATIVE_INFINITY;
   #isTold = false;
 
@@ -168,8 +170,8 @@ class ReportedExporter implements SpanExporter {
 }
 
 /**
- * Logs what OpenTelemetry reports, which would be lost otherwise: each of its warnings once a minute at most. Its errors
- * are batches that were lost, which {@link ReportedExporter} logs once per outage.
+ * Logs OpenTelemetry's own diagnostics, which would be lost otherwise, with each warning at most once a minute. Its
+ * errors are about lost batches, which {@link ReportedExporter} already reports once per outage.
  */
 export function routeDiagnostics(log: Logger, time: Time): void {
   const told_ms = new Map<string, number>();

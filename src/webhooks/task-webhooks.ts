@@ -24,7 +24,7 @@ import type { TaskEra } from '../proxy/tasks/task-records.ts';
 import type { OwnedTask, TaskState } from '../proxy/tasks/task-states.ts';
 import type { WebhookDelivery } from './webhook-delivery.ts';
 
-/** How many of the events that this replica has sent it remembers. */
+/** How many sent events a replica remembers. */
 const TOLD_MAX = 10_000;
 
 const EVENT_OF_STATUS: Readonly<Record<TaskState['status'], WebhookEvent>> = {
@@ -34,7 +34,7 @@ const EVENT_OF_STATUS: Readonly<Record<TaskState['status'], WebhookEvent>> = {
   cancelled: 'task.cancelled',
 };
 
-/** The compiler ensures that none is missing. */
+/** Its type makes the compiler check that no value is missing. */
 const EXHAUSTIONS: Readonly<Partial<Record<GiveUp, true>>> = {
   attempts: true,
   no_progress: true,
@@ -44,19 +44,19 @@ const EXHAUSTIONS: Readonly<Partial<Record<GiveUp, true>>> = {
   retry_after: true,
 } satisfies Record<Exhaustion, true>;
 
-/** One thing that has happened to a task. */
+/** A single event of a task. */
 interface TaskEvent {
   readonly task: OwnedTask;
   readonly type: WebhookEvent;
   readonly at_ms: number;
-  /** What tells it from all others of its type and task: the same on all replicas. */
+  /** Distinguishes the event from others of its type and task, identically on all replicas. */
   readonly occurrence: readonly (string | number | undefined)[];
   readonly data: object;
 }
 
 /**
- * Makes events of what replicas see of tasks. Every event has an id that each replica would give it, and each sends it once: what a
- * receiver gets twice has the same id. No event has a word of what is asked or answered.
+ * Creates webhook events from what replicas observe of tasks. Event ids are the same on every replica and each replica
+ * sends an event once, so a receiver recognises duplicates by their id. Events never contain prompts or answers.
  */
 export class TaskWebhooks implements RunObserver, TaskObserver {
   readonly #delivery: Pick<WebhookDelivery, 'send'>;
@@ -170,7 +170,7 @@ interface FailedStep extends Partial<Omit<ObservedFailure, 'cause'>> {
   readonly exhausted?: boolean;
 }
 
-/** Waits for the end of one run, and whether it has a whole answer by then. */
+/** Observes one run to its end, and whether it has a complete answer by then. */
 class StepWatch implements RunObservation {
   readonly #onFailed: (failed: FailedStep) => void;
   #failed: FailedStep | undefined;
@@ -189,7 +189,7 @@ class StepWatch implements RunObservation {
   }
 
   ended({ outcome }: ObservedEnd): void {
-    // A refusal that is no plan of ours is followed by the request without a stream.
+    // A rejection that Holdfast didn't plan isn't a failure yet, because the same request follows without a stream.
     const hasFailed = outcome === 'failed' || (outcome === 'rejected' && this.#failed !== undefined);
     if (hasFailed) this.#onFailed(this.#failed ?? {});
   }

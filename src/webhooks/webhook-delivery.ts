@@ -9,21 +9,21 @@ import { VERSION } from '../lib/version.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { type ResponseBody, type Transport, TransportFailure } from '../proxy/upstream/transport.ts';
 
-/** What waits for one endpoint, the request under way included. */
+/** Maximum number of waiting events per endpoint, including the one being sent. */
 export const WAITING_MAX = 256;
 export const ATTEMPTS_MAX = 8;
-/** Of an attempt, from its connection to the end of its answer. */
+/** Limit for an attempt, from connecting to the end of the answer. */
 export const ATTEMPT_MS = 10_000;
-/** After the first attempt, and at most; each wait is this many times the one before it. */
+/** The wait after the first attempt, the factor for each further one, and the upper limit. */
 const WAIT_MS = 1000;
 const WAIT_FACTOR = 4;
 export const WAIT_MAX_MS = 300_000;
-/** The part of a wait that is left to chance: receivers that come back are not to be met by all replicas at once. */
+/** The random share of a wait, so that not all replicas contact a recovering receiver at once. */
 const JITTER = 0.5;
-/** A longer answer is not read to its end, and its connection closed. */
+/** A longer answer isn't read to its end; its connection is closed. */
 const ANSWER_BYTES_MAX = 16_384;
 
-/** One event, the same for all endpoints. */
+/** One event, identical for all endpoints. */
 export interface WebhookMessage {
   readonly id: string;
   readonly type: WebhookEvent;
@@ -39,13 +39,15 @@ interface DeliveryContext {
   readonly random: () => number;
 }
 
-/** Delivers events to the endpoints of the configuration, behind everything else. What waits is lost with the process. */
+/**
+ * Delivers events to the configured endpoints without delaying anything else. Waiting events are lost with the process.
+ */
 export class WebhookDelivery {
   readonly #endpoints: readonly EndpointDelivery[];
   readonly #time: Time;
-  /** Aborts when no attempt is followed by a wait any more. */
+  /** Aborts once attempts are no longer followed by a wait. */
   readonly #hurrying = new AbortController();
-  /** Aborts when no request is made any more. */
+  /** Aborts once no more requests are made. */
   readonly #closing = new AbortController();
 
   constructor(endpoints: readonly WebhookEndpoint[], context: DeliveryContext) {
@@ -59,22 +61,22 @@ export class WebhookDelivery {
     for (const endpoint of this.#endpoints) endpoint.send(message);
   }
 
-  /** What waits is tried once more, at once, and so is what comes from now on. */
+  /** Tries all waiting events once more, immediately. Later events also get only one attempt. */
   hurry(): void {
     this.#hurrying.abort();
   }
 
-  /** Resolves when nothing waits, or after `limit_ms`. */
+  /** Resolves once nothing is waiting, or after `limit_ms`. */
   async settled(limit_ms: number): Promise<void> {
     await inTime(this.ended(), this.#time, limit_ms);
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves once nothing is waiting. */
   async ended(): Promise<void> {
     await Promise.all(this.#endpoints.flatMap(({ deliveries }) => [...deliveries]));
   }
 
-  /** Drops what still waits. */
+  /** Drops everything that is still waiting. */
   async close(): Promise<void> {
     this.#hurrying.abort();
     this.#closing.abort(new TransportFailure('UND_ERR_ABORTED'));
@@ -82,14 +84,14 @@ export class WebhookDelivery {
   }
 }
 
-/** What an endpoint has said to an attempt, or why it has said nothing. */
+/** The endpoint's answer to an attempt, or why there is none. */
 type Answer =
   | { readonly status: number; readonly retry_after_ms: number | undefined }
   | { readonly code: string };
 
-/** Makes one request at a time. An event that is to be tried again does not hold back those after it. */
+/** Makes one request at a time. An event that waits for a retry doesn't hold up later ones. */
 class EndpointDelivery {
-  /** Under way; none of them ever rejects. */
+  /** Deliveries in progress, none of which ever rejects. */
   readonly deliveries = new Set<Promise<void>>();
   readonly #endpoint: WebhookEndpoint;
   readonly #context: DeliveryContext;
@@ -176,7 +178,7 @@ class EndpointDelivery {
     metrics.webhooks.inc({ outcome });
     if (outcome === 'delivered') return;
     const { path, url } = this.#endpoint;
-    // Paths and queries may be what makes an address secret.
+    // Only the host is logged, because path or query may be what makes the address secret.
     const receiver = new URL(url).host;
     log.warn({ webhook: path, receiver, id, type, outcome, ...details }, 'a webhook was not delivered');
   }
@@ -185,20 +187,20 @@ class EndpointDelivery {
 const isDelivered = (answer: Answer): boolean =>
   'status' in answer && answer.status >= 200 && answer.status < 300;
 
-/** Whether the same request may be answered otherwise later on. */
+/** Whether repeating the request may succeed later. */
 function mayPass(answer: Answer): boolean {
   if ('code' in answer) return true;
   const { status } = answer;
   return status === 408 || status === 429 || status >= 500;
 }
 
-/** Reads an answer that says no more than its status, so that its connection can be used again. */
+/** Reads an answer of which only the status matters, so that its connection can be reused. */
 async function discard(body: ResponseBody): Promise<void> {
   let bytes = 0;
   const take = (piece: Buffer): undefined => {
     bytes += piece.length;
     if (bytes > ANSWER_BYTES_MAX) throw new TransportFailure('UND_ERR_ABORTED');
   };
-  // The status stands, even if the rest does not come.
+  // The status stands even if the rest doesn't arrive.
   await body.consume(take).catch(() => {});
 }

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 
-/** A worker that takes longer is not waited for. */
+/** How long to wait for a worker's answer. */
 const ANSWER_MAX_MS = 5000;
 
 interface Answer {
@@ -10,7 +10,7 @@ interface Answer {
   readonly document: unknown;
 }
 
-/** Asks a worker what its admin interface would answer on a port. Rejects where it does not answer. */
+/** Requests a document from a worker's admin interface. Rejects if the worker doesn't answer. */
 export function readDocument(socket: string, path: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const asked = request(
@@ -25,18 +25,18 @@ export function readDocument(socket: string, path: string): Promise<Answer> {
 
 interface EventHandlers {
   onEvent(event: EventSourceMessage): void;
-  /** The worker has ended, or never answered. */
+  /** The worker has ended or never answered. */
   onEnd(): void;
 }
 
-/** Reads `GET /runs/events` of a worker. Returns what stops it. */
+/** Reads a worker's `GET /runs/events`. Returns a function that stops it. */
 export function readEvents(socket: string, { onEvent, onEnd }: EventHandlers): () => void {
   const parser = createParser({ onEvent });
   const asked = request({ socketPath: socket, path: '/runs/events', agent: false }, (response) => {
     if (response.statusCode !== 200) return void asked.destroy();
     response.setEncoding('utf8');
     response.on('data', (text: string) => parser.feed(text));
-    // With every error comes a `close`.
+    // Every error is followed by `close`.
     response.on('error', () => {});
   });
   asked

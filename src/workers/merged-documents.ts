@@ -19,16 +19,16 @@ import type {
 } from '../status/snapshot.ts';
 import { TASKS_MAX } from '../status/task-board.ts';
 
-/** A document of one worker; `worker` is a number that no other worker ever has. */
+/** A document of one worker. `worker` is a number that is never reused. */
 export interface Told<Document> {
   readonly worker: number;
   readonly document: Document;
 }
 
-/** Of workers that live for years. */
+/** Enough for workers that run for years. */
 const KEYS_PER_WORKER = 2 ** 32;
 
-/** Tells apart the runs of all workers. */
+/** A run key that is unique across all workers. */
 export const sharedKey = (worker: number, key: number): number => worker * KEYS_PER_WORKER + key;
 
 const withSharedKey = <Run extends { readonly key: number }>(worker: number, run: Run): Run => ({
@@ -36,7 +36,7 @@ const withSharedKey = <Run extends { readonly key: number }>(worker: number, run
   key: sharedKey(worker, run.key),
 });
 
-/** One of them at least. */
+/** At least one document. */
 export function mergedStatus(
   documents: readonly [StatusDocument, ...StatusDocument[]],
   own: Pick<StatusDocument, 'status' | 'now_ms' | 'started_at_ms' | 'uptime_s'>,
@@ -86,7 +86,7 @@ export const mergedTasks = (
     .slice(0, TASKS_MAX),
 });
 
-/** The stay of the run that is the latest one; a stay that has not ended is later than one that has. */
+/** A run's latest stay. A current stay is later than an ended one. */
 export function latestStay(told: readonly Told<RunDetail>[]): RunDetail | undefined {
   const [latest] = told
     .map(({ worker, document }) => withSharedKey(worker, document))
@@ -128,7 +128,7 @@ const startOf = ({ course, created_at_ms }: RunStay): number => course[0]?.[1] ?
 
 const TASK_STATES = ['recovering', 'answering'] as const;
 
-/** The same task, as each worker has seen it. */
+/** Merges the workers' views of one task. */
 export function mergedTask(tasks: readonly TaskSummary[]): TaskSummary {
   const [last] = tasks.toSorted((one, other) => other.step_at_ms - one.step_at_ms);
   if (!last) throw new Error('there is nothing to merge');
@@ -190,7 +190,7 @@ function mergedHistory(histories: readonly RunHistory[]): RunHistory {
 
 const STORE_STATES = ['failing', 'unknown', 'ok'] as const;
 
-/** As the worker has it that it works worst for. */
+/** The state reported by the worker for which the store works worst. */
 function mergedStore(stores: readonly StoreState[]): StoreState {
   const rank = ({ state }: StoreState) => STORE_STATES.indexOf(state);
   const [worst] = stores.toSorted((one, other) => rank(one) - rank(other));
@@ -205,7 +205,7 @@ const mergedTargets = (targets: readonly TargetStatus[]): TargetStatus[] =>
     mergedTarget,
   );
 
-/** Percentiles and the breaker are those of the worker that it does worst for. */
+/** Percentiles and breaker state come from the worker for which the target does worst. */
 function mergedTarget(same: readonly TargetStatus[]): TargetStatus {
   const [first] = same;
   if (!first) throw new Error('there is nothing to merge');
@@ -226,7 +226,7 @@ function mergedTarget(same: readonly TargetStatus[]): TargetStatus {
   };
 }
 
-/** Each worker knows best about itself. */
+/** Each worker's entry about itself takes precedence. */
 function mergedFleet(fleets: readonly (readonly FleetMember[])[]): readonly FleetMember[] {
   const own = fleets.flat().filter(({ self }) => self);
   const names = new Set(own.map(({ name }) => name));

@@ -15,7 +15,7 @@ import { readEvents } from './admin-socket.ts';
 import { mergedRuns, mergedTask, mergedTasks, sharedKey } from './merged-documents.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
-/** A viewer that has not taken this much is dropped. */
+/** A viewer with this much unsent data is dropped. */
 const BEHIND_BYTES_MAX = 8 * 2 ** 20;
 
 type FeedWorker = Pick<WorkerProcess, 'id' | 'admin_socket'>;
@@ -26,8 +26,8 @@ interface MergedFeedParts {
 }
 
 /**
- * Sends viewers what happens in all workers. Each viewer has a feed of its own from each of them: it begins with the snapshots
- * of all, merged, and gets the updates of each. A viewer is dropped where it would need another snapshot, and comes back.
+ * Sends viewers the events of all workers. Each viewer has its own feed from each worker, which begins with a merged
+ * snapshot and then gets every worker's updates. A viewer that needs another snapshot is dropped and reconnects.
  */
 export class MergedFeed implements ViewerFeed {
   readonly #parts: MergedFeedParts;
@@ -50,7 +50,7 @@ export class MergedFeed implements ViewerFeed {
     });
   }
 
-  /** Every viewer begins anew: there are other workers now. */
+  /** The workers have changed, so every viewer must start again. */
   restart(): void {
     for (const viewer of this.#viewers) viewer.drop();
   }
@@ -66,11 +66,11 @@ class MergedViewer {
   readonly #count: number;
   readonly #stops: readonly (() => void)[];
   readonly #snapshots = new Map<number, FeedSnapshot>();
-  /** The last one of each worker. */
+  /** Each worker's latest status. */
   readonly #statuses = new Map<number, StatusDocument>();
-  /** The same, by task and worker. */
+  /** Each worker's latest view of a task, by task and worker. */
   readonly #tasks = new Map<string, Map<number, TaskSummary>>();
-  /** Updates that have come before the first snapshot was whole. */
+  /** Updates that arrived before the first snapshot was complete. */
   #early: (() => void)[] = [];
   #isWhole = false;
 
@@ -88,7 +88,7 @@ class MergedViewer {
     if (all.length === 0) this.drop();
   }
 
-  /** It may come back. */
+  /** The viewer may reconnect. */
   drop(): void {
     this.#response.destroy();
   }
@@ -145,7 +145,7 @@ class MergedViewer {
     };
   }
 
-  /** The task as all workers together have seen it. */
+  /** Records a worker's view of the task and returns the merged view. */
   #note(worker: number, task: TaskSummary): TaskSummary {
     const seen = this.#tasks.get(task.task) ?? new Map<number, TaskSummary>();
     remember(this.#tasks, task.task, seen.set(worker, task), TASKS_MAX);

@@ -22,13 +22,13 @@ import { MergedFeed } from './merged-feed.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
 export interface MergedStatusParts {
-  /** Those that serve, or drain. */
+  /** Workers that serve or drain. */
   workers(): readonly Pick<WorkerProcess, 'id' | 'admin_socket'>[];
   draining(): boolean;
   readonly started_at_ms: number;
 }
 
-/** What the status page of a supervisor is made of: what its workers tell, as if one process did. */
+/** The supervisor's status page: the workers' data, merged as if from one process. */
 export class MergedStatus implements StatusSource {
   readonly #parts: MergedStatusParts;
   readonly feed: MergedFeed;
@@ -92,7 +92,7 @@ export class MergedStatus implements StatusSource {
     });
   }
 
-  /** By those that have such a document. Throws `no_worker` where none has answered. */
+  /** The documents of the workers that have one. Throws `no_worker` if no worker has answered. */
   async #told<Document>(path: string): Promise<readonly Told<Document>[]> {
     const answers = await Promise.all(
       this.#parts.workers().map(async ({ id, admin_socket }) => {

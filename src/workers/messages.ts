@@ -4,7 +4,7 @@ import type { ReloadCause, ReloadReport } from '../server/reload-report.ts';
 import type { WorkerPlace } from '../server/server.ts';
 import type { MetricPart } from './shared-metrics.ts';
 
-/** What a worker is asked, by kind, and what it answers. */
+/** Questions to a worker and their answers, by kind. */
 export interface Questions {
   metrics: { readonly asked: object; readonly answer: MetricPart };
   reload: {
@@ -15,9 +15,9 @@ export interface Questions {
 
 export type QuestionKind = keyof Questions;
 
-/** From the supervisor. */
+/** Messages from the supervisor. */
 export type ToWorker =
-  /** The answer to `born`. */
+  /** The reply to `born`. */
   | { readonly kind: 'start'; readonly place: WorkerPlace; readonly configuration: Configuration }
   | {
       readonly [Kind in QuestionKind]: {
@@ -25,16 +25,16 @@ export type ToWorker =
         readonly id: number;
       } & Questions[Kind]['asked'];
     }[QuestionKind]
-  /** `isLeaving`: the other workers continue. */
+  /** `isLeaving`: the other workers keep running. */
   | { readonly kind: 'stop'; readonly isLeaving: boolean };
 
-/** To the supervisor. */
+/** Messages to the supervisor. */
 export type FromWorker =
   | { readonly kind: 'born' }
   | { readonly kind: 'listening' }
-  /** It could not begin, for an error of this name, and ends. */
+  /** The worker couldn't start and ends. `name`: of the error. */
   | { readonly kind: 'failed'; readonly name: string; readonly message: string }
   | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly kind: 'refusal'; readonly id: number; readonly reason: string }
-  /** It has drained, and ends; its metrics are those of its last moment. */
+  /** The worker has drained and ends. `metrics`: their final values. */
   | { readonly kind: 'ended'; readonly metrics: MetricPart };

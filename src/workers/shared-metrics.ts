@@ -1,11 +1,11 @@
 import { type Aggregator, AggregatorRegistry, type Registry } from 'prom-client';
 import type { Metrics } from '../metrics/metrics.ts';
 
-/** The metrics of one process as `Registry.getMetricsAsJSON` has them. */
+/** One process's metrics in the form of `Registry.getMetricsAsJSON`. */
 export type MetricPart = readonly MetricJson[];
 
 export const partOf = async ({ registry }: Metrics): Promise<MetricPart> =>
-  // The library's types say less than there is.
+  // The library's types are incomplete.
   (await registry.getMetricsAsJSON()) as unknown as MetricPart;
 
 interface MetricJson {
@@ -23,22 +23,22 @@ interface MetricValue {
 }
 
 /**
- * The metrics of a supervisor and its workers as those of one process. What a worker has counted stays after its end: a
- * counter that decreased would look like a restart of everything.
+ * Merges the metrics of a supervisor and its workers. A worker's counts are kept after its end, because a decreasing
+ * counter would look like a restart of everything.
  */
 export class SharedMetrics {
   readonly #own: () => Promise<MetricPart>;
-  /** The last of each worker that lives, by a number of its own. */
+  /** The latest metrics of each live worker, by its unique number. */
   readonly #latest = new Map<number, MetricPart>();
-  /** Everything that workers have counted that live no more. */
+  /** The sums of everything that departed workers have counted. */
   #departed: MetricPart = [];
 
-  /** `own`: those of the supervisor. */
+  /** `own`: reads the supervisor's metrics. */
   constructor(own: () => Promise<MetricPart>) {
     this.#own = own;
   }
 
-  /** A worker that has departed has nothing more to say. */
+  /** Must not be called for a worker that has departed. */
   heard(worker: number, part: MetricPart): void {
     this.#latest.set(worker, part);
   }
@@ -49,7 +49,7 @@ export class SharedMetrics {
     this.#departed = summed([this.#departed, counted]);
   }
 
-  /** As of the last time that each of them was heard. */
+  /** The merged metrics, as last heard from each worker. */
   async registry(): Promise<Registry> {
     const parts = [await this.#own(), ...this.#latest.values(), this.#departed].map((part) =>
       part.map((metric) => ({ ...metric, aggregator: togetherOf(metric) })),
@@ -61,10 +61,10 @@ export class SharedMetrics {
 }
 
 const aggregate = (parts: readonly MetricPart[]): Registry =>
-  // The library's types call the parts objects.
+  // The library's types expect objects instead of arrays.
   AggregatorRegistry.aggregate(parts as unknown as object[]);
 
-/** A gauge is gone with its process. */
+/** Gauges end with their process. */
 const isCounted = ({ type }: MetricJson): boolean => type === 'counter' || type === 'histogram';
 
 const summed = (parts: readonly MetricPart[]): MetricPart =>
@@ -72,16 +72,19 @@ const summed = (parts: readonly MetricPart[]): MetricPart =>
     metric.get(),
   );
 
-/** Nothing but the supervisor knows: it reloads the workers together, and was there before them. */
+/** Metrics that only the supervisor has: it reloads all workers together and started before them. */
 const OF_SUPERVISOR = /^(holdfast_config_|process_start_time_seconds$)/;
 
-/** What a metric is of several processes, where it is not as the metric says: the supervisor is idle, and no average of theirs. */
+/**
+ * How to aggregate a metric, if not as it declares. Event-loop lag takes the maximum, because averaging with the idle
+ * supervisor would hide it.
+ */
 function togetherOf({ name, aggregator }: MetricJson): Aggregator {
   if (OF_SUPERVISOR.test(name)) return 'first';
   return aggregator === 'average' && name.startsWith('nodejs_eventloop_lag_') ? 'max' : aggregator;
 }
 
-/** The library drops them: puts the latest one of each bucket back. */
+/** Restores the latest exemplar of each bucket, because the library drops them. */
 function keepExemplars(registry: Registry, parts: readonly MetricPart[]): void {
   const latest = new Map<string, NonNullable<MetricValue['exemplar']>>();
   for (const { name, values = [] } of parts.flat())

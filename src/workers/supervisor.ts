@@ -24,16 +24,16 @@ import { partOf, SharedMetrics } from './shared-metrics.ts';
 import { WorkerPool } from './worker-pool.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
-/** A worker whose event loop stands still for longer is left out of a scrape. */
+/** A worker whose event loop is blocked for longer is left out of a scrape. */
 const METRICS_MAX_MS = 2000;
-/** Keys may come from commands. */
+/** Long, because commands may provide keys. */
 const RELOAD_MAX_MS = 60_000;
-/** What a worker has counted is heard so often, so that little of it is lost when the worker is killed. */
+/** How often workers' metrics are read, so that little is lost if a worker is killed. */
 const METRICS_EVERY_MS = 5000;
 
 const NONE_ANSWERS: Readiness = { status: 'not ready', failing: { workers: 'none of them answers' } };
 
-/** Several replicas that share the ports, each in a process of its own. */
+/** Runs several replicas that share the ports, each in its own process. */
 export const openSupervisor: OpenService = async (options) => new Supervisor(options);
 
 class Supervisor implements Service {
@@ -46,11 +46,11 @@ class Supervisor implements Service {
   readonly #status: MergedStatus;
   readonly #admin: FastifyInstance;
   #configuration: Configuration;
-  /** Of the API. */
+  /** The API port. */
   #port = { asked: 0, opened: 0 };
   #reloading: Promise<unknown> = Promise.resolve();
   #hearing: Promise<void> = Promise.resolve();
-  /** Has not begun yet, so that it serves all scrapes that ask meanwhile. */
+  /** The next reading of metrics, not started yet, which serves all scrapes requested in the meantime. */
   #nextHearing: Promise<void> | undefined;
   #hearingTimer: NodeJS.Timeout | undefined;
   #isDraining = false;
@@ -126,14 +126,17 @@ class Supervisor implements Service {
     this.#pool.kill();
   }
 
-  /** All workers, and those that will take their places, have the port that 0 has stood for at the start. */
+  /**
+   * Replaces a requested port 0 with the port that was opened at the start, so that all workers and their successors
+   * share it.
+   */
   #withPort(configuration: Configuration): Configuration {
     const { listen } = configuration;
     const { asked, opened } = this.#port;
     return listen.port === asked ? { ...configuration, listen: { ...listen, port: opened } } : configuration;
   }
 
-  /** Which port 0 stands for is decided once. A port that cannot be opened is an error before there are any workers. */
+  /** Resolves port 0 once for all workers. A port that can't be opened fails before any worker starts. */
   async #freePort(): Promise<{ readonly api: string; readonly port: number }> {
     const { listen, limits } = this.#configuration;
     const probe = new ApiPort(limits, () => {});
@@ -148,7 +151,7 @@ class Supervisor implements Service {
       const { document } = await readDocument(admin_socket, '/readyz');
       return document as Readiness;
     });
-    // One that is stuck does not keep the others from being asked for work.
+    // A stuck worker doesn't make the others unready.
     const ready = asked.map(async (answer) => {
       const readiness = await answer;
       if (readiness.status !== 'ready') throw new Error(readiness.status);
@@ -166,14 +169,14 @@ class Supervisor implements Service {
     return this.#shared.registry();
   }
 
-  /** Hears all workers, one time after the other: else an earlier answer could come after a later one. */
+  /** Reads all workers' metrics, one round after another, so that an older answer can't arrive after a newer one. */
   #hear(): Promise<void> {
     this.#nextHearing ??= this.#hearing.then(async () => {
       this.#nextHearing = undefined;
       await Promise.all(
         this.#pool.serving.map(async (worker) => {
           const part = await worker.ask('metrics', {}, METRICS_MAX_MS).catch(() => undefined);
-          // After its end nothing of it would ever be taken away.
+          // Metrics recorded after the worker's end would never be removed.
           if (part && worker.isAlive) this.#shared.heard(worker.id, part);
         }),
       );
@@ -188,8 +191,8 @@ class Supervisor implements Service {
   }
 
   /**
-   * The first worker that answers decides for all: where it refuses, no other is asked. What it has applied the others could
-   * only refuse for a file that has changed since, or a command that fails now and then: those are replaced.
+   * The first worker that answers decides for all: if it refuses, no other is asked. The others can then only fail
+   * because a file has changed since or a key command failed. Such workers are replaced.
    */
   async #apply(cause: ReloadCause): Promise<ReloadReport> {
     const { configuration: wanted, warnings } = this.#load();
@@ -214,7 +217,7 @@ class Supervisor implements Service {
     throw apiError('no_worker');
   }
 
-  /** Makes the configuration of a worker that in force, or replaces the worker. */
+  /** Brings a worker to the current configuration, or replaces it. */
   async #bring(worker: WorkerProcess, cause: ReloadCause): Promise<ReplacedWorker | undefined> {
     const configuration = this.#configuration;
     const loaded = { configuration, warnings: [] };
@@ -228,7 +231,7 @@ class Supervisor implements Service {
     }
   }
 
-  /** Its successor begins with the configuration in force. */
+  /** The successor starts with the current configuration. */
   #replace(worker: WorkerProcess, reason: string): ReplacedWorker {
     const { number } = worker;
     this.#log.error({ worker: number, reason }, 'a worker has not applied the configuration: it is replaced');
@@ -236,7 +239,7 @@ class Supervisor implements Service {
     return { worker: number, reason };
   }
 
-  /** There may have been a reload while it started. */
+  /** A reload may have happened while the worker started. */
   #catchUp(worker: WorkerProcess): void {
     this.#reloading = this.#reloading.then(async () => {
       if (worker.isListening && worker.configuration !== this.#configuration)

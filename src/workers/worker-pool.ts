@@ -6,32 +6,32 @@ import type { Configuration } from '../config/configuration.ts';
 import { sleep, systemTime } from '../lib/time.ts';
 import { WorkerProcess } from './worker-process.ts';
 
-/** Before the place of a worker is taken that has died at once, doubled with each that does. */
+/** Delay before replacing a worker that died soon after its start, doubled for each further one. */
 const BACKOFF_MS = 200;
 const BACKOFF_MAX_MS = 10_000;
-/** One that has lived for so long has not died at once. */
+/** A worker that lived longer didn't die at its start. */
 const STABLE_MS = 30_000;
 
 interface PoolHandlers {
-  /** It serves. */
+  /** The worker serves. */
   onStart(worker: WorkerProcess): void;
-  /** Other workers serve than before. */
+  /** The set of serving workers has changed. */
   onChange(): void;
   onEnd(worker: WorkerProcess): void;
 }
 
-/** Keeps a number of workers alive: another one takes the place of each that ends. */
+/** Keeps a number of workers alive and replaces each that ends. */
 export class WorkerPool {
-  /** Rejects with the error of the last worker, when none lives and none can start. */
+  /** Rejects with the last worker's error if none lives and none can start. */
   readonly failure: Promise<never>;
   readonly #fail: (error: Error) => void;
   readonly #count: number;
   readonly #log: Logger;
   readonly #handlers: PoolHandlers;
-  /** Holds the sockets of workers; only this user may read it. */
+  /** Contains the workers' sockets; only this user may read it. */
   readonly #directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
   readonly #alive = new Map<number, WorkerProcess>();
-  /** Of those, by number, that ended before they could serve, and have had no successor yet that could. */
+  /** Numbers of workers that ended before they could serve, until a successor serves. */
   readonly #unable = new Set<number>();
   readonly #stopping = new AbortController();
 
@@ -51,8 +51,8 @@ export class WorkerPool {
   }
 
   /**
-   * Resolves when each number has had a worker that served, or could not, and one serves. Rejects where none can.
-   * `configuration`: the one in force whenever a worker begins.
+   * Resolves once each number has had a worker that served or failed, and at least one serves. Rejects if none can.
+   * `configuration`: the current one whenever a worker starts.
    */
   async start(configuration: () => Configuration): Promise<void> {
     const first = Array.from({ length: this.#count }, (_, index) => {
@@ -64,7 +64,7 @@ export class WorkerPool {
     if (this.serving.length === 0) await this.failure;
   }
 
-  /** All of them drain. Resolves when they have ended. */
+  /** Drains all workers. Resolves once they have ended. */
   async stop(drain_ms: number): Promise<void> {
     this.#stopping.abort();
     for (const worker of this.#alive.values()) worker.stop({ isLeaving: false, drain_ms });
@@ -76,7 +76,7 @@ export class WorkerPool {
     for (const worker of this.#alive.values()) worker.kill();
   }
 
-  /** One worker after the other. `onBegun`: after the first one has served, or could not. */
+  /** Runs one worker after another. `onBegun`: called after the first one has served or failed. */
   async #keep(number: number, configuration: () => Configuration, onBegun: () => void): Promise<void> {
     const { signal } = this.#stopping;
     for (let deaths = 0; !signal.aborted; ) {
@@ -100,7 +100,7 @@ export class WorkerPool {
       if (signal.aborted) return;
       if (fault && this.#unable.size === this.#count) return this.#fail(fault);
       this.#handlers.onChange();
-      // One that has left in good order was asked to.
+      // A worker that exits with 0 was asked to.
       deaths = code === 0 || performance.now() - began_ms > STABLE_MS ? 0 : deaths + 1;
       const pause_ms = deaths === 0 ? 0 : Math.min(BACKOFF_MS * 2 ** (deaths - 1), BACKOFF_MAX_MS);
       const how = { worker: number, pid: worker.pid, code, signal: killer, pause_ms };

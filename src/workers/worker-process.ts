@@ -4,13 +4,13 @@ import type { Configuration } from '../config/configuration.ts';
 import type { FromWorker, QuestionKind, Questions, ToWorker } from './messages.ts';
 import type { MetricPart } from './shared-metrics.ts';
 
-/** The worker runs from the source or from the build, as this file does. */
+/** The worker runs from source or from the build, like this file. */
 const PROGRAM = join(import.meta.dirname, `../commands/worker${import.meta.filename.slice(-3)}`);
 
-/** After its drain. */
+/** How long a worker may take to end after its drain. */
 const END_MAX_MS = 10_000;
 
-/** A worker could not begin. It carries the name of the error there. */
+/** A worker couldn't start. `name` is that of the worker's error. */
 export class WorkerFailure extends Error {
   constructor(name: string, message: string) {
     super(message);
@@ -24,26 +24,26 @@ interface Exit {
 }
 
 interface WorkerOptions {
-  /** From 1; its successors have the same one. */
+  /** From 1. Successors have the same number. */
   readonly number: number;
   readonly directory: string;
   readonly configuration: Configuration;
 }
 
-/** One worker as its supervisor has it. */
+/** The supervisor's handle on one worker. */
 export class WorkerProcess {
   readonly number: number;
-  /** No other one has it, successors included. Grows. */
+  /** Unique and increasing, also across successors. */
   readonly id: number;
   readonly admin_socket: string;
-  /** The one that it was started with, or has applied since. */
+  /** The configuration that the worker started with or has applied since. */
   configuration: Configuration;
   isListening = false;
   isAlive = true;
-  /** Resolves when it serves; rejects with a {@link WorkerFailure}. */
+  /** Resolves once the worker serves. Rejects with a {@link WorkerFailure}. */
   readonly started: Promise<void>;
   readonly exited: Promise<Exit>;
-  /** Those of its last moment, where it has ended in good order. */
+  /** The worker's final metrics, if it ended in good order. */
   last: MetricPart | undefined;
   readonly #worker: Worker;
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
@@ -52,7 +52,7 @@ export class WorkerProcess {
   #overdue: NodeJS.Timeout | undefined;
 
   constructor({ number, directory, configuration }: WorkerOptions) {
-    // `advanced`: JSON knows no NaN, and metrics do.
+    // `advanced`, because metrics contain NaN, which JSON can't represent.
     cluster.setupPrimary({ exec: PROGRAM, args: [], serialization: 'advanced' });
     this.number = number;
     this.configuration = configuration;
@@ -63,7 +63,7 @@ export class WorkerProcess {
     this.started = started.promise;
     this.started.catch(() => {});
     this.#worker.on('message', (message: FromWorker) => this.#receive(message, started));
-    // A process that is ending may not take a message. Nothing depends on it.
+    // Sending to an ending process may fail. Nothing depends on it.
     this.#worker.on('error', () => {});
     this.exited = new Promise((resolve) => {
       this.#worker.once('exit', (code: number | null, signal: string | null) => {
@@ -82,7 +82,7 @@ export class WorkerProcess {
     return this.#worker.process.pid;
   }
 
-  /** Rejects with its reason where it refuses, and when it ends or does not answer in time. */
+  /** Rejects with the worker's reason if it refuses, and if it ends or doesn't answer in time. */
   ask<Kind extends QuestionKind>(
     kind: Kind,
     asked: Questions[Kind]['asked'],
@@ -102,12 +102,12 @@ export class WorkerProcess {
     }) as Promise<Questions[Kind]['answer']>;
   }
 
-  /** It drains and ends. `isLeaving`: the other workers continue. */
+  /** Drains and ends the worker. `isLeaving`: the other workers keep running. */
   stop({ isLeaving, drain_ms }: { readonly isLeaving: boolean; readonly drain_ms: number }): void {
     this.isListening &&= !isLeaving;
     this.#stopOrder = { kind: 'stop', isLeaving };
     this.#send(this.#stopOrder);
-    // A drain ends by itself; a worker that is stuck does not.
+    // A drain ends by itself, but a stuck worker doesn't.
     this.#overdue ??= setTimeout(() => this.kill(), drain_ms + END_MAX_MS);
   }
 

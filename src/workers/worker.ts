@@ -12,26 +12,26 @@ import { partOf } from './shared-metrics.ts';
 const EXIT_FAILURE = 1;
 
 /**
- * Runs one of the replicas of a supervisor, which has forked this process, until the supervisor says stop or is gone. Resolves
- * with the exit status. `output`: takes the lines of the log.
+ * Runs one replica in a process that the supervisor forked, until the supervisor stops it or is gone. Resolves with the
+ * exit status. `output`: creates the destination of the log's lines.
  */
 export async function runWorker(
   output: (settings: Configuration['log']) => DestinationStream,
 ): Promise<number> {
-  // A terminal sends these to all processes that it has started: the supervisor decides what they mean.
+  // A terminal sends these to all its processes; the supervisor decides what to do.
   process.on('SIGINT', () => {});
   process.on('SIGHUP', () => {});
   const ending = Promise.withResolvers<{ readonly isLeaving: boolean }>();
   process.on('SIGTERM', () => ending.resolve({ isLeaving: true }));
   cluster.worker?.once('disconnect', () => {
-    // Else the library ends the process at once, and what clients are being sent with it.
+    // Otherwise the library would exit at once and cut off the clients' streams.
     if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
     ending.resolve({ isLeaving: false });
   });
 
   const order = Promise.withResolvers<Extract<ToWorker, { kind: 'start' }>>();
   let replica: Replica | undefined;
-  /** What a reload finds. */
+  /** The configuration that the next reload applies. */
   let loaded: LoadedConfiguration | undefined;
   process.on('message', (message: ToWorker) => {
     switch (message.kind) {
@@ -77,7 +77,7 @@ export async function runWorker(
   const { isLeaving } = await ending.promise;
   await (isLeaving ? replica.leave() : replica.stop());
   await tell({ kind: 'ended', metrics: await partOf(replica.metrics) });
-  // Its supervisor, which made the directory, was killed.
+  // The supervisor, which created the directory, was killed.
   if (!process.connected)
     rmSync(dirname((await order.promise).place.admin_socket), { recursive: true, force: true });
   return 0;
@@ -91,7 +91,7 @@ async function answer(id: number, find: () => unknown): Promise<void> {
   }
 }
 
-/** Resolves once it was sent, or cannot be. */
+/** Resolves once the message was sent or can't be. */
 const tell = (message: FromWorker): Promise<void> =>
   new Promise((resolve) => {
     if (process.connected) process.send?.(message, () => resolve());

@@ -6,7 +6,7 @@ import { isOfOldFormat, segmentNumber } from './names.ts';
 
 const HEAD_BYTES = 128;
 
-/** Throws a {@link StoreConfigurationError} for a directory that holds what this version cannot read. */
+/** Throws a {@link StoreConfigurationError} if the directory contains files that this version can't read. */
 export function admitDirectory(dir: string): void {
   const names = readdirSync(dir);
   const old = names.find(isOfOldFormat);
@@ -27,7 +27,7 @@ export function admitDirectory(dir: string): void {
     );
 }
 
-/** Undefined for a segment that does not say. */
+/** Undefined if the segment doesn't state its version. */
 function versionOf(path: string): number | undefined {
   const head = Buffer.alloc(HEAD_BYTES);
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);

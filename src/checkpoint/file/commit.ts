@@ -4,7 +4,7 @@ import type { Outcome, SegmentLog } from './segment-log.ts';
 
 type Prepared = { readonly answer: unknown } | Writing<unknown>;
 
-/** Their answers depend on what the requests before them have written. */
+/** Requests whose answers depend on what earlier requests wrote. */
 const READING: ReadonlySet<RequestKind> = new Set([
   'extend_note',
   'get_note',
@@ -14,7 +14,7 @@ const READING: ReadonlySet<RequestKind> = new Set([
   'indexed_runs',
 ]);
 
-/** Performs requests in their order, those between two that read together. */
+/** Performs requests in order. A reading request starts a new batch, so that it sees everything written before it. */
 export function commit(
   requests: readonly Request[],
   log: SegmentLog,
@@ -31,8 +31,9 @@ export function commit(
 }
 
 /**
- * Performs requests together: reads on in the log, asks each of them what it has to write, appends all of that at once,
- * and lets each of them answer by the outcome of its part. A reply that has to wait for the disk is given as a promise.
+ * Performs requests together: catches up with the log, collects the lines of every request, appends them in one write
+ * and answers each request from the outcomes of its own lines. A reply that waits for the disk is returned as a
+ * promise.
  */
 function commitTogether(
   requests: readonly Request[],

@@ -11,7 +11,7 @@ export interface FileNotesOptions {
   readonly reader: NoteReader;
 }
 
-/** The notes of a file store on the thread that serves: what they say is sealed and opened here. */
+/** The file store's notes on the serving thread, which seals and opens them. */
 export class FileNotes implements Notes {
   readonly #writer: Writer;
   readonly #seal: Seal | undefined;

@@ -8,7 +8,7 @@ export interface FileRunListOptions {
   readonly seal: Seal | undefined;
 }
 
-/** The index of a file store on the thread that serves. */
+/** The file store's run index on the serving thread. */
 export class FileRunList implements RunIndex {
   readonly #writer: Writer;
   readonly #seal: Seal | undefined;

@@ -33,36 +33,36 @@ import type { FsyncPolicy } from './segment-log.ts';
 import { Writer } from './writer.ts';
 
 const REPLICA_BYTES = 16;
-/** A disk that has not answered for this long makes {@link FileStore.check} reject. */
+/** {@link FileStore.check} rejects if the disk hasn't answered for this long. */
 const ANSWER_MAX_MS = 5000;
 
 export interface FileStoreOptions {
-  /** Created when it does not exist. */
+  /** Created if it doesn't exist. */
   readonly dir: string;
   readonly fsync: FsyncPolicy;
   /** How long a run is kept after its last append. */
   readonly ttl_ms: number;
-  /** The same of a complete run, where that is less. */
+  /** How long a complete run is kept, if shorter. */
   readonly complete_ttl_ms?: number;
-  /** Without a sign of life for this long, another process counts as dead. */
+  /** Another process counts as dead after this long without a sign of life. */
   readonly lease_ms: number;
-  /** After so many bytes a segment of the log is followed by another one. Default 16 MiB. */
+  /** Size at which the log starts a new segment. Default 16 MiB. */
   readonly segment_bytes?: number | undefined;
-  /** Encrypts what is stored, or proves it. Without one, whatever the files say is believed. */
+  /** Encrypts or proves stored data. Without a seal, the files are trusted as they are. */
   readonly seal?: Seal | undefined;
-  /** Damaged runs that were read or taken over, notes that cannot be read, and failures of the store's own upkeep. */
+  /** Receives damaged runs that were read or taken over, unreadable notes, and failures of the store's upkeep. */
   onError(error: Error): void;
 }
 
-/** A lease as this process holds it. It has one call at a time, so that the next one knows what the last one stored. */
+/** A lease held by this process. Calls are made one at a time, so that each knows what the previous one stored. */
 interface Held extends Turns {
   readonly epoch: number;
   stored_seq: number;
 }
 
 /**
- * Runs in one log in one directory, private to the user who runs the process. Appends survive the death of the process
- * as soon as they resolve. Several processes may share the directory if its file system is local to all of them.
+ * Stores runs in one log in one directory, private to the process's user. Appends that have resolved survive the death
+ * of the process. Several processes may share the directory if its file system is local to all of them.
  */
 export class FileStore implements Store {
   readonly name = 'file';
@@ -74,7 +74,7 @@ export class FileStore implements Store {
   readonly #damages: DamageReports;
   readonly #leases = new Map<RunId, Held>();
 
-  /** Throws a {@link StoreConfigurationError} when the directory cannot be used. */
+  /** Throws a {@link StoreConfigurationError} if the directory can't be used. */
   constructor(options: FileStoreOptions) {
     const { dir, fsync, ttl_ms, complete_ttl_ms = ttl_ms, lease_ms, seal, segment_bytes, onError } = options;
     const replica = randomBytes(REPLICA_BYTES).toString('hex');
@@ -91,7 +91,7 @@ export class FileStore implements Store {
     this.index = new FileRunList({ writer: this.#writer, seal });
   }
 
-  /** Resolves once the log was read, before which no run is stored. Rejects with a {@link StoreConfigurationError}. */
+  /** Resolves once the log was read; nothing is stored before that. Rejects with a {@link StoreConfigurationError}. */
   async start(): Promise<void> {
     try {
       await this.#writer.opened;
@@ -119,7 +119,7 @@ export class FileStore implements Store {
 
   async finish(lease: Lease, end: RunEnd): Promise<void> {
     const isDone = await this.#conclude(lease, (seq) => this.#sealRun(lease, end, seq));
-    // The same lease may finish twice: its answer may have been lost.
+    // A lease may finish twice, because the first answer may have been lost.
     if (isDone) return;
     await this.#sealRun(lease, end, 0).catch((error: unknown) => {
       throw this.#translate(error, lease);
@@ -138,7 +138,7 @@ export class FileStore implements Store {
   async read(run: RunId, owner: Owner, from: number): Promise<StoredRun | null> {
     const found = isRunId(run) ? await this.#writer.request('read', { run }) : undefined;
     if (!found) return null;
-    // Between threads a buffer becomes an array of bytes.
+    // A buffer arrives from the other thread as a plain Uint8Array.
     const lines = Buffer.from(found.lines.buffer, found.lines.byteOffset, found.lines.byteLength);
     const interpretation = interpretRun(run, { ...found, lines }, this.#options.seal, from);
     const { stored, damage } = interpretation;
@@ -158,7 +158,7 @@ export class FileStore implements Store {
     await this.#writer.request('check', undefined);
   }
 
-  /** Resolves once everything appended so far is written and the writing thread has ended. */
+  /** Resolves once everything appended so far is written and the writer thread has ended. */
   async close(): Promise<void> {
     await this.#writer.close();
     await this.#heartbeat.close();
@@ -214,7 +214,7 @@ export class FileStore implements Store {
     if (damage) this.#damages.rewound(run, damage);
   }
 
-  /** Gives the lease up once everything before is stored. False when it is not held any more. */
+  /** Gives the lease up once all earlier calls are done. Resolves with false if it is no longer held. */
   async #conclude(lease: Lease, conclude: (stored_seq: number) => Promise<void>): Promise<boolean> {
     const held = this.#held(lease);
     if (!held) return false;
@@ -248,7 +248,7 @@ export class FileStore implements Store {
   }
 }
 
-/** Makes the directory of a file store if there is none. Throws a {@link StoreConfigurationError}. */
+/** Creates the store's directory if necessary. Throws a {@link StoreConfigurationError}. */
 export function prepareDirectory(dir: string): void {
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -259,7 +259,7 @@ export function prepareDirectory(dir: string): void {
   }
 }
 
-/** Making a file proves that files can be made here, which the mode of the directory does not. */
+/** Creating a file proves that the directory is writable, which its mode doesn't. */
 function makeHeartbeat({ dir, lease_ms, onError }: FileStoreOptions, replica: string): Heartbeat {
   prepareDirectory(dir);
   try {

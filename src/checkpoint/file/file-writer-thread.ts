@@ -5,7 +5,7 @@ import { toRefusal } from './refusal.ts';
 import { RunDirectory } from './run-directory.ts';
 import { UPKEEP_EVERY_MS } from './upkeep.ts';
 
-// A thread of its own, so that a disk that does not answer holds up checkpoints and nothing else.
+// A separate thread, so that a disk that doesn't answer delays only checkpoints.
 
 if (!parentPort) throw new Error('file-writer-thread.ts runs as a worker thread only');
 const port = parentPort;
@@ -31,7 +31,7 @@ port.on('message', (message: ToThread) => {
     else replies.push(reply);
   }
   say({ kind: 'replies', replies });
-  // They wait for the same disk.
+  // Late replies all wait for the same disk, so they are sent together.
   if (late.length > 0) void Promise.all(late).then((known) => say({ kind: 'late', replies: known }));
 });
 

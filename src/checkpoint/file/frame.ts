@@ -2,13 +2,13 @@ import { crc32 } from 'node:zlib';
 import { bodyOf, checkedLine } from '../checked-line.ts';
 
 /*
- * A segment of the log is lines: `<crc32 of the rest> <length> <kind> <subject> <number> <body>\n`. The length counts the
- * bytes behind it up to the newline. It tells a line that a killed process has not finished, which says nothing that
- * was ever reported as stored, from one that was damaged later. Every write begins with an empty line, which ends
- * whatever the write before it has left unfinished.
+ * A segment of the log consists of lines: `<crc32 of the rest> <length> <kind> <subject> <number> <body>\n`. The length
+ * counts the bytes from there to the newline. It distinguishes a line that a killed process left unfinished, which was
+ * never reported as stored, from a line that was damaged later. Every write begins with an empty line, which terminates
+ * whatever an earlier write left unfinished.
  */
 
-/** Of the format; a segment begins with it. */
+/** Format version, stated at the start of every segment. */
 export const VERSION = 3;
 
 const NEWLINE = 0x0a;
@@ -19,29 +19,30 @@ const LENGTH_DIGITS_MAX = 9;
 /** The kind and a space. */
 const KIND_WIDTH = 2;
 const HEAD_BYTES_MAX = LENGTH_START + LENGTH_DIGITS_MAX + 1 + KIND_WIDTH;
-/** The digest of a note. */
+/** The longest subject is the digest of a note. */
 const SUBJECT_BYTES_MAX = 64;
-/** What a line has been cut to that has not even got its length. */
+/** A line that was cut off before or inside its length. */
 const CUT_HEAD = /^[\da-f]{0,8}$|^[\da-f]{8} \d{0,9}$/;
-/** How many bytes of a subject may be wrong while it can still be recognised. */
+/** The number of wrong bytes with which a subject is still recognised. */
 const SUBJECT_ERRORS_MAX = 2;
 
 /**
- * What a frame says, of which subject, and what its number is:
+ * Kinds of frames, each with its subject, number and body:
  *
- *   h  the version and the time, `-`, ms since 1970; the time holds for the frames behind it
- *   s  the segment is closed: nothing behind this frame counts, `-`, 0
- *   c  a claim of an epoch, run, epoch: `<owner> <holder or -> <base> <1 if what lies behind the base is given up, else 0> <proof>`
- *   r  a record, run, epoch: JSON of the record
- *   z  the end, run, epoch: JSON of the end with the number of the last event and a proof
- *   i  the entry in the index of its owner, run, 0: the entry
- *   f  the entry is forgotten, run, 0
- *   p  the run is purged, run, 0
- *   m  the run was copied, run, ms of its last append: `<where its last line ends> <bytes of its lines>`; they follow
- *      in the same write and replace the earlier ones
- *   n  a note, digest, ms when it ends: `<put, claim or copy> <nonce or place> <place of the
+ *   h  header, `-`, ms since 1970: the version; the time applies to the frames that follow
+ *   s  segment closed, `-`, 0; frames after it don't count
+ *   c  claim of an epoch, run, epoch: `<owner> <holder or -> <base> <1 or 0> <proof>`, 1 if everything after the base
+ *      is discarded
+ *   r  record, run, epoch: JSON of the record
+ *   z  end, run, epoch: JSON of the end with the number of the last event and a proof
+ *   i  entry in the owner's index, run, 0: the entry
+ *   f  index entry removed, run, 0
+ *   p  run purged, run, 0
+ *   m  run copied, run, ms of its last append: `<where its last line ends> <bytes of its lines>`; the lines follow in
+ *      the same write and replace the earlier ones
+ *   n  note, digest, ms when it expires: `<put, claim or copy> <nonce or place> <ms when it was written> <place of the
  *      note that may be replaced or -> <JSON of the text>`
- *   t  a note is taken, digest, 0: a nonce
+ *   t  note taken, digest, ms when it was taken: a nonce
  */
 export type FrameKind = 'h' | 's' | 'c' | 'r' | 'z' | 'i' | 'f' | 'p' | 'm' | 'n' | 't';
 
@@ -49,19 +50,19 @@ export interface Frame {
   readonly kind: FrameKind;
   readonly subject: string;
   readonly number: number;
-  /** Within the bytes that were parsed. */
+  /** Offsets within the parsed bytes. */
   readonly body_start: number;
   readonly body_end: number;
 }
 
-/** Where a line lies in the log, without its newline. */
+/** Position of a line in the log, without its newline. */
 export interface Place {
   readonly segment: number;
   readonly offset: number;
   readonly bytes: number;
 }
 
-/** The place as {@link SegmentLog.read} takes many of them. */
+/** The place in the form that {@link SegmentLog.read} takes. */
 export const numbersOf = ({ segment, offset, bytes }: Place): [number, number, number] => [
   segment,
   offset,
@@ -73,7 +74,7 @@ export function encodeFrame(kind: FrameKind, subject: string, number: number, bo
   return checkedLine(`${Buffer.byteLength(rest)} ${rest}`);
 }
 
-/** The frame in the bytes from `start` to `end`, newline excluded; undefined for what is none, or damaged. */
+/** The frame in the bytes from `start` to `end`, newline excluded; undefined if it isn't a valid frame. */
 export function decodeFrame(bytes: Buffer, start: number, end: number): Frame | undefined {
   const head = headOf(bytes, start, end);
   if (head?.length !== end - (head?.rest_start ?? 0) || 'reason' in bodyOf(bytes.subarray(start, end)))
@@ -92,8 +93,8 @@ export function decodeFrame(bytes: Buffer, start: number, end: number): Frame | 
 }
 
 /**
- * Where a frame ends that begins at `start` and whose newline is damaged, so that it runs into the line behind it;
- * undefined when there is none.
+ * Where the frame at `start` ends if its newline is damaged, so that it runs into the next line; undefined if that
+ * isn't the case.
  */
 export function endOfUnended(bytes: Buffer, start: number, end: number): number | undefined {
   const head = headOf(bytes, start, end);
@@ -102,8 +103,8 @@ export function endOfUnended(bytes: Buffer, start: number, end: number): number 
 }
 
 /**
- * Where a frame ends that begins at `start` and has a newline in it that damage has made, the first one at `end`; undefined
- * when what follows is a line of its own.
+ * Where the frame at `start` ends if damage produced a newline inside it, the first one at `end`; undefined if the rest
+ * is a separate line.
  */
 export function endOfSplit(bytes: Buffer, start: number, end: number): number | undefined {
   const head = headOf(bytes, start, end);
@@ -115,17 +116,17 @@ export function endOfSplit(bytes: Buffer, start: number, end: number): number | 
   return isLine ? undefined : own_end;
 }
 
-/** Whether a line that is no frame was cut short while it was written, as far as the line itself can tell. */
+/** Whether an invalid line was cut short while being written, as far as the line itself shows. */
 export function isCutShort(bytes: Buffer, start: number, end: number): boolean {
   const head = headOf(bytes, start, end);
   if (!head) return CUT_HEAD.test(bytes.toString('latin1', start, Math.min(end, start + HEAD_BYTES_MAX)));
   if (head.length <= end - head.rest_start) return false;
-  // Unless all of it is there, and only its length is wrong.
+  // If the checksum matches with the correct length, the line is complete and only its length is damaged.
   const whole = `${end - head.rest_start} ${bytes.toString('latin1', head.rest_start, end)}`;
   return crc32(Buffer.from(whole, 'latin1')) !== sumOf(bytes, start);
 }
 
-/** The subject that a damaged line was about, where it can still be recognised: one of `subjects`. */
+/** The subject of a damaged line, if it can still be recognised as one of `subjects`. */
 export function subjectOfDamaged(
   bytes: Buffer,
   start: number,
@@ -145,7 +146,7 @@ export function subjectOfDamaged(
 const sumOf = (bytes: Buffer, start: number): number =>
   Number.parseInt(bytes.toString('latin1', start, start + CHECKSUM_DIGITS), 16);
 
-/** The length that a line says it has, and where what it counts begins. */
+/** The length stated by a line, and where the counted bytes begin. */
 function headOf(bytes: Buffer, start: number, end: number) {
   const length_start = start + LENGTH_START;
   const length_end = bytes.indexOf(SPACE, length_start);

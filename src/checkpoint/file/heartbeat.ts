@@ -11,13 +11,13 @@ export interface HeartbeatOptions {
   readonly dir: string;
   readonly replica: string;
   readonly lease_ms: number;
-  /** Once for every series of failures. */
+  /** Called once per series of failures. */
   onError(error: Error): void;
 }
 
 /**
- * Tells every process that uses the directory that this one is alive. It beats on the thread that serves, so that a
- * process which is stopped, or wedged, falls silent; without waiting for the disk, which may be why it is slow.
+ * Shows the other processes on the directory that this one is alive. It runs on the serving thread, so that a stopped
+ * or blocked process falls silent, and doesn't wait for a slow disk.
  */
 export class Heartbeat {
   readonly #path: string;
@@ -26,7 +26,7 @@ export class Heartbeat {
   #beating: Promise<void> | undefined;
   #failing: boolean = false;
 
-  /** Throws a private-directory error when not even the first beat succeeds. */
+  /** Throws a private-directory error if the first sign of life fails. */
   constructor({ dir, replica, lease_ms, onError }: HeartbeatOptions) {
     this.#path = join(dir, replicaName(replica));
     this.#onError = onError;
@@ -34,7 +34,7 @@ export class Heartbeat {
     this.#timer = setInterval(() => this.#beat(), lease_ms / BEATS_PER_LEASE).unref();
   }
 
-  /** Leaves no sign of life behind: the runs of this process are lost at once. */
+  /** Removes the sign of life, so that this process's runs count as lost at once. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#beating;
@@ -51,7 +51,7 @@ export class Heartbeat {
     try {
       const now = new Date();
       await utimes(this.#path, now, now).catch(async (error: unknown) => {
-        // Another process swept it, because this one had been silent for long.
+        // Another process removed the file because this one had been silent for long.
         if (!isCode(error, 'ENOENT')) throw error;
         await writeFile(this.#path, '', { mode: PRIVATE_FILE });
       });

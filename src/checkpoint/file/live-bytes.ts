@@ -1,4 +1,4 @@
-/** How much of each segment is still of use. */
+/** How many bytes of each segment are still needed. */
 export class LiveBytes {
   readonly #bytes = new Map<number, number>();
 
@@ -10,7 +10,7 @@ export class LiveBytes {
     this.#bytes.set(segment, this.of(segment) + bytes);
   }
 
-  /** `places`: segment, offset and bytes of each. */
+  /** `places`: segment, offset and bytes of each place. */
   remove(places: readonly number[]): void {
     for (let at = 0; at < places.length; at += 3) {
       const segment = places[at] as number;

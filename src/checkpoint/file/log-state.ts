@@ -7,16 +7,16 @@ import { type NewNote, NoteTable } from './note-table.ts';
 import { type Claim, type Copy, lastLineOf, type RunState, RunTable } from './run-table.ts';
 import type { LogReader, Outcome } from './segment-log.ts';
 
-/** Stands for no holder, and for nothing that may be replaced. */
+/** Stands for no holder, and for no replaceable note. */
 const NOTHING = '-';
 const NOT_READABLE: Outcome = { code: 'missing' };
 
 export interface LogStateOptions {
-  /** A line was damaged, subject included. */
+  /** Called for a damaged line whose subject can't be recognised. */
   onDamage(place: Place): void;
 }
 
-/** What the log says of runs and notes, so far as it was read. */
+/** The runs and notes of the log, as far as it was read. */
 export class LogState implements LogReader {
   readonly runs = new RunTable();
   readonly notes = new NoteTable();
@@ -80,14 +80,14 @@ export class LogState implements LogReader {
   }
 }
 
-/** `seal`: the store's. */
+/** `seal`: the store's seal. */
 export const encodeClaim = (run: RunId, claim: Claim, seal: Seal | undefined): string =>
   encodeFrame('c', run, claim.epoch, withProof(wordsOf(claim), seal?.for(run), placeOfClaim(claim.epoch)));
 
 const wordsOf = ({ owner, holder, base, isRewound }: Claim): string =>
   `${owner} ${holder ?? NOTHING} ${base} ${isRewound ? 1 : 0}`;
 
-/** Of the claim of an epoch in its run: what it is proven for. */
+/** Where a claim's proof is valid: in this epoch's claim alone. */
 export const placeOfClaim = (epoch: number): string => `claim ${epoch}`;
 
 export function decodeClaim({ number, body_start, body_end }: Frame, bytes: Buffer): Claim {
@@ -95,7 +95,7 @@ export function decodeClaim({ number, body_start, body_end }: Frame, bytes: Buff
   const [holder, base, rewound] = bytes.toString('latin1', owner_end + 1, body_end).split(' ');
   return {
     epoch: number,
-    // Read by itself: a part of a longer string would keep all of that in memory as long as the run is known.
+    // Decoded separately, because a substring would keep the whole line in memory for as long as the run is known.
     owner: bytes.toString('latin1', body_start, owner_end) as Owner,
     holder: holder === NOTHING ? undefined : holder,
     base: Number(base),
@@ -103,7 +103,7 @@ export function decodeClaim({ number, body_start, body_end }: Frame, bytes: Buff
   };
 }
 
-/** The lines of a run to be appended in one write, with what says that they are a copy. */
+/** A run's lines, preceded by the frame that marks them as a copy, for one write. */
 export function encodeCopy(run: RunId, known: RunState, at_ms: number, lines: Buffer): Buffer {
   const frame = encodeFrame('m', run, at_ms, `${lastLineOf(known)} ${lines.length}`);
   return Buffer.concat([Buffer.from(frame), lines]);
@@ -120,10 +120,13 @@ export interface NoteFrame {
   readonly text: string;
   readonly expires_at_ms: number;
   readonly mode: NewNote['mode'];
-  /** Of a copy, where the copied note lies; of others, what tells the frame from that of another process. */
+  /**
+   * For a copy, the place of the copied note; otherwise a nonce that distinguishes the frame from those of other
+   * processes.
+   */
   readonly origin: string;
   readonly at_ms: number;
-  /** Of a claim: the origin of the note that it may replace. */
+  /** For a claim, the origin of the note that it may replace. */
   readonly replaceable?: string | undefined;
 }
 
@@ -133,7 +136,7 @@ export function encodeNoteFrame(note: NoteFrame): string {
   return encodeFrame('n', digest, Math.ceil(expires_at_ms), body);
 }
 
-/** The text of a note that this line says; `''`, which no note has, when it is damaged. */
+/** The note's text in this line; `''`, which no note has, if the line is damaged. */
 export function noteTextOf(line: Buffer): string {
   const frame = decodeFrame(line, 0, line.length - 1);
   return frame?.kind === 'n' ? (JSON.parse(noteFieldsOf(frame, line).text) as string) : '';
@@ -146,7 +149,6 @@ function noteFieldsOf({ body_start, body_end }: Frame, bytes: Buffer) {
   return { mode, origin, at_ms, replaceable, text };
 }
 
-/** What a run was sealed with. */
 function statusOf({ body_start, body_end }: Frame, bytes: Buffer): FinalStatus {
   const { status } = JSON.parse(bytes.toString('utf8', body_start, body_end)) as { status: FinalStatus };
   return status;

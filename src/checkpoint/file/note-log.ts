@@ -8,11 +8,11 @@ import type { Outcome, SegmentLog } from './segment-log.ts';
 export interface NoteLogOptions {
   readonly log: SegmentLog;
   readonly state: LogState;
-  /** Tells the frames of processes apart. */
+  /** Distinguishes this process's frames from those of others. */
   readonly replica: string;
 }
 
-/** The notes of a directory, as the writing thread keeps them. The order of the log decides which process claims or takes one. */
+/** The directory's notes on the writer thread. The order of the log decides which process claims or takes a note. */
 export class NoteLog {
   readonly #log: SegmentLog;
   readonly #state: LogState;
@@ -35,7 +35,7 @@ export class NoteLog {
     };
   }
 
-  /** Answers with the text that is kept: this one, unless there is another already than `in_place_of`. */
+  /** Answers with the text that is kept: the new one, unless a note other than `in_place_of` exists. */
   claim(note: RequestOf<'claim_note'>): Writing<string> | { answer: string } {
     const { digest, text, expires_at_ms, in_place_of } = note;
     const current = this.#find(digest);
@@ -52,7 +52,7 @@ export class NoteLog {
     return { answer: this.#find(digest)?.text };
   }
 
-  /** Appends a copy of the note that lasts for longer. */
+  /** Appends a copy of the note with a later expiry. */
   extend({ digest, expires_at_ms }: RequestOf<'extend_note'>): Writing<boolean> | { answer: true } {
     const now_ms = Date.now();
     const current = this.#find(digest);
@@ -87,7 +87,9 @@ export class NoteLog {
     };
   }
 
-  /** Another process may have copied the note and removed its segment. */
+  /**
+   * Undefined if the note doesn't exist. Reads again if another process has copied the note and removed its segment.
+   */
   #find(digest: string): { readonly place: Place; readonly text: string } | undefined {
     let place: Place | undefined;
     const line = this.#log.readCurrent(() => {

@@ -2,27 +2,27 @@ import type { Place } from './frame.ts';
 import { LiveBytes } from './live-bytes.ts';
 import type { Outcome } from './segment-log.ts';
 
-/** Notes that were taken are remembered, so that a copy that was being made of one does not bring it back. */
+/** How long taken notes are remembered, so that a concurrent copy doesn't bring one back. */
 const TAKEN_REMEMBERED_MS = 600_000;
 
 interface NoteState {
   readonly place: Place;
   readonly expires_at_ms: number;
-  /** Present once it was taken. */
+  /** Present once the note was taken. */
   readonly taken_at_ms?: number;
 }
 
 export interface NewNote {
   readonly expires_at_ms: number;
-  /** Whether it replaces another one, yields to it, or is a copy of the one at a place. */
+  /** `put` replaces an existing note, `claim` yields to it, and `copy` moves the note at `origin`. */
   readonly mode: 'put' | 'claim' | 'copy';
-  /** Of a copy, where the copied note lay: `<segment>:<offset>`. */
+  /** For a copy, the place of the copied note: `<segment>:<offset>`. */
   readonly origin: string;
-  /** Of a claim: the origin of the note that it may replace. */
+  /** For a claim, the origin of the note that it may replace. */
   readonly replaceable: string;
 }
 
-/** All notes of a directory, by what the log says of them, frame after frame: every process comes to the same. */
+/** The directory's notes as the log's frames define them. Every process derives the same state. */
 export class NoteTable {
   readonly live = new LiveBytes();
   readonly #notes = new Map<string, NoteState>();
@@ -35,13 +35,13 @@ export class NoteTable {
     return this.#notes.keys();
   }
 
-  /** Where the note lies; undefined when there is none, or its time is over. */
+  /** The note's place; undefined if it doesn't exist or has expired. */
   find(digest: string, now_ms: number): Place | undefined {
     const known = this.#notes.get(digest);
     return known && known.taken_at_ms === undefined && known.expires_at_ms > now_ms ? known.place : undefined;
   }
 
-  /** Undefined where {@link find} finds none. */
+  /** Undefined if {@link find} finds nothing. */
   expiresAt(digest: string, now_ms: number): number | undefined {
     return this.find(digest, now_ms) && this.#notes.get(digest)?.expires_at_ms;
   }
@@ -73,7 +73,7 @@ export class NoteTable {
     return place ? { code: 'ok', place } : { code: 'missing' };
   }
 
-  /** A line about the note cannot be read any more: the note is what is there now. */
+  /** The damaged line replaces the note, so that reading the note finds the damage. */
   damage(digest: string, place: Place): void {
     const known = this.#notes.get(digest);
     if (!known) return;
@@ -82,7 +82,6 @@ export class NoteTable {
     this.live.add(place.segment, place.bytes);
   }
 
-  /** Forgets notes whose time is over. */
   expire(now_ms: number): void {
     for (const [digest, { expires_at_ms, taken_at_ms }] of this.#notes) {
       const isOver =
@@ -93,7 +92,6 @@ export class NoteTable {
     }
   }
 
-  /** Notes that lie in a segment. */
   *within(segment: number): Iterable<readonly [digest: string, place: Place, expires_at_ms: number]> {
     for (const [digest, { place, expires_at_ms, taken_at_ms }] of this.#notes)
       if (place.segment === segment && taken_at_ms === undefined) yield [digest, place, expires_at_ms];

@@ -5,7 +5,7 @@ import { refused } from './refusal.ts';
 const PRIVATE_FILE = 0o600;
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDONLY, O_RDWR } = node_fs.constants;
 
-/** The calls made, so that a test can make them fail. */
+/** The file-system calls in use, replaceable by tests that make them fail. */
 export type FileSystem = Pick<
   typeof node_fs,
   | 'closeSync'
@@ -21,7 +21,10 @@ export type FileSystem = Pick<
   | 'writeSync'
 >;
 
-/** A directory of private files, as the writing thread uses it: everything is synchronous, and no symbolic link is followed. */
+/**
+ * The writer thread's view of a directory of private files. All calls but `sync` are synchronous, and symbolic links
+ * aren't followed.
+ */
 export class PrivateDirectory {
   readonly fs: FileSystem;
   readonly #dir: string;
@@ -35,17 +38,17 @@ export class PrivateDirectory {
     return this.fs.readdirSync(this.#dir);
   }
 
-  /** Throws `ENOENT` when there is no such file. */
+  /** Throws `ENOENT` if the file doesn't exist. */
   stat(name: string): node_fs.Stats {
     return this.fs.statSync(join(this.#dir, name));
   }
 
-  /** Undefined when there is no such file. */
+  /** Undefined if the file doesn't exist. */
   modified_ms(name: string): number | undefined {
     return this.fs.statSync(join(this.#dir, name), { throwIfNoEntry: false })?.mtimeMs;
   }
 
-  /** A file to append to and to read from, made if it is not there and `create` says so. */
+  /** Opens a file for appending and reading. `create`: create it if it doesn't exist. */
   openLog(name: string, create: boolean): number {
     const fd = this.#open(name, O_RDWR | O_APPEND | (create ? O_CREAT : 0));
     if (this.fs.fstatSync(fd).isFile()) return fd;
@@ -57,7 +60,7 @@ export class PrivateDirectory {
     return this.#open(name, O_RDONLY);
   }
 
-  /** The bytes from `start` to before `end`; fewer where the file ends earlier. */
+  /** The bytes from `start` up to but excluding `end`, or fewer if the file is shorter. */
   readRange(fd: number, start: number, end: number): Buffer {
     const bytes = Buffer.allocUnsafe(end - start);
     let read = 0;
@@ -69,7 +72,7 @@ export class PrivateDirectory {
     return bytes.subarray(0, read);
   }
 
-  /** Writes `text` in the place of a file that may be there already. */
+  /** Writes `text` to a file, replacing an existing one. */
   write(name: string, text: string): void {
     const fd = this.#open(name, O_RDWR | O_CREAT);
     try {
@@ -81,7 +84,10 @@ export class PrivateDirectory {
     }
   }
 
-  /** Overwrites bytes of a file, whose length stays. There may be no such file. `sync`: on the disk too. */
+  /**
+   * Overwrites parts of a file without changing its length. Does nothing if the file doesn't exist. `sync`: also flush
+   * them to disk.
+   */
   overwrite(
     name: string,
     parts: readonly { readonly offset: number; readonly content: Buffer }[],
@@ -97,7 +103,7 @@ export class PrivateDirectory {
     }
   }
 
-  /** Resolves once the names in the directory survive a power cut. */
+  /** Resolves once the directory's file names survive a power cut. */
   async sync(): Promise<void> {
     const fd = this.fs.openSync(this.#dir, O_RDONLY);
     try {
@@ -109,7 +115,7 @@ export class PrivateDirectory {
     }
   }
 
-  /** There may be no such file. */
+  /** Does nothing if the file doesn't exist. */
   remove(name: string): void {
     this.fs.rmSync(join(this.#dir, name), { force: true });
   }

@@ -4,17 +4,17 @@ import type { Refusal } from './refusal.ts';
 import type { FoundRun } from './run-image.ts';
 import type { FsyncPolicy, Outcome } from './segment-log.ts';
 
-/** Between the thread that serves and the thread that writes. */
+/** Messages between the serving thread and the writer thread. */
 
 export interface WriterThreadData {
   readonly dir: string;
   /** How long a run is kept after its last append. */
   readonly ttl_ms: number;
-  /** The same of a complete run. */
+  /** How long a complete run is kept. */
   readonly complete_ttl_ms: number;
   readonly lease_ms: number;
   readonly fsync: FsyncPolicy;
-  /** Names this process in the epochs it holds. */
+  /** Identifies this process as the holder of its epochs. */
   readonly replica: string;
   readonly seal: SealMaterial | undefined;
   readonly segment_bytes?: number | undefined;
@@ -32,18 +32,20 @@ interface NewNote extends Note {
   readonly expires_at_ms: number;
 }
 
-/** What can be asked for, and what the answer is. */
+/** Every kind of request with its answer. */
 export interface Exchanges {
-  /** Claims the epoch after `after`. `seq`: where the run stands; `damage`: what was wrong with one that is taken over. */
+  /**
+   * Claims the epoch after `after`. `seq`: the run's last event. `damage`: damage found in a run that is taken over.
+   */
   acquire(request: { readonly run: RunId; readonly owner: Owner; readonly after: number }): {
     readonly seq: number;
     readonly damage?: Damage | undefined;
   };
-  /** The bodies of records. `entry`: of the run in the index of its owner. */
+  /** `bodies`: of the records. `entry`: the run's entry in its owner's index. */
   append(
     request: Held & { readonly bodies: readonly string[]; readonly entry?: string | undefined },
   ): undefined;
-  /** `seq`: the last event. Answers with what was found damaged. */
+  /** `seq`: the last event. Answers with damage found in the run, if any. */
   finish(
     request: Held & { readonly owner: Owner; readonly end: RunEnd; readonly seq: number },
   ): Damage | undefined;
@@ -56,7 +58,7 @@ export interface Exchanges {
   put_note(request: NewNote): undefined;
   claim_note(request: NewNote & { readonly in_place_of?: string | undefined }): string;
   get_note(request: Note): string | undefined;
-  /** False where another process has moved the note meanwhile. */
+  /** False if another process has moved the note in the meantime. */
   extend_note(request: Note & { readonly expires_at_ms: number }): boolean;
   take_note(request: Note): string | undefined;
   check(request: undefined): undefined;
@@ -66,13 +68,13 @@ export type RequestKind = keyof Exchanges;
 export type RequestOf<Kind extends RequestKind> = Parameters<Exchanges[Kind]>[0];
 export type AnswerTo<Kind extends RequestKind> = ReturnType<Exchanges[Kind]>;
 
-/** Lines to append, and the answer once the outcome of each of them is known. */
+/** Lines to append, and how to answer once their outcomes are known. */
 export interface Writing<Answer> {
   readonly lines: readonly string[];
   answer(outcomes: readonly Outcome[]): Answer | Promise<Answer>;
 }
 
-/** How the writing thread answers each of them; what is thrown is a refusal. */
+/** The writer thread's handler for each kind of request. A thrown error becomes a refusal. */
 export type RequestHandlers = {
   readonly [Kind in RequestKind]: (
     request: RequestOf<Kind>,
@@ -85,14 +87,14 @@ export interface Request {
   readonly request: unknown;
 }
 
-/** All requests of one turn, or the last one. */
+/** All requests of one turn, or the final message. */
 export type ToThread = readonly Request[] | 'close';
 
 export type Reply = { readonly id: number } & ({ readonly answer: unknown } | { readonly refusal: Refusal });
 
 /**
- * `opened`: the log was read. `replies`: to a batch, except for those that have to wait for the disk; `late`: those.
- * `failed`: the upkeep.
+ * `opened`: the log was read. `replies`: answers to a batch, except those that wait for the disk, which follow as
+ * `late`. `failed`: the upkeep failed.
  */
 export type FromThread =
   | { readonly kind: 'opened' }

@@ -1,13 +1,13 @@
 /**
- * What the writing thread says no with: `stale`, `foreign`, `finished` and `taken` are answers, anything else is the
- * code of a file-system error. Plain data, because a message between threads loses the class of an error.
+ * An error of the writer thread. `stale`, `foreign`, `finished` and `taken` are answers; any other code is that of a
+ * file-system error. Plain data, because messages between threads lose the class of an error.
  */
 export interface Refusal {
   readonly code: string;
   readonly message: string;
 }
 
-/** A refusal as an error of the thread that it is in. */
+/** A refusal as an error on the receiving thread. */
 export class FileStoreError extends Error implements Refusal {
   override readonly name = 'FileStoreError';
   readonly code: string;

@@ -9,8 +9,8 @@ import { decodeRun, PLACE_OF_END } from './run-image.ts';
 const NEWLINE = 0x0a;
 
 /**
- * The lines of a finished run, all of them sealed or proven with the first key, so that the run outlives the older ones;
- * undefined when it needs none of them, is damaged, or is not proven: it does not become so by this. `seal`: the store's.
+ * A finished run's lines, all sealed or proven with the first key, so that the run outlives older keys. Undefined if
+ * nothing needs to change, or if the run is damaged or unproven, because resealing must not make it trusted.
  */
 export function resealedLines(lines: Buffer, run: RunId, store_seal: Seal): Buffer | undefined {
   const seal = store_seal.strict();
@@ -31,7 +31,7 @@ export function resealedLines(lines: Buffer, run: RunId, store_seal: Seal): Buff
   return isOld ? Buffer.concat(parts) : undefined;
 }
 
-/** Empty for a record that cannot be read: a later epoch has made up for it. */
+/** Empty for an unreadable record, which a later epoch has replaced. */
 function resealedLine(frame: Frame, lines: Buffer, run: RunId, owner: Owner, seal: Seal): string {
   const { kind, number, body_start, body_end } = frame;
   if (kind === 'c') return encodeClaim(run, decodeClaim(frame, lines), seal);

@@ -13,11 +13,11 @@ export interface RunDirectoryOptions extends Omit<WriterThreadData, 'dir'> {
   readonly directory: PrivateDirectory;
   /** See {@link Upkeep}. */
   readonly runs_max?: number | undefined;
-  /** Damage that leaves the run unknown, and once that there are more runs than are kept. */
+  /** Receives damage that leaves a run unidentified, and one warning when there are more runs than can be kept. */
   onError(error: Error): void;
 }
 
-/** All that one process knows and does of a directory of runs and notes. */
+/** One process's knowledge of a directory of runs and notes, and its operations on them. */
 export class RunDirectory {
   readonly log: SegmentLog;
   readonly state: LogState;
@@ -63,7 +63,7 @@ export class RunDirectory {
     };
   }
 
-  /** Reads all there is, and completes what processes that were killed have left undone. */
+  /** Reads the whole log and completes purges that killed processes left unfinished. */
   open(): void {
     this.log.open();
     for (const run of this.state.runs.keys()) this.runs.blank(run);
@@ -73,7 +73,7 @@ export class RunDirectory {
     return commit(requests, this.log, this.#handlers);
   }
 
-  /** To be called from time to time. */
+  /** Performs upkeep. Call it periodically. */
   keep(): void {
     this.#upkeep.pass();
   }

@@ -10,13 +10,12 @@ import { decodeFrame, type Frame } from './frame.ts';
 import { decodeClaim, placeOfClaim } from './log-state.ts';
 
 const NEWLINE = 0x0a;
-/** Of the end of a run in its last epoch: what it is proven for. */
+/** Where the proof of a run's end is valid: in the end of its last epoch alone. */
 export const PLACE_OF_END = 'end';
 
-/** What the lines of one run say. */
+/** The content of one run's lines. */
 export interface RunImage {
   readonly owner: Owner;
-  /** The latest epoch. */
   readonly epoch: number;
   readonly takeovers: readonly Takeover[];
   readonly seq: number;
@@ -25,21 +24,21 @@ export interface RunImage {
   readonly damage?: Damage;
 }
 
-/** The lines of a run, and what is known without reading them. */
+/** A run's lines, and facts that are known without reading them. */
 export interface FoundRun {
   readonly lines: Buffer;
-  /** Of a run that was sealed: when. */
+  /** For a finished run, when it ended. */
   readonly ended_at_ms?: number;
-  /** Of a running run. */
+  /** Meaningful for a running run only. */
   readonly holder: Holder;
 }
 
-/** What was found of a run. Without its opening line a run cannot be attributed to an owner. */
+/** What was found of a run. Without its opening line, its owner is unknown. */
 export type Interpretation =
   | { readonly owner: Owner; readonly stored: StoredRun; readonly damage: Damage | undefined }
   | { readonly owner?: never; readonly stored?: never; readonly damage: Damage };
 
-/** `seal`: the store's. `from`: see {@link decodeRun}. */
+/** `seal`: the store's seal. `from`: see {@link decodeRun}. */
 export function interpretRun(run: RunId, found: FoundRun, seal: Seal | undefined, from = 0): Interpretation {
   const reader = readRun(found.lines, run, seal, from);
   const image = reader.image();
@@ -59,13 +58,13 @@ export function interpretRun(run: RunId, found: FoundRun, seal: Seal | undefined
   return { owner, stored, damage };
 }
 
-/** What a damaged run says about its end is not worth more than the rest behind the damage. */
+/** A damaged run's stated end is no more reliable than anything else after the damage. */
 const endOfDamaged = (at_ms: number | undefined): RunEnd | undefined =>
   at_ms === undefined ? undefined : { status: 'recovered_from_partial', at_ms, cause: 'damaged_checkpoint' };
 
 /**
- * Reads a run from its lines, in the order of the log. Undefined when the first of them cannot be read. `seal`: the
- * store's. `from`: records that end there or before are not wanted, and only looked at to see that they are undamaged.
+ * Reads a run from its lines in log order. Undefined if the first line can't be read. `seal`: the store's seal. `from`:
+ * records that end at or before it are only checked for damage, not returned.
  */
 export const decodeRun = (
   lines: Buffer,
@@ -87,16 +86,16 @@ function readRun(lines: Buffer, run: RunId, seal: Seal | undefined, from: number
 
 class RunReader {
   readonly #run: RunId;
-  /** The store's. */
+  /** The store's seal, not that of an epoch. */
   readonly #seal: Seal | undefined;
-  /** Of what is in the latest epoch whose claim can be believed. */
+  /** The seal of the latest epoch whose claim was verified. */
   #epoch_seal: Seal | undefined;
   readonly #from: number;
   readonly #prefix = new JournalPrefix();
   readonly #takeovers: Takeover[] = [];
   #owner: Owner | undefined;
   #epoch = 0;
-  /** The latest whose claim can be believed. */
+  /** The latest epoch whose claim was verified. */
   #believed = 0;
   #end: RunEnd | undefined;
   #strangeness = 'the opening line cannot be read';
@@ -107,7 +106,7 @@ class RunReader {
     this.#from = from;
   }
 
-  /** False when it is the first one and cannot be read. */
+  /** False if the line is the first and can't be read. */
   readLine(bytes: Buffer, start: number, end: number): boolean {
     const frame = decodeFrame(bytes, start, end);
     if (frame?.subject !== this.#run) {
@@ -122,7 +121,7 @@ class RunReader {
     return this.#owner !== undefined;
   }
 
-  /** Why the run has no owner. */
+  /** Why the run has no known owner. */
   get strangeness(): string {
     return this.#strangeness;
   }
@@ -141,7 +140,7 @@ class RunReader {
     };
   }
 
-  /** A rewound claim makes up for whatever is wrong behind its base, unless that cannot be reached. */
+  /** A rewound claim discards any damage after its base, unless the base can't be reached. */
   #readClaim(frame: Frame, bytes: Buffer): void {
     const { epoch, owner, holder, base, isRewound } = decodeClaim(frame, bytes);
     const follows = epoch === this.#believed + 1;
@@ -164,7 +163,7 @@ class RunReader {
     if (this.#seal && !follows && !isRewound) this.#prefix.break('the claim of an earlier epoch is missing');
     if (isRewound) this.#prefix.rewind(base);
     else if (base >= 0) this.#prefix.expect(base);
-    // Its process may not have known the last events before it.
+    // The claiming process may not have known the last events before its claim.
     if (holder !== undefined)
       this.#takeovers.push({ seq: Math.max(base, isRewound ? 0 : this.#prefix.seq, 0) });
   }

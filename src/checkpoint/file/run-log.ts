@@ -31,15 +31,16 @@ export interface RunLogOptions {
 }
 
 /**
- * The runs of a directory, as the writing thread keeps them.
+ * The directory's runs on the writer thread.
  *
- * Fencing. The order of the log decides: of several claims of one epoch the first counts, and an append or an end counts
- * only before the next claim. A process reports success once it has read up to its own frame and found that it counts.
- * So whatever was reported is read by a successor, and whatever is written after its claim is refused, and never read.
+ * Fencing: the order of the log decides. Of several claims of one epoch, only the first counts; appends and ends count
+ * only before the next claim. A process reports success once it has read its own frame back and found that it counts.
+ * So a successor reads everything that was reported as stored, and anything written after its claim is refused and
+ * never read.
  */
 export class RunLog {
   readonly #options: RunLogOptions;
-  /** Claims that count although they were reported as failed to their process, which may try again. */
+  /** Claims that count although their process saw them fail, so that it may try again. */
   readonly #unconfirmed = new Set<string>();
 
   constructor(options: RunLogOptions) {
@@ -59,7 +60,7 @@ export class RunLog {
       return { answer: { seq: known.seq } };
     admit(known, run, owner, after);
     const image = after > 0 ? this.#image(run) : undefined;
-    // What is known of a run without reading it is not proven.
+    // The table's knowledge of a run isn't proven, so the lines are read and verified.
     if (after > 0 && !(image && isSameOwner(image.owner, owner))) throw refused('foreign', run);
     const damage = image?.damage;
     const base = damage && image ? image.seq : (known?.seq ?? NOTHING_STORED);
@@ -91,12 +92,12 @@ export class RunLog {
   finish(request: RequestOf<'finish'>): Writing<Damage | undefined> {
     const { run, epoch, owner, seq } = request;
     const known = this.#options.state.runs.get(run);
-    // The same lease may finish twice: its answer may have been lost.
+    // A lease may finish twice, because the first answer may have been lost.
     if (known?.status && known.epoch === epoch && known.owner && isSameOwner(known.owner, owner))
       return { lines: [], answer: () => this.#synced(undefined) };
     this.#held(run, epoch);
     const own_seal = epochSeal(this.#options.seal, run, owner, epoch);
-    // The replica that took it over did not see what was damaged later.
+    // The replica that took the run over can't have seen later damage.
     const damage = epoch > 1 ? this.#image(run)?.damage : undefined;
     const end: RunEnd =
       damage && request.end.status === 'complete'
@@ -114,7 +115,7 @@ export class RunLog {
     };
   }
 
-  /** Claims the next epoch without a holder. Nothing happens when the lease is fenced already. */
+  /** Claims the next epoch without a holder. Does nothing if the lease is already fenced. */
   release({ run, epoch, seq }: RequestOf<'release'>): Writing<undefined> | { answer: undefined } {
     const known = this.#options.state.runs.get(run);
     if (!known?.owner || !this.#isHeld(known, epoch)) return { answer: undefined };
@@ -137,7 +138,7 @@ export class RunLog {
     };
   }
 
-  /** Overwrites all that a purged run says. */
+  /** Overwrites all lines of a purged run. */
   blank(run: RunId): void {
     const { log, state } = this.#options;
     log.blank(state.runs.takePlaces(run));
@@ -170,7 +171,7 @@ export class RunLog {
     return { lines: own.map((run) => encodeFrame('f', run, 0, '')), answer: () => undefined };
   }
 
-  /** Looks at the signs of life of each replica once. */
+  /** Returns a check that looks up each replica's sign of life only once. */
   livingReplicas(): (replica: string | undefined) => boolean {
     const { directory, lease_ms } = this.#options;
     const known = new Map<string | undefined, boolean>();
@@ -181,7 +182,7 @@ export class RunLog {
     };
   }
 
-  /** A run that was taken over may have been begun under a key that is no longer configured everywhere. */
+  /** A run that was taken over may have begun under a key that is no longer configured everywhere. */
   #reseal(run: RunId): void {
     const { log, seal, state } = this.#options;
     const lines = seal && this.#lines(run);
@@ -211,14 +212,14 @@ export class RunLog {
     return lines && decodeRun(lines, run, this.#options.seal);
   }
 
-  /** Undefined when they are gone: another process has forgotten the run, and removed its segment. */
+  /** Undefined if the lines are gone, because another process forgot the run and removed its segment. */
   #lines(run: RunId): Buffer | undefined {
     const { log, state } = this.#options;
     return log.readCurrent(() => state.runs.get(run)?.places ?? []);
   }
 }
 
-/** Checked before anything is written: neither a stranger nor a late claim may fence the holder. */
+/** Checked before anything is written, so that neither a foreign owner nor a late claim can fence the holder. */
 function admit(known: RunState | undefined, run: RunId, owner: Owner, after: number): void {
   if (!known && after === 0) return;
   if (!known?.owner || known.isPurged || !isSameOwner(known.owner, owner)) throw refused('foreign', run);
@@ -233,12 +234,12 @@ function expectOk(outcome: Outcome | undefined, run: RunId): void {
 
 const notWritten = () => refused('ENOSPC', 'not all of it could be written');
 
-/** Whether a replica delivers a run, by the signs of life of the one that holds it. */
+/** The state of a run's holder, judged by its sign of life. */
 function holderOf(directory: PrivateDirectory, replica: string | undefined, lease_ms: number): Holder {
   if (replica === undefined) return { state: 'released' };
   const modified_ms = directory.modified_ms(replicaName(replica));
   if (modified_ms === undefined) return { state: 'lost' };
-  // A sign from the future was given before the clock was set back: a live process gives another one soon.
+  // A sign of life from the future predates a clock that was set back; a live process renews it soon.
   const silent_ms = Math.abs(Date.now() - modified_ms);
   return silent_ms <= lease_ms ? { state: 'alive', silent_ms } : { state: 'lost' };
 }

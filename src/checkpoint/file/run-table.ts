@@ -5,34 +5,34 @@ import type { Place } from './frame.ts';
 import { LiveBytes } from './live-bytes.ts';
 import type { Outcome } from './segment-log.ts';
 
-/** What is known of one run without reading what it says. */
+/** What is known about a run without reading its lines. */
 export interface RunState {
-  /** Undefined when the first claim is damaged: the run cannot be attributed to an owner. */
+  /** Undefined if the first claim is damaged, so that the owner is unknown. */
   readonly owner: Owner | undefined;
   epoch: number;
-  /** The replica that holds the latest epoch; undefined when none does. */
+  /** The replica that holds the latest epoch; undefined if there is none. */
   holder: string | undefined;
   seq: number;
-  /** What it was sealed with. */
+  /** The final status; undefined while the run lasts. */
   status: FinalStatus | undefined;
-  /** Of the last frame about it. */
+  /** Time of the run's last frame. */
   at_ms: number;
-  /** In the index of its owner. */
+  /** The run's entry in its owner's index. */
   entry: string | undefined;
   isPurged: boolean;
-  /** Every line that counts, in order: segment, offset and bytes of each stretch of them. */
+  /** Every line that counts, in order, as stretches of segment, offset and bytes. */
   places: number[];
-  /** Lines that were copied elsewhere, in segments that are about to be removed. */
+  /** Lines that were copied elsewhere and whose segments are about to be removed. */
   replaced: readonly number[];
 }
 
-/** The lines of a run, as they were copied to the end of the log. */
+/** A run's lines, copied to the end of the log. */
 export interface Copy {
-  /** What {@link lastLineOf} said of the run when it was copied. Lines that were added since are not in the copy. */
+  /** The result of {@link lastLineOf} when the run was copied. Lines added since then aren't in the copy. */
   readonly origin: string;
-  /** When the run was last appended to. */
+  /** Time of the run's last append. */
   readonly at_ms: number;
-  /** Where the lines end that follow. */
+  /** Where the copied lines end. */
   readonly segment: number;
   readonly end: number;
 }
@@ -41,28 +41,28 @@ export interface Claim {
   readonly epoch: number;
   readonly owner: Owner;
   readonly holder: string | undefined;
-  /** The last event before it, as far as its process knew. */
+  /** The last event before the epoch, as far as the claiming process knew. */
   readonly base: number;
-  /** What lies behind the base is damaged and given up. */
+  /** Everything after the base is damaged and discarded. */
   readonly isRewound: boolean;
 }
 
-/** Of {@link RunState.places}. */
+/** Numbers per entry of {@link RunState.places}. */
 const NUMBERS_PER_PLACE = 3;
-/** The newline of one line and that of the empty one behind it. */
+/** The newline of one line and that of the empty line after it. */
 const EMPTY_LINE_GAP = 2;
 const OK: Outcome = { code: 'ok' };
 const STALE: Outcome = { code: 'stale' };
 const FOREIGN: Outcome = { code: 'foreign' };
 const MISSING: Outcome = { code: 'missing' };
 
-/** All runs of a directory, by what the log says of them, frame after frame: every process comes to the same. */
+/** The directory's runs as the log's frames define them. Every process derives the same state. */
 export class RunTable {
   readonly live = new LiveBytes();
   readonly #runs = new Map<RunId, RunState>();
   readonly #running = new Set<RunId>();
   readonly #owners = new Map<Owner, Set<RunId>>();
-  /** Of the run that is created next: its lines before it was copied. */
+  /** Earlier lines of the run that is created next, from before it was copied. */
   #replaced: readonly number[] = [];
   /** The copy whose lines are being read. */
   #copy: Copy | undefined;
@@ -87,7 +87,7 @@ export class RunTable {
     return this.#running;
   }
 
-  /** Runs of an owner that are in the index. */
+  /** The index entries of an owner's runs. */
   listed(owner: Owner): readonly string[] {
     const runs = this.#owners.get(owner) ?? [];
     return [...runs].flatMap((run) => this.#runs.get(run)?.entry ?? []);
@@ -115,10 +115,10 @@ export class RunTable {
     const known = this.#runs.get(run);
     if (!known) return this.#headless(run, epoch, place, at_ms);
     if (known.isPurged) return this.#keep(known, place, at_ms, STALE);
-    // The claim of its epoch is damaged.
+    // The claim of this epoch is damaged.
     if (epoch > known.epoch) this.#enter(known, epoch);
     if (epoch < known.epoch || known.status) return STALE;
-    // It was sent again because it was not known whether it had been stored.
+    // A record that was sent again because its fate was unknown.
     if (seq <= known.seq) return OK;
     known.seq = seq;
     return this.#keep(known, place, at_ms);
@@ -134,7 +134,7 @@ export class RunTable {
     known.holder = undefined;
     this.#running.delete(run);
     this.#keep(known, place, at_ms);
-    // Without the room that it had to grow.
+    // Copying drops the array's spare capacity.
     known.places = known.places.slice();
     return OK;
   }
@@ -169,7 +169,7 @@ export class RunTable {
     return OK;
   }
 
-  /** The lines that follow take the place of those before, unless the run was appended to since they were copied. */
+  /** The following lines replace the earlier ones, unless the run was appended to after they were copied. */
   copy(run: RunId, copy: Copy): Outcome {
     const known = this.#runs.get(run);
     if (known && (known.isPurged || lastLineOf(known) !== copy.origin)) return STALE;
@@ -181,13 +181,12 @@ export class RunTable {
     return OK;
   }
 
-  /** A line about the run cannot be read any more. */
+  /** Keeps a damaged line of the run, so that reading the run reports the damage. */
   damage(run: RunId, place: Place, at_ms: number): void {
     const known = this.#runs.get(run);
     if (known) this.#keep(known, place, at_ms);
   }
 
-  /** Forgets a run. */
   drop(run: RunId): void {
     const known = this.#runs.get(run);
     if (!known) return;
@@ -197,7 +196,7 @@ export class RunTable {
     this.#runs.delete(run);
   }
 
-  /** The lines of a purged run, which are not to be kept any more. */
+  /** The lines of a purged run, which are to be overwritten. Removes them from the run's places. */
   takePlaces(run: RunId): readonly number[] {
     const known = this.#runs.get(run);
     if (!known?.isPurged) return [];
@@ -223,7 +222,7 @@ export class RunTable {
     return state;
   }
 
-  /** The line that claimed the run is damaged: this one is kept, so that the damage is noticed when the run is read. */
+  /** Creates a run whose claim is damaged and keeps this line, so that reading the run reports the damage. */
   #headless(run: RunId, epoch: number, place: Place, at_ms: number): Outcome {
     const state = this.#create(run, undefined, at_ms);
     state.epoch = epoch;
@@ -253,15 +252,15 @@ export class RunTable {
   }
 }
 
-/** Tells whether a run was appended to: where its last line ends. */
+/** Where a run's last line ends, which changes with every append. */
 export function lastLineOf({ places }: RunState): string {
   const [segment = 0, offset = 0, bytes = 0] = places.slice(-NUMBERS_PER_PLACE);
   return `${segment}:${offset + bytes}`;
 }
 
 /**
- * Adds a line to the places of a run. One that follows the last line, with at most the empty line between them that begins a
- * write, extends it. Returns how many bytes more they take.
+ * Adds a line to a run's places. A line that directly follows the last one, or is separated from it only by the empty
+ * line that begins a write, extends that stretch. Returns the number of bytes added.
  */
 function addPlace(places: number[], { segment, offset, bytes }: Place): number {
   const last = places.length - NUMBERS_PER_PLACE;

@@ -14,25 +14,25 @@ import { refused } from './refusal.ts';
 import { SegmentReaders } from './segment-readers.ts';
 
 const SEGMENT_BYTES = 16 * 1024 * 1024;
-/** How exactly it is known when something was appended. */
+/** Precision of the recorded append times. */
 const CLOCK_STEP_MS = 1000;
 const NEWLINE = 0x0a;
 
-/** When written data is forced to the disk. Surviving a killed process needs none of it, surviving a power cut does. */
+/** When written data is forced to disk. Only a power cut requires it; data survives a killed process without it. */
 export type FsyncPolicy = 'never' | 'finish' | 'append';
 
-/** The effect of a frame that this process has appended. */
+/** The effect of a frame that this process appended. */
 export interface Outcome {
-  /** `ok`, or why it counts for nothing. */
+  /** `ok`, or why the frame doesn't count. */
   readonly code: 'ok' | 'stale' | 'taken' | 'foreign' | 'finished' | 'missing';
-  /** Where what it is about lies. */
+  /** Place of the frame's subject in the log. */
   readonly place?: Place;
 }
 
-/** Learns what the log says, in the order in which all processes read it. */
+/** Receives the log's content in the order in which all processes read it. */
 export interface LogReader {
   frame(frame: Frame, bytes: Buffer, place: Place, at_ms: number): Outcome;
-  /** A line that was written whole and cannot be read any more. */
+  /** Called for a line that was written whole and can no longer be read. */
   damaged(bytes: Buffer, start: number, end: number, place: Place): void;
 }
 
@@ -44,10 +44,10 @@ export interface SegmentLogOptions {
 }
 
 /**
- * One log for all processes that use a directory, in segments. A write is appended by one system call, so the file has
- * one order of writes, and every process reads all of them in that order. A process knows the effect of its own
- * write once it has read as far as that. A segment ends with the first frame that closes it; whatever another process
- * writes behind it counts for nothing, and is written again to the next segment by that process.
+ * One log in segments, shared by all processes on a directory. Each write is a single append, so a file has one order
+ * of writes and every process reads them in that order. A process knows the effect of its own write once it has read
+ * that far. The first closing frame ends a segment: later writes to it don't count, and their processes repeat them in
+ * the next segment.
  */
 export class SegmentLog {
   readonly #directory: PrivateDirectory;
@@ -58,10 +58,10 @@ export class SegmentLog {
   #segment = 0;
   #fd = -1;
   #inode = 0;
-  /** Up to where the present segment was read. */
+  /** The offset up to which the current segment was read. */
   #end = 0;
   #closed: boolean = true;
-  /** This process has made a segment whose name may not survive a power cut yet. */
+  /** This process created a segment whose name may not survive a power cut yet. */
   #isNew: boolean = false;
   #at_ms = 0;
   #syncing: Promise<void> | undefined;
@@ -75,7 +75,7 @@ export class SegmentLog {
     this.#segment_bytes = segment_bytes;
   }
 
-  /** The segment that is appended to. */
+  /** The current segment, which is appended to. */
   get segment(): number {
     return this.#segment;
   }
@@ -88,19 +88,20 @@ export class SegmentLog {
       .sort((a, b) => a - b);
   }
 
-  /** Reads everything there is. */
+  /** Reads the whole log. */
   open(): void {
     this.catchUp();
     for (;;) {
       const segment = this.#segment;
       if (!this.segments().some((number) => number > segment)) return;
       this.catchUp();
-      // Its last frame is damaged: it was closed before there was a later one, and all of it was read after that.
+      // The closing frame is damaged. The segment must have been closed, because a later one exists, and all of it was
+      // read after that.
       if (this.#segment === segment) this.#closed = true;
     }
   }
 
-  /** Reads whatever was appended since the last time. */
+  /** Reads everything appended since the last call. */
   catchUp(): void {
     for (;;) {
       while (this.#closed) this.#next();
@@ -111,8 +112,8 @@ export class SegmentLog {
   }
 
   /**
-   * Appends lines and reads up to them. Returns their outcomes, in order; of fewer lines where not all could be
-   * written. Throws when nothing was written, or when what was written could not be made durable.
+   * Appends lines and reads back up to them. Returns their outcomes in order, or fewer if not all lines could be
+   * written. Throws if nothing was written, or if the data could not be made durable.
    */
   append(lines: string | Buffer): readonly Outcome[] {
     if (this.#end >= this.#segment_bytes) this.#rotate();
@@ -131,10 +132,10 @@ export class SegmentLog {
     }
   }
 
-  /** Resolves once everything that was appended so far is on the disk, if the policy asks for that at the end of a run. */
+  /** Resolves once everything appended so far is on disk, if the policy requires that at the end of a run. */
   sync(): Promise<void> {
     if (this.#fsync !== 'finish') return Promise.resolve();
-    // One that is under way may have begun too early; the next one serves all calls that come meanwhile.
+    // A sync in progress may have started too early. The next one serves all calls made in the meantime.
     this.#waiting ??= (this.#syncing ?? Promise.resolve())
       .catch(() => {})
       .then(() => {
@@ -147,14 +148,14 @@ export class SegmentLog {
     return this.#waiting;
   }
 
-  /** The lines at these places, each with a newline. Throws `ENOENT` when a segment was removed. */
+  /** The lines at these places, each with a newline. Throws `ENOENT` if a segment was removed. */
   read(places: readonly number[]): Buffer {
     return this.#readers.read(places, { segment: this.#segment, fd: this.#fd });
   }
 
   /**
-   * The lines at the places that `find` says; undefined when they are gone. Another process may copy them elsewhere and
-   * remove their segment meanwhile.
+   * The lines at the places that `find` returns; undefined if they are gone. Asks `find` again when another process has
+   * copied the lines elsewhere and removed their segment.
    */
   readCurrent(find: () => readonly number[]): Buffer | undefined {
     let missed: readonly number[] | undefined;
@@ -172,7 +173,7 @@ export class SegmentLog {
     }
   }
 
-  /** Overwrites the lines at these places, so that nothing of them can be read any more. */
+  /** Overwrites the lines at these places, so that their content can't be read any more. */
   blank(places: readonly number[]): void {
     const bySegment = new Map<number, { offset: number; content: Buffer }[]>();
     for (let at = 0; at < places.length; at += 3) {
@@ -200,7 +201,7 @@ export class SegmentLog {
     this.#fd = -1;
   }
 
-  /** Moves to the segment after the present one, which is closed; at first to the oldest one there is. */
+  /** Moves from the current segment, which is closed, to the next one; initially to the oldest one. */
   #next(): void {
     if (this.#fd >= 0 && this.#fsync !== 'never') this.#directory.fs.fdatasyncSync(this.#fd);
     const following = this.segments().find((number) => number > this.#segment);
@@ -234,7 +235,7 @@ export class SegmentLog {
       if (ino === this.#inode) return size;
     } catch (error) {
       if (!isCode(error, 'ENOENT') || !this.segments().some((number) => number > this.#segment)) throw error;
-      // It was closed and removed while this process looked elsewhere: what is still wanted of it was copied.
+      // Another process closed and removed the segment. The lines that are still needed were copied to later ones.
       const { size } = this.#directory.fs.fstatSync(this.#fd);
       if (size === this.#end) this.#closed = true;
       return size;
@@ -247,14 +248,14 @@ export class SegmentLog {
     this.catchUp();
   }
 
-  /** What precedes the lines of a write: the end of an unfinished line, and from time to time the time. */
+  /** The prefix of a write: a newline that terminates an unfinished line and, periodically, the time. */
   #head(): string {
     const now_ms = Date.now();
     if (this.#end > 0 && Math.abs(now_ms - this.#at_ms) < CLOCK_STEP_MS) return '\n';
     return `\n${encodeFrame('h', '-', now_ms, String(VERSION))}`;
   }
 
-  /** Undefined when the segment was closed before them. `own` is what was written; its lines begin at `start`. */
+  /** Undefined if the segment was closed before these lines. `own`: the written bytes, whose lines begin at `start`. */
   #readOwn(own: Buffer, start: number): readonly Outcome[] | undefined {
     const base = this.#end;
     const { size } = this.#directory.fs.fstatSync(this.#fd);
@@ -266,7 +267,10 @@ export class SegmentLog {
     return this.#closed && this.#end <= base + at ? undefined : outcomes;
   }
 
-  /** Hands on the whole lines of `bytes`, which lie at `base`. `outcomes` gets those of the lines in a range. */
+  /**
+   * Passes on the complete lines of `bytes`, which begin at offset `base`. `outcomes` receives those of the lines
+   * between `from` and `to`.
+   */
   #consume(bytes: Buffer, base: number, from = 0, to = 0, outcomes?: Outcome[]): void {
     for (let start = 0; start < bytes.length && !this.#closed; ) {
       const newline = bytes.indexOf(NEWLINE, start);
@@ -302,7 +306,7 @@ export class SegmentLog {
     return undefined;
   }
 
-  /** Its process was killed, or had no room for all of it: another write begins right behind it. */
+  /** A killed process or a full disk left the line unfinished, so that another write begins right after it. */
   #isUnfinished(bytes: Buffer, start: number, end: number): boolean {
     if (!isCutShort(bytes, start, end)) return false;
     let next = end + 1;
@@ -319,7 +323,7 @@ export class SegmentLog {
     await new Promise<void>((resolve, reject) => {
       this.#directory.fs.fdatasync(fd, (error) => (error ? reject(error) : resolve()));
     });
-    // Not when it is made: at the start of a process that would hold up its first runs.
+    // Synced here rather than when the segment is created, which would delay a starting process's first runs.
     if (!isNew) return;
     await this.#directory.sync();
     this.#isNew = false;

@@ -1,28 +1,28 @@
 import { segmentName } from './names.ts';
 import type { PrivateDirectory } from './private-directory.ts';
 
-/** Closed segments that are kept open to be read. */
+/** The maximum number of closed segments kept open for reading. */
 const READERS_MAX = 32;
-/** Two places that are not farther apart are read at once. */
+/** Places at most this far apart are read in one call. */
 const READ_GAP_BYTES = 16_384;
 
-/** The segment that is appended to, which is open already. */
+/** The current segment, which is already open. */
 interface PresentSegment {
   readonly segment: number;
   readonly fd: number;
 }
 
-/** Reads lines of any segment by their places. */
+/** Reads lines from any segment by place. */
 export class SegmentReaders {
   readonly #directory: PrivateDirectory;
-  /** The one that has been open for the longest time comes first. */
+  /** Ordered by how long the file has been open, longest first. */
   readonly #open = new Map<number, number>();
 
   constructor(directory: PrivateDirectory) {
     this.#directory = directory;
   }
 
-  /** The lines at these places, each with a newline. Throws `ENOENT` when a segment was removed. */
+  /** The lines at these places, each with a newline. Throws `ENOENT` if a segment was removed. */
   read(places: readonly number[], present: PresentSegment): Buffer {
     const parts: Buffer[] = [];
     for (let at = 0; at < places.length; ) {
@@ -44,7 +44,7 @@ export class SegmentReaders {
     return Buffer.concat(parts);
   }
 
-  /** The segment was removed. */
+  /** Closes the file of a removed segment. */
   forget(segment: number): void {
     const fd = this.#open.get(segment);
     this.#open.delete(segment);

@@ -8,11 +8,13 @@ import type { RunState } from './run-table.ts';
 import type { SegmentLog } from './segment-log.ts';
 
 export const UPKEEP_EVERY_MS = 60_000;
-/** Signs of life are removed long after they say that a replica is dead. */
+/** A dead replica's sign of life is removed after this many leases, long after it has expired. */
 const LEASES_REMEMBERED = 100;
-/** Runs of one directory. Beyond that the oldest finished ones are forgotten, because each takes memory. */
+/**
+ * Maximum number of runs in a directory. Above it, the oldest finished runs are forgotten, because each takes memory.
+ */
 const RUNS_KEPT_MAX = 200_000;
-/** What is left of a segment is copied when it is less than this share of it. */
+/** A segment's live lines are copied once they are less than this share of it. */
 const COPIED_SHARE_MAX = 0.25;
 
 export interface UpkeepOptions {
@@ -22,18 +24,18 @@ export interface UpkeepOptions {
   readonly runs: RunLog;
   /** How long a run is kept after its last append. */
   readonly ttl_ms: number;
-  /** The same of a complete run. */
+  /** How long a complete run is kept. */
   readonly complete_ttl_ms: number;
   readonly lease_ms: number;
   /** Default {@link RUNS_KEPT_MAX}. */
   readonly runs_max?: number | undefined;
-  /** Once, when there are more runs than that. */
+  /** Called once, when there are more runs than that. */
   onError(error: Error): void;
 }
 
 /**
- * Forgets what has expired, and removes segments, the oldest first, so that no frame is left behind without the
- * later one that revokes it.
+ * Forgets expired runs and notes and removes segments, oldest first, so that no frame outlives a later one that revokes
+ * it.
  */
 export class Upkeep {
   readonly #options: UpkeepOptions;
@@ -43,7 +45,7 @@ export class Upkeep {
     this.#options = options;
   }
 
-  /** One pass. Every process makes them; what one has done the others find done. */
+  /** One pass. Every process makes passes; work done by one is already done for the others. */
   pass(): void {
     const { log, state } = this.#options;
     log.catchUp();
@@ -53,7 +55,7 @@ export class Upkeep {
     for (const segment of log.segments()) if (segment >= log.segment || !this.#removeSegment(segment)) return;
   }
 
-  /** Runs that a living replica holds are never forgotten. */
+  /** Never forgets a run that a live replica holds. */
   #expire(): void {
     const { state, runs, ttl_ms, complete_ttl_ms } = this.#options;
     const isAlive = runs.livingReplicas();
@@ -80,7 +82,7 @@ export class Upkeep {
     }
   }
 
-  /** True when it is gone. */
+  /** Removes a segment unless too much of it is still live. True if it was removed. */
   #removeSegment(segment: number): boolean {
     const { log, state } = this.#options;
     const live = state.runs.live.of(segment) + state.notes.live.of(segment);
@@ -88,7 +90,7 @@ export class Upkeep {
     try {
       if (live > 0 && !this.#copy(segment)) return false;
     } catch (error) {
-      // Another process has copied what was left, and removed it.
+      // Another process has copied the live lines and removed the segment.
       if (isCode(error, 'ENOENT')) return false;
       throw error;
     }
@@ -96,7 +98,10 @@ export class Upkeep {
     return true;
   }
 
-  /** Appends what is left of the segment. False when something was not copied, such as a run that was appended to meanwhile. */
+  /**
+   * Appends copies of the segment's live lines. False if something wasn't copied, such as a run that was appended to in
+   * the meantime.
+   */
   #copy(segment: number): boolean {
     const { log, state } = this.#options;
     const parts: Buffer[] = [];

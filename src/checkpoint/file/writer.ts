@@ -16,13 +16,13 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-/** At least so long from one batch to the next: a batch costs both threads as much as several requests do. */
+/** The minimum interval between batches: a batch costs both threads as much as several requests. */
 const BATCH_INTERVAL_MS = 1;
 
 /**
- * The writing thread as the serving thread sees it. A request goes to it at once if none went within the last millisecond;
- * otherwise those of a millisecond go together. While it performs a batch, appends gather until the next one. The cost of
- * talking to it, and of writing, is shared by all runs, the more the busier it is.
+ * The serving thread's handle on the writer thread. A request is sent at once if none was sent within the last
+ * millisecond; otherwise a millisecond's requests go together. While a batch is in progress, appends accumulate. So all
+ * runs share the cost of messages and writes, more so the busier the store is.
  */
 export class Writer {
   readonly #opening = Promise.withResolvers<void>();
@@ -31,7 +31,7 @@ export class Writer {
   readonly #pending = new Map<number, Pending>();
   #ids = 0;
   #gathering: Request[] = [];
-  /** Batches that were not replied to. */
+  /** Batches without a reply so far. */
   #underWay = 0;
   /** A batch is about to be sent. */
   #isPosting: boolean = false;
@@ -42,9 +42,9 @@ export class Writer {
 
   constructor(data: WriterThreadData, onUpkeepError: (error: Error) => void) {
     this.#onUpkeepError = onUpkeepError;
-    // A store that nothing waits for fails with its first request.
+    // If nothing awaits the opening, the first request reports its failure.
     this.#opening.promise.catch(() => {});
-    // The thread runs from the source or from the build, as this file does.
+    // The thread runs from source or from the build, like this file.
     const thread = new URL(`./file-writer-thread${import.meta.url.slice(-3)}`, import.meta.url);
     this.#worker = new Worker(thread, { workerData: data, name: 'holdfast-file-store' });
     this.#worker.on('message', (message: FromThread) => this.#receive(message));
@@ -54,12 +54,12 @@ export class Writer {
     this.#worker.on('exit', () => this.#fail(new Error('the file store is closed')));
   }
 
-  /** Resolves once the thread has read the log; rejects when it cannot. */
+  /** Resolves once the thread has read the log; rejects if it can't. */
   get opened(): Promise<void> {
     return this.#opening.promise;
   }
 
-  /** How long the batch under way has been waiting for the disk. */
+  /** How long the current batch has been waiting for the disk. */
   get stalled_ms(): number {
     return this.#underWay > 0 ? performance.now() - this.#stalled_since_ms : 0;
   }
@@ -71,7 +71,7 @@ export class Writer {
     });
   }
 
-  /** The same with callbacks, which cost less than a promise. */
+  /** Like {@link request}, with callbacks, which cost less than a promise. */
   send<Kind extends RequestKind>(
     kind: Kind,
     request: RequestOf<Kind>,
@@ -144,7 +144,7 @@ export class Writer {
     else pending?.resolve(reply.answer);
   }
 
-  /** The thread is gone: everything waiting for it fails, and so does everything later. */
+  /** The thread is gone: all pending and future requests fail. */
   #fail(error: Error): void {
     this.#failure ??= error;
     this.#opening.reject(error);

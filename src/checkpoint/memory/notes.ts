@@ -4,7 +4,7 @@ import { assertNoteFits, digestOfNote } from '../note-codec.ts';
 import type { NoteKey, Notes } from '../notes.ts';
 import type { Owner } from '../store.ts';
 
-/** Beyond that the oldest note goes, whether its time is over or not. */
+/** Above this number the oldest note is dropped, expired or not. */
 const NOTES_MAX = 100_000;
 
 interface MemoryNote {
@@ -12,7 +12,7 @@ interface MemoryNote {
   readonly expires_ms: number;
 }
 
-/** By digest, oldest first. Several stores may share them. */
+/** Keyed by digest, oldest first. Stores may share a table. */
 export type MemoryNoteTable = Map<string, MemoryNote>;
 
 export class MemoryNotes implements Notes {

@@ -8,20 +8,20 @@ const UNITS_MAX = 256 * 1024 * 1024;
 export interface MemoryRun {
   readonly owner: Owner;
   epoch: number;
-  /** The store that delivers it; undefined when it was released. */
+  /** The store that delivers the run; undefined once released. */
   holder: { readonly isOpen: boolean } | undefined;
   readonly takeovers: Takeover[];
   end: RunEnd | undefined;
-  /** Encoded: a few strings weigh far less on the heap than an object per event. */
+  /** Encoded, because a few strings take far less heap than an object per event. */
   readonly lines: string[];
-  /** Of each line, so that lines before the cursor need not be decoded. */
+  /** The sequence number of each line, so that lines before the cursor needn't be decoded. */
   readonly seqs: number[];
   units: number;
   seq: number;
   finished_ms: number;
 }
 
-/** What the memory stores of one deployment share: each of them stands for a replica. */
+/** Shared by a deployment's memory stores, each of which stands for a replica. */
 export class MemoryRuns {
   readonly notes: MemoryNoteTable = new Map();
   readonly index = new MemoryRunIndex();
@@ -29,7 +29,7 @@ export class MemoryRuns {
   readonly #runs = new Map<RunId, MemoryRun>();
   /** Finished runs, oldest first. */
   readonly #finished = new Set<RunId>();
-  /** Those of them that are complete, oldest first. */
+  /** The complete ones among them, oldest first. */
   readonly #complete = new Set<RunId>();
   #units = 0;
 
@@ -53,7 +53,7 @@ export class MemoryRuns {
     if (end.status === 'complete') this.#complete.add(id);
   }
 
-  /** Throws when the running runs alone are too large. */
+  /** Throws if running runs alone exceed the limit. */
   append(run: MemoryRun, lines: readonly string[]): void {
     const units = lines.reduce((sum, line) => sum + line.length, 0);
     for (const id of this.#finished) {
@@ -66,13 +66,13 @@ export class MemoryRuns {
     run.lines.push(...lines);
   }
 
-  /** Drops runs that were finished at `until_ms` or before, and complete ones at `complete_until_ms`. */
+  /** Drops runs that finished at or before `until_ms`, and complete ones at or before `complete_until_ms`. */
   dropFinished(until_ms: number, complete_until_ms: number): void {
     this.#dropOld(this.#finished, until_ms);
     this.#dropOld(this.#complete, complete_until_ms);
   }
 
-  /** Drops a finished run. */
+  /** Drops the run if it is finished. */
   purge(id: RunId): void {
     if (this.#finished.has(id)) this.#drop(id);
   }
@@ -99,9 +99,9 @@ export class MemoryRuns {
   }
 }
 
-/** What the memory stores of one deployment have listed. An entry goes with its run. */
+/** The run index shared by a deployment's memory stores. An entry is removed with its run. */
 export class MemoryRunIndex implements RunIndex {
-  /** By owner, in the order in which they were entered. */
+  /** By owner, in insertion order. */
   readonly #entries = new Map<Owner, Map<RunId, string>>();
 
   add(owner: Owner, run: RunId, header: RunHeader): void {

@@ -22,8 +22,8 @@ import { MemoryNotes } from './notes.ts';
 import { type MemoryRun, MemoryRuns } from './runs.ts';
 
 /**
- * Runs in the memory of one process, for tests and trials: nothing survives the process. Finished runs are dropped
- * when their time is over or, oldest first, when there is no room; then appends are refused.
+ * Stores runs in the memory of one process, for tests and trials: nothing survives the process. Finished runs are
+ * dropped once they expire or, oldest first, to make room. If that isn't enough, appends are refused.
  */
 export class MemoryStore implements Store {
   readonly name = 'memory';
@@ -36,7 +36,7 @@ export class MemoryStore implements Store {
   #isOpen: boolean = true;
 
   /**
-   * `ttl_ms`: how long a run is kept after it was finished; `complete_ttl_ms`: a complete one, where that is less. `runs`:
+   * `ttl_ms`: how long a finished run is kept. `complete_ttl_ms`: how long a complete one is kept, if shorter. `runs`:
    * shared with the stores of other replicas.
    */
   constructor(options: {
@@ -182,7 +182,7 @@ export class MemoryStore implements Store {
   }
 }
 
-/** The position of the first record with anything after the cursor `from`; 0 asks for the header too. */
+/** The index of the first record that ends after the cursor `from`. 0 includes the header. */
 function firstAfter(seqs: readonly number[], from: number): number {
   const position = from <= 0 ? 0 : seqs.findIndex((seq) => seq > from);
   return position < 0 ? seqs.length : position;

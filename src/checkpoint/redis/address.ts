@@ -10,14 +10,14 @@ export interface RedisEndpoint {
 }
 
 interface RedisAccess {
-  /** Without user and password: fit for messages and the log. */
+  /** Without user and password, for messages and the log. */
   readonly name: string;
   readonly tls: boolean;
   readonly username?: string;
   readonly password?: string;
 }
 
-/** Where the Redis of a URL is, and how it is entered. */
+/** Location of and credentials for a Redis. */
 export type RedisAddress =
   | (RedisAccess & { readonly kind: 'server'; readonly endpoint: RedisEndpoint; readonly db: number })
   | (RedisAccess & {
@@ -29,17 +29,17 @@ export type RedisAddress =
   | (RedisAccess & { readonly kind: 'cluster'; readonly nodes: readonly RedisEndpoint[] });
 
 const SCHEME = /^redis(?<tls>s?)(?:\+(?<kind>sentinel|cluster))?:\/\/(?<rest>.*)$/s;
-/** A password may hold anything, even what it had better escape: the last `@` ends it. */
+/** A password may contain unescaped special characters: the last `@` ends it. */
 const REST = /^(?:(?<user>.*)@)?(?<hosts>[^/]*)(?:\/(?<path>.*))?$/s;
 const HOST = /^(?:\[(?<ipv6>[0-9a-fA-F:.]+)\]|(?<name>[^\s:@?#[\]]+))(?::(?<port>\d+))?$/;
 const DATABASE = /^\d{1,5}$/;
 
-/** True for a URL that is meant for Redis, well formed or not. */
+/** Whether the URL has a Redis scheme, well-formed or not. */
 export const isRedisUrl = (url: string): boolean => SCHEME.test(url);
 
 /**
- * Reads `redis://`, `redis+sentinel://` and `redis+cluster://` URLs, and those with `rediss`. Throws a
- * {@link StoreConfigurationError} that does not repeat the password.
+ * Parses `redis://`, `redis+sentinel://` and `redis+cluster://` URLs and their `rediss` variants. Throws a {@link
+ * StoreConfigurationError} that doesn't contain the password.
  */
 export function parseRedisUrl(url: string): RedisAddress {
   const { tls, kind = 'server', rest = '' } = SCHEME.exec(url)?.groups ?? {};
@@ -75,7 +75,7 @@ export function parseRedisUrl(url: string): RedisAddress {
   }
 }
 
-/** What is wrong with `checkpoint.store`, and what to do about it. */
+/** Error for an invalid `checkpoint.store`, with the problem and its remedy. */
 export const refusal = (problem: string, remedy: string): StoreConfigurationError =>
   new StoreConfigurationError(`checkpoint.store: ${problem}; ${remedy}`);
 

@@ -3,20 +3,20 @@ import { Cluster, Redis } from 'ioredis';
 import type { RedisAddress } from './address.ts';
 import { REDIS_SCRIPTS } from './scripts.ts';
 
-/** The `command_ms` of a client for which none is configured. */
+/** Default of `command_ms`. */
 export const COMMAND_MS = 1000;
-/** A connection on which nothing came for this many times `command_ms` while answers were due is given up. */
+/** A connection is given up once nothing has arrived for this many times `command_ms` while answers are due. */
 const COMMANDS_PER_SILENCE = 2;
 const CONNECT_MAX_MS = 2000;
-/** Backoff between attempts to connect: doubles from the first to the last, with jitter. */
+/** Backoff between connection attempts: doubles from the minimum to the maximum, with jitter. */
 const RECONNECT_MIN_MS = 50;
 const RECONNECT_MAX_MS = 1000;
 const RECONNECT_JITTER = 0.2;
-/** A client that lost its connection tries again within this time, however often it has tried. */
+/** The longest wait before a reconnection attempt, however many have failed. */
 export const RECONNECT_WITHIN_MS = RECONNECT_MAX_MS * (1 + RECONNECT_JITTER);
-/** How often the client leaves a server that has become a replica to look for the master. */
+/** How often the client may leave a server that became a replica in order to find the master. */
 const MASTER_SEARCH_MS = 1000;
-/** How often a cluster's slots are asked for when no error gives reason to. */
+/** How often the client refreshes a cluster's slots without an error as the reason. */
 const SLOTS_REFRESH_MS = 5000;
 const REDIRECTIONS_MAX = 4;
 
@@ -25,9 +25,9 @@ export type RedisClient = Redis | Cluster;
 type Address<Kind extends RedisAddress['kind']> = Extract<RedisAddress, { readonly kind: Kind }>;
 
 /**
- * A client that is not connected yet. It never queues what it cannot send, so that a Redis that is gone costs neither
- * memory nor time, and it connects again by itself. `command_ms`: a command that was not answered for so long has failed;
- * whether it was carried out is not known.
+ * A client that isn't connected yet. It never queues commands it can't send, so that an unreachable Redis costs neither
+ * memory nor time, and it reconnects by itself. `command_ms`: an unanswered command fails after this time; the server
+ * may or may not have executed it.
  */
 export const createRedisClient = (address: RedisAddress, command_ms: number = COMMAND_MS): RedisClient =>
   address.kind === 'cluster' ? createCluster(address, command_ms) : createSingle(address, command_ms);
@@ -40,7 +40,8 @@ const createSingle = (address: Address<'server' | 'sentinel'>, command_ms: numbe
     enableOfflineQueue: false,
     retryStrategy,
     reconnectOnError: masterSearch(),
-    // What is sent in one turn leaves as one write. A cluster's client cannot: it would not follow a slot that moved.
+    // Commands of one turn leave in a single write. A cluster client can't do this, because it wouldn't follow a slot
+    // that moved.
     enableAutoPipelining: true,
     scripts: REDIS_SCRIPTS,
     lazyConnect: true,
@@ -54,7 +55,7 @@ const createCluster = (address: Address<'cluster'>, command_ms: number): Cluster
     slotsRefreshTimeout: CONNECT_MAX_MS,
     slotsRefreshInterval: SLOTS_REFRESH_MS,
     maxRedirections: REDIRECTIONS_MAX,
-    // Certificates name hosts, not the addresses they resolve to.
+    // Keeps host names, because certificates name hosts rather than resolved addresses.
     ...(address.tls && { dnsLookup: (host: string, found: FoundAddress) => found(null, host, isIP(host)) }),
     scripts: REDIS_SCRIPTS,
     lazyConnect: true,
@@ -69,7 +70,7 @@ const connectionOptions = ({ username, password, tls }: RedisAddress, command_ms
   connectTimeout: CONNECT_MAX_MS,
   commandTimeout: command_ms,
   socketTimeout: COMMANDS_PER_SILENCE * command_ms,
-  // What was sent when the connection broke has failed: the caller knows what to send again.
+  // Commands fail when the connection breaks. The caller knows what to send again.
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
 });
@@ -87,7 +88,7 @@ function retryStrategy(attempts: number): number {
   return Math.round(backoff_ms * (1 + RECONNECT_JITTER * Math.random()));
 }
 
-/** A name that a failover moved to another server is resolved anew only by a new connection. */
+/** Only a new connection resolves a host name again after a failover moved it to another server. */
 function masterSearch(): (error: Error) => boolean {
   let searched_ms = Number.NEGATIVE_INFINITY;
   return ({ message }) => {

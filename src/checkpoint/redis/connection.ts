@@ -6,11 +6,11 @@ import { createRedisClient, type RedisClient } from './client.ts';
 import { isPermanent, RedisFailureError, reasonOf, refusalOf } from './refusal.ts';
 import { requireAllKeys, requireVersion } from './server-checks.ts';
 
-/** How long a start waits for Redis. */
+/** How long the start waits for Redis. */
 const START_MAX_MS = 5000;
-/** How long a client that has given up is left alone. */
+/** Delay before restarting a client that has given up. */
 const REVIVAL_MS = 1000;
-/** The client's error for a command that it did not send. */
+/** The client's error for a command it didn't send. */
 const NOT_SENT = /enableOfflineQueue/;
 const LOST = new Error('the connection was lost');
 
@@ -19,20 +19,20 @@ export interface RedisConnectionOptions {
   readonly time?: Time | undefined;
   /** See {@link createRedisClient}. */
   readonly command_ms?: number | undefined;
-  /** In place of one of its own. */
+  /** Replaces the connection's own client. */
   readonly client?: RedisClient | undefined;
 }
 
 /**
- * The client of one store, from its first attempt to connect until it is closed. Once it is connected it belongs to a
- * Fastify instance of its own: stores are opened before there is a server, and are closed after it.
+ * A store's client, from its first connection attempt until it is closed. Once connected, it belongs to a dedicated
+ * Fastify instance, because stores are opened before the server exists and closed after it.
  */
 export class RedisConnection {
   readonly client: RedisClient;
   readonly time: Time;
   readonly #address: RedisAddress;
   #host: FastifyInstance | undefined;
-  /** Why there is no connection: the errors of commands only say that there is none. */
+  /** Why there is no connection; errors of commands only say that there is none. */
   #cause: unknown;
   #fault_ms = Number.NEGATIVE_INFINITY;
   #closing: Promise<void> | undefined;
@@ -41,7 +41,7 @@ export class RedisConnection {
     this.#address = address;
     this.time = time;
     this.client = client ?? createRedisClient(address, command_ms);
-    // Sentinels and nodes of a cluster say more about a failure than the error that follows.
+    // Errors of sentinels and cluster nodes say more about a failure than the error that follows.
     for (const event of ['sentinelError', 'node error', 'error']) {
       this.client.on(event, (error: unknown) => this.#fail(error));
     }
@@ -62,14 +62,14 @@ export class RedisConnection {
     return this.#address.name;
   }
 
-  /** When something last kept this replica from hearing of others; minus infinity if nothing has. */
+  /** The last time a fault kept this replica from hearing from others; -Infinity if none has. */
   get fault_ms(): number {
     return this.#fault_ms;
   }
 
   /**
-   * Connects, and sees whether `trial` works. Rejects with a {@link StoreConfigurationError}; it is an
-   * {@link UnreachableRedisError} when the client keeps trying.
+   * Connects and runs `trial`. Rejects with a {@link StoreConfigurationError}, or with its subclass {@link
+   * UnreachableRedisError} if the client keeps trying.
    */
   async start(trial: () => Promise<void>): Promise<void> {
     const { client } = this;
@@ -80,7 +80,7 @@ export class RedisConnection {
     const cancelTimer = this.time.after(START_MAX_MS, () => reject(this.#cause ?? new Error('no answer')));
     client.on('error', onError).on('node error', onError).once('ready', resolve);
     client.connect().catch((error: unknown) => {
-      // Any other cause has arrived as an event.
+      // Any other cause has already arrived as an event.
       this.#cause ??= error;
     });
     try {
@@ -96,7 +96,7 @@ export class RedisConnection {
     }
   }
 
-  /** Makes one call of the client. Rejects with a {@link RedisFailureError} within two `command_ms`. */
+  /** Makes one client call. Rejects with a {@link RedisFailureError} within two `command_ms`. */
   async ask<Reply>(call: (client: RedisClient) => Promise<Reply>): Promise<Reply> {
     try {
       return await call(this.client);
@@ -109,20 +109,22 @@ export class RedisConnection {
     }
   }
 
-  /** Ends what is under way and disconnects. */
+  /** Finishes calls in progress and disconnects. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
-  /** The plugin would wait for a client that is not ready, and break on one that is refused. */
+  /**
+   * Called only once connected: the plugin would wait for a client that isn't ready and fail with one that is refused.
+   */
   async #adopt(): Promise<void> {
     const host = fastify({ pluginTimeout: 0 });
     await host.register(fastifyRedis, { client: this.client, closeClient: true });
     this.#host = host;
   }
 
-  /** The client gives up for good, for example when it is disconnected in the middle of an attempt to connect. */
+  /** Reconnects a client that gave up for good, for example when disconnected in the middle of a connection attempt. */
   #revive(): void {
     const again = () => {
       if (this.#closing === undefined) this.client.connect().catch(ignore);
@@ -134,7 +136,7 @@ export class RedisConnection {
     try {
       await this.#host?.close();
     } catch {
-      // There is no leave to be taken of a server that is gone.
+      // QUIT fails if the server is gone.
     }
     this.client.disconnect();
   }

@@ -1,29 +1,29 @@
 import type { Owner, RunId } from '../store.ts';
 
 /*
- * In a cluster, keys whose braces hold the same text live on the same server; a script may touch no others.
+ * In a cluster, keys with the same text in braces live on the same server; a script may access only one such group.
  *
- *   holdfast:{<run>}:log         stream    the journal of a run, see log.ts
- *   holdfast:{<replica>}:alive   string    there while the replica gives signs of life
- *   holdfast:{<replica>}:runs    set       `<run>:<epoch>` of what the replica delivers, and of some it did
- *   holdfast:{released.<n>}:runs  set      the same of runs that were handed over and not taken yet, and of some
- *   holdfast:{replicas.<n>}      set       replicas that may have runs
- *   holdfast:{<owner>}:index      sorted    entries of run-index.ts by when the runs began
- *   holdfast:note:<digest>       string    a note
+ *   holdfast:{<run>}:log          stream  the journal of a run, see log.ts
+ *   holdfast:{<replica>}:alive    string  exists while the replica gives signs of life
+ *   holdfast:{<replica>}:runs     set     `<run>:<epoch>` of the runs the replica delivers, and of some it delivered
+ *   holdfast:{released.<n>}:runs  set     the same for runs that were handed over and not taken yet, and some others
+ *   holdfast:{replicas.<n>}       set     replicas that may have runs
+ *   holdfast:{<owner>}:index      sorted  entries of run-index.ts, scored by the runs' start times
+ *   holdfast:note:<digest>        string  a note
  *
- * What all replicas write to is in sixteen parts, which lie on different servers. Versions before that had one of each.
+ * Keys that all replicas write to are split into sixteen parts on different servers. Older versions had one of each.
  */
 
 const PARTS = Array.from({ length: 16 }, (_, part) => part);
 
-/** Of an id: its digits are random. */
+/** The part of an id, taken from one of its random digits. */
 const partOf = (id: string, digit: number): number => id.charCodeAt(digit) % PARTS.length;
 
-/** Takes the place of a replica id: of a run that has none. */
+/** Stands for the replica id of runs without one. */
 const RELEASED = 'released';
 const RUN_PREFIX = 'run_';
 
-/** The list of released runs that this one belongs to. */
+/** The list of released runs that contains this run. */
 export const releasedList = (run: RunId): string => `${RELEASED}.${partOf(run, RUN_PREFIX.length)}`;
 export const RELEASED_LISTS: readonly string[] = [RELEASED, ...PARTS.map((part) => `${RELEASED}.${part}`)];
 

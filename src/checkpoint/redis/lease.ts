@@ -5,38 +5,38 @@ import { endId, openingId, parseId, recordId } from './log.ts';
 import type { Mismatch } from './scripts.ts';
 
 /**
- * A lease as the store that gave it knows it: what the log looks like if no other writer has touched it. It has one call at
- * a time, so that the next one knows what the last one stored.
+ * A lease as the granting store knows it: the log's expected state if no other writer has touched it. Calls are made
+ * one at a time, so that each knows what the previous one stored.
  */
 export class RedisLease implements Turns {
   readonly lease: Lease;
-  /** Distinguishes this opening of the epoch from another one after Redis forgot this one. */
+  /** Distinguishes this opening of the epoch from a later one after Redis has lost this one. */
   readonly token: string;
-  /** Its epoch is on the list of its replica on its account. */
+  /** The replica's list contains the epoch because of this lease. */
   isListed: boolean = true;
   readonly takeovers: readonly Takeover[];
-  /** Of this epoch. */
+  /** The seal of this epoch. */
   readonly seal: Seal | undefined;
   isTaken: boolean = false;
   waiting: (() => void)[] | undefined;
   state: 'held' | 'finished' | 'fenced' = 'held';
-  /** When the log was last kept from expiring. */
+  /** When the log's expiry was last renewed. */
   kept_at_ms: number;
-  /** The line of the opening, of the first epoch of a run, once Redis has acknowledged it. */
+  /** For a run's first epoch: the line of the opening, once Redis has acknowledged it. */
   opening_line: string | undefined;
   /** The last event before this epoch. */
   readonly #base: number;
-  /** The latest entries that were written under this lease, and what they weigh. */
+  /** The latest entries written under this lease, and their size. */
   #written: string[] = [];
   #written_bytes = 0;
   readonly #rewritable_bytes: number;
-  /** They are all that was written. */
+  /** False once the oldest entries in `#written` were dropped. */
   #isWhole: boolean = true;
-  /** The last call that wrote was answered. */
+  /** Redis has answered the last write. */
   #isConfirmed: boolean = true;
-  /** Before this, Redis had everything that it had acknowledged. */
+  /** Redis still had everything that it had acknowledged before this time. */
   #sound_ms: number;
-  /** Of the last event, as far as this process knows. */
+  /** Sequence number of the last event, as far as this process knows. */
   #seq: number;
   #last_id: string;
 
@@ -78,9 +78,9 @@ export class RedisLease implements Turns {
     this.#last_id = recordId(this.lease.epoch, seq);
   }
 
-  /** Keeps entries that are about to be written, so that they can be written again if Redis loses them. */
+  /** Remembers entries that are about to be written, so that they can be written again if Redis loses them. */
   keep(entries: readonly string[]): void {
-    // Of a call whose answer was lost, they are kept already.
+    // Entries of a call whose answer was lost are already remembered.
     if (!this.#isConfirmed) {
       const again = this.#written.findLastIndex((entry) => idOf(entry) === idOf(entries[0]));
       if (again >= 0) this.#drop(this.#written.splice(again));
@@ -97,10 +97,12 @@ export class RedisLease implements Turns {
   }
 
   /**
-   * What has to be written behind `last_id`, the last entry there is, so that the log is again what was acknowledged.
-   * Undefined where another one has written to it, nothing is missing, or too much is. Of a takeover, the opening is never
-   * written again: the holder before it may write already. Nor is a run that may have been purged, which it may have been if
-   * Redis was there all the time: `fault_ms` is when it was last away. Nor is an opening that Redis may never have had.
+   * What must be written after `last_id`, the log's actual last entry, to restore what was acknowledged. Undefined if
+   * another writer has touched the log, nothing is missing, or too much is.
+   *
+   * The opening itself is restored on three conditions. It is that of the first epoch, because after a takeover the
+   * previous holder may be writing again. Redis has acknowledged it. Redis was away (`fault_ms`) since the last
+   * confirmation, because otherwise the run may have been purged.
    */
   lostSince([last_id, token]: Mismatch, fault_ms: number): Lost | undefined {
     const isReopened = last_id === '' && this.opening_line !== undefined && fault_ms >= this.#sound_ms;
@@ -115,14 +117,14 @@ export class RedisLease implements Turns {
   }
 
   /**
-   * Takes in that the log ends otherwise than was thought. Returns when what was stored under this lease is only
-   * more; throws a {@link StaleLeaseError} or a {@link JournalGapError} otherwise.
+   * Adjusts to a log that doesn't end as expected. Returns if merely more was stored under this lease than known;
+   * otherwise throws a {@link StaleLeaseError} or a {@link JournalGapError}.
    */
   correct([last_id, token]: Mismatch): void {
     const { run, epoch } = this.lease;
     const last = parseId(last_id);
     if (last_id !== '' && last.epoch > epoch) throw this.fenced();
-    // The takeover is lost and the run is not: to the holder before it, the log ends as it should.
+    // The takeover is lost but the run isn't: from the previous holder's view, the log ends as expected.
     if (token === '' && epoch > 1 && last_id !== '') throw this.fenced();
     if (token === '') throw new JournalGapError(run, 'the store has lost the run, or this lease of it');
     if (token !== this.token) throw this.fenced();
@@ -143,7 +145,7 @@ export class RedisLease implements Turns {
     this.#isConfirmed = true;
   }
 
-  /** Takes the shorter log for what it is. Never before something is appended: it would not follow. */
+  /** Accepts the shorter log as it is. Must not be used before an append, which wouldn't follow. */
   accept({ stored_seq, last_id }: LostTailError): void {
     this.#seq = stored_seq;
     this.#last_id = last_id;
@@ -162,14 +164,14 @@ export class RedisLease implements Turns {
 const idOf = (entry = ''): string => entry.slice(0, entry.indexOf(' '));
 
 export interface Lost {
-  /** Where the opening is lost as well. */
+  /** Present if the opening is lost too. */
   readonly opening_line?: string | undefined;
   readonly entries: readonly string[];
 }
 
 /**
- * Redis has lost what it had said was stored, and more than can be written again: it was restarted, or a replica took over that
- * was behind.
+ * Redis has lost acknowledged entries, more than can be written again: it was restarted, or a replica that lagged
+ * behind took over.
  */
 export class LostTailError extends JournalGapError {
   readonly stored_seq: number;

@@ -10,28 +10,28 @@ import type { Replication } from './replication.ts';
 import type { ListedRun, RedisRunLists } from './run-index.ts';
 import { LogWrites, type Mismatch } from './scripts.ts';
 
-/** The expiry of the log of a run under way is renewed when this part of its time is over. */
+/** The expiry of a running run's log is renewed after this fraction of its time. */
 const KEEP_AFTER = 0.25;
-/** Of the id of a replica, so many digits are part of what is sent with every write. */
+/** How many digits of the replica's id are sent with every write. */
 const REPLICA_DIGITS = 8;
-/** How many leases that could not be given back may wait until Redis is reachable. */
+/** How many leases may wait to be given back while Redis is unreachable. */
 const UNRETURNED_MAX = 10_000;
-/** How many of them are given back at the same time. */
+/** How many of them are given back at a time. */
 const RETURNED_AT_ONCE = 100;
 
 export interface RedisLeasesOptions {
   readonly connection: RedisConnection;
-  /** Through which epochs are opened, where they have to reach replicas of Redis. */
+  /** Used to open epochs if openings must reach replicas of Redis. */
   readonly replication?: Replication | undefined;
   readonly lists: RedisRunLists;
-  /** Of this replica. */
+  /** The id of this replica. */
   readonly replica: string;
   readonly seal: Seal | undefined;
-  /** How long the log of a run under way lives without a replica that keeps it. */
+  /** How long a running run's log lives if no replica renews its expiry. */
   readonly keep_ms: number;
-  /** Of a run that has ended. */
+  /** How long a finished run's log is kept. */
   readonly ttl_ms: number;
-  /** Of a complete one. */
+  /** How long a complete run's log is kept. */
   readonly complete_ttl_ms: number;
   /** See `RedisStoreOptions`. */
   readonly rewritable_bytes: number;
@@ -45,23 +45,24 @@ interface WrittenOpening {
   readonly token: string;
 }
 
-/** The leases of one replica, and everything that is written under them. */
+/** The leases of one replica and all writes made under them. */
 export class RedisLeases {
   readonly #options: RedisLeasesOptions;
   readonly #writes: LogWrites;
-  /** By identity: an epoch can be opened twice, when Redis has forgotten the first time. */
+  /** Keyed by identity, because an epoch can be opened again after Redis has lost its opening. */
   readonly #known = new WeakMap<Lease, RedisLease>();
-  /** Those whose logs have to be kept, the one that was kept the longest ago first. */
+  /** Leases whose logs need their expiry renewed, least recently renewed first. */
   readonly #held = new Set<RedisLease>();
   #isKeeping: boolean = false;
   readonly #unreturned = new Set<RedisLease>();
   /**
-   * For each epoch that this replica holds, or may hold, by how many leases: from before it is listed until it is struck
-   * off. A second lease for the same epoch is refused in the end, and must not strike off the first.
+   * The number of leases for each epoch that this replica holds or may hold, from before it is listed until it is
+   * removed from the list. A second lease for the same epoch is eventually refused and must not remove the first one's
+   * entry.
    */
   readonly #delivered = new Map<string, number>();
   #returning: Promise<void> | undefined;
-  /** Of the tokens of this replica. */
+  /** Prefix of this replica's tokens. */
   readonly #tokenPrefix: string;
   #opened = 0;
 
@@ -71,7 +72,7 @@ export class RedisLeases {
     this.#tokenPrefix = `${options.replica.slice(0, REPLICA_DIGITS)}.`;
   }
 
-  /** In one step: opens the epoch if `last_id` is still the last entry of the log, and resolves with undefined if not. */
+  /** Atomically opens the epoch if `last_id` is still the log's last entry. Resolves with undefined if it isn't. */
   async open(
     lease: Lease,
     last_id: string,
@@ -99,13 +100,13 @@ export class RedisLeases {
     try {
       const write = (on: RedisConnection) => this.#writeOpening({ ...lease, line, last_id, token }, on);
       const mismatch = await (replication?.replicated(write) ?? write(connection));
-      // The client of a cluster may have sent it twice.
+      // If the token matches, a cluster client has sent the command twice.
       if (mismatch && mismatch[1] !== token) {
         this.#strike(held);
         return undefined;
       }
     } catch (error) {
-      // Redis may have carried it out all the same: a forgotten lease would block the run.
+      // Redis may have executed the command anyway, and a forgotten lease would block the run.
       this.#remember(held);
       throw error;
     }
@@ -115,7 +116,7 @@ export class RedisLeases {
     return lease;
   }
 
-  /** Keeps the logs of all runs under way for which it is time, however long nothing was appended. Never rejects. */
+  /** Renews the expiry of all logs that are due, even without recent appends. Never rejects. */
   async keep(): Promise<void> {
     if (this.#isKeeping) return;
     const now_ms = this.#options.connection.time.now();
@@ -129,7 +130,7 @@ export class RedisLeases {
     this.#isKeeping = false;
   }
 
-  /** Calls `action` when everything that was asked for under the lease before is done. */
+  /** Calls `action` once all earlier requests under the lease are done. */
   async inTurn<Result>(lease: Lease, action: (held: RedisLease) => Promise<Result>): Promise<Result> {
     const held = this.#known.get(lease);
     if (!held) throw new StaleLeaseError(lease);
@@ -142,9 +143,9 @@ export class RedisLeases {
   }
 
   /**
-   * Writes what `compose` makes, of each entry its id, a space and its line, if the log ends as it should; when more is
-   * stored than was known, or less, `compose` is called again. `accepts_loss`: writes also behind a tail that was lost.
-   * `kept_ms`: how long the log is kept from now on, where that is to change.
+   * Writes the entries that `compose` returns (`<id> <line>`) if the log ends as expected. If more or less is stored
+   * than known, `compose` is called again. `accepts_loss`: also write after a lost tail. `kept_ms`: new expiry of the
+   * log; 0 leaves it unchanged.
    */
   async write(
     held: RedisLease,
@@ -174,13 +175,13 @@ export class RedisLeases {
     }
   }
 
-  /** How long the log of a run that ends in this way is kept. */
+  /** How long the log of a run with this end is kept. */
   keptAfter({ status }: RunEnd): number {
     const { ttl_ms, complete_ttl_ms } = this.#options;
     return status === 'complete' ? Math.min(complete_ttl_ms, ttl_ms) : ttl_ms;
   }
 
-  /** The run is no longer delivered under this lease. */
+  /** This lease no longer delivers the run. */
   ended(held: RedisLease, state: 'finished' | 'fenced'): void {
     held.state = state;
     this.#held.delete(held);
@@ -188,8 +189,9 @@ export class RedisLeases {
   }
 
   /**
-   * The same where the log is another's. It stays in the list until the reconciliation has read its log: where Redis has come back
-   * with an older state, the other is an earlier lease of this replica, which nothing delivers any more.
+   * Like {@link ended}, for a log that another lease has taken. The run stays on the list until the reconciliation has
+   * read its log: if Redis has come back with an older state, the other lease may be an earlier one of this replica
+   * that no longer delivers anything.
    */
   #fenced(held: RedisLease): void {
     held.state = 'fenced';
@@ -197,7 +199,7 @@ export class RedisLeases {
     this.#forget(held);
   }
 
-  /** Whether the log has the opening of this lease; undefined where Redis never acknowledged that there is one. */
+  /** Whether the log contains this lease's opening; undefined if Redis never acknowledged it. */
   async isOpened(lease: Lease): Promise<boolean | undefined> {
     const held = this.#known.get(lease);
     if (!held) return undefined;
@@ -208,12 +210,12 @@ export class RedisLeases {
     return opening !== undefined && tokenOf(opening) === held.token;
   }
 
-  /** Whether this replica holds that epoch, or may hold it. */
+  /** Whether this replica holds the epoch, or may hold it. */
   delivers(listed: ListedRun): boolean {
     return this.#delivered.has(nameOf(listed));
   }
 
-  /** Hands over a run that this replica holds and does not deliver, unless its log has changed since it was read. */
+  /** Hands over a run that this replica holds but doesn't deliver, unless its log has changed since it was read. */
   async handBack({ run, opening, epoch, last_id, prefix }: LogReader): Promise<void> {
     if (!opening) return;
     const next = epoch + 1;
@@ -223,7 +225,7 @@ export class RedisLeases {
     await this.#writeOpening({ run, epoch: next, line, last_id, token: this.#newToken() });
   }
 
-  /** Hands the run over if this lease still holds it; when that fails, it is made up for later. */
+  /** Hands the run over if this lease still holds it. A failed attempt is repeated later. */
   async release(lease: Lease): Promise<void> {
     const held = this.#known.get(lease);
     if (!held) return;
@@ -235,7 +237,7 @@ export class RedisLeases {
     }
   }
 
-  /** Gives back what could not be given back when it should have been; what fails now is left for another time. */
+  /** Gives back leases whose release failed earlier. Those that fail again are kept for the next call. */
   returnLeases(): Promise<void> {
     this.#returning ??= this.#returnLeases().finally(() => {
       this.#returning = undefined;
@@ -248,12 +250,12 @@ export class RedisLeases {
     for (let start = 0; start < unreturned.length; start += RETURNED_AT_ONCE) {
       const batch = unreturned.slice(start, start + RETURNED_AT_ONCE);
       const returned = await Promise.all(batch.map((held) => this.#tryToReturn(held)));
-      // Most likely it is Redis that does not work, and the others would only wait for the same failure.
+      // Redis itself is probably failing, so the remaining leases would only wait for the same failure.
       if (!returned.includes(true)) return;
     }
   }
 
-  /** True when there is nothing left to give back. Otherwise all others have their turn before this one. */
+  /** True if nothing is left to give back. Otherwise the lease moves to the end of the queue. */
   async #tryToReturn(held: RedisLease): Promise<boolean> {
     try {
       await this.#handOver(held);
@@ -278,7 +280,7 @@ export class RedisLeases {
     try {
       await this.write(held, entry, true);
     } catch (error) {
-      // Then there is nothing to hand over.
+      // A lost lease or log leaves nothing to hand over.
       if (!(error instanceof StaleLeaseError || error instanceof JournalGapError)) throw error;
     }
     if (held.state === 'held') this.ended(held, 'fenced');
@@ -291,11 +293,11 @@ export class RedisLeases {
       client.holdfastKeep(logKey(run), String(epoch), held.token, String(keep_ms)),
     );
     held.kept_at_ms = now_ms;
-    // What has ended meanwhile is kept no longer.
+    // A lease that has ended in the meantime isn't added again.
     if (this.#held.delete(held)) this.#held.add(held);
   }
 
-  /** Writes again what Redis has lost, if the log still ends with `last_id`; otherwise the next attempt to write tells. */
+  /** Writes lost entries again if the log still ends with `last_id`. Otherwise the next write attempt finds out. */
   async #restore(
     { lease, token }: RedisLease,
     last_id: string,
@@ -331,12 +333,12 @@ export class RedisLeases {
     this.#unreturned.add(held);
   }
 
-  /** Not waited for: a sweep finds out what stays in the list by mistake. */
+  /** Not awaited: a sweep removes entries that stay on the list by mistake. */
   #strike(held: RedisLease): void {
     if (this.#forget(held)) void this.#options.lists.remove(this.#listed(held.lease)).catch(ignore);
   }
 
-  /** True when it was the last lease for its epoch. */
+  /** True if this was the last lease for its epoch. */
   #forget(held: RedisLease): boolean {
     if (!held.isListed) return false;
     held.isListed = false;
@@ -347,7 +349,7 @@ export class RedisLeases {
     return left === 0;
   }
 
-  /** Writes the opening of an epoch if `last_id` is still the last entry of the log. */
+  /** Writes an epoch's opening if `last_id` is still the log's last entry. */
   #writeOpening(
     { run, epoch, line, last_id, token }: WrittenOpening,
     connection: RedisConnection = this.#options.connection,
@@ -358,7 +360,7 @@ export class RedisLeases {
     );
   }
 
-  /** Tells one opening of an epoch from another one, after Redis has forgotten the first. */
+  /** Distinguishes two openings of the same epoch, after Redis has lost the first. */
   #newToken(): string {
     return `${this.#tokenPrefix}${(++this.#opened).toString(36)}`;
   }

@@ -15,32 +15,33 @@ import { FINAL_STATUSES, type Owner, type RunEnd, type RunId, type Takeover } fr
 import type { RawEntry } from './scripts.ts';
 
 /*
- * The log of a run is a stream. The id of an entry is `<epoch>-<number>`, and its field `l` a line, with its checksum or a proof:
+ * The log of a run is a stream. The id of an entry is `<epoch>-<number>`; its field `l` is a line with a checksum or a
+ * proof:
  *
  *   number 0              the opening of the epoch; its field `t` is unique to one acquisition
  *   number seq + 1        a record that ends with event seq
  *   the highest number    the end of the run
  *
- * A stream takes no id that is not above its last one. So the opening of an epoch excludes every writer of an earlier
- * epoch, and the end excludes every writer that does not open another epoch, which the scripts prevent.
+ * A stream rejects ids that don't exceed its last one. So the opening of an epoch excludes writers of earlier epochs,
+ * and the end excludes every writer that doesn't open another epoch, which the scripts prevent.
  */
 
 const VERSION = 1;
-/** What openings and ends are proven for. An opening names its epoch and its owner itself. */
+/** The places that openings and ends are proven for. An opening itself names its epoch and owner. */
 const OPENING = 'opening';
 const END = 'end';
-/** The highest number a stream can hold. JavaScript cannot represent it as a number. */
+/** The highest number that a stream supports. JavaScript can't represent it as a number. */
 export const END_NUMBER = '18446744073709551615';
 
 export interface Opening {
   readonly run: RunId;
   readonly epoch: number;
   readonly owner: Owner;
-  /** The replica that delivers the run in this epoch; absent when it was released. */
+  /** The replica that delivers the run in this epoch; absent if it was released. */
   readonly holder?: string;
-  /** The last event of the epochs before this one; -1 when they had not even a header. */
+  /** The last event before this epoch; -1 if there wasn't even a header. */
   readonly base: number;
-  /** Of {@link StoredRun}, up to this epoch. */
+  /** See {@link StoredRun}; up to this epoch. */
   readonly takeovers: readonly Takeover[];
 }
 
@@ -52,7 +53,7 @@ export const endId = (epoch: number): string => `${epoch}-${END_NUMBER}`;
 export interface EntryId {
   readonly epoch: number;
   readonly kind: 'opening' | 'record' | 'end';
-  /** Of a record, the event it ends with. */
+  /** For a record, its last event. */
   readonly seq: number;
 }
 
@@ -62,22 +63,22 @@ export function parseId(id: string): EntryId {
   return { epoch: Number(epoch), kind, seq: Number(number) - 1 };
 }
 
-/** `seal`: the store's. */
+/** `seal`: the store's seal. */
 export const encodeOpening = (opening: Opening, seal: Seal | undefined): string =>
   checkedLine(withProof(JSON.stringify({ v: VERSION, ...opening }), seal?.for(opening.run), OPENING));
 
-/** `seq`: of the last event, so that a reader knows when some are missing. `seal`: the one of the epoch that ends. */
+/** `seq`: the last event, so that a reader notices missing ones. `seal`: the seal of the epoch that ends. */
 export const encodeEnd = (end: RunEnd, seq: number, seal: Seal | undefined): string =>
   checkedLine(withProof(JSON.stringify({ ...end, seq }), seal, END));
 
-/** The beginning of an epoch that may be believed. */
+/** An epoch whose opening was verified. */
 export interface OpenedEpoch {
   readonly opening: Opening;
-  /** Of everything else in it; undefined in a store that has none. */
+  /** Seals the rest of the epoch; undefined if the store has no seal. */
   readonly seal: Seal | undefined;
 }
 
-/** The opening in an entry, or why it is none of this run that can be believed. `seal`: the store's. */
+/** The verified opening of an entry, or why it isn't one of this run. `seal`: the store's seal. */
 export function decodeOpening(
   [id, fields]: RawEntry,
   run: RunId,
@@ -92,7 +93,7 @@ export function decodeOpening(
   return { value: { opening, seal: epochSeal(seal, run, owner, epoch, read.value.isProven) } };
 }
 
-/** The end in an entry, or why there is none. `seal`: the one of its epoch. */
+/** The end in an entry, or why there is none. `seal`: the seal of its epoch. */
 export function decodeEnd(
   [, fields]: RawEntry,
   seal: Seal | undefined,
@@ -117,7 +118,7 @@ function saidIn(fields: readonly Buffer[], seal: Seal | undefined, place: string
   return isObject(said) ? { value: { ...believed.value, said } } : { reason: 'not JSON' };
 }
 
-/** The line of a record. `seal`: the one of its epoch. */
+/** The line of a record. `seal`: the seal of its epoch. */
 export const encodeLine = (record: JournalRecord, seal: Seal | undefined): string =>
   encodePlainRecord(record, seal) ?? encodeRecord(record, seal);
 
@@ -131,19 +132,19 @@ export function decodeEntry([id, fields]: RawEntry, seal: Seal | undefined): Dec
   return { reason: 'a record in the place of another' };
 }
 
-/** Where a log is read from when it is not read from its first entry on. */
+/** Where to start reading a log, other than at its first entry. */
 export interface ReadingPoint {
   readonly opened: OpenedEpoch;
-  /** Of the last event before it. */
+  /** The last event before this point. */
   readonly seq: number;
   readonly last_id: string;
 }
 
-/** Reads a log, one entry after another. */
+/** Reads a log one entry at a time. */
 export class LogReader {
   readonly run: RunId;
   readonly prefix: JournalPrefix;
-  /** The store's. */
+  /** The store's seal. */
   readonly #seal: Seal | undefined;
   #opened: OpenedEpoch | undefined;
   #end: RunEnd | undefined;
@@ -157,7 +158,7 @@ export class LogReader {
     this.prefix = new JournalPrefix(from?.seq);
   }
 
-  /** Of the latest epoch whose opening can be believed; undefined when the owner of the run is unknown. */
+  /** The opening of the latest verified epoch; undefined if the run's owner is unknown. */
   get opening(): Opening | undefined {
     return this.#opened?.opening;
   }
@@ -171,12 +172,12 @@ export class LogReader {
     return parseId(this.#last_id).epoch;
   }
 
-  /** The replica that opened the latest epoch; undefined when it was released, and when that cannot be read. */
+  /** The replica that opened the latest epoch; undefined if the epoch was released or can't be read. */
   get holder(): string | undefined {
     return this.opening?.epoch === this.epoch ? this.opening.holder : undefined;
   }
 
-  /** Undefined while the run lasts. The time at which a damaged run ended may be unknown. */
+  /** Undefined while the run lasts. The end time of a damaged run may be unknown (0). */
   get end(): RunEnd | undefined {
     if (parseId(this.#last_id).kind !== 'end') return undefined;
     return this.prefix.damage ? { at_ms: 0, ...this.#end, status: 'recovered_from_partial' } : this.#end;
@@ -204,7 +205,7 @@ export class LogReader {
       return;
     }
     this.prefix.rewind(opened.opening.base);
-    // What was delivered in an epoch that is gone may have been replaced by what an earlier one wrote.
+    // An earlier epoch's writes may have replaced what the missing epoch delivered.
     if (isAnyMissing(opened.opening, before)) this.prefix.break('the opening of an earlier epoch is missing');
     this.#opened = opened;
   }
@@ -220,13 +221,13 @@ export class LogReader {
   }
 }
 
-/** Whether an epoch that has delivered something the later one builds on was not among those that were read. */
+/** Whether the epochs read so far lack one that delivered events that the new epoch builds on. */
 function isAnyMissing({ base, takeovers }: Opening, before: Opening | undefined): boolean {
   const read = before?.takeovers.length ?? 0;
   return takeovers.slice(read).some(({ seq }) => seq < base);
 }
 
-/** What distinguishes an opening from another one of the same epoch. */
+/** Distinguishes an opening from another one of the same epoch. */
 export const tokenOf = ([, fields]: RawEntry): string => (fields[3] ?? EMPTY).toString();
 
 const EMPTY = Buffer.alloc(0);

@@ -3,9 +3,9 @@ import type { ListedRun, RedisRunLists } from './run-index.ts';
 import type { RedisRuns } from './runs.ts';
 
 /**
- * Compares what Redis says this replica delivers with what it delivers. Redis may come back with an older state, in which a
- * run is running that has ended since: as long as its replica gives signs of life, no other one would ever touch it, and
- * its readers would wait. Such a run is handed over, so that a client or the salvage can have it.
+ * Compares the runs that this replica delivers with what Redis says it delivers. Redis may come back with an older
+ * state in which a finished run is still running. While this replica lives, no other would touch that run and its
+ * readers would wait, so it is handed over to clients and the salvage.
  */
 export class Reconciliation {
   readonly #leases: RedisLeases;
@@ -21,7 +21,7 @@ export class Reconciliation {
     this.#replica = replica;
   }
 
-  /** Rejects when Redis fails; what was not compared then is compared the next time. */
+  /** Rejects if Redis fails; the next call compares the rest. */
   compare(): Promise<void> {
     this.#comparing ??= this.#compare().finally(() => {
       this.#comparing = undefined;
@@ -37,7 +37,7 @@ export class Reconciliation {
 
   async #handBack(listed: ListedRun): Promise<void> {
     const log = await this.#runs.whole(listed.run);
-    // It may have been taken while the list was read.
+    // This replica may have acquired the run while the list was read.
     if (this.#leases.delivers(listed)) return;
     const isHeld = log && !log.end && log.epoch === listed.epoch && log.holder === this.#replica;
     if (isHeld) await this.#leases.handBack(log);

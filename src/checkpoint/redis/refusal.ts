@@ -3,7 +3,7 @@ import { StoreConfigurationError } from '../store.ts';
 interface Refusal {
   readonly pattern: RegExp;
   readonly remedy: string;
-  /** Waiting does not help. */
+  /** Retrying can't help. */
   readonly permanent: boolean;
 }
 
@@ -46,13 +46,13 @@ const REFUSALS: readonly Refusal[] = [
 const UNREACHABLE =
   'start it, correct the URL, or serve without checkpoints meanwhile with checkpoint.on_unreachable: warn';
 
-/** Redis cannot be used yet. */
+/** Redis isn't usable yet. */
 export class UnreachableRedisError extends StoreConfigurationError {}
 
-/** A retry cannot succeed. */
+/** Whether a retry can't succeed. */
 export const isPermanent = (error: unknown): boolean => refusalIn(reasonOf(error))?.permanent === true;
 
-/** `name`: of the server, without user and password. */
+/** `name`: the server, without user and password. */
 export function refusalOf(name: string, error: unknown): StoreConfigurationError {
   if (error instanceof StoreConfigurationError) return error;
   const reason = reasonOf(error);
@@ -64,7 +64,7 @@ export function refusalOf(name: string, error: unknown): StoreConfigurationError
 const refusalIn = (reason: string): Refusal | undefined =>
   REFUSALS.find(({ pattern }) => pattern.test(reason));
 
-/** Redis could not be asked, or refused. Unlike an error of the client, it does not contain what was sent. */
+/** Redis was unreachable or refused a command. Unlike the client's errors, this one doesn't contain the command. */
 export class RedisFailureError extends Error {
   override readonly name = 'RedisFailureError';
   readonly reason: string;
@@ -76,7 +76,7 @@ export class RedisFailureError extends Error {
   }
 }
 
-/** `ECONNREFUSED 127.0.0.1:6379`, or what Redis answered. */
+/** `ECONNREFUSED 127.0.0.1:6379`, or the error that Redis returned. */
 export function reasonOf(error: unknown): string {
   if (error instanceof RedisFailureError) return error.reason;
   const { lastNodeError, errors, code, address, port, message } = error as {
@@ -87,7 +87,7 @@ export function reasonOf(error: unknown): string {
     readonly port?: number;
     readonly message?: string;
   };
-  // From a cluster in which no node answers, and from a host with several addresses.
+  // Nested errors come from a cluster in which no node answers, and from a host with several addresses.
   const inner = lastNodeError ?? errors?.at(-1);
   if (inner !== undefined && inner !== null) return reasonOf(inner);
   if (code !== undefined) return address === undefined ? `${code} ${message}` : `${code} ${address}:${port}`;

@@ -10,20 +10,21 @@ const REPLICA_ID_BYTES = 16;
 export interface RedisReplicasOptions {
   readonly connection: RedisConnection;
   readonly lease_ms: number;
-  /** How long it is kept what a replica leaves when it dies. */
+  /** How long a dead replica's keys are kept. */
   readonly keep_ms: number;
-  /** Redis does not take signs of life any more. Called once per outage. */
+  /** Redis no longer accepts signs of life. Called once per outage. */
   onOutage(error: Error): void;
   onRecovery(outage_ms: number): void;
-  /** After every sign of life. */
+  /** Called after every sign of life. */
   onBeat(): void;
 }
 
 /**
- * Which replicas are alive: one key for each, which Redis expires by its own clock. The clocks of replicas do not matter.
+ * Tracks live replicas with one key each, which Redis expires by its own clock, so that the replicas' clocks don't
+ * matter.
  */
 export class RedisReplicas {
-  /** Of this replica, from this start on. */
+  /** Identifies this replica until it restarts. */
   readonly id = randomBytes(REPLICA_ID_BYTES).toString('base64url');
   readonly #options: RedisReplicasOptions;
   #cancelTimer = () => {};
@@ -34,7 +35,7 @@ export class RedisReplicas {
     this.#options = options;
   }
 
-  /** Gives signs of life from now on. `fault`: why Redis does not take them yet. */
+  /** Starts giving signs of life. `fault`: why Redis doesn't accept them yet. */
   start(fault?: Error): void {
     if (fault) this.#fail(fault);
     const beat = () => void this.beat().catch(ignore);
@@ -49,7 +50,7 @@ export class RedisReplicas {
     connection.client.on('ready', beat);
   }
 
-  /** Gives a sign of life. Rejects when Redis does not take it. */
+  /** Gives a sign of life. Rejects if Redis doesn't accept it. */
   beat(): Promise<void> {
     this.#beating ??= this.#beat().finally(() => {
       this.#beating = undefined;
@@ -57,7 +58,7 @@ export class RedisReplicas {
     return this.#beating;
   }
 
-  /** The runs of this replica are lost from now on. */
+  /** Stops the signs of life. This replica's runs count as lost from then on. */
   async stop(): Promise<void> {
     this.#cancelTimer();
     await this.#beating?.catch(ignore);
@@ -68,7 +69,7 @@ export class RedisReplicas {
     const { connection, lease_ms } = this.#options;
     const left_ms = await connection.ask((client) => client.pttl(aliveKey(replica)));
     if (left_ms >= 0) return { state: 'alive', silent_ms: Math.max(lease_ms - left_ms, 0) };
-    // Redis was away, or this replica was: others may not have had the time to connect and to renew their keys.
+    // After an outage of Redis or of this replica, others may not have had time to reconnect and renew their keys.
     return connection.time.now() - connection.fault_ms < lease_ms + RECONNECT_WITHIN_MS
       ? { state: 'alive', silent_ms: lease_ms }
       : { state: 'lost' };
@@ -98,7 +99,7 @@ export class RedisReplicas {
     const { connection, keep_ms } = this.#options;
     const steps = [
       this.#renew(),
-      // Every time, because Redis may have lost them.
+      // Renewed every time, because Redis may have lost them.
       connection.ask((client) => client.sadd(replicasKey(this.id), this.id)),
       connection.ask((client) => client.pexpire(replicasKey(this.id), keep_ms)),
       connection.ask((client) => client.pexpire(runsKey(this.id), keep_ms)),
@@ -112,7 +113,7 @@ export class RedisReplicas {
     try {
       await connection.ask((client) => client.set(key, '', 'PX', lease_ms));
     } catch (error) {
-      // A Redis that is full takes nothing more, but lets live on what it has.
+      // A full Redis rejects new values but still extends existing keys.
       if (error instanceof RedisFailureError && error.reason.startsWith('OOM'))
         await connection.ask((client) => client.pexpire(key, lease_ms));
       throw error;

@@ -4,32 +4,32 @@ import { RedisConnection, type RedisConnectionOptions } from './connection.ts';
 
 /** `checkpoint.replication`. */
 export interface ReplicationSettings {
-  /** How many replicas of Redis have to have the opening of an epoch before its lease is given. 0: none. */
+  /** How many replicas of Redis must have an epoch's opening before its lease is granted. 0: none. */
   readonly wait_replicas: number;
   readonly wait_ms: number;
 }
 
-/** Thrown by `acquire`: Redis has the opening, and might lose it in a failover. The lease is given back. */
+/** Thrown by `acquire`: Redis has the opening but might lose it in a failover. The lease is given back. */
 export class NotReplicatedError extends Error {
   override readonly name = 'NotReplicatedError';
 }
 
 /**
- * Waits until replicas of Redis have what was written through this connection. It is a connection of its own, because `WAIT`
- * holds up whatever is sent behind it on the same one: appends and signs of life must not wait for a replica that is away.
+ * Waits until replicas of Redis have what was written through this connection. A separate connection, because `WAIT`
+ * blocks all later commands on the same one, and a missing replica must not delay appends and signs of life.
  */
 export class Replication {
   readonly connection: RedisConnection;
   readonly #settings: ReplicationSettings;
-  /** How often the connection has broken: on another one, `WAIT` knows nothing of what was written before. */
+  /** How often the connection has broken. On a new connection, `WAIT` doesn't cover earlier writes. */
   #breaks = 0;
-  /** The `WAIT` under way, and the one after it. Neither is more than one, however many openings there are. */
+  /** The current `WAIT` and the next one. There is at most one of each, however many openings wait. */
   #current: Promise<unknown> | undefined;
   #next: Promise<number> | undefined;
 
   constructor(address: RedisAddress, settings: ReplicationSettings, options: RedisConnectionOptions) {
     const { command_ms = COMMAND_MS } = options;
-    // An opening may be behind one `WAIT`.
+    // An opening may have to wait behind one `WAIT`.
     this.connection = new RedisConnection(address, { ...options, command_ms: command_ms + settings.wait_ms });
     this.#settings = settings;
     this.connection.client.on('close', () => {
@@ -38,8 +38,8 @@ export class Replication {
   }
 
   /**
-   * Calls `write`, and resolves with what it does once enough replicas have what it has written. Rejects with a
-   * {@link NotReplicatedError} when they do not have it in time, or when that cannot be known.
+   * Calls `write` and resolves with its reply once enough replicas have the written data. Rejects with a {@link
+   * NotReplicatedError} if they don't in time, or if that can't be determined.
    */
   async replicated<Reply>(write: (connection: RedisConnection) => Promise<Reply>): Promise<Reply> {
     const { wait_replicas, wait_ms } = this.#settings;
@@ -58,7 +58,9 @@ export class Replication {
     return reply;
   }
 
-  /** How many replicas have everything that was written before: one `WAIT` for all that ask while another is under way. */
+  /**
+   * The number of replicas that have everything written before. Callers that arrive during one `WAIT` share the next.
+   */
   async #wait(): Promise<number> {
     const { wait_replicas, wait_ms } = this.#settings;
     await this.#current;

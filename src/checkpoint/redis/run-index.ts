@@ -17,11 +17,11 @@ import { indexKey, RELEASED_LISTS, REPLICAS_KEYS, runsKey } from './keys.ts';
 export interface RedisRunIndexOptions {
   readonly connection: RedisConnection;
   readonly seal: Seal | undefined;
-  /** Of a run. */
+  /** How long a run is kept. */
   readonly ttl_ms: number;
 }
 
-/** The runs of each owner, under one key: one slot of a cluster holds all of them, and they expire together. */
+/** Keeps each owner's runs under one key, so that they share a cluster slot and expire together. */
 export class RedisRunIndex implements RunIndex {
   readonly #connection: RedisConnection;
   readonly #seal: Seal | undefined;
@@ -33,7 +33,7 @@ export class RedisRunIndex implements RunIndex {
     this.#keep_ms = ttl_ms + RUN_LASTS_MS;
   }
 
-  /** Sent without being waited for: in a cluster the index may be on a server that is away while that of the run is not. */
+  /** Not awaited: in a cluster, the index's server may be away while the run's isn't. */
   add(owner: Owner, run: RunId, header: RunHeader): void {
     const began_ms = Math.floor(header.created_at_ms);
     const values = [
@@ -47,7 +47,7 @@ export class RedisRunIndex implements RunIndex {
       .catch(ignore);
   }
 
-  /** `header`: of the run; without it the entry stays, until it is found that its run is gone. */
+  /** `header`: the run's header. Without it the entry stays until its run is found to be gone. */
   async remove(owner: Owner, run: RunId, header: RunHeader | undefined): Promise<void> {
     if (!header) return;
     const { created_at_ms, thread } = header;
@@ -80,10 +80,10 @@ export class RedisRunIndex implements RunIndex {
 
 const ignore = () => {};
 
-/** What one step through a list asks for. */
+/** How many entries one step through a list requests. */
 const STEP = '256';
 
-/** One run in the list of one replica, or of what was released. */
+/** A run on a replica's list or on a list of released runs. */
 export interface ListedRun {
   readonly list: string;
   readonly run: RunId;
@@ -91,14 +91,14 @@ export interface ListedRun {
 }
 
 /**
- * The runs that may have become orphans, so that a sweep does not have to scan all runs. A run is listed before it is
- * held and struck off after it is let go, so a sweep has to look at the listed runs and at no others.
+ * Lists runs that may have become orphans, so that a sweep needn't scan all runs. A run is listed before it is held and
+ * removed after it is let go, so the lists are complete.
  */
 export class RedisRunLists {
   readonly #connection: RedisConnection;
   readonly #keep_ms: number;
 
-  /** `keep_ms`: how long a list is kept that nothing is added to. */
+  /** `keep_ms`: how long a list is kept after its last addition. */
   constructor(connection: RedisConnection, keep_ms: number) {
     this.#connection = connection;
     this.#keep_ms = keep_ms;
@@ -116,7 +116,7 @@ export class RedisRunLists {
     await this.#connection.ask((client) => client.srem(runsKey(list), `${run}:${epoch}`));
   }
 
-  /** Runs that were released and runs of replicas that are lost, step by step. */
+  /** Yields released runs and the runs of lost replicas in batches. */
   async *unheld(isLost: (replica: string) => Promise<boolean>): AsyncGenerator<readonly ListedRun[]> {
     const counts = RELEASED_LISTS.map(async (list) => ({
       list,
@@ -136,7 +136,7 @@ export class RedisRunLists {
     }
   }
 
-  /** What one list has, step by step. */
+  /** Yields one list's runs in batches. */
   async *listed(list: string): AsyncGenerator<readonly ListedRun[]> {
     let cursor = '0';
     do {
@@ -148,7 +148,7 @@ export class RedisRunLists {
     } while (cursor !== '0');
   }
 
-  /** A replica that comes back enters itself again. */
+  /** Removes a lost replica without runs. If it comes back, it adds itself again. */
   async #forget(key: string, replica: string): Promise<void> {
     const left = await this.#connection.ask((client) => client.exists(runsKey(replica)));
     if (left === 0) await this.#connection.ask((client) => client.srem(key, replica));

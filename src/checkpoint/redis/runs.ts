@@ -17,7 +17,7 @@ import {
 } from './log.ts';
 import type { RawEntry } from './scripts.ts';
 
-/** What one reply holds at most. */
+/** Maximum number of entries per reply. */
 const PAGE = 256;
 
 /** The latest epoch of a run, without its records. */
@@ -26,14 +26,14 @@ export interface LatestEpoch {
   readonly isFinished: boolean;
 }
 
-/** Runs that need not be read from the beginning again, the most recently read ones. */
+/** How many recently read runs are remembered as sound. */
 const SOUND_RUNS_MAX = 10_000;
 
-/** Reads logs. */
+/** Reads logs of runs, remembering which ones were sound. */
 export class RedisRuns {
   readonly #connection: RedisConnection;
   readonly #seal: Seal | undefined;
-  /** Up to which event a run was found sound, so that reading on from there misses no damage before it. */
+  /** The event up to which a run was found undamaged, so that a later read may start there. */
   readonly #sound = new Map<RunId, number>();
 
   constructor(connection: RedisConnection, seal: Seal | undefined) {
@@ -41,7 +41,7 @@ export class RedisRuns {
     this.#seal = seal;
   }
 
-  /** The whole log; undefined when there is none. */
+  /** The whole log; undefined if there is none. */
   async whole(run: RunId): Promise<LogReader | undefined> {
     const reader = new LogReader(run, this.#seal);
     await this.readOn(reader);
@@ -51,11 +51,11 @@ export class RedisRuns {
     return reader;
   }
 
-  /** From the cursor `from` on; undefined when the whole log has to be read to find out what comes after it. */
+  /** The log from the cursor `from`; undefined if only reading the whole log can tell what follows the cursor. */
   async tail(run: RunId, from: number): Promise<LogReader | undefined> {
     const sound_seq = this.#sound.get(run);
     if (sound_seq === undefined) return undefined;
-    // Of all entries with events after the cursor, this is the lowest number one could have.
+    // The lowest possible number of an entry with events after the cursor.
     const reply = await this.#latest(run, recordNumber(from + 1), PAGE);
     if (!reply) return undefined;
     const { last_id, opened, entries } = reply;
@@ -70,7 +70,7 @@ export class RedisRuns {
     return reader;
   }
 
-  /** `unproven`: there is one, of which nothing can be believed. */
+  /** `unproven`: the latest epoch exists, but its opening couldn't be verified. */
   async latest(run: RunId): Promise<LatestEpoch | 'unproven' | undefined> {
     const reply = await this.#latest(run, END_NUMBER, 1);
     if (!reply?.opened) return reply?.isOpened ? 'unproven' : undefined;
@@ -96,13 +96,13 @@ export class RedisRuns {
     };
   }
 
-  /** Of a finished run: nothing is ever written to it again. */
+  /** Removes a finished run's log, to which nothing is ever written again. */
   async remove(run: RunId): Promise<void> {
     this.#sound.delete(run);
     await this.#connection.ask((client) => client.unlink(logKey(run)));
   }
 
-  /** Takes in what comes behind what was read. */
+  /** Reads the entries after those already read. */
   async readOn(reader: LogReader): Promise<void> {
     const key = logKey(reader.run);
     let page: readonly RawEntry[];
@@ -114,7 +114,7 @@ export class RedisRuns {
   }
 }
 
-/** The event before the first of the entries, or the last one there is when there are none; undefined if not known. */
+/** The event before the first entry, or the last event if there are no entries; undefined if unknown. */
 function seqBefore(
   first: RawEntry | undefined,
   last: EntryId,

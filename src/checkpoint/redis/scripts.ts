@@ -4,8 +4,8 @@ import { END_NUMBER } from './log.ts';
 import { RedisFailureError } from './refusal.ts';
 
 /*
- * Each is one atomic step on the log of one run, on one note, or on the index of one owner. The caller passes the entry
- * that it takes for the last one; if it is mistaken, the script writes nothing and returns the actual one.
+ * Each script is one atomic step on one run's log, one note or one owner's index. The caller passes what it expects to
+ * be the last entry; if that is wrong, the script writes nothing and returns the actual one.
  */
 
 const last = `redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]`;
@@ -23,9 +23,10 @@ redis.call('PEXPIRE', KEYS[1], ARGV[5])
 return false`;
 
 /**
- * KEYS: logs. ARGV, for each of them: `<last id> <token> <number of new entries> <ttl_ms, or 0 for the one it has>`, then for
- * each new entry `<id> <line>`. What is wrong with one log does not keep the others from being written. Returns false
- * when all were, otherwise for each log false, why nothing was written, or in a list of one what went wrong.
+ * KEYS: logs. ARGV, for each log: `<last id> <token> <number of new entries> <ttl_ms, or 0 to leave it unchanged>`,
+ * then `<id> <line>` for each new entry. A problem with one log doesn't prevent writes to the others. Returns false if
+ * all were written. Otherwise returns for each log: false, the reason nothing was written, or a one-element list with
+ * an error.
  */
 const WRITE = `
 local function write(log, at, last_id, token, count, ttl_ms)
@@ -61,7 +62,9 @@ for k = 1, #KEYS do
 end
 return isAny and results`;
 
-/** KEYS: log. ARGV: epoch, token, ttl_ms. Keeps what is under way in this epoch, and nothing that has ended or was taken over. */
+/**
+ * KEYS: log. ARGV: epoch, token, ttl_ms. Renews the expiry only if this epoch is the latest and the run hasn't ended.
+ */
 const KEEP = `
 local opening = ${entry(`ARGV[1] .. '-0'`)}
 if not opening or opening[2][4] ~= ARGV[2] then return false end
@@ -69,7 +72,7 @@ local epoch, number = string.match(${last}[1], '^(%d+)-(%d+)$')
 if epoch == ARGV[1] and number ~= '${END_NUMBER}' then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
 return false`;
 
-/** KEYS: log. ARGV: smallest number of an entry of the latest epoch that is asked for, how many at most. */
+/** KEYS: log. ARGV: the smallest number of the wanted entries in the latest epoch, their maximum count. */
 const TAIL = `
 local last = ${last}
 if not last then return false end
@@ -77,14 +80,16 @@ local epoch = string.match(last[1], '^%d+')
 local opening = ${entry(`epoch .. '-0'`)}
 return {last[1], opening or {}, redis.call('XRANGE', KEYS[1], epoch .. '-' .. ARGV[1], '+', 'COUNT', ARGV[2])}`;
 
-/** KEYS: note. ARGV: what it must be if there is one, what it is to be, ttl_ms. */
+/** KEYS: note. ARGV: expected value if the note exists, new value, ttl_ms. */
 const REPLACE = `
 local kept = redis.call('GET', KEYS[1])
 if kept and kept ~= ARGV[1] then return kept end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return false`;
 
-/** KEYS: index. ARGV: when the run began, entry, the time before which no run needs an entry, -1 - how many at most, ttl_ms. */
+/**
+ * KEYS: index. ARGV: the run's start time, entry, time before which entries are dropped, -1 - maximum count, ttl_ms.
+ */
 const ENTER = `
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', '(' .. ARGV[3])
 redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])
@@ -100,10 +105,10 @@ export const REDIS_SCRIPTS = {
   holdfastReplace: { lua: REPLACE, numberOfKeys: 1 },
 };
 
-/** Nothing was written, because the last entry is this one, or the opening has this token. Empty for what is not there. */
+/** Nothing was written: the actual last entry and the token of the actual opening. Empty if absent. */
 export type Mismatch = readonly [last_id: string, token: string];
 
-/** An id, and names and values of fields in turn. */
+/** An id, and alternating names and values of fields. */
 export type RawEntry = readonly [id: Buffer, fields: readonly Buffer[]];
 
 declare module 'ioredis' {
@@ -123,7 +128,7 @@ declare module 'ioredis' {
       readonly [last_id: Buffer, opening: RawEntry | readonly [], entries: readonly RawEntry[]] | null,
       Context
     >;
-    /** Null when it was replaced, or else what the note is. */
+    /** Null if the note was written; otherwise its current value. */
     holdfastReplaceBuffer(
       note: string,
       expected: Buffer,
@@ -133,15 +138,14 @@ declare module 'ioredis' {
   }
 }
 
-/** What is to be written to one log. */
 export interface LogWrite {
   readonly log: string;
-  /** The entry that it takes for the last one, and the token of the opening of its epoch. */
+  /** The expected last entry, and the token of its epoch's opening. */
   readonly last_id: string;
   readonly token: string;
-  /** Of each new entry the id, a space and the line. */
+  /** Each new entry as `<id> <line>`. */
   readonly entries: readonly string[];
-  /** How long the log is kept from now on; 0 where that does not change. */
+  /** The log's new expiry; 0 leaves it unchanged. */
   readonly kept_ms: number;
 }
 
@@ -149,12 +153,12 @@ interface DueWrite extends PromiseWithResolvers<Mismatch | undefined> {
   readonly write: LogWrite;
 }
 
-/** How many logs one call writes at most: Redis does nothing else meanwhile. */
+/** Maximum number of logs per call, because Redis does nothing else while a script runs. */
 const LOGS_PER_CALL = 64;
 
 /**
- * Writes to logs. All writes that are asked for in the same turn, as those of all runs that are stored at one tick, are
- * calls for up to 64 logs each. In a cluster, whose logs are on different servers, each is a call of its own.
+ * Writes to logs. Writes requested in the same turn, such as those of all runs stored at one tick, share calls of up to
+ * 64 logs each. In a cluster, whose logs are on different servers, each write is a separate call.
  */
 export class LogWrites {
   readonly #connection: RedisConnection;
@@ -166,7 +170,7 @@ export class LogWrites {
     this.#per_call = connection.client instanceof Cluster ? 1 : LOGS_PER_CALL;
   }
 
-  /** Resolves with undefined when it was written. */
+  /** Resolves with undefined if it was written. */
   write(write: LogWrite): Promise<Mismatch | undefined> {
     const due = { write, ...Promise.withResolvers<Mismatch | undefined>() };
     if (this.#due.length === 0) queueMicrotask(() => this.#send());

@@ -6,7 +6,7 @@ import { REPLICAS_KEYS } from './keys.ts';
 /** The first version with `SET … NX GET`. Valkey reports the version of Redis that it is compatible with. */
 const VERSION_MIN = 7;
 
-/** Rejects when the server is too old. Accepts a server that does not report its version. */
+/** Rejects if the server is too old. Accepts a server that doesn't report its version. */
 export async function requireVersion(name: string, client: RedisClient): Promise<void> {
   const information = await client.info('server').catch(() => '');
   const version = fieldOf(information, 'redis_version');
@@ -16,27 +16,27 @@ export async function requireVersion(name: string, client: RedisClient): Promise
   );
 }
 
-/** Rejects when the server is one of several that share the keys, and the client would ask no other. */
+/** Rejects if the server belongs to a cluster but the client isn't a cluster client. */
 export async function requireAllKeys(client: RedisClient): Promise<void> {
   if (!(client instanceof Cluster)) await Promise.all(REPLICAS_KEYS.map((key) => client.exists(key)));
 }
 
-/** The servers that are written to, as they are known now. */
+/** The currently known servers that accept writes. */
 export const serversOf = (client: RedisClient): Redis[] =>
   client instanceof Cluster ? client.nodes('master') : [client];
 
-/** One field of `INFO`. */
+/** The value of one `INFO` field. */
 export const fieldOf = (information: string, field: string): string | undefined =>
   new RegExp(`^${field}:(.*?)\\r?$`, 'm').exec(information)?.[1];
 
-/** Undefined where the server, as many managed ones, does not say. */
+/** Undefined if the server doesn't reveal the setting, as with many managed ones. */
 export async function settingOf(server: Redis, name: string): Promise<string | undefined> {
   const reply = await server.config('GET', name).catch(() => []);
   const value = (reply as readonly unknown[])[1];
   return value === undefined ? undefined : String(value);
 }
 
-/** How the servers are set up such that they may lose what they have acknowledged, each way once. Never rejects. */
+/** Ways in which the servers' configuration may lose acknowledged writes, without duplicates. Never rejects. */
 export async function durabilityDoubts(client: RedisClient): Promise<readonly string[]> {
   const doubts = await Promise.all(serversOf(client).map(doubtsOf));
   return [...new Set(doubts.flat())];

@@ -36,39 +36,42 @@ import { type ListedRun, RedisRunIndex, RedisRunLists } from './run-index.ts';
 import { RedisRuns } from './runs.ts';
 import { durabilityDoubts } from './server-checks.ts';
 
-/** The `rewritable_bytes` of a store for which they are not configured. */
+/** Default of `rewritable_bytes`. */
 const REWRITABLE_BYTES = 32 * 1024;
-/** How often a takeover is tried because the holder appends something meanwhile. */
+/** How often a takeover is retried while the holder keeps appending. */
 const TAKEOVERS_MAX = 20;
-/** How often what Redis says this replica holds is compared with what it holds, besides after every reconnection. */
+/** How often this replica reconciles its runs with Redis, besides after every reconnection. */
 const COMPARE_EVERY_BEATS = 10 * BEATS_PER_LEASE;
-/** What replicas have under way and leave behind is there for this many leases, however short ended runs are kept. */
+/** Keys of running runs and of dead replicas live at least this many leases, however briefly finished runs are kept. */
 const KEPT_LEASES = 10;
 
 export interface RedisStoreOptions extends RedisConnectionOptions {
   readonly address: RedisAddress;
-  /** How long a run is kept after its end. One under way is kept as long as its replica lives. */
+  /** How long a run is kept after its end. A running one is kept for as long as its replica lives. */
   readonly ttl_ms: number;
-  /** The same of a complete run, where that is less. */
+  /** How long a complete run is kept, if shorter. */
   readonly complete_ttl_ms?: number;
   readonly lease_ms: number;
-  /** What is kept of what was stored of each run under way, to store it again if Redis loses it. Default 32 Ki. */
+  /**
+   * How many bytes of each running run's stored entries are kept in memory, to write them again if Redis loses them.
+   * Default 32 Ki.
+   */
   readonly rewritable_bytes?: number;
   readonly replication?: ReplicationSettings | undefined;
-  /** Encrypts what is stored, or proves it. Without one, whatever Redis says is believed. */
+  /** Encrypts or proves stored data. Without a seal, Redis is trusted. */
   readonly seal?: Seal | undefined;
-  /** Damaged runs that were read or taken over, and notes that cannot be read. */
+  /** Receives damaged runs that were read or taken over, and unreadable notes. */
   onError(error: Error): void;
-  /** Once when Redis stops working for this replica, and once when it works again. */
+  /** Called once when Redis stops working for this replica; `onRecovery` once when it works again. */
   onOutage(error: Error): void;
   onRecovery(outage_ms: number): void;
-  /** Once, about every way in which Redis is set up to lose what it has acknowledged. */
+  /** Called once for each way in which Redis's configuration may lose acknowledged writes. */
   onDoubt?(doubt: string): void;
 }
 
 /**
- * Runs in Redis or Valkey, for any number of replicas. Appends are as durable as Redis is configured to be; what it
- * has lost is noticed and never papered over. However Redis fails, every call settles within seconds.
+ * Stores runs in Redis or Valkey, for any number of replicas. Appends are as durable as Redis is configured to be, and
+ * losses are detected and never hidden. However Redis fails, every call settles within seconds.
  */
 export class RedisStore implements Store {
   readonly name = 'redis';
@@ -125,8 +128,8 @@ export class RedisStore implements Store {
   }
 
   /**
-   * Connects. Rejects with a {@link StoreConfigurationError} when Redis refuses this store, and when it does not work
-   * within seconds and is required. When it is not, the store works as soon as Redis does.
+   * Connects. Rejects with a {@link StoreConfigurationError} if Redis refuses this store, or if it is required and
+   * doesn't work within seconds. If it isn't required, the store starts to work once Redis does.
    */
   async start(options: { readonly required: boolean }): Promise<void> {
     try {
@@ -165,7 +168,7 @@ export class RedisStore implements Store {
   finish(lease: Lease, end: RunEnd): Promise<void> {
     return this.#leases.inTurn(lease, async (held) => {
       if (held.state === 'fenced') throw new StaleLeaseError(lease);
-      // Nothing that was lost may pass for complete; whatever else the end is, what is left of the run may have it.
+      // A run that lost events must not end as `complete`; any other end may follow the remaining ones.
       const accepts_loss = end.status !== 'complete';
       const entry = () =>
         held.state === 'held' ? [`${held.end_id} ${encodeEnd(end, held.seq, held.seal)}`] : [];
@@ -180,7 +183,7 @@ export class RedisStore implements Store {
     const log = await this.#ownLog(run, owner);
     const { end, epoch, prefix } = log;
     if (prefix.damage || (end && end.cause !== REPLICA_LOST)) throw new AcquireRefusedError(run, 'finished');
-    // Redis may have forgotten that lease, and another replica may have begun the run anew.
+    // Redis may have lost that lease, and another replica may have begun the run anew.
     const isOurs = (await this.#leases.isOpened(lost)) ?? prefix.seq <= 0;
     if (isOurs && epoch === after && (await this.#openAfter(log, lease, mark))) return lease;
     throw new AcquireRefusedError(run, 'taken');
@@ -260,7 +263,9 @@ export class RedisStore implements Store {
     throw new Error(`${run} cannot be taken over now: its holder appends too fast`);
   }
 
-  /** The opening names the last event before it, so nothing may be appended between the reading and the opening. */
+  /**
+   * The opening names the last event before it, so the opening fails if anything was appended since the log was read.
+   */
   #openAfter(
     { opening, last_id, prefix }: LogReader,
     lease: Lease,
@@ -281,18 +286,18 @@ export class RedisStore implements Store {
     return end || holder === undefined ? { state: 'released' } : this.#replicas.holder(holder);
   }
 
-  /** What was listed may have been finished or taken over since, or never have been held. */
+  /** A listed run may have been finished or taken over since, or may never have been held. */
   async #orphan(listed: ListedRun): Promise<Orphan | undefined> {
     const { run, list, epoch } = listed;
     const latest = await this.#runs.latest(run);
-    // Perhaps another deployment's, or of a version whose runs are not read here: it is theirs to salvage.
+    // The run may belong to another deployment or to a version that this one can't read. Salvaging it is up to them.
     if (latest === 'unproven') return undefined;
-    // The network may still hold the opening that a dead replica has sent. Its list expires as a whole.
+    // A dead replica's opening may still be in transit. The replica's list expires as a whole.
     if (!latest && !RELEASED_LISTS.includes(list)) return undefined;
     if (latest && !latest.isFinished) {
       const { opening } = latest;
       if (opening.epoch === epoch && isHeldBy(list, opening)) return { run, owner: opening.owner, epoch };
-      // It is listed before it is held: this may be the moment in between.
+      // Runs are listed before they are held, and this one may not be held yet.
       if (opening.epoch < epoch) return undefined;
     }
     await this.#lists.remove(listed);
@@ -304,7 +309,7 @@ export class RedisStore implements Store {
   }
 
   async #close(): Promise<void> {
-    // When Redis is unreachable, the lease runs out.
+    // If Redis is unreachable, the lease expires instead.
     await this.#replicas.stop().catch(ignore);
     await Promise.all([this.#connection.close(), this.#replication?.connection.close()]);
   }

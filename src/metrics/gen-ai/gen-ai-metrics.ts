@@ -16,7 +16,7 @@ import type {
 import { OPERATIONS, operationOf, providerName, serverOf } from '../../tracing/attributes.ts';
 import type { Families, Labels } from '../families.ts';
 
-/** Those that the OpenTelemetry conventions recommend, and beyond them what a model that reasons takes. */
+/** The buckets that the OpenTelemetry conventions recommend, extended for reasoning models. */
 const DURATION_BUCKETS = [
   0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84, 327.68,
   655.36, 1310.72,
@@ -25,7 +25,7 @@ const FIRST_TOKEN_BUCKETS = [
   0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 320,
   640,
 ];
-/** The recommended ones, and beyond them what a model that reasons takes to say its first word. */
+/** The recommended buckets, extended for the first token of reasoning models. */
 const FIRST_CHUNK_BUCKETS = DURATION_BUCKETS;
 const TOKEN_BUCKETS = [
   1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864,
@@ -37,7 +37,7 @@ const OPERATION = {
   gen_ai_request_model: 'model',
 } as const satisfies Labels<string>;
 
-/** Towards a provider: where it is, besides. */
+/** Labels for requests to a provider, including its address. */
 const CLIENT = {
   ...OPERATION,
   server_address: 'address',
@@ -46,15 +46,15 @@ const CLIENT = {
 
 const ERROR = { error_type: [...CAUSES, 'cancelled'] } as const satisfies Labels<string>;
 
-/** What every series of a request says of it. */
+/** Label values common to all series of a request. */
 type OperationLabels = Readonly<Record<keyof typeof OPERATION, string>>;
 
-/** What every series of a request to a provider says of it. */
+/** Label values common to all series of a request to a provider. */
 type ClientLabels = Readonly<Record<keyof typeof CLIENT, string>>;
 
 /**
- * Runs and attempts under the names of the OpenTelemetry conventions for generative AI: towards providers Holdfast is a
- * client, whose operations are attempts, and towards its own clients a server, whose requests are runs.
+ * Runs and attempts under the names of the OpenTelemetry conventions for generative AI. Towards providers, Holdfast is
+ * a client and its operations are attempts; towards its own clients, it is a server and its requests are runs.
  */
 export class GenAiMetrics implements RunObserver {
   #names: OperationNames;
@@ -119,7 +119,7 @@ export class GenAiMetrics implements RunObserver {
     );
   }
 
-  /** Runs that begin from now on are named by this configuration. */
+  /** Names runs that begin from now on according to this configuration. */
   configure(configuration: Configuration): void {
     this.#names = new OperationNames(configuration);
   }
@@ -129,7 +129,7 @@ export class GenAiMetrics implements RunObserver {
   }
 }
 
-/** What operations are called under one configuration. */
+/** Names of operations under one configuration. */
 class OperationNames {
   readonly #upstreams: ReadonlyMap<
     string,
@@ -147,7 +147,7 @@ class OperationNames {
     this.#models = new ConfiguredModels(configuration);
   }
 
-  /** Of a request of a client: its answer has no address but that of this replica. */
+  /** Labels of a client's request, whose only address would be this replica's. */
   labelsOf(wire: WireName, upstream: string, model: string): OperationLabels {
     return {
       gen_ai_operation_name: operationOf(wire),
@@ -156,7 +156,7 @@ class OperationNames {
     };
   }
 
-  /** Of a request to a provider. */
+  /** Labels of a request to a provider. */
   clientLabelsOf(wire: WireName, upstream: string, model: string): ClientLabels {
     const { server_address = '', server_port = '' } = this.#upstreams.get(upstream) ?? {};
     return { ...this.labelsOf(wire, upstream, model), server_address, server_port };
@@ -172,12 +172,12 @@ function labelsOfUpstream(name: string, upstream: UpstreamConfiguration) {
   };
 }
 
-/** Stands for every name that no route knows. */
+/** Stands for every model that no route names. */
 const OTHER_MODEL = '_OTHER';
 
 /**
- * What a model is called in metrics: as the configuration names it, or by the pattern of the route that it falls under.
- * Clients come up with any number of names, of any length.
+ * The name of a model in metrics: as configured, or the pattern of its route, because clients can send any number of
+ * names of any length.
  */
 class ConfiguredModels {
   readonly #exact: ReadonlySet<string>;
@@ -196,9 +196,9 @@ class ConfiguredModels {
   }
 }
 
-/** Of providers that do not break it down. */
+/** For providers that don't report it. */
 const MODALITY = { gen_ai_token_modality: 'unknown' } as const;
-/** The run continues elsewhere, or it was over before. */
+/** The run continues elsewhere, or had already ended. */
 const NOT_ENDED_HERE: ReadonlySet<ObservedEnd['outcome']> = new Set([
   'superseded',
   'handed_over',
@@ -218,7 +218,7 @@ class GenAiRun implements RunObservation {
   readonly #names: OperationNames;
   readonly #began_ms: number;
   #upstream: string;
-  /** The attempt under way. */
+  /** The current attempt. */
   #operation: Operation | undefined;
   #isAnswered: boolean;
   #error_type: string | undefined;
@@ -229,7 +229,7 @@ class GenAiRun implements RunObservation {
     this.#names = names;
     this.#began_ms = metrics.time.now();
     this.#upstream = run.upstream;
-    // Its client had the first token of another replica.
+    // The client received the first token from another replica.
     this.#isAnswered = run.taken_over !== undefined && run.taken_over.after_event > 0;
   }
 
@@ -270,7 +270,7 @@ class GenAiRun implements RunObservation {
   recovered(): void {}
 
   ended({ outcome }: ObservedEnd): void {
-    // An attempt that was let go has no other end.
+    // An abandoned attempt reports no end itself.
     this.#endOperation('cancelled');
     if (NOT_ENDED_HERE.has(outcome)) return;
     const error_type = outcome === 'cancelled' ? outcome : FAILED.has(outcome) ? this.#error_type : undefined;
@@ -278,7 +278,7 @@ class GenAiRun implements RunObservation {
     this.#metrics.requestDuration.observe(labels, this.#secondsSince(this.#began_ms));
   }
 
-  /** Of the run: the upstream that answers it, and the model that its client asked for. */
+  /** Labels of the run: the answering upstream and the model that the client requested. */
   get #labels(): OperationLabels {
     return this.#names.labelsOf(this.#run.wire, this.#upstream, this.#run.model);
   }

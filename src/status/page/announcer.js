@@ -1,7 +1,7 @@
 import { byId } from './elements.js';
 import { number } from './format.js';
 
-/** Announces the state to screen readers, but not every second. */
+/** Minimum interval between announcements to screen readers. */
 const EVERY_MS = 15_000;
 
 let told_ms = Number.NEGATIVE_INFINITY;
@@ -11,7 +11,7 @@ function announce(text) {
   if (announcer.textContent !== text) announcer.textContent = text;
 }
 
-/** At once: the effect of an action, or something urgent. */
+/** Announces at once, for the effect of an action or something urgent. */
 export function announceNow(text) {
   told_ms = performance.now();
   announce(text);

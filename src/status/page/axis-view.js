@@ -11,7 +11,7 @@ const LEGEND = {
   handover: 'hand-over',
 };
 
-/** A run on its axis of time: a lane for each attempt. What it shows is said in words beside it. */
+/** A run on its time axis, with one lane per attempt. Everything shown is also described in words. */
 export function showAxis(root, detail) {
   const axis = runAxis(detail, detail.now_ms);
   const text = JSON.stringify([axis, detail.run]);
@@ -77,7 +77,7 @@ function laneOf(lane, place) {
   );
 }
 
-/** In few words, so that nothing depends on colours and shapes. */
+/** A short description, so that nothing depends on colours and shapes alone. */
 function noteOf({ outcome, interrupted, gap, seam, joined_at_ms }) {
   const join = joined_at_ms === undefined ? '' : seam ? `seam ${words(seam)}` : 'continues';
   const cut = interrupted ? `✕ ${words(interrupted.cause)}` : '';

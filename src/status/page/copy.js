@@ -3,7 +3,7 @@ import { element, write } from './elements.js';
 
 const SHOWN_MS = 2000;
 
-/** Has `button` copy what `textOf` returns when it is pressed. */
+/** Makes `button` copy the result of `textOf`. */
 export function copies(button, textOf) {
   const label = button.textContent;
   let timer;
@@ -21,7 +21,7 @@ async function copy(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // Over plain HTTP, browsers have the clipboard only for what is selected.
+    // Over plain HTTP, browsers only allow copying a selection.
     return copySelected(text);
   }
 }

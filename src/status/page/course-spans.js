@@ -1,7 +1,7 @@
 /**
- * The course of a run as spans on its own axis of time, `{kind, start, size}` from 0 to 1: `elsewhere` on the replica that
- * began it, `asking`, `answering`, `gap` from an interruption until the answer continues, and `open` for a gap that has not
- * ended so.
+ * A run's course as spans on its own time axis, `{kind, start, size}` from 0 to 1. Kinds: `elsewhere` (on the replica
+ * that began it), `asking`, `answering`, `gap` (from an interruption until the answer continues) and `open` (a gap
+ * without such an end).
  */
 export function courseSpans({ course, created_at_ms, taken_over, ended_at_ms }, now_ms) {
   const to_ms = Math.max(ended_at_ms ?? now_ms, course.at(-1)[1]);

@@ -2,10 +2,10 @@ import { byId, element } from './elements.js';
 
 const detail = byId('detail');
 const side = detail.parentNode;
-/** As in status.css. */
+/** Must match status.css. */
 export const NARROW = matchMedia('(max-width: 45rem)');
 
-/** Beside the runs where there is room; in a narrow window below the row or the step that is chosen. */
+/** Beside the list if there is room. In a narrow window, below the chosen row or step. */
 export function placeDetail(chosen) {
   const line = NARROW.matches && chosen ? document.querySelector('tr.chosen[data-run], .step.chosen') : null;
   const cell = line?.matches('tr') ? detailCell(line) : line;

@@ -1,7 +1,7 @@
 /** An element of the page's own markup. */
 export const byId = (id) => document.getElementById(id);
 
-/** A new element. What others have written gets into the page as text, never as markup. */
+/** Creates an element. Foreign text enters the page as text, never as markup. */
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
   const { data = {}, ...others } = properties;
@@ -11,10 +11,10 @@ export function element(name, properties = {}, ...children) {
   return made;
 }
 
-/** Writes only what differs: nothing is laid out, announced or selected anew for a text that stays. */
+/** Writes only if the text differs, so that unchanged text causes no layout, announcement or loss of selection. */
 export function write(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** A word with a colour of its own, which says nothing that the word does not. */
+/** A coloured word. The colour adds no information. */
 export const chip = (text, tone) => element('span', { className: 'chip', data: { tone } }, text);

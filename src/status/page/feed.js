@@ -1,7 +1,7 @@
-/** A feed that was refused is asked for again after this long; one that broke off comes back by itself. */
+/** Delay before reconnecting to a feed that was refused. A broken connection is restored by the browser. */
 const RETRY_MS = 5000;
 
-/** Follows the replica for as long as the page is open. */
+/** Follows the replica while the page is open. */
 export function followReplica({ onSnapshot, onUpdate, onState }) {
   const source = new EventSource('runs/events');
   source.addEventListener('snapshot', ({ data }) => {

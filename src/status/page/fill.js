@@ -1,6 +1,6 @@
 import { byId } from './elements.js';
 
-/** Rows of one table, `{text, make}`, made anew only when they say something else. */
+/** Fills a table with rows `{text, make}`, which are recreated only if a text has changed. */
 export function fill(id, rows) {
   const table = byId(id);
   const text = JSON.stringify(rows.map(({ text }) => text));

@@ -4,7 +4,7 @@ import { age, number } from './format.js';
 
 const TONES = { serving: 'good', draining: 'warn', dead: 'bad', unreachable: 'bad' };
 
-/** The replicas that share the store. `isLost`: nothing was heard of any of them for a while. */
+/** The replicas that share the store. `isLost`: the page has heard nothing for a while. */
 export function showFleet(fleet, now_ms, isLost) {
   fill(
     'fleet',

@@ -9,7 +9,7 @@ const DAY = 24 * HOUR;
 
 const padded = (value) => String(Math.floor(value)).padStart(2, '0');
 
-/** `340 ms`, `4.2 s`, `3:07`, `2 h 05 min`, `3 d 04 h`. */
+/** For example, `340 ms`, `4.2 s`, `3:07`, `2 h 05 min`, `3 d 04 h`. */
 export function duration(value_ms) {
   const ms = Math.max(0, value_ms);
   if (ms < SECOND) return `${Math.round(ms)} ms`;
@@ -20,7 +20,7 @@ export function duration(value_ms) {
   return `${Math.floor(ms / DAY)} d ${padded((ms % DAY) / HOUR)} h`;
 }
 
-/** Whole seconds, so that a column of ages does not flicker. */
+/** Whole seconds, so that a column of ages doesn't flicker. */
 export const age = (value_ms) =>
   value_ms < MINUTE ? `${Math.max(0, Math.floor(value_ms / SECOND))} s` : duration(value_ms);
 

@@ -1,6 +1,6 @@
 /**
- * Keeps elements in step with a list, and changes nothing else about them: each item has one by its key, which is made
- * once. `slots`: the elements that are there, of which all are ours.
+ * Keeps elements in step with a list without recreating them: each key's element is created once. `slots`: the live
+ * collection of all elements, which belong to this function alone.
  */
 export function keyed({ parent, slots, keyOf, create, show, fallback }) {
   const made = new Map();
@@ -23,14 +23,14 @@ export function keyed({ parent, slots, keyOf, create, show, fallback }) {
   };
 }
 
-/** A row that moves loses the focus, and a row that leaves takes it along; keyboard users would begin at the top. */
+/** A moved row loses the focus and a removed one takes it away, which would send keyboard users back to the top. */
 function keepFocus(focused, near) {
   if (document.activeElement === focused) return;
   const target = focused.isConnected ? focused : (near.querySelector('button') ?? near);
   target.focus({ preventScroll: true });
 }
 
-/** Arrow keys move through the buttons that open its rows. */
+/** Arrow keys move between the buttons that open the table's rows. */
 export function listenToArrows(table) {
   table.addEventListener('keydown', (event) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];

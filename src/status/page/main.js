@@ -16,13 +16,13 @@ import { treeOf } from './task-tree.js';
 import { listenToTasks, showTasks } from './tasks-table.js';
 import { hideDetail, showDetail } from './timeline-view.js';
 
-/** The page stays small, however many runs there are. */
+/** Keeps the page small, however many runs there are. */
 const ROWS_MAX = 25;
 const CHOOSE = byId('no-detail').textContent;
 
 const RUNS = { table: byId('runs'), caption: byId('runs-caption'), finds: 'run, model, upstream' };
 const NO_RUNS = 'No runs yet. They appear here as they begin.';
-/** What can be looked at, each in its table. */
+/** The available lists, each with its table. */
 const LISTS = {
   live: { ...RUNS, ...LIVE_RUNS, title: 'Live runs', given: 'oldest first', none: NO_RUNS },
   ended: { ...RUNS, ...ENDED_RUNS, title: 'Ended runs', given: 'last ended first', none: NO_RUNS },
@@ -40,10 +40,10 @@ const LISTS = {
 const model = new Model();
 const view = { list: 'live', kind: 'all', find: '', sort: 'given', descending: false, page: 0 };
 let chosen = '';
-/** The task whose steps are shown, and what is known of it. */
+/** The open task, and its details once known. */
 let open = '';
 let task;
-/** Tasks below which nothing is shown. */
+/** Tasks whose subtasks are hidden. */
 const folded = new Set();
 let paused = false;
 let connection = 'connecting';
@@ -62,7 +62,7 @@ function showConnection() {
   if (node.dataset.state === state) return;
   const wasLost = node.dataset.state === 'lost';
   node.dataset.state = state;
-  // What is out of date is grey.
+  // Outdated data is grey.
   document.documentElement.dataset.connection = state;
   write(node, CONNECTION[state]);
   byId('stale').hidden = state !== 'lost' || !model.status;
@@ -108,7 +108,7 @@ function show() {
   turnable(byId('next'), view.page < pages - 1);
 }
 
-/** Not `disabled`: that would take the focus from a reader who turns to the last page. */
+/** Uses `aria-disabled`, because `disabled` would take the focus from a user who reaches the last page. */
 const turnable = (button, isTurnable) => button.setAttribute('aria-disabled', String(!isTurnable));
 
 function turn(button, by) {
@@ -118,7 +118,7 @@ function turn(button, by) {
   announceNow(`${view.list === 'tasks' ? 'Tasks' : 'Runs'} ${byId('page-number').textContent}`);
 }
 
-/** A replica that never had a run says how to begin one. */
+/** A replica that hasn't had a run yet shows how to start one. */
 function showFirstRequest(list, isFiltered) {
   const isUnused = model.live.size === 0 && model.ended.length === 0 && list !== LISTS.tasks && !isFiltered;
   byId('first-request').hidden = !isUnused;
@@ -129,7 +129,7 @@ const firstCommand = () => commandsOf(model.status.api, location.hostname).first
 
 const readRun = createReader({
   pathOf: (id) => `runs/${id}`,
-  // What comes before the first snapshot is asked for again with it.
+  // A detail that arrives before the first snapshot is requested again with it.
   show: (detail) => model.status && showDetail(detail, model.status),
   gone: () => hideDetail('The replica does not remember this run any more.'),
 });
@@ -168,7 +168,7 @@ function fold(id) {
   show();
 }
 
-/** What is shown can be linked to. */
+/** Puts the shown item into the address, so that it can be linked to. */
 const link = (id) => history.replaceState(null, '', id ? `#${id}` : location.pathname);
 
 function showList(list) {
@@ -179,7 +179,7 @@ function showList(list) {
   show();
 }
 
-/** The run or task that the address names. */
+/** Opens the run or task named in the address. */
 function follow(address) {
   if (address.startsWith('run_') && address !== chosen) choose(address);
   if (!address.startsWith('task_') || address === open) return;

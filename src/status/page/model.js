@@ -1,20 +1,20 @@
-/** As many as the replica remembers. */
+/** The replica's own limits. */
 const ENDED_MAX = 200;
 const TASKS_MAX = 100;
 
-/** What the replica has told so far. */
+/** The replica's data as received so far. */
 export class Model {
   status;
   /** By key, oldest first. */
   live = new Map();
   /** Newest first. */
   ended = [];
-  /** The last one that had a step first. */
+  /** The task with the latest step comes first. */
   tasks = [];
   #now_ms = 0;
   #heard_ms = 0;
 
-  /** By the clock of the replica. */
+  /** Current time by the replica's clock. */
   get now_ms() {
     return this.#now_ms + performance.now() - this.#heard_ms;
   }
@@ -44,7 +44,7 @@ export class Model {
       return;
     }
     this.live.delete(run.key);
-    // A snapshot may have had it already.
+    // A snapshot may already contain the run.
     if (this.ended.some(({ key }) => key === run.key)) return;
     this.ended = [run, ...this.ended].slice(0, ENDED_MAX);
   }
@@ -56,7 +56,7 @@ export class Model {
       .slice(0, TASKS_MAX);
   }
 
-  /** When the replica was last heard, by the clock of the browser. */
+  /** When the replica was last heard from, by the browser's clock. */
   get heard_at_ms() {
     return performance.timeOrigin + this.#heard_ms;
   }

@@ -9,7 +9,7 @@ const MINUTE_MS = 60_000;
 
 const sum = (counts) => counts.reduce((total, { count }) => total + count, 0);
 
-/** A number that is nothing to worry about while it is 0. */
+/** A number that is coloured unless it is 0. */
 function count(id, value, tone) {
   const node = byId(id);
   write(node, number(value));
@@ -22,7 +22,7 @@ export function showOverview(model, isLost) {
   const { recovered = 0, salvaged = 0, failed = 0 } = runs.ended;
   write(byId('release'), status.release);
   const serving = byId('serving');
-  // A replica that does not answer is not to be called serving, whatever it has said last.
+  // A replica that doesn't answer must not appear as serving, whatever it last reported.
   write(serving, isLost ? 'unreachable' : status.status);
   serving.dataset.tone = isLost ? 'bad' : status.status === 'serving' ? 'good' : 'warn';
   write(byId('replica'), fleet.find(({ self }) => self)?.name ?? '');
@@ -49,7 +49,7 @@ export function showOverview(model, isLost) {
   showFleet(fleet, model.now_ms, isLost);
 }
 
-/** Of the runs that were interrupted and have ended, the share whose clients got an answer after all. */
+/** Share of ended interrupted runs whose clients still received their answers. */
 function showRescueRate(rescued, failed) {
   const all = rescued + failed;
   const node = byId('rescue-rate');
@@ -58,7 +58,7 @@ function showRescueRate(rescued, failed) {
   write(byId('kept'), all > 0 ? `${number(rescued)} of ${number(all)}` : '');
 }
 
-/** Not rounded up to 100: one that was lost shows. */
+/** Never rounded up to 100, so that a single failure shows. */
 const shareText = (share) => (share === 1 ? '100' : (Math.floor(1000 * share) / 10).toFixed(1));
 
 const uptime = (ms) => (ms < MINUTE_MS ? `${Math.floor(ms / 1000)} s` : duration(ms));

@@ -1,4 +1,4 @@
-/** Puts a mark on an axis, from `start` on and `size` long, both of them shares of the axis. */
+/** Places a mark on an axis. `start` and `size` are shares of the axis. */
 export function place(node, start, size) {
   const [from, length] = [percent(start), percent(size)];
   if (node.style.insetInlineStart !== from) node.style.insetInlineStart = from;

@@ -1,6 +1,6 @@
 /**
- * Reads one document at a time, and of what is asked for meanwhile only the last: `show` gets a document that is still
- * wanted, and `gone` is called where there is none any more.
+ * Reads one document at a time and remembers only the latest request in the meantime. `show` receives a document that
+ * is still wanted; `gone` is called if it no longer exists.
  */
 export function createReader({ pathOf, show, gone }) {
   let wanted = '';
@@ -16,7 +16,7 @@ export function createReader({ pathOf, show, gone }) {
       if (document) show(document);
       else gone();
     } catch {
-      // The connection is lost, and the page says so.
+      // The connection is lost, which the page shows elsewhere.
     } finally {
       asking = false;
       if (id !== wanted) void read();

@@ -1,10 +1,11 @@
-/** More attempts than these have no room. */
+/** There is no room for more attempts. */
 const LANES_MAX = 12;
 
 /**
- * What happened to a run, on one linear axis of time. `lanes`: one for each attempt, with `bars` of the time in which it was
- * `asking` and `answering`, its `outcome`, how it was `interrupted`, the `seam` that joined it, and the `gap` that its end
- * began; `isHealed` where the answer has continued. `handovers`: when the run changed replicas. `omitted`: lanes left out.
+ * A run's events on a linear time axis. `lanes`: one per attempt, with `bars` for the time spent `asking` and
+ * `answering`, its `outcome`, how it was `interrupted`, the `seam` that joined it, and the `gap` that began with its
+ * end; `isHealed` if the answer continued. `handovers`: when the run changed replicas. `omitted`: number of lanes left
+ * out.
  */
 export function runAxis({ timeline, created_at_ms, ended_at_ms }, now_ms) {
   const lanes = [];
@@ -67,7 +68,7 @@ export function runAxis({ timeline, created_at_ms, ended_at_ms }, now_ms) {
   };
 }
 
-/** The last bar of a lane ends, unless it has. */
+/** Ends a lane's last bar, unless it has already ended. */
 function close(lane, at_ms) {
   const bar = lane?.bars.at(-1);
   if (bar) bar.to_ms ??= at_ms;
@@ -83,7 +84,7 @@ const STEPS_MS = [
   ...[1, 2, 6, 12, 24].map((step) => step * HOUR),
 ];
 
-/** Round times from 0 to `length_ms`, so few that their labels have room. */
+/** Round times from 0 to `length_ms`, few enough to leave room for their labels. */
 export function ticksOf(length_ms, most = 5) {
   const step_ms =
     STEPS_MS.find((step) => length_ms / step < most) ?? Math.ceil(length_ms / most / HOUR) * HOUR;

@@ -2,8 +2,8 @@ import { words } from './format.js';
 import { outcomeTone, stateTone } from './tones.js';
 
 /**
- * How a run is doing, at a glance: `label`, its `tone`, and `after`, what it has been through. A run that answers again
- * after an interruption is `rescued`, and is not to be taken for one that never had trouble.
+ * A run's state at a glance: `label`, its `tone`, and `after`, its interruptions. A run that answers again after an
+ * interruption is `rescued`, to distinguish it from one without trouble.
  */
 export function shownState({ state, outcome, interruptions, recoveries, cause }) {
   const others = interruptions > 1 ? ` + ${interruptions - 1} more` : '';

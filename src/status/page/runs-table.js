@@ -8,7 +8,7 @@ import { shownState } from './run-state.js';
 const table = byId('runs');
 const body = table.tBodies[0];
 
-/** `onChoose` gets the run of the chosen row. */
+/** `onChoose` receives the run of the chosen row. */
 export function listenToRuns(onChoose) {
   body.addEventListener('click', ({ target }) => {
     const row = target.closest('tr');
@@ -17,7 +17,7 @@ export function listenToRuns(onChoose) {
   listenToArrows(table);
 }
 
-/** Puts these runs into the table, in this order. */
+/** Shows these runs in the table, in this order. */
 export const showRuns = keyed({
   parent: body,
   slots: body.rows,
@@ -81,7 +81,7 @@ function showState(cell, run) {
   );
 }
 
-/** Bars keep their elements: of most runs, only the last one grows. */
+/** Bars keep their elements, because only a run's last bar usually changes. */
 function showCourse(strip, run, now_ms) {
   const spans = courseSpans(run, now_ms);
   while (strip.children.length > spans.length) strip.lastChild.remove();

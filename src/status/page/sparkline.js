@@ -1,12 +1,12 @@
 import { number } from './format.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
-/** Of the drawing, in its own units; CSS gives it its size. */
+/** Sizes in the drawing's own units; CSS sets the displayed size. */
 const BAR = 3;
 const GAP = 1;
 const HEIGHT = 16;
 
-/** A path with a bar for each value, as high as its share of the largest. Nothing that has happened is invisible. */
+/** A path with a bar per value, scaled to the largest. Values above 0 always stay visible. */
 export function sparkPath(values) {
   const most = Math.max(1, ...values);
   return values
@@ -18,11 +18,11 @@ export function sparkPath(values) {
     .join('');
 }
 
-/** `43 in the last 15 min`: what the bars come to. */
+/** The sum of the bars in words: `43 in the last 15 min`. */
 export const sparkText = (values, slot_ms) =>
   `${number(values.reduce((sum, value) => sum + value, 0))} in the last ${(values.length * slot_ms) / 60_000} min`;
 
-/** Shows the values in `figure`, an element that is empty or had others. */
+/** Draws the values in `figure`, which is empty or has an earlier drawing. */
 export function showSparkline(figure, values, slot_ms) {
   const path = sparkPath(values);
   const svg = figure.querySelector('svg') ?? figure.appendChild(createDrawing());

@@ -1,6 +1,6 @@
 /**
- * What a step did, and for how long: `asking` until an attempt said something, `answering`, and `gap` from an interruption
- * until the answer continues. `attempt` is the entry of the attempt, `interrupted` that of the interruption.
+ * The phases of a step: `asking` until an attempt produces something, `answering`, and `gap` from an interruption until
+ * the answer continues. `attempt` and `interrupted` are the timeline entries.
  */
 export function spansOf({ stays }, now_ms) {
   const spans = [];

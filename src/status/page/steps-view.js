@@ -7,12 +7,12 @@ import { spansOf } from './step-spans.js';
 import { timeAxis } from './time-axis.js';
 import { describe } from './timeline-view.js';
 
-/** A cut that is narrower than this has no room for its length. */
+/** A narrower cut has no room for its length. */
 const LABELLED_CUT = 0.07;
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 const LEGEND = { asking: 'asking', answering: 'answering', gap: 'interrupted', replay: 'replayed' };
 
-/** The steps of one task, a line for each on a common axis of time. */
+/** The steps of one task, one line each, on a common time axis. */
 export function createStepsView() {
   const omitted = element('p', { className: 'quiet' });
   const from = element('span', {});
@@ -91,7 +91,7 @@ function showStep(line, { step, spans }, scale, chosen) {
     name.setAttribute('aria-expanded', String(isChosen));
     name.setAttribute('aria-controls', 'detail');
   }
-  // Without a run there is nothing to open, but the keyboard gets there.
+  // Without a run there is nothing to open, but the button stays reachable by keyboard.
   name.setAttribute('aria-disabled', String(stay === undefined));
   showSaid(said, step, stay);
   const took_ms = spans.length > 0 ? spans.at(-1).to_ms - spans[0].from_ms : undefined;
@@ -113,7 +113,7 @@ function showSaid(cell, { replays }, stay) {
   cell.replaceChildren(...chips);
 }
 
-/** Bars keep their elements: only the last one grows. */
+/** Bars keep their elements, because only the last one grows. */
 function showTrack(track, { replayed_at_ms: at_ms }, spans, scale) {
   const marks = [
     ...spans.map((span) => ({ ...span, title: titleOf(span) })),

@@ -5,7 +5,7 @@ import { breakerTone } from './tones.js';
 
 const MINUTE_MS = 60_000;
 
-/** How each target does, in the order of the configuration. */
+/** The state of each target, in configuration order. */
 export function showTargets(targets, now_ms) {
   fill(
     'targets',
@@ -62,5 +62,5 @@ function failureOf({ cause, evidence, detail, status }, ago) {
   ];
 }
 
-/** In whole minutes, so that the table is not made anew every second. */
+/** In whole minutes, so that the table isn't recreated every second. */
 const agoText = (ms) => (ms < MINUTE_MS ? 'just now' : `${age(Math.floor(ms / MINUTE_MS) * MINUTE_MS)} ago`);

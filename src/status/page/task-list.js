@@ -24,9 +24,9 @@ export const TASKS = {
     // The last to begin is the youngest.
     age: (one, other) => other.began_at_ms - one.began_at_ms,
   },
-  // With those that are a part of it, a task is found by its name.
+  // A search for a task's name also finds its subtasks.
   textOf: ({ name = '', task, parent_name = '', parent = '' }) => `${name} ${task} ${parent_name} ${parent}`,
   begun: ({ began_at_ms }) => began_at_ms,
-  /** An agent that waits for its sub-agents stands where their last step puts it. */
+  /** An agent that waits for its sub-agents is placed by their latest step. */
   all: (model) => withTotals(model.tasks).sort((one, other) => other.total.step_at_ms - one.total.step_at_ms),
 };

@@ -1,9 +1,9 @@
-/** Of rows: what is further down is indented no further. */
+/** Maximum indentation of rows. */
 const DEPTH_MAX = 6;
 
 /**
- * The tasks, each with what it and all tasks below it have come to: `total` has the tokens of both kinds, how many tasks are
- * `below`, and when the last step of any of them began.
+ * The tasks, each with totals for itself and all tasks below it: `total` has both token sums, the number of tasks
+ * `below` and the start of their latest step.
  */
 export function withTotals(tasks) {
   const parents = parentsOf(tasks);
@@ -23,9 +23,8 @@ export function withTotals(tasks) {
 }
 
 /**
- * The rows of a tree: each task has those that are a part of it directly below it, in the order in which they were given, and
- * says its `depth`, 0 at the top. A task above others says whether it `isFolded`, as `folded`, a set of ids, has it: then
- * nothing is below it.
+ * The rows of a tree: each task is followed by its subtasks in the given order and has its `depth`, 0 at the top. A
+ * task with subtasks has `isFolded`, which is true and hides them if its id is in the set `folded`.
  */
 export function treeOf(tasks, folded) {
   const parents = parentsOf(tasks);
@@ -41,7 +40,9 @@ export function treeOf(tasks, folded) {
   return rowsBelow(undefined, 0);
 }
 
-/** The parent of each task whose parent is among them. Clients name parents: a task above itself has none. */
+/**
+ * The parent of each task, if it is among them. Clients name parents, so tasks in a cycle are treated as having none.
+ */
 function parentsOf(tasks) {
   const named = new Map(tasks.map(({ task, parent }) => [task, parent]));
   return new Map([...named].filter(([task, parent]) => named.has(parent) && !isAboveItself(task, named)));

@@ -6,11 +6,11 @@ import { nameOf, parentNameOf } from './task-list.js';
 import { taskTone } from './tones.js';
 
 const table = byId('tasks');
-/** By the rows that they are in. */
+/** The steps view of each row. */
 const views = new WeakMap();
 const COLUMNS = table.tHead.rows[0].cells.length;
 
-/** `onOpen` gets the task whose row was chosen, `onFold` that whose button was, and `onChoose` the run of a step. */
+/** `onOpen` receives the task of a chosen row, `onFold` that of a fold button, and `onChoose` the run of a step. */
 export function listenToTasks({ onOpen, onFold, onChoose }) {
   table.addEventListener('click', ({ target }) => {
     const step = target.closest('.step');
@@ -23,8 +23,8 @@ export function listenToTasks({ onOpen, onFold, onChoose }) {
 }
 
 /**
- * Puts these rows of a tree, or tasks that are in none, into the table in this order, and below the one that is open what is
- * known of it. `view`: the task that is open, what is known of it by now, and the run that is chosen.
+ * Shows the tree's rows, or flat tasks, in the table in this order, and the known details below the open one. `view`:
+ * the open task, its details and the chosen run.
  */
 export function showTasks(rows, now_ms, view) {
   showRows(rows, now_ms, { ...view, shown: new Set(rows.map(({ task }) => task)) });
@@ -95,8 +95,8 @@ function createStepsRow() {
 }
 
 /**
- * How many tasks are below this one, on a button that folds them, and which one it is a part of: to be seen where that one is
- * not above it on this page.
+ * Shows the number of tasks below on a button that folds them, and the parent, which is visible only if it isn't above
+ * the task on this page.
  */
 function showFamily(cell, task, shown) {
   const { total, isFolded, depth, parent } = task;
@@ -115,7 +115,7 @@ function showFamily(cell, task, shown) {
   write(part.lastChild, part.title);
 }
 
-/** Its own, and beneath them those of all tasks below it as well. */
+/** The task's own tokens, and below them the sum including all tasks under it. */
 function showTokens({ children: [own, all] }, tokens, all_tokens, { below }) {
   write(own, tokens > 0 ? number(tokens) : '–');
   write(all, below > 0 && all_tokens > 0 ? `${number(all_tokens)} in all` : '');

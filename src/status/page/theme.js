@@ -1,4 +1,4 @@
-// Before anything is painted: a page that was dark does not flash up white.
+// Runs before the first paint, so that a dark page doesn't flash white.
 (() => {
   const KEY = 'holdfast-theme';
   const chosen = () => {
@@ -21,7 +21,7 @@
       try {
         localStorage.setItem(KEY, select.value);
       } catch {
-        // Where nothing may be kept, it is chosen anew each time.
+        // If storage isn't available, the choice isn't kept.
       }
     });
   });

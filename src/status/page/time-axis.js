@@ -1,10 +1,10 @@
-/** Of the time in which something was done: so long do all long rests together appear at most, and one of them by itself. */
+/** Maximum displayed length of all long idle periods together and of a single one, as a share of the busy time. */
 const RESTS_SHARE = 0.5;
 const REST_SHARE = 0.2;
 
 /**
- * A common axis for spans of time, `{from_ms, to_ms}`. Long rests are shortened: of a task that was left overnight, the steps
- * are still to be seen. `at` tells where a time is, from 0 to 1; `cuts` are the rests that were shortened.
+ * A common axis for time spans `{from_ms, to_ms}`. Long idle periods are shortened, so that the steps of a task left
+ * overnight stay visible. `at` maps a time to 0 to 1; `cuts` are the shortened periods.
  */
 export function timeAxis(spans) {
   const busy = merged(spans);
@@ -46,7 +46,7 @@ function longestShown(rests, busy_ms) {
   return Math.max(1, busy_ms * Math.min(REST_SHARE, RESTS_SHARE / long));
 }
 
-/** Those that touch become one; oldest first. */
+/** Merges adjoining spans, oldest first. */
 function merged(spans) {
   const all = [];
   for (const { from_ms, to_ms } of spans.toSorted((one, other) => one.from_ms - other.from_ms)) {

@@ -14,7 +14,7 @@ const MODES = {
   resume: 'resumed',
 };
 
-/** What an entry is called, in how few words it can be said in a chain, and what more there is to know. */
+/** For each kind of entry: its title, a short form for the chain of events, and further details. */
 const DESCRIPTIONS = {
   taken_over: ({ epoch, after_event }) => ({
     title: 'Taken over',
@@ -78,10 +78,10 @@ const PLANS = {
   R4: 'start again',
 };
 
-/** In the words of the timeline: `title`, and `more` where there is more to say. */
+/** The timeline's words for an entry: `title`, and `more` if there are details. */
 export const describe = (entry) => DESCRIPTIONS[entry.kind]?.(entry) ?? { title: words(entry.kind) };
 
-/** The run that is shown, and what the status says of links and commands. */
+/** The shown run, and the links and commands from the status. */
 let shownRun = '';
 let hints;
 copies(byId('copy-run'), () => shownRun);
@@ -120,7 +120,7 @@ export function showDetail(detail, status) {
     byId('detail-facts'),
     `${words(wire)} · ${model} · ${number(characters)} characters${calls} · ${lasted}${part}`,
   );
-  // That it answers again is said by what follows: it has recovered.
+  // Omits the entry that the answer continues, because the next one says that it recovered.
   const entries = timeline.filter(
     ({ kind }, index) => kind !== 'answering' || timeline[index + 1]?.kind !== 'recovered',
   );
