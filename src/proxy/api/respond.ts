@@ -51,7 +51,7 @@ interface Attendance extends RunSession {
   readonly client: ClientResponse | DocumentResponse;
 }
 
-/** Awaits a result needed before delivery. If the client disconnects meanwhile, the run is cancelled. */
+/** Awaits a result needed before delivery. If the client disconnects meanwhile, `active` is left. */
 export async function beforehand<Result>(
   question: Promise<Result>,
   reply: FastifyReply,
@@ -141,7 +141,7 @@ async function breakOff(session: Attendance, context: RunContext): Promise<void>
   else refuse(session, apiError('run_taken_over'));
 }
 
-/** Cancelled by the replica that took over, in which case `run_taken_over` would make the client repeat the request. */
+/** Whether the replica that took the run over cancelled it: a repeated request would only begin it again. */
 async function wasCancelled(run: RunId, owner: Owner, context: RunContext): Promise<boolean> {
   const stored = await readRun(run, owner, context).catch(() => undefined);
   return stored?.status === 'cancelled';

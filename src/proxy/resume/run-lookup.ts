@@ -12,7 +12,7 @@ import { isLeftOver, isUnfinished, withEnding } from './stored-ending.ts';
 /** How long a run may take to appear in the store: it begins right after its note is claimed. */
 const BEGIN_MAX_MS = 1000;
 const BEGIN_POLL_MS = 20;
-/** How long a run without its client may take to end; meanwhile Holdfast stores what there is of the answer. */
+/** How long a run without its client may take to end; meanwhile Holdfast stores the partial answer. */
 const ENDING_MAX_MS = 2000;
 /** How many runs of one note may have failed before the lookup gives up. */
 const RUNS_PER_NOTE_MAX = 16;

@@ -18,8 +18,8 @@ const TASKS_MAX = 10_000;
 /** How many named sessions of a task are recorded. */
 const SESSIONS_MAX = 1000;
 /**
- * A task is noted again after this share of its retention, which therefore is extended by the same share to outlive its
- * last step.
+ * A task is noted again after this share of its retention. The retention is extended by the same share, so that the
+ * task outlives its last step.
  */
 const NOTED_SHARE = 0.1;
 

@@ -69,9 +69,7 @@ export function requestHeaders(
   return forwarded;
 }
 
-/**
- * Headers by which clients tell Holdfast about their runs. A provider could answer them with a mere part of an answer.
- */
+/** Headers for Holdfast about a run. With them, a provider could mistake a continuation for the whole answer. */
 const OF_RUN = ['idempotency-key', 'last-event-id'];
 
 /**

@@ -139,7 +139,7 @@ class Exchange extends BodyQueue implements Dispatcher.DispatchHandler {
     }, connect_ms);
   }
 
-  /** Called again if undici repeats a request that an HTTP/2 session refused on another connection. */
+  /** Called again if undici repeats on another connection a request that an HTTP/2 session refused. */
   onRequestStart(controller: Controller): void {
     clearTimeout(this.#connect_timer);
     this.#controller = controller;

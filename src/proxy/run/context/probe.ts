@@ -21,7 +21,7 @@ const CHARACTERS_PER_TOKEN_MAX = 16;
 /** A truncated answer still contains its most important part. */
 const USABLE_FINISHES: ReadonlySet<string> = new Set(['stop', 'length']);
 
-/** A short streamed request on chat completions of our own: a summary, a probe, or a check by `holdfast doctor`. */
+/** A short streamed request of our own on chat completions: a summary, a probe, or a check by `holdfast doctor`. */
 interface ProbeRequest extends Pick<RunTarget, 'upstream' | 'headers'> {
   readonly body: object;
   /** Overrides the upstream's `base_url`. */

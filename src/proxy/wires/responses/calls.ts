@@ -97,12 +97,12 @@ export class ResponseCalls {
     const close = deltas.find(
       (delta) => delta.kind === 'tool_close' && this.#itemOf.get(delta.index) === item,
     ) as Close | undefined;
-    // Otherwise the normalised `{}` and the end would be missing.
+    // Empty arguments become `{}`, so the end of the call is rebuilt.
     const isBare = close && this.#output.shownOf(item)?.item.arguments === '' && event.data.arguments === '';
     if (isBare) this.#closeLive(close);
     else this.#output.pass(item, event, this.#liveDeltas(item, deltas));
     const shown = this.#output.shownOf(item);
-    // While a seam holds text, events without content don't get here.
+    // While a seam holds text, an end event without deltas doesn't get here.
     if (close && this.#output.continues && shown && !shown.isDone) this.#output.close(shown);
   }
 

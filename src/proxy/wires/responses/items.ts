@@ -3,7 +3,7 @@ import type { Delta } from '../../../plans/delta.ts';
 import { normalisedArguments, parses } from '../../../plans/tool-call.ts';
 import { type AttemptItem, type Json, type ResponsesData, textIn, typeOf } from './event.ts';
 
-/** Items for the client to execute, besides those for which that depends on the item. */
+/** Item types for the client to execute. For some other types that depends on the item. */
 const CLIENT_CALLS: ReadonlySet<unknown> = new Set([
   'function_call',
   'custom_tool_call',

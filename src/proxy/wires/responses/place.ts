@@ -14,8 +14,8 @@ import {
 import type { ResponsesSender } from './sender.ts';
 
 /**
- * Items whose ids the provider may look up together with reasoning that the client has not seen; without that reasoning
- * it refuses them.
+ * Item types whose ids are replaced: the provider might look them up together with reasoning that the client has not
+ * seen, and refuse them without it.
  */
 const RENAMED: ReadonlySet<unknown> = new Set(['message', 'function_call', 'custom_tool_call']);
 /** Providers refuse longer ids. */
