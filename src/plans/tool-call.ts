@@ -17,7 +17,7 @@ export interface SettledCall extends NamedCall {
 export interface ToolCall extends NamedCall {
   readonly index: number;
   readonly arguments: string;
-  /** `cancelled`: cut by an interruption, and kept so that the model can be told. */
+  /** `cancelled`: cut by an interruption, and kept so that a later prompt can mention it. */
   readonly state: 'open' | 'closed' | 'cancelled';
   /** What followed it, if anything. */
   readonly followed: 'text' | 'call' | undefined;

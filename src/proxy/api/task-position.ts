@@ -10,7 +10,7 @@ export interface SeenNumbers {
   readonly open: ReadonlyMap<number, string>;
 }
 
-/** What a client has been told about a task. Encoded as the `id:` of an event. */
+/** A client's position in the events of a task. Encoded as the `id:` of an event. */
 export interface TaskPosition {
   /** See `TaskState`. A position from before the task was deleted is ignored. */
   readonly era: string;

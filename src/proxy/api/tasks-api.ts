@@ -70,7 +70,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
     }),
   );
 
-  /** `read`: parses the body. `set`: throws `task_ended`. */
+  /** `read`: parses the body. `set`: changes the state, and throws `task_ended`. */
   const change = <Said>(
     verb: Change,
     read: (fields: Fields) => Said,

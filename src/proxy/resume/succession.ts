@@ -116,7 +116,7 @@ async function begin(fresh: RunId, left: Succession, context: RunContext): Promi
   } finally {
     await releaseLease(lease, context);
   }
-  // The answer continues, so the model must not be told that it was cut.
+  // The answer continues, so no notice may report it as cut.
   const { thread } = header;
   if (thread === undefined) return;
   const withdrawn = withdrawThreadNote(store.notes, owner, thread, run, ttl_ms);

@@ -76,7 +76,7 @@ export async function leaveLostCallNote(
   await Promise.all(pointers);
 }
 
-/** The run that delivered one of these calls and lost another, if the model has not been told yet. */
+/** The run that delivered one of these calls and lost another, if no notice about it was delivered yet. */
 export async function runWithLostCall(
   notes: Notes,
   owner: Owner,

@@ -50,7 +50,7 @@ export class NoticeBoard {
     return notes.length === 0 ? undefined : new PendingNotices(notes, this.#context);
   }
 
-  /** The note, unless the model has already been told. If that can't be determined, the note is put back. */
+  /** The note, unless another request already carried it. If that can't be determined, the note is put back. */
   async #toTell(lookup: Promise<TakenNote | undefined>): Promise<TakenNote | undefined> {
     const { store, configuration } = this.#context;
     const note = await lookup;
